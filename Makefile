@@ -79,7 +79,7 @@ conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 # what msprobe makes of over twenty pairs of dump trees; see docs/evidence/conformance.md
 conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 	$(BIN)/python conformance/run_msprobe.py .venv-msprobe/bin/msprobe tests/data/conformance/msprobe_$(MSPROBE).json
-	$(BIN)/python -m pytest tests/compare/test_msprobe_conformance.py
+	$(BIN)/python -m pytest tests/comparison/measure/test_msprobe_conformance.py
 
 # its package for MindSpore imports MindSpore
 .venv-msprobe/$(MSPROBE):

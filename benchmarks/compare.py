@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from workbench.compare.measure import measure
+from workbench.comparison.measure.tensors import measure
 from workbench.dump.files.npy import NpySource, write_npy
 
 SUFFIX = {"float32": "Float32", "float16": "Float16", "int8": "Int8", "bool": "Bool"}
@@ -265,8 +265,8 @@ def start_up(rounds: int) -> None:
     codes = {
         "python": "pass",
         "numpy": "import numpy",
-        "measure": "import workbench.compare.measure",
-        "numba, kernel cached": "import numpy as np; from workbench.compare.measure import "
+        "measure": "import workbench.comparison.measure.tensors",
+        "numba, kernel cached": "import numpy as np; from workbench.comparison.measure.tensors import "
         "measure_arrays as m; m(np.ones(9, 'f4'), np.ones(9, 'f4'), kernel='numba')",
     }
     print("\nstart-up, whole process:")

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from convert import most_memory
 
-from workbench.compare.measure import measure, measure_arrays
+from workbench.comparison.measure.tensors import measure, measure_arrays
 from workbench.core.arrangement import device_shape
 from workbench.dump.container.blocks import Container
 from workbench.dump.container.writer import tensor_block, write_container

@@ -50,7 +50,7 @@ EXPLORED = {2_000: 1.0, 20_000: 2.0}
 """Rows of an explorer → seconds until it is seen."""
 
 BENCH = (
-    "import time, workbench as wb\nfrom workbench.compare import measuring",
+    "import time, workbench as wb\nfrom workbench.comparison.measure import measure as measuring",
     "bench = wb.Workbench(graph='alexnet')\npanel = bench.form()\npanel",
 )
 SLOW = """measure = measuring.measure_pair

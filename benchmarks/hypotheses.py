@@ -1,7 +1,7 @@
 """How often the right kind of fault is told from an operator's inputs and output, kind by kind.
 
 ``python benchmarks/hypotheses.py --seeds 2000-2019``: a confusion matrix. ``--fit --seeds 1000-1099``: the
-weights of `workbench.compare.hypotheses.calibration`.
+weights of `workbench.comparison.explain.explain`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 from kit.build.runs import KINDS, planted
-from workbench.compare.hypotheses.believed import settled
-from workbench.compare.hypotheses.calibration import features
-from workbench.compare.hypotheses.case import BUDGET
-from workbench.compare.hypotheses.explain import attempts, explain
+from workbench.comparison.explain.case import BUDGET, with_fitted_arithmetic
+from workbench.comparison.explain.explain import explain, features, score_hypotheses
 
 
 def main():
@@ -51,11 +49,11 @@ def show_fit(cases):
     np.seterr(all="ignore")
     for one in cases:
         if one.trial.error > one.visible * one.trial.floor:
-            case = settled(one.trial, BUDGET)
-            tried, _ = attempts(case)
+            case = with_fitted_arithmetic(one.trial, BUDGET)
+            tried, _ = score_hypotheses(case)
             if tried:
                 rows.append(features(case, tried))
-                right.append(tried[0].guess.kind == one.kind)
+                right.append(tried[0].candidate.kind == one.kind)
     print(len(rows), sum(right) / len(rows), fit(rows, right))
 
 

@@ -9,9 +9,7 @@ BLAS keeps the threads that it takes by default, as in a notebook.
 from __future__ import annotations
 
 import argparse
-import importlib
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +18,11 @@ from one_thread import start_anew
 
 import workbench as wb
 from workbench import nn
+from workbench.comparison.engine import compare_dumps
 from workbench.core.plan import DumpPlan
+from workbench.core.stages import timed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workbench.graph.nodes import Graph
 
 GOAL = 10.0
@@ -33,11 +31,11 @@ GOAL = 10.0
 SIZE = 100
 """Rows and columns of every tensor."""
 
-COMPARING = ("bind_both", "pair_tensors", "measure_pairs")
-"""Steps of `workbench.compare.engine.compare_dumps` that every comparison needs."""
+COMPARING = ("bind", "pair", "measure")
+"""Stages of `workbench.comparison.engine.compare_dumps` that every comparison needs."""
 
-DIAGNOSIS = ("replay", "walk", "tell", "judge_rows", "find")
-"""Steps that say who is to blame."""
+DIAGNOSIS = ("forecast", "replay", "follow", "explain", "judge", "find")
+"""Stages that say who is to blame."""
 
 
 class Deep(nn.Cell):
@@ -63,20 +61,6 @@ def network(operators: int) -> tuple[Graph, str]:
     return graph, products[len(products) * 3 // 5]
 
 
-def timed(module: Any, name: str, times: dict[str, tuple[float, float]]) -> None:
-    """Let a step note how long it takes: by the clock, and of the processors."""
-    step: Callable[..., Any] = getattr(module, name)
-
-    def watched(*args: Any, **named: Any) -> Any:
-        start = time.perf_counter(), time.process_time()
-        try:
-            return step(*args, **named)
-        finally:
-            times[name] = time.perf_counter() - start[0], time.process_time() - start[1]
-
-    setattr(module, name, watched)
-
-
 def main() -> None:
     """Dump, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -86,7 +70,6 @@ def main() -> None:
     if arguments.one_thread:
         start_anew()
     graph, guilty = network(arguments.operators)
-    engine, times = importlib.import_module("workbench.compare.engine"), {}
     with tempfile.TemporaryDirectory(prefix="replay-") as folder:
         plan, trees = DumpPlan("/dump"), [Path(folder, name) for name in ("golden", "target")]
         for tree, device in zip(trees, ("reference", "a2"), strict=True):
@@ -95,9 +78,9 @@ def main() -> None:
                 graph, None, plan, tree, device=device, surface="mindspore-o0o1", faults=faults
             )
         golden, target = map(wb.load, trees)
-        for name in (*COMPARING, *DIAGNOSIS):
-            timed(engine, name, times)
-        found = engine.compare_dumps(target, golden).result
+        with timed() as stages:
+            found = compare_dumps(target, golden).result
+    times = {one.name: (one.seconds, one.busy) for one in stages}
     print(f"{len(graph.ops)} operators, {found.coverage.matched} pairs of {SIZE * SIZE} elements")
     for title, names in (("comparing", COMPARING), ("diagnosis", DIAGNOSIS)):
         clock, busy = (sum(times[name][n] for name in names) for n in (0, 1))

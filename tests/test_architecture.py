@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,20 @@ LAYERS = (
     "graph",
     "config ir run",
     "dump",
-    "compare",
+    "comparison",
     "show",
     "scale",
     "pipeline",
     "ui cli",
     "__main__",
 )
+ROOMS = (
+    "columns finding_kinds result map_file graphs bind align pair measure replay follow explain findings results"
+    " engine"
+)
+"""Rooms of `workbench.comparison`, in order of import."""
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row.split()}
-MAX_CODE_LINES = 400
+MAX_CODE_LINES = 600
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
@@ -61,6 +67,34 @@ def test_imports_go_down_only():
         if other in LEVEL and other != area(path) and LEVEL[other] >= LEVEL[area(path)]
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def imported_rooms(path: Path):
+    """Rooms of the comparison that a file imports from."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "workbench.comparison"
+        ):
+            yield from ([*node.module.split("."), alias.name][2] for alias in node.names)
+
+
+def test_rooms_of_the_comparison_import_from_earlier_ones_only():
+    level = {name: number for number, name in enumerate(ROOMS.split())}
+    comparison = [
+        path for path in MODULES if area(path) == "comparison" and path.stem != "__init__"
+    ]
+    wrong = {
+        f"{path.relative_to(PACKAGE)} imports {room}"
+        for path in comparison
+        for room in imported_rooms(path)
+        if level[room] > level[path.relative_to(PACKAGE).parts[1].removesuffix(".py")]
+    }
+    assert not wrong
+
+
+def test_folders_of_the_comparison_hold_at_most_fifteen_modules():
+    folders = [path.parent for path in MODULES if area(path) == "comparison"]
+    assert max(Counter(folders).values()) <= 15 + 1  # __init__ is the face
 
 
 def test_no_relative_imports_hide_a_layer():

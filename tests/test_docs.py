@@ -20,9 +20,9 @@ from generators.exit_status import CASES
 from generators.markdown import prose, table
 from generators.settings import SEVERITIES
 from kit import commands
-from workbench.compare.match_rules import MATCH_RULES
-from workbench.compare.metrics import METRICS
-from workbench.compare.pair_fusions import EXPECTED
+from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.measure.metrics import METRICS
+from workbench.comparison.pair.kernels import EXPECTED
 from workbench.graph.models import MODELS
 from workbench.graph.onnx.table import CONVERTERS
 from workbench.graph.table import OPS

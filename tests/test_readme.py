@@ -47,7 +47,7 @@ TARGETS = {
     ],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",
-        "pytest tests/compare/test_msprobe_conformance.py",
+        "pytest tests/comparison/measure/test_msprobe_conformance.py",
     ],
     "mutations": [
         "MUTATIONS=10000 KILLS=50",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from aligning.decomposing import can_decompose, decompose
 from aligning.twin import NOTHING, Twin, overwrites
-from workbench.compare.graph_view import RESHAPING
+from workbench.comparison.graphs.view import RESHAPING
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param, Value
 from workbench.graph.traits import COMMUTATIVE, CONTRACTIONS, IDENTITY

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from workbench.compare.align import align
-from workbench.compare.fusions import ends_of
-from workbench.compare.groups import Components
+from workbench.comparison.align.align import align
+from workbench.comparison.align.groups import Components
+from workbench.comparison.graphs.roles import ends_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

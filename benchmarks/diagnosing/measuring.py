@@ -30,7 +30,7 @@ from workbench.core.errors import GraphError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from workbench.compare.result import Row
+    from workbench.comparison.result import Row
     from workbench.dump.tree import Dump
     from workbench.run.faults import Fault
 

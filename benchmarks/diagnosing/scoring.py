@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from diagnosing.runs import Run
-    from workbench.compare.result import Finding, Row
+    from workbench.comparison.result import Finding, Row
     from workbench.core.tensors import TensorRecord
     from workbench.run.faults import Fault
 

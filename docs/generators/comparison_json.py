@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from generators.markdown import code, page, table
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.hypotheses.explain import UNEXPLAINED
-from workbench.compare.hypotheses.table import COMPUTED, FROM_OUTPUT
-from workbench.compare.result import Side, Status, Verdict
+from workbench.comparison.explain.explain import UNEXPLAINED
+from workbench.comparison.explain.table import HYPOTHESES
+from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.result import Side, Status, Verdict
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ ANOMALY = (
     Key("op_name", TEXT, "Operator or file."),
     Key("detail", TEXT, "What was found, in words."),
 )
+
 FINDING = (
     Key("kind", words(KINDS), "[Kind](findings.md) of the finding."),
     *PLACE,
@@ -96,7 +97,12 @@ FINDING = (
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
     Key(
         "fault",
-        words((*sorted((*FROM_OUTPUT, *COMPUTED)), UNEXPLAINED)),
+        words(
+            (
+                *sorted(name for name, one in HYPOTHESES.items() if one.made_from != "handed"),
+                UNEXPLAINED,
+            )
+        ),
         "Likely kind of fault: one of the [simulator's](simulator.md#faults) or another; `unexplained` if none fits.",
         optional=True,
     ),

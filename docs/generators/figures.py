@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from generators.markdown import code, page, prose, table
-from workbench.compare.metrics import METRICS, ON_DEMAND
-from workbench.compare.profiles import DERIVED, PROFILES
+from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
+from workbench.comparison.measure.profiles import DERIVED, PROFILES
 from workbench.show.columns import CONTEXT, FILES, IDENTITY
 
 if TYPE_CHECKING:

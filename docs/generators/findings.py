@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.match_rules import MATCH_RULES
+from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.finding_kinds import KINDS
 from workbench.show.words import STATUSES, VERDICTS
 
 INTRODUCTION = """\
@@ -51,5 +51,5 @@ def findings() -> str:
         table(("Verdict", "On screen"), ((code(one), text) for one, text in VERDICTS.items())),
         "## Match rules",
         RULES,
-        table(("Rule", "Evidence"), ((code(one), text) for one, text in MATCH_RULES.items())),
+        table(("Rule", "Evidence"), ((code(one), row.meaning) for one, row in MATCH_RULES.items())),
     )

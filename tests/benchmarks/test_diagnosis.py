@@ -23,7 +23,7 @@ from diagnosing.tables import calibration_table, confusion_table, kinds_table, o
 
 import workbench as wb
 from kit.trees import contents
-from workbench.compare.result import Finding, Row
+from workbench.comparison.result import Finding, Row
 from workbench.core.plan import DumpPlan
 from workbench.run.faults import FAULTS, Fault
 

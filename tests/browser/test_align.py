@@ -5,7 +5,7 @@ import pytest
 from kit.face.jupyter_lab import Reader
 from kit.face.pages import OUTPUT, faults_of_access, real_bench
 from kit.face.screen import label
-from workbench.compare.match_rules import MATCH_RULES
+from workbench.comparison.align.rules import MATCH_RULES
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -49,7 +49,7 @@ def test_the_first_divergence_is_marked_and_stands_between_its_neighbours(user):
         expect(centre).to_contain_text("conv3-Conv2d/Conv2D-op0")
         assert side(page, name).locator("svg g[transform]").count() == 8
         expect(side(page, name).locator(".wb-here").first).to_contain_text("Conv2D(")
-    expect(page.locator(".wb-ctx-words:visible")).to_contain_text(MATCH_RULES["name"])
+    expect(page.locator(".wb-ctx-words:visible")).to_contain_text(MATCH_RULES["name"].meaning)
 
 
 def test_a_click_on_a_match_is_followed_by_every_panel(user):

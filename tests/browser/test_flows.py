@@ -22,7 +22,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CELLS = (
-    "import time, workbench as wb\nfrom workbench.compare import measuring\n"
+    "import time, workbench as wb\nfrom workbench.comparison.measure import measure as measuring\n"
     "measure = measuring.measure_pair",
     f"{real_bench('dump_b', 'dump_a')}\npanel = bench.form()\npanel",
 )

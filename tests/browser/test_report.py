@@ -14,7 +14,7 @@ import pytest
 from kit.build.sample_results import NASTY, make_result, make_row, network_result
 from kit.cases import nightly
 from kit.face.screen import label
-from workbench.compare.regrade import regraded
+from workbench.comparison.results.regrade import regrade
 from workbench.show.report import Extras, report_html
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -496,7 +496,7 @@ def test_thresholds_grade_to_the_last_row_as_python_does(visit, tmp_path):
     for wanted in ((None, limit), (factor, None), (factor, limit)):
         for box, value in zip(boxes.all(), wanted, strict=True):
             box.fill("" if value is None else str(value))
-        expected = Counter(row.status for row in regraded(rows, *wanted))
+        expected = Counter(row.status for row in regrade(rows, *wanted))
         sort(page, "Status")
         shown = Counter(text.strip() for text in column(page, "Status"))
         assert shown == expected, wanted

@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from kit.commands import run
 from kit.evidence import clauses, codes
-from workbench.compare.metrics import CANCELLED
+from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.words import Message
 from workbench.dump.read.layouts import LAYOUTS
 

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 import workbench as wb
 from kit.build.sample_results import make_result
 from kit.commands import run
 from workbench.cli import _summary
-from workbench.compare.result import Anomaly
+from workbench.comparison.result import Anomaly
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
@@ -37,6 +39,21 @@ def test_entries_of_the_map_file_say_what_they_match(tmp_path, capsys):
     used = {"kind": "ignore", "what": "*ReLU*", "tensors": 8}
     said = [Message("cli/override-unused", **unused), Message("cli/override", **used)]
     assert [line for line in lines if line.startswith("map file")] == list(map(str, said))
+
+
+@pytest.mark.parametrize("json", [[], ["--json", "-"]])
+def test_the_time_of_each_stage_is_told_beside_the_result(tmp_path, capsys, json):
+    dump = str(wb.simulate(load_graph("mlp"), None, wb.config.new("mindspore-cpu"), tmp_path / "d"))
+    plain = run(capsys, "compare", dump, dump, *json)
+    timed = run(capsys, "compare", dump, dump, *json, "--profile-time")
+    assert (plain.status, plain.err) == (0, "")
+    assert (timed.status, timed.out) == (0, plain.out)
+    names, times = zip(
+        *(line.removesuffix(" s").split(": ") for line in timed.err.splitlines()), strict=True
+    )
+    stages = "read bind pair forecast measure replay follow explain judge find result"
+    assert names == (*stages.split(), "total")
+    assert float(times[-1]) == pytest.approx(sum(map(float, times[:-1])), rel=0.1)
 
 
 def test_a_model_of_several_is_named(tmp_path):

@@ -69,7 +69,7 @@ def test_comparisons_in_several_threads_leave_nothing_behind():
 @pytest.mark.usefixtures("three")
 def test_a_comparison_computes_in_one_thread(monkeypatch):
     from kit.build.small_dumps import chain, given, in_memory, shoot
-    from workbench.compare import engine
+    from workbench.comparison import engine
 
     graph = chain("MatMul", "Tanh")
     dump = in_memory(shoot(graph, given(graph)), graph)

@@ -15,7 +15,7 @@ import numpy as np
 
 import workbench as wb
 from kit.build.small_dumps import CPU, START, Net, Shot, in_memory, on_disk
-from workbench.compare.overrides import Ignore, Match, Overrides, Tolerance
+from workbench.comparison.map_file import Ignore, Match, Overrides, Tolerance
 from workbench.core.files import encoded
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import SourceFrame
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from workbench.compare.result import Result
+    from workbench.comparison.result import Result
     from workbench.graph.nodes import Graph
 
 BEL, ESC, CSI = "\x07", "\x1b", "\x9b"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kit.words import check_said
-from workbench.compare.states import GAIN
+from workbench.comparison.follow.states import AMPLIFICATION
 from workbench.pipeline.blame import blame
 
 
@@ -76,11 +76,11 @@ CASES = {
         ("unknown", "inputs-unknown", {}),
     ),
     "makes what it reads larger": (
-        (row(error=0.1 * GAIN), own(), event()),
-        ("amplified", "amplified", {"inherited": 0.1, "factor": pytest.approx(GAIN)}),
+        (row(error=0.1 * AMPLIFICATION), own(), event()),
+        ("amplified", "amplified", {"inherited": 0.1, "factor": pytest.approx(AMPLIFICATION)}),
     ),
     "hands on what it reads": (
-        (row(error=0.1 * GAIN * 0.9), own(), event()),
+        (row(error=0.1 * AMPLIFICATION * 0.9), own(), event()),
         ("propagated", "propagated", {"inherited": 0.1}),
     ),
 }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from kit.face.screen import label
-from workbench.compare.match_rules import MATCH_RULES
+from workbench.comparison.align.rules import MATCH_RULES
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.pipeline.compare import Comparison
@@ -50,7 +50,7 @@ def test_both_sides_show_three_operators_before_and_behind(real):
         assert around.operators == ("Default/conv3-Conv2d/Conv2D-op0",)
         assert sorted(names(around).values()) == [-3, -2, -1, 0, 1, 2, 3]
     assert (context.rule, context.score) == ("name", 1.0)
-    assert context.why == MATCH_RULES["name"]
+    assert context.why == MATCH_RULES["name"].meaning
 
 
 def test_what_corresponds_has_one_number_on_both_sides(real):
@@ -111,7 +111,7 @@ def test_a_tensor_that_one_side_of_a_match_lacks_is_said():
     assert lone == [("Neg", "input")]
     context = comparison.context(next(row for row in comparison.rows if not row.match_rule))
     why = context.row.reason
-    meaning = MATCH_RULES[context.match.rule]
+    meaning = MATCH_RULES[context.match.rule].meaning
     assert context.why == str(Message("pipeline/tensor-unmatched", meaning=meaning, why=why))
 
 

@@ -20,9 +20,14 @@ from kit import commands
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
 from kit.words import refused
-from workbench.compare.engine import compare_dumps
-from workbench.compare.replay.case import _read_kernel, kernel_data, npy_array, read_case
-from workbench.compare.replay.trial import Kernel
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.replay.kernel import Kernel
+from workbench.comparison.replay.operator_file import (
+    _read_kernel,
+    kernel_data,
+    npy_array,
+    read_case,
+)
 from workbench.config import new
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
@@ -253,7 +258,7 @@ def test_every_operator_of_real_dumps_computes_the_same_after_a_round_trip(real_
     flow = wb.compare(real_pairs[name].target, real_pairs[name].golden)._flow
     assert len(flow.replayed.own) > 20
     for place in flow.replayed.own:
-        attempt = flow.replayed.attempts.attempt(*place)
+        attempt = flow.replayed.attempt(*place)
         again = _read_kernel(json.loads(json.dumps(kernel_data(attempt.kernel))))
         held = {n: npy_array(array) for n, array in attempt.inputs.items()}
         inputs = {n: array.astype(dtype_row(word).storage) for n, (array, word) in held.items()}

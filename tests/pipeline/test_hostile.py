@@ -242,7 +242,7 @@ def test_the_minimal_case_is_python_and_names_its_operator(found, tmp_path):
 
 
 def test_a_map_file_says_the_same_after_it_was_written(tmp_path):
-    from workbench.compare.overrides import read_overrides, save_overrides
+    from workbench.comparison.map_file import read_overrides, save_overrides
 
     made = hostile.map_file()
     save_overrides(made, tmp_path / "map.json")

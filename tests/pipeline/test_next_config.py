@@ -9,7 +9,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.commands import run
 from kit.words import misconfigured, refused
-from workbench.compare.engine import compare_dumps
+from workbench.comparison.engine import compare_dumps
 from workbench.config import new
 from workbench.core.plan import BOTH
 from workbench.core.words import Message

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +14,8 @@ import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
 from kit.face.screen import label
 from kit.words import check_said, refused
-from workbench.compare.elements import read_elements
-from workbench.compare.oddities import REWRITTEN
+from workbench.comparison.bind.anomalies import REWRITTEN
+from workbench.comparison.measure.elements import read_elements
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.pipeline.operator_html import SECTIONS, operator_html
@@ -265,15 +266,16 @@ def test_of_a_large_tensor_the_beginning_is_shown_and_said(real, monkeypatch):
     assert str(view.doubts[0]) in operator_html(view)
 
 
-def test_what_is_odd_about_a_side_is_said(real):
+def test_what_is_odd_about_a_side_is_said(real, monkeypatch):
     view = real.operator(GUILTY)
-    binding = view._places.flow.pairing.target
+    flow = view._places.flow
     record = view._found.record("target")
     said = []
     for kind in (REWRITTEN, "mislabelled"):
-        binding.oddities[id(record)] = kind
+        target = replace(flow.pairing.target, oddities={id(record): kind})
+        odd = replace(flow, pairing=replace(flow.pairing, target=target))
+        monkeypatch.setattr(view._places, "flow", odd)
         said += real.operator(GUILTY).doubts
-    del binding.oddities[id(record)]
     assert said == [
         Message("pipeline/side-updated", side="target", kind=REWRITTEN),
         Message("pipeline/side-odd", side="target", kind="mislabelled"),

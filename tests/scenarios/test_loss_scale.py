@@ -9,8 +9,8 @@ import workbench as wb
 from kit.evidence import clauses, defects, diverges
 from kit.words import check_said, refused
 from workbench import nn
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.overflowing import OVERFLOWED
+from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph.models import MLP
@@ -219,6 +219,7 @@ def test_an_overflow_of_both_runs_is_told_and_is_no_defect(tmp_path, surface, de
     assert not defects(found)
     (told,) = [one for one in found.findings if one.kind == "info"]
     assert told.op_type in ("AllFinite", "NPUGetFloatStatusV2")
+    assert told.advice == KINDS["overflow"].advice
     check_said(told.evidence[0], ("compare/overflow-both", "compare/overflow-both-apart"))
     check_said(told.evidence[0].values["iterations"], "compare/iterations", numbers=[0, 1])
     assert told.evidence[0] in clauses(found.result)

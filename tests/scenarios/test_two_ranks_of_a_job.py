@@ -9,7 +9,7 @@ import workbench as wb
 from kit.evidence import clauses, defects, the
 from kit.words import check_said
 from workbench import nn
-from workbench.compare.own_batches import OWN_BATCH
+from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.core.plan import Iterations
 from workbench.graph import functional as F
 from workbench.graph.models import MLP

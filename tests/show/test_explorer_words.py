@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kit.build.sample_results import network_result
-from workbench.compare.metrics import METRICS
+from workbench.comparison.measure.metrics import METRICS
 from workbench.core.words.render import table
 from workbench.core.words.translate import LANGUAGES, Say
 from workbench.show.assets import explorer_module

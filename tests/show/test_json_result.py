@@ -18,7 +18,7 @@ from kit.build.sample_results import (
     network_result,
 )
 from kit.words import refused
-from workbench.compare.result import OverrideUse
+from workbench.comparison.result import OverrideUse
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import SourceFrame
 from workbench.show.json_result import dumps, from_json, to_json

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.build.sample_results import make_result, make_row
 from kit.face.screen import label
-from workbench.compare.match_rules import MATCH_RULES, rule_meaning
+from workbench.comparison.align.rules import MATCH_RULES, rule_meaning
 from workbench.core.words import Message
 from workbench.show.columns import alone
 from workbench.show.match_html import PAGE, matches_html

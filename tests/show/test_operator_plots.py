@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kit.build.sample_results import make_row
-from workbench.compare.elements import read_elements
+from workbench.comparison.measure.elements import read_elements
 from workbench.core.tensors import ArraySource
 from workbench.show.operator_plots import heat_svg, histogram_svg, scatter_svg, trend_svg
 

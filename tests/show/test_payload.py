@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.sample_results import make_result, make_row, network_result
-from workbench.compare.regrade import regraded
+from workbench.comparison.results.regrade import regrade
 from workbench.show import payload
 from workbench.show.payload import embed, explorer_data, left_out
 
@@ -73,7 +73,7 @@ def test_a_page_grades_by_four_digits_as_python_does(data, rows):
     page = explorer_data(make_result(rows=tuple(made + made[:1] * (rows - len(made)))))
     told, times = cells(page, "error"), [ODD.get(value, value) for value in page["times"]]
     for n, row in enumerate(made):
-        (by_limit,), (by_factor,) = regraded([row], None, limit), regraded([row], factor)
+        (by_limit,), (by_factor,) = regrade([row], None, limit), regrade([row], factor)
         assert (told[n] > limit) == (by_limit.status == "fail"), (row.error, told[n], limit)
         assert (times[n] > factor) == (by_factor.status == "fail"), (row.error, floor, factor)
         assert by_limit.status == "fail" or (times[n] > 1) == (by_limit.status == "warn")

@@ -14,7 +14,7 @@ import pytest
 from kit.build.sample_results import NASTY, make_result, make_row, make_step, network_result
 from kit.face.screen import Document, label
 from kit.words import refused
-from workbench.compare.result import Anomaly, OverrideUse
+from workbench.comparison.result import Anomaly, OverrideUse
 from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.show.view import LISTED
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 from kit.build.sample_results import make_result, make_row, network_result
 from kit.words import check_said
-from workbench.compare.metrics import CANCELLED
-from workbench.compare.result import Coverage
+from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.result import Coverage
 from workbench.core.words import Message
 from workbench.show.summary import summary
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from kit.build.sample_results import make_result, make_row, network_result
 from kit.face.screen import label
 from kit.words import check_said
-from workbench.compare.metrics import METRICS
-from workbench.compare.result import Anomaly, Coverage, SideInfo
+from workbench.comparison.measure.metrics import METRICS
+from workbench.comparison.result import Anomaly, Coverage, SideInfo
 from workbench.core.words import Message
 from workbench.show import view
 

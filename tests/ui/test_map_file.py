@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import refused
-from workbench.compare.overrides import read_overrides
+from workbench.comparison.map_file import read_overrides
 from workbench.core.errors import AlignError, WorkbenchError
 from workbench.ui.map_file import MapFile
 

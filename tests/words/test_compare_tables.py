@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from kit.words import SNAPSHOTS
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.match_rules import MATCH_RULES
-from workbench.compare.metrics import METRICS, ON_DEMAND
-from workbench.compare.profiles import PROFILES
+from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
+from workbench.comparison.measure.profiles import PROFILES
 
 
 def blocks():
     for kind, row in KINDS.items():
         yield f"finding {kind}", [row.meaning, row.advice]
-    for rule, meaning in MATCH_RULES.items():
-        yield f"rule {rule}", [meaning]
+    for rule, row in MATCH_RULES.items():
+        yield f"rule {rule}", [row.meaning]
     for name, profile in PROFILES.items():
         yield f"profile {name}", list(filter(None, (profile.source, profile.apart)))
     for title, metric in (METRICS | ON_DEMAND).items():

@@ -29,12 +29,14 @@ from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
 from workbench.cli.terminal import complain, emit, emit_json, progress, tell  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
+from workbench.core.stages import timed  # noqa: E402
 from workbench.core.words import Message  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.compare.result import Finding
+    from workbench.comparison.result import Finding
+    from workbench.core.stages import StageTime
     from workbench.pipeline.compare import Comparison
 
 AGREE, DIVERGE, TROUBLE = 0, 1, 2
@@ -114,6 +116,12 @@ def compare(
     extract: Annotated[
         str, typer.Option(metavar="DIR", help="Write a minimal reproducer of the suspect operator.")
     ] = "",
+    explain: Annotated[
+        str, typer.Option(metavar="OP", help="Print what was concluded of an operator, and why.")
+    ] = "",
+    profile_time: Annotated[
+        bool, typer.Option("--profile-time", help="Print the time of each stage to stderr.")
+    ] = False,
 ) -> int:
     """Compare two dumps and find the first divergent operator. Exit status: 0 agree, 1 diverge, 2 trouble."""
     from workbench.pipeline.compare import compare as run
@@ -121,14 +129,17 @@ def compare(
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
     options |= {"golden_graph": golden_graph, "profile": profile}
     options |= {"target_model": target_model, "golden_model": golden_model}
-    comparison = run(
-        target,
-        golden,
-        rank=_two("rank", rank),
-        iteration=_two("iteration", iteration),
-        progress=progress(),
-        **{name: value for name, value in options.items() if value},
-    )
+    with timed() as times:
+        comparison = run(
+            target,
+            golden,
+            rank=_two("rank", rank),
+            iteration=_two("iteration", iteration),
+            progress=progress(),
+            **{name: value for name, value in options.items() if value},
+        )
+    if profile_time:
+        tell(*_stage_times(times), err=True)
     _write(comparison, json, html, csv)
     if next_config:
         _write_next(comparison, next_config, surface)
@@ -136,6 +147,8 @@ def compare(
         _write_next(comparison, next_golden, "", "golden")
     if extract:
         _extract(comparison, extract)
+    if explain:
+        _explain(comparison, explain, to_stderr=json == "-")
     if json != "-":
         tell(*_summary(comparison))
     return _status(comparison)
@@ -149,6 +162,13 @@ def _two(name: str, text: str) -> tuple[int, int] | None:
     if not first.isdecimal() or not (second or first).isdecimal():
         raise WorkbenchError("cli/two-numbers", name=name, got=text)
     return int(first), int(second or first)
+
+
+def _stage_times(times: list[StageTime]) -> Iterator[Message]:
+    """How long each stage took, and all of them."""
+    for one in times:
+        yield Message("cli/stage-time", name=one.name, seconds=one.seconds)
+    yield Message("cli/stage-total", seconds=sum(one.seconds for one in times))
 
 
 def _write(comparison: Comparison, json: str, html: str, csv: str) -> None:
@@ -187,6 +207,13 @@ def _extract(comparison: Comparison, folder: str) -> None:
         tell(str(comparison.extract(folder)), err=True)
     else:
         tell(Message("cli/no-extract"), err=True)
+
+
+def _explain(comparison: Comparison, name: str, *, to_stderr: bool) -> None:
+    """Print what was concluded of an operator; not among JSON."""
+    from workbench.pipeline.conclusions import explain
+
+    tell(*explain(comparison, name), err=to_stderr)
 
 
 def _status(comparison: Comparison) -> int:

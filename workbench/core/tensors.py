@@ -58,6 +58,11 @@ class TensorKey(NamedTuple):
     net_name: str = ""
     turn: int = 0
 
+    @property
+    def graph_key(self) -> tuple[int, int]:
+        """Rank and graph id: of which graph it is."""
+        return self.rank, self.graph_id
+
 
 class Source(Protocol):
     """Where the data of a record comes from; nothing is read before it is asked for."""
@@ -111,3 +116,8 @@ class TensorRecord:
     path: str = ""
     event: DeviceEvent | None = None
     after: str = ""
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Type of the data; where only statistics were dumped, what the producer stated."""
+        return self.label if self.source is None else self.source.spec()

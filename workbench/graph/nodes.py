@@ -10,6 +10,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from workbench.core.errors import GraphError
@@ -193,6 +194,10 @@ class Op:
             flat = tuple(one for operand in self.inputs for one in _flatten(operand))
             self.kept["flat inputs"] = flat
         return iter(flat)
+
+    def operand(self, slot: int) -> Operand | None:
+        """Operand of a flat input slot; ``None`` if there is none."""
+        return next(islice(self.flat_inputs(), slot, None), None)
 
     @property
     def frame(self) -> SourceFrame | None:

@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.compare.own_errors import result_slot
-from workbench.compare.states import GAIN
+from workbench.comparison.follow.states import AMPLIFICATION, VERSION_MATTER
+from workbench.comparison.replay.own_error import result_slot
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.compare.binding import Block
-    from workbench.compare.flow import Flow
-    from workbench.compare.replay.replay import Own
-    from workbench.compare.result import Finding, Row
-    from workbench.compare.states import Event
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.result import Finding, Row
     from workbench.pipeline.places import Found
 
 Kind = Literal["origin", "propagated", "amplified", "expected", "equal", "unmatched", "unknown"]
@@ -46,7 +46,7 @@ class Blame:
         return Message(f"pipeline/blame-{self.kind}")
 
 
-def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]) -> Blame:
+def blame(row: Row, found: Found, flow: Trace | None, findings: Sequence[Finding]) -> Blame:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
     if not row.match_rule:
         return Blame("unmatched", _reason(row, "pipeline/unmatched"))
@@ -62,11 +62,21 @@ def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]
     return Blame(kind, text, row.error, added, row.inherited_error, explained, factor, lacking)
 
 
+def conclusion(event: Assessment) -> tuple[Message, ...]:
+    """Say which rule decided about an operator, and what became of it."""
+    said = [Message(f"compare/conclusion-{event.conclusion}")]
+    if event.tolerated is not None:
+        said.append(event.tolerated.said)
+    if event.healed and event.conclusion != VERSION_MATTER:
+        said.append(Message("compare/no-effect"))
+    return tuple(said)
+
+
 def _reason(row: Row, otherwise: str) -> Message:
     return Message("pipeline/stated", reason=row.reason) if row.reason else Message(otherwise)
 
 
-def _lacking(row: Row, flow: Flow | None, place: tuple[Block, int] | None) -> Message:
+def _lacking(row: Row, flow: Trace | None, place: tuple[Execution, int] | None) -> Message:
     """Say why the local error of an operator is unknown."""
     if row.io == "input":
         return Message("pipeline/read-here")
@@ -83,7 +93,9 @@ def _defect(findings: Sequence[Finding], row: Row) -> Finding | None:
     return next((one for one in findings if one.defect and row.io != "input"), None)
 
 
-def _own_of(own: Own | None, defect: Finding | None, row: Row) -> tuple[float | None, float | None]:
+def _own_of(
+    own: OwnError | None, defect: Finding | None, row: Row
+) -> tuple[float | None, float | None]:
     """Own error, and what of it number formats explain."""
     if defect is not None and defect.own_error is not None:
         return defect.own_error, defect.noise_floor
@@ -92,7 +104,11 @@ def _own_of(own: Own | None, defect: Finding | None, row: Row) -> tuple[float | 
 
 
 def _judged(
-    row: Row, own: Own | None, event: Event | None, defect: Finding | None, flow: Flow | None
+    row: Row,
+    own: OwnError | None,
+    event: Assessment | None,
+    defect: Finding | None,
+    flow: Trace | None,
 ) -> tuple[Kind, Message, float]:
     if row.error is None or row.status == "uncomparable":
         return "unknown", _reason(row, "pipeline/not-measured"), 0.0
@@ -128,7 +144,7 @@ def _of_defect(defect: Finding) -> Message:
     return Message("pipeline/defect-figures", evidence=evidence, own=defect.own_error, times=times)
 
 
-def _of_own(own: Own) -> Message:
+def _of_own(own: OwnError) -> Message:
     times = _times(own.error, own.explained)
     said = Message("pipeline/replay-differs", own=own.error, times=times)
     if not own.assumed:
@@ -136,7 +152,7 @@ def _of_own(own: Own) -> Message:
     return Message("pipeline/replay-assumed", said=said, assumed=own.assumed)
 
 
-def _of_walk(row: Row, event: Event) -> Message:
+def _of_walk(row: Row, event: Assessment) -> Message:
     said = Message(
         "pipeline/walk-origin",
         inherited=event.inherited,
@@ -155,7 +171,9 @@ def _growth(row: Row) -> float:
     return row.error / row.inherited_error
 
 
-def _passed_on(row: Row, own: Own | None, event: Event | None) -> tuple[Kind, Message, float]:
+def _passed_on(
+    row: Row, own: OwnError | None, event: Assessment | None
+) -> tuple[Kind, Message, float]:
     """What an operator does with an error that is not its own."""
     factor = _growth(row)
     said = Message("pipeline/not-replayed")
@@ -166,7 +184,7 @@ def _passed_on(row: Row, own: Own | None, event: Event | None) -> tuple[Kind, Me
     read = row.inherited_error
     if not read and not (event is not None and event.tainted):
         return "unknown", Message("pipeline/inputs-unknown", said=said), factor
-    if factor >= GAIN:
+    if factor >= AMPLIFICATION:
         text = Message("pipeline/amplified", said=said, inherited=read, factor=factor)
         return "amplified", text, factor
     return "propagated", Message("pipeline/propagated", said=said, inherited=read), factor

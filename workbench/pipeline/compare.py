@@ -8,13 +8,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from workbench.compare.engine import compare_dumps
-from workbench.compare.overrides import NO_OVERRIDES, Overrides, read_overrides
-from workbench.compare.pairs import Selection
-from workbench.compare.profiles import NOISE_FLOOR
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
+from workbench.comparison.measure.profiles import NOISE_FLOOR
+from workbench.comparison.pair.pairing import Selection
 from workbench.core.errors import AlignError, WorkbenchError
 from workbench.core.faces import make_face
 from workbench.core.files import write_text
+from workbench.core.stages import Stages
 from workbench.core.text import one_line
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from workbench.compare.flow import Flow
-    from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
     from workbench.core.words.translate import Language
     from workbench.pipeline.context import MatchContext
     from workbench.pipeline.extract import Extracted
@@ -55,7 +56,7 @@ class Comparison:
     def __init__(
         self,
         result: Result,
-        flow: Flow | None = None,
+        flow: Trace | None = None,
         recipe: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.result = result
@@ -213,9 +214,9 @@ class Comparison:
         A row fails above ``factor`` times its noise floor, or above an error of ``limit``. Sentence, findings and
         verdict stay those of the comparison: they rest on more than one threshold.
         """
-        from workbench.compare.regrade import grade_words, regraded
+        from workbench.comparison.results.regrade import grade_words, regrade
 
-        rows = regraded(self.rows, factor, limit)
+        rows = regrade(self.rows, factor, limit)
         made = self._with(rows, "regrade", {"factor": factor, "limit": limit})
         facts = {**self.result.facts, "re-graded": grade_words(factor, limit) or ""}
         made.result = replace(made.result, facts=facts)
@@ -294,7 +295,7 @@ class Comparison:
             raise WorkbenchError("pipeline/no-defect")
         return extract(flow, finding, folder)
 
-    def _followed(self) -> Flow:
+    def _followed(self) -> Trace:
         if self._flow is None:
             raise WorkbenchError("pipeline/result-alone")
         return self._flow
@@ -407,7 +408,7 @@ def compare(
     target, golden : path or Dump
         The run in question, and the run we trust.
     map_file : path or Overrides, optional
-        The user's own pairs and groups, what to ignore and to tolerate (see `workbench.compare.overrides`).
+        The user's own pairs and groups, what to ignore and to tolerate (see `workbench.comparison.map_file`).
     target_graph, golden_graph : path, optional
         IR files to use instead of those in the trees.
     target_model, golden_model : str, optional
@@ -415,7 +416,7 @@ def compare(
     rank, iteration : int or (int, int), optional
         Rank or iteration of both, or of the target and of the golden; without it, all that both have.
     profile : str
-        Rule of the verdicts, a key of `workbench.compare.profiles.PROFILES`.
+        Rule of the verdicts, a key of `workbench.comparison.measure.profiles.PROFILES`.
     progress : callable (done, total, operator name), optional
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
@@ -432,12 +433,13 @@ def compare(
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
     told = progress or _quiet
-    told(0, 0, "reading the target")
-    if not isinstance(target, Dump):
-        target = load(target, graph=target_graph, model=target_model)
-    told(0, 0, "reading the golden")
-    if not isinstance(golden, Dump):
-        golden = load(golden, graph=golden_graph, model=golden_model)
+    with Stages()("read"):
+        told(0, 0, "reading the target")
+        if not isinstance(target, Dump):
+            target = load(target, graph=target_graph, model=target_model)
+        told(0, 0, "reading the golden")
+        if not isinstance(golden, Dump):
+            golden = load(golden, graph=golden_graph, model=golden_model)
     told(0, 0, "matching operators")
     compared = compare_dumps(
         target,

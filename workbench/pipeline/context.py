@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.compare.match_rules import rule_meaning
+from workbench.comparison.align.rules import rule_meaning
 from workbench.core.words import Message
 from workbench.pipeline.links import find_links, name_of, together_of
 from workbench.pipeline.neighbours import between, placed, split, surroundings
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from workbench.compare.binding import Block
-    from workbench.compare.result import Row, Side
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.result import Row, Side
     from workbench.graph.nodes import Graph
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.links import Link
@@ -72,7 +72,7 @@ class MatchContext:
         return self._places.find(self.row)
 
     @cached_property
-    def _blocks(self) -> Mapping[Side, Block]:
+    def _blocks(self) -> Mapping[Side, Execution]:
         return self._places.blocks(self._found)
 
     @cached_property

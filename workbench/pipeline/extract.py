@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.replay.attempts import TROUBLE, Attempt
-from workbench.compare.replay.case import (
+from workbench.comparison.findings.next_dump import lacking, place_of
+from workbench.comparison.replay.attempt import TROUBLE, Attempt
+from workbench.comparison.replay.operator_file import (
     SCHEMA,
     given_name,
     kernel_data,
     npy_array,
     read_case,
 )
-from workbench.compare.suspects import lacking, place_of
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.compare.flow import Flow
-    from workbench.compare.result import Finding
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.result import Finding
 
     Array = NDArray[Any]
 
@@ -45,7 +45,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.compare.replay.case import read_case
+from workbench.comparison.replay.operator_file import read_case
 
 case = read_case(Path(__file__).parent)  # operator.json and the npy files beside it
 for settings in case.kernels:  # "own", and "golden" where its settings are others
@@ -101,7 +101,7 @@ class Extracted:
         )
 
 
-def extract(flow: Flow, finding: Finding, folder: str | Path) -> Extracted:
+def extract(flow: Trace, finding: Finding, folder: str | Path) -> Extracted:
     """Write the operator of a finding alone into a new or empty folder.
 
     The inputs are those that the target gave it; ``golden.…`` are the golden's tensors where there are any.
@@ -136,14 +136,14 @@ def extract(flow: Flow, finding: Finding, folder: str | Path) -> Extracted:
     return Extracted(root, finding.op_name, files, root / "reproduce.py")
 
 
-def _attempt(flow: Flow, finding: Finding) -> Attempt:
+def _attempt(flow: Trace, finding: Finding) -> Attempt:
     """Return the operator ready to be computed; raises WorkbenchError saying what is missing."""
     place = place_of(flow, finding)
     graph = flow.pairing.target.graph(place[0]) if place is not None else None
     if flow.replayed is None or place is None or graph is None or place[1] < 0:
         why: list[Any] = [Message("pipeline/not-extracted-graph")]
     else:
-        found = flow.replayed.attempts.attempt(*place)
+        found = flow.replayed.attempt(*place)
         if isinstance(found, Attempt):
             if not found.partial:
                 return found
@@ -154,7 +154,7 @@ def _attempt(flow: Flow, finding: Finding) -> Attempt:
     raise WorkbenchError("pipeline/not-extracted", op=finding.op_name, why=why)
 
 
-def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
+def _about(flow: Trace, finding: Finding, attempt: Attempt) -> dict[str, Any]:
     """Return what the JSON says of an operator, without its tensors."""
     about: dict[str, Any] = {
         "schema": SCHEMA,
@@ -168,9 +168,7 @@ def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
         "rank": finding.rank,
         "kernels": {"own": kernel_data(attempt.kernel)},
     }
-    other = (
-        flow.replayed.attempts.of_partner(attempt.block, attempt.number) if flow.replayed else ""
-    )
+    other = flow.replayed.golden_attempt(attempt.block, attempt.number) if flow.replayed else ""
     if isinstance(other, Attempt) and len(other.kernel.ops) == len(attempt.kernel.ops):
         golden = kernel_data(other.kernel)
         same_inputs = other.kernel.needed == attempt.kernel.needed
@@ -212,7 +210,7 @@ def _is_json(value: object) -> bool:
     return isinstance(value, bool | int | float | str)
 
 
-def _golden(flow: Flow, attempt: Attempt) -> Iterator[tuple[str, Array]]:
+def _golden(flow: Trace, attempt: Attempt) -> Iterator[tuple[str, Array]]:
     """Tensors of the golden that were compared with the operator's."""
     for (io, slot), item in flow.index.get((attempt.block, attempt.number), {}).items():
         source = item.pair.golden.source

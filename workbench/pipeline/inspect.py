@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from workbench.compare.bind import bind
-from workbench.compare.watch_findings import evidence
-from workbench.compare.watching import find_changes
+from workbench.comparison.bind.bind import bind
+from workbench.comparison.bind.memory import find_changes
+from workbench.comparison.findings.watched import evidence
 from workbench.core.errors import WorkbenchError
 from workbench.dump.files.exception import role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.compare.binding import Binding
-    from workbench.compare.watching import Change
+    from workbench.comparison.bind.binding import Binding
+    from workbench.comparison.bind.memory import WatchedChange
     from workbench.dump.tree import Dump, Failure, Overflow
     from workbench.graph.nodes import Op, SourceFrame
 
@@ -28,7 +28,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
     ``at`` is ``file:line``; the answer then lists the operators and files that came from that line.
     """
     binding = bind(dump)
-    changes = find_changes(binding)
+    changes, unreadable = find_changes(binding)
     place = parse_place(at) if at is not None else None
     steps = sorted({r.key.iteration for r in dump.records if r.key.iteration >= 0})
     info: dict[str, Any] = {
@@ -44,7 +44,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
         "skipped": dict(Counter(s.reason for s in (*dump.skipped, *binding.skipped))),
         "anomalies": [
             {"kind": n.kind, "op_name": n.name, "detail": str(n.detail)}
-            for n in (*dump.notes, *binding.notes)
+            for n in (*dump.notes, *binding.notes, *unreadable)
         ],
     }
     info["overflows"] = [_overflow(found) for found in dump.overflows]
@@ -90,7 +90,7 @@ def _failure(found: Failure) -> dict[str, Any]:
     }
 
 
-def _change(found: Change) -> dict[str, Any]:
+def _change(found: WatchedChange) -> dict[str, Any]:
     """A watched output that is another after an operator; ``needed`` is null if no graph tells."""
     return {
         "op_name": found.owner.name,
@@ -168,7 +168,7 @@ def _operator(binding: Binding, key: tuple[int, int], number: int, op: Op) -> di
     files = [
         record.path
         for block, runs in sorted(binding.runs.items())
-        if (block.rank, block.graph_id) == key and number in runs
+        if block.graph_key == key and number in runs
         for _, record in sorted(runs[number].tensors.items())
     ]
     frame = op.frame

@@ -10,7 +10,7 @@ from workbench.pipeline.places import SIDES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.compare.result import Side
+    from workbench.comparison.result import Side
     from workbench.graph.nodes import Graph
     from workbench.pipeline.partners import Partners, Together
     from workbench.show.graph_picture import Neighbourhood, Node

@@ -13,8 +13,8 @@ from workbench.show.graph_picture import Edge, Neighbourhood, Node
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.compare.binding import Block, OpRun
-    from workbench.compare.result import Side
+    from workbench.comparison.bind.binding import Execution, OperatorRun
+    from workbench.comparison.result import Side
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Operand
     from workbench.pipeline.places import Places
@@ -29,7 +29,7 @@ TOGETHER = 12
 """Operators of one match that are shown."""
 
 
-def neighbours(places: Places, side: Side, run: OpRun | None, index: int) -> Neighbourhood:
+def neighbours(places: Places, side: Side, run: OperatorRun | None, index: int) -> Neighbourhood:
     """Return the surroundings of an operator in its graph; empty if no graph knows it.
 
     ``index`` is the row that is looked at, which stands for the operator itself.
@@ -43,7 +43,7 @@ def neighbours(places: Places, side: Side, run: OpRun | None, index: int) -> Nei
 def surroundings(
     places: Places,
     side: Side,
-    block: Block,
+    block: Execution,
     centre: Sequence[str],
     rows: Mapping[str, int] | None = None,
     breadth: int = BREADTH,
@@ -64,7 +64,7 @@ def surroundings(
 
 
 def placed(
-    places: Places, side: Side, block: Block, levels: Mapping[str, int], breadth: int = BREADTH
+    places: Places, side: Side, block: Execution, levels: Mapping[str, int], breadth: int = BREADTH
 ) -> Neighbourhood:
     """Return operators and parameters of one execution of a graph on given levels; empty if there is no graph.
 
@@ -78,7 +78,7 @@ def placed(
     return found.neighbourhood()
 
 
-def walk_through(places: Places, side: Side, block: Block, breadth: int) -> Walk | None:
+def walk_through(places: Places, side: Side, block: Execution, breadth: int) -> Walk | None:
     """Return a walk through the graph of an execution; ``None`` if there is none."""
     graph = places.graph_of(side, block)
     return Walk(places, side, block, graph, breadth) if graph is not None else None
@@ -90,7 +90,7 @@ class Walk:
 
     places: Places
     side: Side
-    block: Block
+    block: Execution
     graph: Graph
     breadth: int = BREADTH
     nodes: dict[str, Node] = field(default_factory=dict)

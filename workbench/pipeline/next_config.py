@@ -19,9 +19,9 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.compare.flow import Flow
-    from workbench.compare.result import Finding, Side
-    from workbench.compare.suspects import Asked, Suspects
+    from workbench.comparison.findings.next_dump import DumpRequest, NextDump
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.result import Finding, Side
     from workbench.core.words import Message
     from workbench.dump.tree import Dump
 
@@ -64,7 +64,7 @@ class NextConfig:
 
 
 def next_configuration(
-    flow: Flow,
+    flow: Trace,
     findings: Iterable[Finding],
     surface: str | None = None,
     side: Side = "target",
@@ -73,7 +73,7 @@ def next_configuration(
 
     Parameters
     ----------
-    flow : Flow
+    flow : Trace
         What the comparison has learned.
     findings : iterable of Finding
         Its findings; the operators of the first defects are the suspects.
@@ -89,7 +89,7 @@ def next_configuration(
     ConfigError
         The surface is unknown.
     """
-    from workbench.compare.suspects import find_suspects
+    from workbench.comparison.findings.next_dump import find_suspects
 
     found = find_suspects(flow, findings, side)
     if not found.asked:
@@ -127,7 +127,7 @@ def _folder(path: str) -> str:
     return "./suspects" if stem == "." else f"{stem or '/dump'}_suspects"
 
 
-def _plan(name: str, base: DumpPlan, found: Suspects) -> DumpPlan:
+def _plan(name: str, base: DumpPlan, found: NextDump) -> DumpPlan:
     """Return the plan of the form."""
     entries = (_selector(one, name) for one in found.asked)
     select = tuple(dict.fromkeys(entry for entry in entries if entry is not None))
@@ -149,7 +149,7 @@ def _plan(name: str, base: DumpPlan, found: Suspects) -> DumpPlan:
     )
 
 
-def _selector(asked: Asked, surface: str) -> Selector | None:
+def _selector(asked: DumpRequest, surface: str) -> Selector | None:
     """Entry for one operator; of a name that files have changed an expression, where that is taken."""
     if asked.certain:
         return Selector("name", asked.name, model=asked.model if surface == "acl" else "")

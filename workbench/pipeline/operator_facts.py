@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.compare.cause import setting_differences
+from workbench.comparison.align.differences import setting_differences
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.nodes import Bundle, Graph, Param, Parameter, Value

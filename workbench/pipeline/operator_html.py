@@ -18,7 +18,7 @@ from workbench.show.words import ELEMENT_ERRORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workbench.compare.elements import Element, ErrorKind, HeatMap
+    from workbench.comparison.measure.elements import Element, ErrorKind, HeatMap
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.operator_view import OperatorView
 

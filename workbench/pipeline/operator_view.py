@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.compare.elements import read_elements
-from workbench.compare.oddities import REWRITTEN
-from workbench.compare.result import Finding
+from workbench.comparison.bind.anomalies import REWRITTEN
+from workbench.comparison.measure.elements import read_elements
+from workbench.comparison.result import Finding
 from workbench.core.arrangement import arrange, is_plain
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
-from workbench.pipeline.blame import blame
+from workbench.pipeline.blame import blame, conclusion
 from workbench.pipeline.neighbours import neighbours
 from workbench.pipeline.operator_facts import ir_text, settings_of_both
 from workbench.pipeline.places import SIDES
@@ -22,13 +22,13 @@ from workbench.pipeline.side_values import side_values
 from workbench.pipeline.source_lines import in_context
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import pandas as pd
 
-    from workbench.compare.elements import Elements, ErrorKind, HeatMap, Histogram
-    from workbench.compare.result import Row, Side
+    from workbench.comparison.measure.elements import Elements, ErrorKind, HeatMap, Histogram
+    from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Op, SourceFrame
     from workbench.pipeline.blame import Blame
@@ -91,6 +91,15 @@ class OperatorView:
         """Whether the error is born here, inherited or amplified, and why."""
         row = self.comparison.measured[self.index]
         return blame(row, self._found, self._places.flow, self.findings)
+
+    @cached_property
+    def conclusion(self) -> tuple[Message, ...]:
+        """What the walk through the data flow found it to be, by the rule that decided; empty if it was not judged."""
+        flow, run = self._places.flow, self._found.run
+        event = (
+            flow.events.get((run.block, run.op)) if flow is not None and run is not None else None
+        )
+        return conclusion(event) if event is not None else ()
 
     @cached_property
     def tensors(self) -> tuple[int, ...]:
@@ -328,7 +337,8 @@ def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> Op
         if wanted is None:
             raise WorkbenchError("pipeline/no-row")
     if isinstance(wanted, str):
-        name = _full_name(comparison, wanted)
+        names = (n for row in comparison.rows for n in (row.op_name, row.golden_op_name))
+        name = full_name(names, wanted)
         rows = enumerate(comparison.rows)
         named = [n for n, row in rows if name in (row.op_name, row.golden_op_name)]
         return OperatorView(comparison, comparison.places.worst(named))
@@ -341,17 +351,18 @@ def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> Op
     return OperatorView(comparison, found)
 
 
-def _full_name(comparison: Comparison, wanted: str) -> str:
-    """Return the name of the one operator that is called so, or whose name ends so."""
-    names = dict.fromkeys(
-        name for row in comparison.rows for name in (row.op_name, row.golden_op_name) if name
-    )
-    if wanted in names:
+def full_name(names: Iterable[str], wanted: str) -> str:
+    """Return the name of the one operator that is called so, or whose name ends so.
+
+    Raises WorkbenchError naming what fits if several do or none.
+    """
+    known = list(dict.fromkeys(filter(None, names)))
+    if wanted in known:
         return wanted
-    fits = [name for name in names if wanted and name.endswith(wanted)]
+    fits = [name for name in known if wanted and name.endswith(wanted)]
     if len(fits) == 1:
         return fits[0]
     if fits:
         raise WorkbenchError("pipeline/operator-ambiguous", got=wanted, known=fits)
-    known = [name for name in names if wanted.lower() in name.lower()] or list(names)
-    raise WorkbenchError("pipeline/operator", got=wanted, known=known)
+    alike = [name for name in known if wanted.lower() in name.lower()]
+    raise WorkbenchError("pipeline/operator", got=wanted, known=alike or known)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.compare.align import Alignment
-    from workbench.compare.result import Side
+    from workbench.comparison.align.alignment import Alignment
+    from workbench.comparison.result import Side
 
     Member = tuple[Side, int]
     Leaf = tuple[str, str]

@@ -14,11 +14,11 @@ from workbench.show.words import STATUSES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workbench.compare.align import Alignment
-    from workbench.compare.binding import Binding, Block, OpRun
-    from workbench.compare.flow import Flow
-    from workbench.compare.pairs import Lone, Pair
-    from workbench.compare.result import Row, Side
+    from workbench.comparison.align.alignment import Alignment
+    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.pair.pairing import Pair, Unmatched
+    from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
     from workbench.pipeline.partners import Partners
@@ -37,14 +37,14 @@ class Found:
 
     target: TensorRecord | None = None
     golden: TensorRecord | None = None
-    run: OpRun | None = None
-    golden_run: OpRun | None = None
+    run: OperatorRun | None = None
+    golden_run: OperatorRun | None = None
 
     def record(self, side: Side) -> TensorRecord | None:
         """Return the record of one side."""
         return self.target if side == "target" else self.golden
 
-    def run_of(self, side: Side) -> OpRun | None:
+    def run_of(self, side: Side) -> OperatorRun | None:
         """Return the execution on one side."""
         return self.run if side == "target" else self.golden_run
 
@@ -52,7 +52,7 @@ class Found:
 class Places:
     """Index over the rows of a comparison; without ``flow`` it knows what the rows say and no more."""
 
-    def __init__(self, rows: Sequence[Row], flow: Flow | None) -> None:
+    def __init__(self, rows: Sequence[Row], flow: Trace | None) -> None:
         self.rows, self.flow = rows, flow
         self._found: dict[Key, Found] = {}
         self._executions: dict[Key, list[int]] = defaultdict(list)
@@ -67,8 +67,8 @@ class Places:
                 self._found.setdefault(*_of_lone(one, ours=True))
             for one in flow.pairing.only_golden:
                 self._found.setdefault(*_of_lone(one, ours=False))
-        self._partners: tuple[Block, Partners] | None = None
-        self._by_op: dict[tuple[Side, Block, int], list[int]] | None = None
+        self._partners: tuple[Execution, Partners] | None = None
+        self._by_op: dict[tuple[Side, Execution, int], list[int]] | None = None
 
     def find(self, row: Row) -> Found:
         """Return records and executions of a row."""
@@ -82,7 +82,7 @@ class Places:
         """Indices of the rows of the same tensor in every iteration and rank."""
         return self._lasting.get(_lasting(row), [])
 
-    def of_operator(self, side: Side, block: Block, number: int) -> list[int]:
+    def of_operator(self, side: Side, block: Execution, number: int) -> list[int]:
         """Indices of the rows of an operator of a graph, in one execution of it."""
         if self._by_op is None:
             self._by_op = defaultdict(list)
@@ -114,13 +114,13 @@ class Places:
                 return self.worst(self.of_execution(row))
         return -1
 
-    def alignment(self, block: Block | None) -> Alignment | None:
+    def alignment(self, block: Execution | None) -> Alignment | None:
         """Return how the graphs of an execution of the target are aligned."""
         if self.flow is None or block is None:
             return None
-        return self.flow.pairing.alignments.get((block.rank, block.graph_id))
+        return self.flow.pairing.alignments.get(block.graph_key)
 
-    def partners(self, block: Block) -> Partners:
+    def partners(self, block: Execution) -> Partners:
         """Return which operators of both graphs of an execution of the target stand for each other."""
         if self._partners is None or self._partners[0] != block:
             found = self.alignment(block)
@@ -128,7 +128,7 @@ class Places:
             self._partners = (block, said)
         return self._partners[1]
 
-    def _paired(self, block: Block) -> Iterable[Together]:
+    def _paired(self, block: Execution) -> Iterable[Together]:
         """Operators of an execution that rows pair."""
         for row in self.rows:
             found = self.find(row)
@@ -138,7 +138,7 @@ class Places:
             if min(ours.op, theirs.op) >= 0:
                 yield Together((ours.op,), (theirs.op,), row.match_rule, row.match_score)
 
-    def blocks(self, found: Found) -> dict[Side, Block]:
+    def blocks(self, found: Found) -> dict[Side, Execution]:
         """Return the executions of both graphs that a row belongs to, as far as they are known."""
         if self.flow is None:
             return {}
@@ -148,10 +148,10 @@ class Places:
             ours = next((block for block, other in pairs.items() if other == theirs), None)
         if theirs is None and ours is not None:
             theirs = pairs.get(ours)
-        known: dict[Side, Block | None] = {"target": ours, "golden": theirs}
+        known: dict[Side, Execution | None] = {"target": ours, "golden": theirs}
         return {side: block for side, block in known.items() if block is not None}
 
-    def _block(self, side: Side, found: Found) -> Block | None:
+    def _block(self, side: Side, found: Found) -> Execution | None:
         """The execution that a record of one side belongs to; Parameter files are of one, too."""
         run, record = found.run_of(side), found.record(side)
         if run is not None or record is None:
@@ -165,7 +165,7 @@ class Places:
         assert self.flow is not None
         return self.flow.pairing.target if side == "target" else self.flow.pairing.golden
 
-    def node(self, side: Side, found: Found, blocks: Mapping[Side, Block]) -> str:
+    def node(self, side: Side, found: Found, blocks: Mapping[Side, Execution]) -> str:
         """Return the key of the operator or parameter of a row in one side's graph; empty if no graph knows it."""
         run, record = found.run_of(side), found.record(side)
         if run is not None:
@@ -179,17 +179,17 @@ class Places:
         )
         return next((f"param {number}" for number in numbers), "")
 
-    def graph(self, side: Side, run: OpRun | None) -> Graph | None:
+    def graph(self, side: Side, run: OperatorRun | None) -> Graph | None:
         """Return the graph of an execution of an operator, if it knows it."""
         return self.graph_of(side, run.block) if run is not None and run.op >= 0 else None
 
-    def graph_of(self, side: Side, block: Block) -> Graph | None:
+    def graph_of(self, side: Side, block: Execution) -> Graph | None:
         """Return the graph of an execution."""
         if self.flow is None:
             return None
         return self._binding(side).graph(block)
 
-    def operator(self, side: Side, run: OpRun | None) -> Op | None:
+    def operator(self, side: Side, run: OperatorRun | None) -> Op | None:
         """Return the operator of an execution, if a graph knows it."""
         graph = self.graph(side, run)
         return graph.ops[run.op] if graph is not None and run is not None else None
@@ -204,7 +204,7 @@ def _of_pair(pair: Pair) -> tuple[Key, Found]:
     return (key.rank, key.graph_id, key.iteration, turn, *names), found
 
 
-def _of_lone(one: Lone, *, ours: bool) -> tuple[Key, Found]:
+def _of_lone(one: Unmatched, *, ours: bool) -> tuple[Key, Found]:
     key = one.record.key
     names = (one.op_name, "") if ours else ("", one.op_name)
     found = Found(one.record, None, one.run) if ours else Found(None, one.record, None, one.run)

@@ -8,9 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.compare.foreign import LAYOUTS, VERDICTS, recognize_layout, unique_titles
-from workbench.compare.foreign_rows import read_row
-from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
+from workbench.comparison.result import Anomaly, Coverage, Result, SideInfo
+from workbench.comparison.results.tables.layouts import (
+    LAYOUTS,
+    VERDICTS,
+    recognize_layout,
+    unique_titles,
+)
+from workbench.comparison.results.tables.rows import read_row
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_file
 from workbench.core.words import Message
@@ -22,8 +27,8 @@ from workbench.show.json_result import from_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.compare.foreign import Layout
-    from workbench.compare.result import Row, Verdict
+    from workbench.comparison.result import Row, Verdict
+    from workbench.comparison.results.tables.layouts import Layout
     from workbench.pipeline.sheets import Line
 
 _GRAPH_FILE = re.compile(r"compare_result_(\d{1,9})_(\d{1,9})(?:_\d{14})?", re.A)

@@ -6,14 +6,14 @@ import shlex
 import string
 from typing import TYPE_CHECKING, Any, Final
 
-from workbench.compare.overrides import NO_OVERRIDES, overrides_text
+from workbench.comparison.map_file import NO_OVERRIDES, overrides_text
 from workbench.core.text import json_visible
 from workbench.show.look import call_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.compare.overrides import Overrides
+    from workbench.comparison.map_file import Overrides
 
 COMMAND: Final = "Command"
 PYTHON: Final = "Python"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from workbench.core.dtypes import DTYPES
 
 if TYPE_CHECKING:
-    from workbench.compare.elements import Elements
-    from workbench.compare.result import Row
+    from workbench.comparison.measure.elements import Elements
+    from workbench.comparison.result import Row
 
 _COUNTED = (("NaN", "NaN"), ("+Inf", "PosInf"), ("−Inf", "NegInf"))
 _DESCRIBED = (

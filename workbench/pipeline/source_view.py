@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from workbench.compare.result import Row
+    from workbench.comparison.result import Row
     from workbench.graph.nodes import SourceFrame
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.places import Places

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from workbench.compare.metrics import METRICS, ON_DEMAND, Metric
+from workbench.comparison.measure.metrics import METRICS, ON_DEMAND, Metric
 from workbench.show import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workbench.compare.result import Result, Row
+    from workbench.comparison.result import Result, Row
 
 Cell = str | int | float | None
 Kind = Literal["text", "count", "number", "share"]

@@ -10,7 +10,7 @@ from workbench.show.columns import worst_first
 from workbench.show.templates import render
 
 if TYPE_CHECKING:
-    from workbench.compare.result import Result
+    from workbench.comparison.result import Result
     from workbench.core.words.translate import Language
 
 TOP_ROWS = 20

@@ -7,8 +7,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.result import (
+from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.result import (
     Anomaly,
     Coverage,
     Finding,
@@ -169,7 +169,7 @@ _STEP_ERRORS = ("error", "inherited_error", "noise_floor")
 
 def _metrics(metrics: Mapping[str, float]) -> dict[str, Any]:
     if all(map(math.isfinite, metrics.values())):  # nearly always, and 28 times a row
-        return dict(metrics)
+        return dict(metrics.items())
     return {title: _number(value) for title, value in metrics.items()}
 
 

@@ -13,7 +13,7 @@ from workbench.show.words import STATUSES, UNMATCHED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workbench.compare.result import Result, Row
+    from workbench.comparison.result import Result, Row
     from workbench.show.look import Look
 
 NAMED: Final = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.compare.result import Finding, Row
+    from workbench.comparison.result import Finding, Row
 
 
 def first_divergence(rows: Sequence[Row], findings: Sequence[Finding]) -> Row | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import traitlets as T
 
-from workbench.compare.elements import KINDS
+from workbench.comparison.measure.elements import KINDS
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.show.checked import TEXT, Checked, a, one_of, some_of, whole

@@ -11,7 +11,7 @@ from workbench.show.templates import OPERATOR_STYLES, render
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.compare.result import Result
+    from workbench.comparison.result import Result
     from workbench.core.words.translate import Language
     from workbench.show.match_view import MatchLine
 

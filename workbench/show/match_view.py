@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.compare.match_rules import MATCH_RULES, rule_meaning
+from workbench.comparison.align.rules import MATCH_RULES, rule_meaning
 from workbench.core.words import Message
 from workbench.show.columns import alone, worst_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.compare.result import Result, Row, Side, Status
+    from workbench.comparison.result import Result, Row, Side, Status
 
 UNMATCHED, SKIPPED = Message("show/unmatched"), Message("show/skipped")
 """Parts of the coverage beside the rules."""

@@ -14,7 +14,7 @@ from workbench.show.words import STATUSES, UNMATCHED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.compare.result import Result, Row
+    from workbench.comparison.result import Result, Row
     from workbench.show.columns import Cell, Column
 
 SEARCHED = ("op_name", "golden", "op_type", "dtype", "golden_dtype", "reason", "rule", "source", "code")  # fmt: skip

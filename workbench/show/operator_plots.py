@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from workbench.compare.elements import Elements, ErrorKind, HeatMap
-    from workbench.compare.result import Row
+    from workbench.comparison.measure.elements import Elements, ErrorKind, HeatMap
+    from workbench.comparison.result import Row
 
 _POINT = "#14908c"
 _ALARM = "#d93a4a"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.metrics import METRICS
-from workbench.compare.regrade import in_floors
+from workbench.comparison.measure.metrics import METRICS
+from workbench.comparison.results.regrade import in_floors
 from workbench.core.words.render import table
 from workbench.core.words.translate import Say
 from workbench.show import words
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.compare.result import Result, Row
+    from workbench.comparison.result import Result, Row
     from workbench.core.words.translate import Language
     from workbench.show.columns import Cell, Column, Kind
 
@@ -60,7 +60,7 @@ def explorer_data(
 
     Figures are rounded to `digits`; with ``exact`` errors and noise floors are not. Else errors, and in ``times``
     how many noise floors they are, stay on their side of every threshold of so many digits: grading by thresholds
-    counts to the last row what `workbench.compare.regrade` counts.
+    counts to the last row what `workbench.comparison.results.regrade` counts.
 
     Text columns are a list of distinct texts and indices into it; -1 stands for the operator's name.
     ``x`` and ``order`` are steps from the one before; the module computes the gain from error and inherited error.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from workbench.compare.result import Result
+    from workbench.comparison.result import Result
     from workbench.show.series import Lane, Mark, Point, Segment, Series
 
 STYLES: dict[str, tuple[str, str, float]] = {

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.compare.match_rules import rule_meaning
+from workbench.comparison.align.rules import rule_meaning
 from workbench.core.errors import WorkbenchError
 from workbench.core.words.translate import ENGLISH, Say
 from workbench.show import payload, view
@@ -21,7 +21,7 @@ from workbench.show.templates import render
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.compare.result import Result
+    from workbench.comparison.result import Result
     from workbench.core.words.translate import Language
 
 SECTIONS: dict[str, str] = {

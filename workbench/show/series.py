@@ -16,7 +16,7 @@ from workbench.show.view import place_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workbench.compare.result import Finding, Result, Row, Status
+    from workbench.comparison.result import Finding, Result, Row, Status
     from workbench.core.words import Message
 
 Lane = Literal["scale", "top", "zero", "none"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from workbench.compare.metrics import CANCELLED
+from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.text import shorten, visible
 from workbench.core.words import Message
 from workbench.show.view import ledger
@@ -13,7 +13,7 @@ from workbench.show.view import ledger
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.compare.result import Result, Row, Side
+    from workbench.comparison.result import Result, Row, Side
 
 _SIDES: dict[Side, str] = {"target": "show/side-target", "golden": "show/side-golden"}
 
@@ -24,7 +24,7 @@ SAID = 4
 def summary(result: Result) -> Message:
     """Count tensors and operators that were compared, and the others by reason.
 
-    >>> from workbench.compare.result import Coverage, Result, SideInfo
+    >>> from workbench.comparison.result import Coverage, Result, SideInfo
     >>> side, cover = SideInfo("d", "tree", 3), Coverage(unmatched_target=3, skipped={"golden:twice": 2})
     >>> str(summary(Result("warn", "", side, side, cover)))
     'no tensor compared. Excluded: 3 target-only, 2 golden tensors (twice)'

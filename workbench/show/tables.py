@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from workbench.compare.result import Result, Row
+    from workbench.comparison.result import Result, Row
     from workbench.show.columns import Cell
 
 Order = Literal["execution", "worst"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.metrics import METRICS, ON_DEMAND
+from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.core.words import Message
 from workbench.core.words.translate import ENGLISH
 from workbench.show import words
@@ -15,7 +15,15 @@ from workbench.show.columns import alone, metric_titles, shown_status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.compare.result import Anomaly, Finding, IterationRow, Result, Row, Side, SideInfo
+    from workbench.comparison.result import (
+        Anomaly,
+        Finding,
+        IterationRow,
+        Result,
+        Row,
+        Side,
+        SideInfo,
+    )
     from workbench.core.words.translate import Say
 
 LISTED = 200

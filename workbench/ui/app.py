@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets as T
 
-from workbench.compare.profiles import NOISE_FLOOR
-from workbench.compare.profiles import PROFILES as VERDICT_PROFILES
+from workbench.comparison.measure.profiles import NOISE_FLOOR
+from workbench.comparison.measure.profiles import PROFILES as VERDICT_PROFILES
 from workbench.config import Config, new
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.faces import make_face
@@ -41,7 +41,7 @@ from workbench.ui.trees import TreePair, Trees
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workbench.compare.result import Result
+    from workbench.comparison.result import Result
     from workbench.graph.flow import Network
 
     Report = Callable[[int, int, str], None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets as T
 
-from workbench.compare.overrides import (
+from workbench.comparison.map_file import (
     NO_OVERRIDES,
     Ignore,
     Overrides,

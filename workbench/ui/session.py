@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workbench import config as configs
-from workbench.compare.overrides import parse_overrides, to_data
-from workbench.compare.profiles import NOISE_FLOOR
+from workbench.comparison.map_file import parse_overrides, to_data
+from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_text
 from workbench.show.kept_look import SETTINGS

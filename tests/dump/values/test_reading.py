@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from kit.arrays import read_all
 from kit.build.small_dumps import save_container
 from kit.words import refused
-from workbench.compare.gather import SEGMENT
-from workbench.compare.measure import measure
+from workbench.comparison.measure.reading import SEGMENT
+from workbench.comparison.measure.tensors import measure
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
 from workbench.core.tensors import ArraySource

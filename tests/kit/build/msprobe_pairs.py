@@ -1,7 +1,7 @@
 """Pairs of dump trees that msprobe and we compare, and the tensors in them by name.
 
 `conformance/run_msprobe.py` gives them to msprobe and records its figures;
-`tests/compare/test_msprobe_conformance.py` holds ours against the record. Nothing here reads a tree
+`tests/comparison/measure/test_msprobe_conformance.py` holds ours against the record. Nothing here reads a tree
 with our own reader.
 """
 

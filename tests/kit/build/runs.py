@@ -17,10 +17,18 @@ import numpy as np
 
 import workbench as wb
 from kit.build.small_dumps import file_name, held
-from workbench.compare.engine import bind_both, is_npu
-from workbench.compare.pairing import pair_tensors
-from workbench.compare.replay.replay import replay
-from workbench.compare.replay.trial import EXACT, Arithmetic, Trial, distance, plain_kernel, stored
+from workbench.comparison.bind.binding import is_npu
+from workbench.comparison.bind.borrow import bind_both
+from workbench.comparison.pair.pair import pair_tensors
+from workbench.comparison.replay.kernel import (
+    EXACT,
+    Arithmetic,
+    Trial,
+    cast_like,
+    distance,
+    plain_kernel,
+)
+from workbench.comparison.replay.replay import replay
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
 from workbench.graph.networks import load_graph
@@ -116,7 +124,7 @@ def reasons(found: Any) -> dict[tuple[str, int], Any]:
 
 
 def _named(found: Any, table: dict[Any, Any]) -> dict[tuple[str, int], Any]:
-    graphs = found.attempts.pairing.target.graphs
+    graphs = found.target_inputs.binding.graphs
     return {
         (graphs[block.rank, block.graph_id].ops[number].name, block.iteration): value
         for (block, number), value in table.items()
@@ -243,13 +251,13 @@ def _trial(op, kind, how, faulty, right, reference, formats, rng, graph):
     if kind == "overrun":
         given = _read_again(graph, faulty, op.name)
     try:
-        expected = stored(kernel.run(inputs, arithmetic)[0], given)
+        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
         believed = kernel.run(_inputs(reference if how == "golden" else right, op.name), arithmetic)
     except GraphError:
         return None
     if expected.shape != given.shape:
         return None
-    noise = distance(right[op.name]["output", 0], stored(believed[0], given))
+    noise = distance(right[op.name]["output", 0], cast_like(believed[0], given))
     if not np.isfinite(noise):
         return None
     least = 2.0**-24 if given.dtype.kind not in "biu" else 0.0
@@ -364,6 +372,6 @@ def _clean_of(op, formats, right):
     inputs, given = _inputs(right, op.name), right[op.name]["output", 0]
     kernel = plain_kernel(op)
     for arithmetic in (EXACT, Arithmetic("cube", formats.inputs, formats.output)):
-        expected = stored(kernel.run(inputs, arithmetic)[0], given)
+        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
         noise = distance(given, expected)
         yield Trial(kernel, inputs, 0, given, expected, 1.2 * noise, arithmetic)

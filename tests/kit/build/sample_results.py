@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import random
 
-from workbench.compare.metrics import METRICS
-from workbench.compare.result import (
+from workbench.comparison.measure.metrics import METRICS
+from workbench.comparison.result import (
     Anomaly,
     Coverage,
     Finding,

@@ -22,7 +22,7 @@ import workbench as wb
 from kit.build.foreign_files import DATA, SPELLED, old_file
 from kit.build.small_dumps import write_ms_pb
 from kit.damage import good_dumps as dumps
-from workbench.compare.overrides import read_overrides
+from workbench.comparison.map_file import read_overrides
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import ConfigError
 from workbench.dump.files.raw_tensor import parse_raw_name

@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from kit.face.screen import alerts_in, codes_in, label, said_in
-from workbench.compare.overrides import read_overrides
+from workbench.comparison.map_file import read_overrides
 from workbench.show import match_html
 
 KERNEL = "Default/head-Dense/MatMul-op0"

@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from kit.face.screen import alerts_in, codes_in, label, said_in
-from workbench.compare.metrics import CANCELLED
+from workbench.comparison.measure.metrics import CANCELLED
 from workbench.show.summary import summary
 from workbench.ui import job as job_module
 

@@ -35,6 +35,10 @@ SENTENCES: dict[str, str] = {
     "no-extract": "no defect: no operator to extract",
     "next-written": "{side}: {surface} configuration for {operators:count operator}: {path}",
     "report": "report: {path}",
+    "explained": "{name} (iteration {iteration}) [{rule}]: {said:clauses}",
+    "explained-rank": "{name} (iteration {iteration}, rank {rank}) [{rule}]: {said:clauses}",
+    "stage-time": "{name}: {seconds:number} s",
+    "stage-total": "total: {seconds:number} s",
     # convert
     "converted": "{files:count file} read, {written:count} written to {out}, {remarks:count remark}",
     "lost": "warning: {loss}",

@@ -1,4 +1,4 @@
-"""What `workbench.compare` says: name → sentence. Evidence of findings, and faults, have tables of their own."""
+"""What `workbench.comparison` says: name → sentence. Evidence of findings, and faults, have tables of their own."""
 
 from __future__ import annotations
 
@@ -152,12 +152,45 @@ _REPLAY: dict[str, str] = {
     "forecast": "{count:count tensor}, computed as on {models:list}",
 }
 
+_CONCLUSIONS: dict[str, str] = {
+    # what the walk through the data flow found an operator to be, by the rule that decided
+    "conclusion-hands-cause-on": "moves data only; a difference of its inputs is passed on",
+    "conclusion-both-overflow": "both runs overflow here or upstream; not judged",
+    "conclusion-inherits": "an input is wrong already; the error comes from upstream",
+    "conclusion-own-batch-differs": "computes from the rank's own batch, but a named difference or new NaN shows",
+    "conclusion-own-batch": "computes from the rank's own batch; not judged",
+    "conclusion-computes-with-cause": "first operator that computes with an input that differs",
+    "conclusion-within-expected": "error within the expected error",
+    "conclusion-named-difference": "error above the expected error, and a named difference explains it",
+    "conclusion-version-matter": "the two framework versions are known to differ here",
+    "conclusion-sizes-differ": "element counts of an output differ",
+    "conclusion-cleared-by-replay": "error above the limit, but replay reproduces it from the target's inputs",
+    "conclusion-exceeds-expected": "error above the limit, and no input is wrong",
+    "conclusion-within-limit": "error above the expected error, but within the limit; no named difference",
+    "conclusion-own-error": "replay with the target's inputs does not reproduce the output",
+    "conclusion-tolerated": "error above the limit, tolerated by the map file",
+    "conclusion-at": "error attributed to {name}",
+    "figures": (
+        "relative error {error:number}, limit {limit:number} "
+        "(expected error {explained:number}, rounding {floor:number})"
+    ),
+    "figures-none": "no output was compared (expected error {explained:number}, rounding {floor:number})",
+    "carries": "input.{slot}: error {error:number}",
+    "carries-unmeasured": "input.{slot}: not compared, error up to {error:number}",
+    "carries-wrong": "{said}, wrong upstream",
+    "carries-own": "{said}, from the rank's own batch",
+    "carries-earlier": "{said}, from an earlier step",
+    "carries-unseen": "{said}, {count:count upstream operator} not dumped",
+    "carries-cause": "{said}: {causes:clauses}",
+}
+
 SENTENCES: dict[str, str] = {
     **_ERRORS,
     **_REASONS,
     **_ANOMALIES,
     **_MAP,
     **_REPLAY,
+    **_CONCLUSIONS,
     **EVIDENCE,
     **FAULTS,
 }

@@ -118,6 +118,7 @@ SENTENCES: dict[str, str] = {
     "next": "Next",
     "error": "error",
     "local-error": "local error",
+    "conclusion": "conclusion",
     "propagated-error": "propagated error",
     "expected-error": "expected rounding error",
     "library": "library",

@@ -125,7 +125,7 @@ function comparator(column, down) {
 
 // ----------------------------------------------------------------------------------- grades
 
-// The rule of workbench.compare.regrade.
+// The rule of workbench.comparison.results.regrade.
 function regrade(data, { factor, limit }) {
   const status = data.named.status, error = data.named.error.values, floors = inFloors(data);
   status.values = status.given;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from workbench.compare.overrides import MAX_NAME, Ignore, Match, Tolerance
+from workbench.comparison.map_file import MAX_NAME, Ignore, Match, Tolerance
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import brief, one_line
 from workbench.core.words import Message
@@ -23,7 +23,7 @@ from workbench.ui.part import Part
 from workbench.ui.typed import typed_path
 
 if TYPE_CHECKING:
-    from workbench.compare.result import Result, Side
+    from workbench.comparison.result import Result, Side
     from workbench.ui.job import Job
 
 _SIDES: tuple[Side, Side] = ("target", "golden")

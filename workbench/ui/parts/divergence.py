@@ -16,7 +16,7 @@ from workbench.ui.native import make_copy
 from workbench.ui.part import Part
 
 if TYPE_CHECKING:
-    from workbench.compare.result import Row
+    from workbench.comparison.result import Row
     from workbench.core.words import Message
     from workbench.pipeline.compare import Comparison
     from workbench.ui.app import Workbench

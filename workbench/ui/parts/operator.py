@@ -26,7 +26,7 @@ from workbench.ui.typed import typed_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from workbench.compare.elements import ErrorKind, HeatMap
+    from workbench.comparison.measure.elements import ErrorKind, HeatMap
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look

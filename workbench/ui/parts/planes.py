@@ -11,7 +11,7 @@ from workbench.ui.boxes import styled
 from workbench.ui.native import make_pieces, make_slider
 
 if TYPE_CHECKING:
-    from workbench.compare.elements import Elements, HeatMap
+    from workbench.comparison.measure.elements import Elements, HeatMap
     from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
     from workbench.ui.parts.operator import Operator

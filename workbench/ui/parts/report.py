@@ -29,7 +29,7 @@ from workbench.ui.typed import typed_path
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.compare.result import Result
+    from workbench.comparison.result import Result
     from workbench.pipeline.compare import Comparison
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from workbench.compare.profiles import PROFILES as VERDICTS
+from workbench.comparison.measure.profiles import PROFILES as VERDICTS
 from workbench.core.text import shorten
 from workbench.core.words import Message
 from workbench.show.summary import summary

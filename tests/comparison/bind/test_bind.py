@@ -1,0 +1,193 @@
+"""Which file belongs to which operator, on dumps whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kit.build import small_dumps as small
+from kit.build.foreign_files import PAIRS
+from kit.build.runs import on_reference
+from kit.build.small_dumps import START, Net, chain, in_memory, on_disk, shoot
+from kit.words import check_said
+from workbench.comparison.bind.bind import bind
+from workbench.dump.names.mindspore import sanitize, short_name
+from workbench.dump.read.reader import load
+from workbench.graph.networks import load_graph
+from workbench.graph.nodes import Graph
+
+RENUMBERED = "operators_whose_id_in_ir_and_csv_differs_from_the_file_name"
+
+
+def bound_names(folder) -> dict[str, set[str]]:
+    """IR name → names of the files bound to it."""
+    binding = bind(load(folder))
+    table: dict[str, set[str]] = {}
+    for runs in binding.runs.values():
+        for run in runs.values():
+            table.setdefault(run.op_name, set()).update(r.key.op_name for r in run.tensors.values())
+    return table
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_every_file_is_bound_to_the_operator_that_truth_says(real_pairs, name, side):
+    pair = real_pairs[name]
+    other_id = pair.truth.get(RENUMBERED, {}).get(side, {})
+    folder = pair.golden if side == "a" else pair.target
+    old = name.endswith("ms200")
+    for ir_name, files in bound_names(folder).items():
+        plain = short_name(ir_name) if old else sanitize(ir_name)
+        assert files == {other_id.get(ir_name, plain)}, ir_name
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_renumbered_operator_is_noted(real_pairs, name):
+    pair = real_pairs[name]
+    truth = pair.truth.get(RENUMBERED, {}).get("b", {})
+    noted = {note.name for note in bind(load(pair.target)).notes if note.kind == "renumbered"}
+    assert noted == set(truth)
+
+
+def test_an_ir_of_another_network_is_not_used(real_pairs):
+    wrong = next((real_pairs["alexnet_padmode"].target / "rank_0/graphs").glob("*.ir"))
+    binding = bind(load(real_pairs["transformer_fp16"].target, graph=wrong))
+    assert binding.notes[0].kind == "graph-mismatch"
+    assert {note.kind for note in binding.notes} == {"graph-mismatch", "mislabelled"}
+    assert all(run.op < 0 for runs in binding.runs.values() for run in runs.values())
+
+
+def test_files_left_from_another_run_are_skipped_by_name(real_pairs, tmp_path):
+    import shutil
+
+    root = tmp_path / "dump"
+    shutil.copytree(real_pairs["alexnet_padmode"].target, root)
+    folder = root / "rank_0/AlexNet/0/0"
+    victim = next(folder.glob("ReLU*output*"))
+    victim.rename(folder / victim.name.replace("ReLU-op", "ReLU-op77"))
+    binding = bind(load(root))
+    assert [(item.reason) for item in binding.skipped] == ["not-in-graph"]
+
+
+# --- which rule, decided by data -------------------------------------------------------------
+
+
+def renumbered() -> Graph:
+    """Three ReLU whose ids run against the listing; the sizes differ, too."""
+    net = Net()
+    value = net.feed("x", (4,))
+    for number, size in ((2, 4), (0, 4), (1, 4)):
+        value = net.op("ReLU", value, name=f"Default/ReLU-op{number}", shape=(size,))
+        value = net.op("Tanh", value, name=f"Default/Tanh-op{number}", shape=(size,))
+    return net.graph()
+
+
+def by_rank(name: str) -> str:
+    """The id that MindSpore 2.7 gives: the count in listing order."""
+    kind, _, number = name.rpartition("-op")
+    return f"{kind}-op{[2, 0, 1].index(int(number))}"
+
+
+def written(root, graph, rename=lambda name: name, io=("input", "output"), values=None):
+    shots = shoot(graph, values or small.given(graph))
+    kept = [s._replace(name=rename(s.name)) for s in shots if s.io in io]
+    return load(on_disk(root, kept, graph))
+
+
+def file_of(binding) -> dict[str, str]:
+    return {
+        run.op_name.rpartition("/")[2]: record.key.op_name.rpartition("_")[2]
+        for runs in binding.runs.values()
+        for run in runs.values()
+        for record in run.tensors.values()
+    }
+
+
+@pytest.mark.parametrize("rename", [str, by_rank], ids=["exact-name", "id-rank"])
+def test_the_data_decide_between_two_rules_that_name_every_file(tmp_path, rename):
+    graph = renumbered()
+    names = [op.name.rpartition("/")[2] for op in graph.ops]
+    found = bind(written(tmp_path, graph, rename))
+    assert file_of(found) == {name: rename(name) for name in names}
+    noted = {n.name for n in found.notes if n.kind == "renumbered"}
+    assert noted == (set() if rename is str else {f"Default/{name}" for name in names})
+
+
+@pytest.mark.parametrize("rename", [str, by_rank], ids=["exact-name", "id-rank"])
+def test_sizes_decide_where_only_outputs_were_dumped(tmp_path, rename):
+    net = Net()
+    for number, size in ((2, 3), (0, 4), (1, 5)):
+        net.op(
+            "ReLU", net.feed(f"x{number}", (size,)), name=f"Default/ReLU-op{number}", shape=(size,)
+        )
+    graph = net.graph()
+    found = bind(written(tmp_path, graph, rename, io=("output",)))
+    assert file_of(found) == {f"ReLU-op{n}": rename(f"ReLU-op{n}") for n in range(3)}
+
+
+def test_without_any_evidence_the_ids_are_counted(tmp_path):
+    graph = renumbered()
+    found = bind(written(tmp_path, graph, by_rank, io=("output",)))
+    assert file_of(found)["ReLU-op2"] == "ReLU-op0"
+
+
+def test_short_names_bind_to_full_ones(tmp_path):
+    graph = renumbered()
+    found = bind(written(tmp_path, graph, lambda name: name.rpartition("_")[2]))
+    assert {f"{a}={b}" for a, b in file_of(found).items()} == {
+        f"{name}={name}" for name in file_of(found)
+    }
+
+
+def test_a_whole_name_comes_before_the_end_of_another_one():
+    net = Net()
+    for name in ("Default/X", "X"):
+        net.op("Tanh", net.feed(name), name=name)
+    graph = net.graph()
+    last = [s for s in shoot(graph, small.given(graph)) if s.name == "X"]
+    (runs,) = bind(in_memory(last, graph)).runs.values()
+    assert runs.keys() == {1}
+
+
+def test_counting_goes_on_through_the_graphs_in_order_of_their_ids(tmp_path):
+    """2.7 to 2.10: the first ReLU of graph 1 follows the last one of graph 0."""
+    one, two = chain("ReLU", "ReLU"), replace(chain("ReLU"), graph_id=1, name="kernel_graph1")
+    two_shots = [
+        s._replace(name="Default_ReLU-op2") for s in shoot(two, small.given(two), start=START + 99)
+    ]
+    dump = load(on_disk(tmp_path, shoot(one, small.given(one)) + two_shots, one, two))
+    found = bind(dump)
+    assert not found.skipped
+    graph_1 = [runs for block, runs in found.runs.items() if block.graph_id == 1]
+    assert [run.op_name for runs in graph_1 for run in runs.values()] == ["Default/ReLU-op0"]
+
+
+def test_a_reshape_that_carries_its_inputs_shape_is_bound_and_trusted(tmp_path):
+    """2.10.0: the header of a Reshape output states the shape of the input."""
+    net = Net()
+    value = net.op("Reshape", net.feed("x", (2, 6)), shape=(12,))
+    net.op("Tanh", value, shape=(12,))
+    found = bind(written(tmp_path, net.graph()))
+    assert not found.notes
+    assert not found.oddities
+    assert len(found.runs) == 1
+
+
+def test_absent_inputs_of_operators_in_memory_take_no_place_of_others():
+    graph = load_graph("lstm")
+    dump = on_reference(graph)
+    found = bind(dump)
+    kept = [len(run.tensors) for runs in found.runs.values() for run in runs.values()]
+    parameters = sum(map(len, found.parameters.values()))
+    assert not found.skipped
+    assert sum(kept) + parameters == dump.tensors
+
+
+def test_a_tensor_that_is_there_already_is_skipped():
+    graph = chain("Tanh")
+    dump = in_memory(shoot(graph, small.given(graph)), graph)
+    first = next(r for r in dump.records if r.key.op_type != "Parameter")
+    skipped = bind(replace(dump, records=(*dump.records, first))).skipped
+    assert [(one.reason, one.name) for one in skipped] == [("twice", "Default/Tanh-op0")]
+    check_said(skipped[0].detail, "compare/twice", where=f"{first.key.io}.{first.key.slot}")

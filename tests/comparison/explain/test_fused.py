@@ -1,0 +1,91 @@
+"""Kernels of several operators: the fault may be in any of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kit.words import check_said
+from workbench.comparison.explain.explain import explain
+from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, cast_like
+from workbench.core.tensors import TensorSpec
+from workbench.graph.nodes import Const, Op, Param, Value
+
+RNG = np.random.default_rng(11)
+X, W, B = (RNG.normal(size=shape).astype(np.float32) for shape in ((30, 64), (40, 64), (40,)))
+OUT = TensorSpec("float32", (30, 40))
+
+
+def layer(alpha=0.5, transposed=True, biased=True, bias=B, weight=W):
+    """MatMul, BiasAdd and Elu in plain NumPy."""
+    y = X.astype(np.float64) @ (weight.T if transposed else weight.reshape(64, 40))
+    y = y + bias if biased else y
+    return np.where(y > 0, y, alpha * np.expm1(np.minimum(y, 0))).astype(np.float32)
+
+
+def trial(given, arithmetic=Arithmetic("cube"), floor=1e-6):  # noqa: B008 - a constant
+    kernel = Kernel(
+        (
+            Op("a", "MatMul", (Param(0), Param(1), Const(False), Const(True)), outputs=(OUT,)),
+            Op("b", "BiasAdd", (Value(0), Param(2), Const(0)), outputs=(OUT,)),
+            Op("c", "Elu", (Value(1), Const(0.5)), outputs=(OUT,)),
+        ),
+        (Value(2),),
+    )
+    inputs = {0: X, 1: W, 2: B}
+    expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
+    return Trial(kernel, inputs, 0, given, expected, floor, arithmetic)
+
+
+def wrong_bias():
+    bias = B.copy()
+    bias[6] = 9
+    return layer(bias=bias)
+
+
+def half():
+    sums = np.zeros((30, 40), np.float16)
+    for start in range(0, 64, 16):
+        part = X[:, start : start + 16] @ W[:, start : start + 16].T
+        sums = (sums.astype(np.float32) + part).astype(np.float16)
+    y = sums.astype(np.float32) + B
+    return np.where(y > 0, y, 0.5 * np.expm1(np.minimum(y, 0))).astype(np.float32)
+
+
+def cut():
+    weight = W.copy()
+    weight[:, 48:] = 0
+    return layer(weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "code", "values"),
+    [
+        (lambda: layer(alpha=1.0), "wrong-attribute", "setting", {"name": "alpha", "used": "1"}),
+        (
+            lambda: layer(alpha=0.32),
+            "wrong-attribute",
+            "setting",
+            {"name": "alpha", "used": "0.32"},
+        ),
+        (
+            lambda: layer(weight=W.reshape(64, 40).T),
+            "transposed-weight",
+            "transposed",
+            {"first": 0, "second": 1},
+        ),
+        (lambda: layer(biased=False), "missing-step", "missing", {"op_type": "BiasAdd"}),
+        (lambda: -layer(), "wrong-sign", "sign", {}),
+        (wrong_bias, "wrong-weight-element", "weight", {"index": [6]}),
+        (half, "half-accumulation", "accumulation", {"op_type": "MatMul"}),
+        (cut, "dropped-k-tail", "k-tail", {"count": 1, "blocks": 4, "size": 16}),
+    ],
+)
+def test_a_fault_in_any_part_is_told(given, kind, code, values):
+    found = explain(trial(given()))
+    assert found[0].kind == kind, found[:3]
+    check_said(found[0].text, f"compare/fault-{code}", **values)
+
+
+def test_a_right_kernel_gives_nothing():
+    assert explain(trial(layer())) == []

@@ -1,0 +1,307 @@
+"""Finders, refinements and the one ranking: what they read, that they write nothing, and what comes first."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from kit.build import small_dumps as small
+from kit.build.runs import on_device, on_reference
+from kit.build.small_dumps import LEAF, Net, chain, in_memory, save_container, shoot
+from workbench.comparison import engine
+from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.findings.find import FINDERS, GROUPS, REFINEMENTS, find, rank
+from workbench.comparison.findings.material import Figures, Material, Place, finding
+from workbench.core.plan import Iterations
+from workbench.dump.tables.statistic import statistics_of
+from workbench.graph.networks import load_graph
+from workbench.run.faults import Fault
+
+GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
+VALUES = small.given(GRAPH)
+GOLDEN = in_memory(shoot(GRAPH, VALUES), GRAPH)
+SPOILT = {"Default/MatMul-op1": lambda x: x * np.float32(1.01)}
+"""A pair of which one operator is wrong."""
+
+UPDATE = "Default/optimizer-SGD/SGD-op2"
+
+
+def spoilt(*graphs, golden=GOLDEN):
+    return in_memory(shoot(GRAPH, VALUES, alter=SPOILT), *graphs), golden
+
+
+def formats():
+    half = replace(GRAPH, ops=tuple(_half(op) for op in GRAPH.ops))
+    return in_memory(shoot(GRAPH, VALUES), half), GOLDEN
+
+
+def _half(op):
+    return replace(op, outputs=tuple(spec._replace(dtype="float16") for spec in op.outputs))
+
+
+def unproduced():
+    """One input that differs, and nobody who gave it."""
+    shots = [
+        s for s in shoot(GRAPH, VALUES, alter=SPOILT) if (s.op_type, s.io) == ("Softmax", "input")
+    ]
+    return in_memory(shots), in_memory(shoot(GRAPH, VALUES))
+
+
+def magnified():
+    """An operator that keeps limits, and what it read magnified beyond them by the next."""
+    graph = chain("MatMul", "Exp")
+    values = {name: 3 * value for name, value in small.given(graph).items()}
+    alter = {"Default/MatMul-op0": lambda x: x * np.float32(1 + 2e-5)}
+    target = in_memory(shoot(graph, values, alter=alter), graph)
+    return target, in_memory(shoot(graph, values), graph)
+
+
+def ended():
+    graph = chain(*("MatMul", "ReLU") * 6)
+    shots = shoot(graph, small.given(graph))
+    gone = {small.file_name(op.name) for op in graph.ops[9:]}
+    return in_memory([s for s in shots if s.name not in gone], graph), in_memory(shots, graph)
+
+
+def statistics():
+    """Two layers exchanged their lanes, and only statistics of the target are known."""
+    graph = load_graph("lenet", 0)
+    name = next(op.name for op in graph.ops if op.op_type == "Conv2D")
+    target = on_device(
+        graph, "910a", "allow_fp32_to_fp16", faults=[Fault("wrong-layout-lanes", name)]
+    )
+    records = []
+    for record in target.records:
+        array = record.source.array()
+        label = record.label._replace(dtype=array.dtype.name, shape=array.shape)
+        figures = statistics_of(array, ("max", "min", "avg", "l2norm"))
+        records.append(replace(record, source=None, path="", label=label, statistics=figures))
+    return replace(target, records=tuple(records)), on_reference(graph)
+
+
+def job(out, *, faults=(), ranks=2, **options):
+    """A job of several ranks, two iterations long."""
+    plan = replace(wb.config.new("mindspore-o0o1").plan(), iterations=Iterations(((0, 1),)))
+    options |= {"ranks": ranks, "iterations": 2, "faults": faults, "surface": "mindspore-o0o1"}
+    tree = wb.simulate(load_graph("mlp_train", 0, ranks), None, plan, out, device="a2", **options)
+    return wb.load(tree)
+
+
+def watched(base):
+    """Memory of C written over by B1 while R still needs it, and C's own result wrong; the golden is whole."""
+    written = np.arange(1.0, 301.0, dtype=np.float32)
+    net = Net()
+    x = net.feed("x")
+    c = net.op("Add", x, x, name="C", shape=(300,))
+    net.op("Exp", x, name="B1", shape=(300,))
+    net.op("Mul", c, c, name="R", shape=(300,))
+    dumps = []
+    for name, own, later in (("t", 2 * written, written), ("g", written, written)):
+        for number, (file, array) in enumerate((("C", own), ("B1_To_C", later))):
+            path = base / name / LEAF / f"Add.{file}.{number}.1.{1_700_000_000_000_000 + number}"
+            save_container(path, [], [(array, {"address": 0x4000})], op_name=file)
+        dumps.append(replace(wb.load(base / name), graphs={(0, 0): net.graph()}))
+    return dumps
+
+
+@pytest.fixture(scope="module")
+def materials(tmp_path_factory):
+    """What findings are made of, by case."""
+    out = tmp_path_factory.mktemp("find")
+    fair, faulty = job(out / "fair"), job(out / "t", faults=[f"scaled-output:{UPDATE}:1.5,rank=1"])
+    cases = {
+        "spoilt": (spoilt(GRAPH), {}),
+        "names": (spoilt(golden=in_memory(shoot(GRAPH, VALUES))), {}),
+        "limits": (spoilt(GRAPH), {"profile": "polygraphy"}),
+        "wide limits": ((faulty, fair), {"profile": "msprobe-mindspore"}),
+        "unproduced": (unproduced(), {}),
+        "magnified": (magnified(), {"profile": "msprobe"}),
+        "formats": (formats(), {}),
+        "ended": (ended(), {}),
+        "statistics": (statistics(), {}),
+        "ranks": ((faulty, faulty), {}),
+        "ranks with limits": ((faulty, faulty), {"profile": "msprobe"}),
+        "one rank": ((faulty, fair), {}),
+        "watched": (watched(out / "w"), {}),
+        "watched with limits": (watched(out / "wl"), {"profile": "msprobe-check"}),
+    }
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, (dumps, options) in cases.items():
+            made = []
+            patch.setattr(engine, "find", lambda one, made=made: made.append(one) or find(one))
+            engine.compare_dumps(*dumps, **options)
+            (found[name],) = made
+    return found
+
+
+CASES = (
+    "spoilt", "names", "limits", "wide limits", "unproduced", "magnified", "formats", "ended", "statistics", "ranks",
+    "ranks with limits", "one rank", "watched", "watched with limits",
+)  # fmt: skip
+
+
+def test_every_case_is_named(materials):
+    assert tuple(materials) == CASES
+
+
+@pytest.mark.parametrize(
+    ("case", "kinds"),
+    [
+        ("spoilt", ["own-error"]),
+        ("names", ["own-error"]),
+        ("limits", ["own-error"]),
+        ("wide limits", ["rank", "info"]),  # within the limits: worth knowing, no more
+        ("unproduced", ["own-error", "unmatched"]),
+        ("magnified", ["own-error", "info"]),  # nobody else is blamed for what fails
+        ("formats", ["precision"]),
+        ("ended", ["ended", "unmatched"]),
+        ("statistics", ["own-error"] * 4),
+        ("ranks", ["rank"]),
+        ("ranks with limits", ["rank"]),  # limits are of the two runs, not of ranks
+        ("one rank", ["own-error"]),
+        ("watched", ["overwritten", "own-error"]),
+        ("watched with limits", ["overwritten", "own-error"]),
+    ],
+)
+def test_what_is_found_and_in_which_order(materials, case, kinds):
+    assert [one.kind for one in find(materials[case])[0]] == kinds
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_finding_writes_nothing(materials, case):
+    first = find(materials[case])
+    assert find(materials[case]) == first
+
+
+class Watched:
+    """A material that notes which of its fields are read."""
+
+    def __init__(self, material):
+        self.material, self.read = material, set()
+
+    def __getattr__(self, name):
+        self.read |= {{"pairing": "flow", "pairs": "rows"}.get(name, name)}
+        return getattr(self.material, name)
+
+
+@pytest.fixture(scope="module")
+def reads(materials):
+    """Fields that each finder and refinement reads, over all cases; a refinement of what was found before it."""
+    seen = {row.name: set() for row in (*FINDERS, *REFINEMENTS)}
+    for material in materials.values():
+        found = []
+        for finder in FINDERS:
+            watched = Watched(material)
+            found += finder.find(watched)
+            seen[finder.name] |= watched.read
+        for refinement in REFINEMENTS:
+            watched = Watched(material)
+            found = refinement.refine(rank(found), watched)
+            seen[refinement.name] |= watched.read
+    return seen
+
+
+@pytest.mark.parametrize("row", [*FINDERS, *REFINEMENTS], ids=lambda row: row.name)
+def test_the_tables_say_what_is_read(reads, row):
+    assert set(row.needs) <= {field.name for field in fields(Material)}
+    assert reads[row.name] == set(row.needs)
+
+
+def codes_of(found):
+    return [said.code.removeprefix("compare/") for said in found.evidence]
+
+
+def test_limits_come_before_the_onset_which_is_told_of_defects_alone(materials):
+    (known,), (_, limited) = find(materials["one rank"])[0], find(materials["wide limits"])[0]
+    assert "divergence" in codes_of(known)
+    assert "divergence" not in codes_of(limited)
+
+
+def test_the_onset_comes_before_ranks_whose_difference_has_none(materials):
+    (told,), anomalies = find(materials["ranks"])
+    assert codes_of(told) == ["ranks-apart"]
+    assert [(one.side, one.kind) for one in anomalies] == [("golden", "rank")]
+
+
+def test_producers_stand_next_to_their_reader_and_before_it_if_they_explain_it(materials):
+    *producers, reader = find(materials["statistics"])[0]
+    assert [one.fault for one in producers] == ["wrong-layout-lanes"] * 3
+    assert {codes_of(one)[0] for one in producers} == {"producer"}
+    assert [one.order for one in producers] == sorted(
+        (one.order for one in producers), reverse=True
+    )
+    assert reader.order > producers[0].order
+
+
+# --- the ranking -----------------------------------------------------------------------------
+
+
+def one(kind="own-error", order=0, group="runs", score=None):
+    place = Place("op", "Op", 0, 0, 0, order=order)
+    return finding(kind, place, (), score=score, group=group)
+
+
+READER = one("own-error", 3)
+PRODUCER = replace(one("own-error", 2), behind=READER.finding)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(one("own-error", 9), one("unmatched", 0, "memory"), id="defects before facts"),
+        pytest.param(one("overwritten", 9, "memory"), one("attribute", 0), id="memory before runs"),
+        pytest.param(one("own-error", 9), one("rank", 0, "ranks"), id="runs before ranks"),
+        pytest.param(one("attribute", 9), one("own-error", 0), id="names before none"),
+        pytest.param(one("shape", 1), one("attribute", 2), id="order before score"),
+        pytest.param(one("own-error", 0), one("structure", 1, score=0.675), id="doubtful names are none"),
+        pytest.param(one("own-error", 1, score=0.5), one("own-error", 2, score=0.69), id="order again"),
+        pytest.param(one("info", 9, "memory"), one("precision", 0), id="facts by group"),
+        pytest.param(READER, PRODUCER, id="a producer behind its reader"),
+        pytest.param(replace(PRODUCER, first=True), READER, id="a producer before it"),
+        pytest.param(PRODUCER, one("own-error", 4), id="a producer before what follows its reader"),
+        pytest.param(one("own-error", 2), replace(PRODUCER, first=True), id="and behind what precedes it"),
+    ],
+)  # fmt: skip
+def test_what_ranks_before_what(first, second):
+    assert rank([first, second]) == rank([second, first]) == [first, second]
+
+
+def test_facts_stay_as_they_come():
+    facts = [one("unmatched", 3), one("info", 1), one("precision", 2)]
+    assert rank(facts) == facts
+    assert rank(facts[::-1]) == facts[::-1]
+
+
+def test_the_groups_are_those_of_the_findings():
+    assert list(GROUPS) == ["memory", "runs", "ranks"]
+    assert all(rank([one(group=group)]) for group in GROUPS)
+
+
+# --- a finding of a kind at a place ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_gives_what_is_known_of_it_and_a_place_the_rest(kind):
+    row = KINDS[kind]
+    place = Place("a/b", "Add", 3, 2, 1, "input", 4, None, 77)
+    made = finding(kind, place, ("said",), Figures(0.5, 0.25, 0.125)).finding
+    assert (made.score, made.advice, made.defect) == (row.score, row.advice, row.defect)
+    assert (made.op_name, made.op_type, made.graph_id, made.iteration) == ("a/b", "Add", 3, 2)
+    assert (made.rank, made.io, made.slot, made.source, made.order) == (1, "input", 4, None, 77)
+    assert (made.own_error, made.inherited_error, made.noise_floor) == (0.5, 0.25, 0.125)
+    assert (made.evidence, made.fault, made.probability) == (("said",), "", 0.0)
+
+
+def test_a_renamed_finding_keeps_its_place_and_figures():
+    known = finding(
+        "own-error", Place("a", "Add", 0, 0, 0, order=5), ("x",), Figures(0.5), score=0.6
+    )
+    named = known.renamed("underflow", ("y", "x")).told("z")
+    assert named.place == known.place
+    assert (named.finding.kind, named.finding.score) == ("underflow", KINDS["underflow"].score)
+    assert (named.finding.own_error, named.finding.evidence) == (0.5, ("y", "x", "z"))
+    assert known.finding.evidence == ("x",)

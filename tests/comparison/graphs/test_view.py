@@ -1,0 +1,63 @@
+"""The index over a graph: which operators compute, and which repeat an earlier one."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.comparison.graphs.view import COMMON, GraphView, Origin
+from workbench.core.tensors import TensorSpec
+from workbench.graph.nodes import Graph, Op, Value
+
+SPEC = (TensorSpec("float32", (2, 3)),)
+
+
+class Counted(dict):
+    """Attributes that count how often they are read."""
+
+    reads = 0
+
+    def items(self):
+        type(self).reads += 1
+        return super().items()
+
+
+@pytest.fixture(autouse=True)
+def _from_zero(monkeypatch):
+    monkeypatch.setattr(Counted, "reads", 0)
+
+
+def feed(number):
+    return Op(f"feed{number}", "Data", outputs=SPEC, attrs=Counted(index=number))
+
+
+def relu(name, **attrs):
+    return Op(name, "ReLU", (Value(0, 0),), outputs=SPEC, attrs=Counted(attrs))
+
+
+def test_an_operator_that_does_the_same_again_is_no_kernel():
+    view = GraphView(Graph("g", ops=(feed(0), relu("a"), relu("b"), relu("c", slope=0.5))))
+    assert view.kernels == [0, 1, 3]
+    assert view.again == {2: 1}
+
+
+def test_feeds_and_weights_are_kernels_of_their_own_and_not_compared_with_each_other():
+    view = GraphView(Graph("g", ops=tuple(feed(number) for number in range(300))))
+    assert view.kernels == [*range(300)]
+    assert Counted.reads <= 300  # a network of thousands of weights would take minutes
+
+
+def test_settings_of_operators_that_read_the_same_are_read_once():
+    ops = (feed(0), *(relu(f"relu{number}", slope=number) for number in range(300)))
+    view = GraphView(Graph("g", ops=ops))
+    assert view.kernels == [*range(301)]
+    assert Counted.reads <= 301
+
+
+@pytest.mark.parametrize(("readers", "hint"), [(COMMON, [*range(1, COMMON + 1)]), (COMMON + 1, [])])
+def test_what_too_many_of_a_type_read_is_no_hint(readers, hint):
+    ops = (feed(0), *(relu(f"relu{number}", slope=number) for number in range(readers)))
+    view = GraphView(Graph("g", ops=(*ops, Op("tanh", "Tanh", (Value(0, 0),), outputs=SPEC))))
+    value = Origin("op", 0)
+    assert view.alike_readers(value, "ReLU") == hint
+    assert view.alike_readers(value, "Tanh") == [readers + 1]
+    assert view.alike_readers(value, "Sigmoid") == []

@@ -1,0 +1,243 @@
+"""What an operator of a dump computes, or the reason why nobody knows."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from kit.words import check_said
+from workbench.comparison.align.align import align
+from workbench.comparison.replay.lowering import LOWERING_RULES, RANDOM, REGISTERS, lower
+from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS
+from workbench.core.errors import GraphError
+from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
+from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.run.kernels import KERNELS
+from workbench.run.kernels.collectives import COLLECTIVES
+
+RNG = np.random.default_rng(5)
+
+
+def spec(*shape):
+    return TensorSpec("float32", shape)
+
+
+SQUARE = spec(2, 2)
+
+
+def op(op_type, *inputs, outputs=(SQUARE,), name="op", input_specs=(), **attrs):
+    return Op(name, op_type, inputs, attrs, outputs, input_specs)
+
+
+def named(*pairs, **more):
+    """Attributes of a kernel that stands for operators, as GE writes them."""
+    return {
+        "_datadump_original_op_names": tuple(name for name, _ in pairs),
+        "_datadump_original_op_types": tuple(kind for _, kind in pairs),
+        **more,
+    }
+
+
+def convolution(x, w):
+    """1 x 1 convolution: a product over channels."""
+    return np.einsum("nchw,oc->nohw", x.astype(np.float64), w[:, :, 0, 0].astype(np.float64))
+
+
+IMAGE = RNG.standard_normal((2, 3, 4, 4)).astype(np.float32)
+WEIGHT = RNG.standard_normal((5, 3, 1, 1)).astype(np.float32)
+BIAS = RNG.standard_normal(5).astype(np.float32)
+OUT = spec(2, 5, 4, 4)
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kinds", "code"),
+    [(RANDOM, "random"), (REGISTERS, "overflow-status"), (COLLECTIVES, "other-ranks")],
+)
+def test_what_nobody_can_compute_again_is_refused_with_its_reason(kinds, code):
+    for kind in kinds:
+        work = lower(0, op(kind, Param(0)), None)
+        assert work.kernel is None
+        check_said(work.reason, f"compare/{code}", op_type=kind)
+
+
+def test_an_unknown_type_is_refused_by_name():
+    reason = lower(0, op("Quux", Param(0)), None).reason
+    check_said(reason, "compare/no-kernel", op_type="Quux")
+
+
+def test_too_few_inputs_are_a_reason_not_an_exception():
+    work = lower(0, op("MatMul", Param(0)), None)
+    assert work.kernel is None
+    assert isinstance(work.reason.values["why"], GraphError)
+
+
+# --- the order of the rules ----------------------------------------------------------------------
+
+INT8 = {"input_specs": (SQUARE, TensorSpec("int8", (2, 2)))}
+TWO = named(("a", "MatMul"), ("b", "ReLU"))
+EXCLUSIVE = (
+    [RANDOM, REGISTERS, COLLECTIVES],
+    [KERNELS, SPELLINGS, EXPANSIONS],
+)
+"""Sets of types that have none in common, so that the order of their rules decides nothing."""
+
+
+@pytest.mark.parametrize("kinds", EXCLUSIVE)
+def test_no_type_is_known_in_two_ways(kinds):
+    assert [set(a) & set(b) for a, b in combinations(kinds, 2) if set(a) & set(b)] == []
+
+
+@pytest.mark.parametrize(
+    ("operator", "first", "second"),
+    [
+        (op("Dropout", Param(0)), "random", "table"),
+        (op("StandardNormal", Param(0), **INT8), "random", "int8"),
+        (op("NPUGetFloatStatusV2", Param(0)), "registers", "table"),
+        (op("NPUGetFloatStatus", Param(0), **INT8), "registers", "int8"),
+        (op("AllReduce", Param(0), Param(1), **INT8), "collectives", "int8"),
+        (op("AllReduce", Param(0)), "collectives", "table"),
+        (op("MatMul", Param(0), Param(1), **TWO, **INT8), "int8", "fusion"),
+        (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
+        (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
+        (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
+        (op("MatMul", Param(0), Param(1)), "table", "unknown"),
+        (op("MatMulV2", Param(0), Param(1)), "spelling", "unknown"),
+        (op("MatMulExt", Param(0), Param(1)), "expansion", "unknown"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)  # fmt: skip
+def test_where_two_rules_apply_the_first_one_decides(operator, first, second):
+    applying = [rule.name for rule in LOWERING_RULES if rule.applies(operator)]
+    assert applying[0] == first
+    assert second in applying
+
+
+# --- single operators --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op_type", "rule"),
+    [("MatMul", "table"), ("MatMulV2", "spelling"), ("MatMulExt", "expansion")],
+)
+def test_three_ways_to_the_same_product(op_type, rule):
+    work = lower(0, op(op_type, Param(0), Param(1)), None)
+    x, y = RNG.standard_normal((2, 2, 2))
+    assert work.rule == rule
+    np.testing.assert_allclose(work.kernel.run({0: x, 1: y})[0], x @ y)
+
+
+def test_an_operator_that_stands_for_itself_is_plain():
+    work = lower(0, op("ReLU", Param(0), **named(("a", "ReLU"))), None)
+    assert work.rule == "table"
+
+
+# --- fused kernels, by their types ---------------------------------------------------------------
+
+
+def fused(**attrs):
+    kinds = named(("conv", "Conv2D"), ("bias", "BiasAdd"), ("relu", "ReLU"))
+    return op("Conv2D", Param(0), Param(1), Param(2), outputs=(OUT,), name="conv", **kinds, **attrs)
+
+
+def test_a_chain_from_its_types_reads_its_inputs_in_order():
+    work = lower(0, fused(), None)
+    assert work.rule == "types"
+    found = work.kernel.run({0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
+    expected = np.maximum(convolution(IMAGE, WEIGHT) + BIAS[:, None, None], 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_first_operator_of_a_chain_has_the_kernels_settings():
+    work = lower(0, fused(stride=2), None)
+    found = work.kernel.run({0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
+    expected = convolution(IMAGE, WEIGHT)[:, :, ::2, ::2] + BIAS[:, None, None]
+    np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-10, atol=1e-12)
+
+
+def test_a_chain_that_reads_more_than_its_types_do_is_refused():
+    kinds = named(("a", "Add"), ("b", "ReLU"))
+    work = lower(0, op("Add", Param(0), Param(1), Param(2), **kinds), None)
+    assert work.kernel is None
+    first, second = (work.reason.values[name] for name in ("first", "second"))
+    check_said(first, "compare/fusion-inputs", kernel="Add+ReLU", more=1)
+    assert second == Message("compare/no-network")
+
+
+@pytest.mark.parametrize("second", ["Quux", "Transpose"])
+def test_a_chain_of_which_settings_are_unknown_is_refused(second):
+    work = lower(0, op("Add", Param(0), Param(1), **named(("a", "Add"), ("b", second))), None)
+    assert work.kernel is None
+    first = work.reason.values["first"]
+    check_said(first, "compare/fusion-unknown", kernel=f"Add+{second}")
+
+
+def test_a_convolution_that_begins_a_batch_normalization():
+    """Part of a BatchNorm in training: the convolution's result, sums and sums of squares by channel."""
+    kinds = named(("conv", "Conv2D"), ("bn", "BatchNorm"), _datadump_is_multiop=True)
+    three = (OUT, spec(5), spec(5))
+    work = lower(0, op("Conv2D", Param(0), Param(1), outputs=three, name="conv", **kinds), None)
+    out, sums, squares = work.kernel.run({0: IMAGE, 1: WEIGHT})
+    expected = convolution(IMAGE, WEIGHT)
+    np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(sums.reshape(-1), expected.sum((0, 2, 3)), rtol=1e-10)
+    np.testing.assert_allclose(squares.reshape(-1), (expected**2).sum((0, 2, 3)), rtol=1e-10)
+
+
+def test_the_update_of_a_batch_normalization_with_its_activation():
+    kinds = named(("bn", "BatchNorm"), ("relu", "ReLU"), _datadump_is_multiop=True)
+    inputs = [Param(n) for n in range(7)]
+    outputs = (OUT, *(spec(5),) * 4)
+    settings = {"epsilon": 1e-3, "factor": 0.1}
+    operator = op("BNTrainingUpdate", *inputs, outputs=outputs, name="bn", **kinds, **settings)
+    x = RNG.standard_normal((2, 5, 4, 4)).astype(np.float32)
+    wide = x.astype(np.float64)
+    sums, squares = wide.sum((0, 2, 3)), (wide**2).sum((0, 2, 3))
+    scale, offset = RNG.standard_normal((2, 5))
+    read = dict(enumerate((x, sums, squares, scale, offset, np.zeros(5), np.ones(5))))
+    work = lower(0, operator, None)
+    found = work.kernel.run(read)
+    mean, var = wide.mean((0, 2, 3)), wide.var((0, 2, 3))
+    at = (slice(None), None, None)
+    normal = (wide - mean[at]) / np.sqrt(var + 1e-3)[at] * scale[at] + offset[at]
+    tensors = [a for a in found if a.shape == x.shape]
+    assert len(tensors) == 1
+    np.testing.assert_allclose(tensors[0], np.maximum(normal, 0), rtol=1e-6, atol=1e-9)
+
+
+# --- fused kernels, by the golden ----------------------------------------------------------------
+
+
+def network(*, transpose_b):
+    ops = (
+        Op("fc", "MatMul", (Param(0), Param(1)), {"transpose_b": transpose_b}, (spec(2, 5),),
+           (spec(2, 3), spec(5, 3))),
+        Op("bias", "BiasAdd", (Value(0), Param(2)), {}, (spec(2, 5),), (spec(2, 5), spec(5))),
+        Op("scale", "Mul", (Value(1), Const(3.0, "float32")), {}, (spec(2, 5),), (spec(2, 5), None)),
+    )  # fmt: skip
+    return Graph("net", _parameters(), ops, (Value(2),))
+
+
+def _parameters():
+    return (
+        Parameter("x", spec(2, 3)),
+        Parameter("fc.weight", spec(5, 3), True, "fc.weight"),
+        Parameter("fc.bias", spec(5), True, "fc.bias"),
+    )
+
+
+def test_a_fused_kernel_computes_what_the_goldens_operators_do():
+    kinds = named(("fc", "MatMul"), ("bias", "BiasAdd"), ("scale", "Mul"))
+    kernel = Op("scale", "MatMulV2", (Param(0), Param(1), Param(2)), kinds, (spec(2, 5),),
+                (spec(2, 3), spec(5, 3), spec(5)))  # fmt: skip
+    target = Graph("compiled", _parameters(), (kernel,), (Value(0),), dialect="ge")
+    found = align(target, network(transpose_b=True))
+    work = lower(0, kernel, found)
+    x, w, b = (RNG.standard_normal(s) for s in ((2, 3), (5, 3), (5,)))
+    assert work.rule == "fusion", work.reason
+    np.testing.assert_allclose(work.kernel.run({0: x, 1: w, 2: b})[0], 3 * (x @ w.T + b))

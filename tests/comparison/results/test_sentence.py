@@ -1,0 +1,76 @@
+"""The sentence of a comparison where little is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from kit.build import small_dumps as small
+from kit.build.sample_results import make_row
+from kit.build.small_dumps import chain, in_memory, shoot
+from kit.evidence import clauses, codes
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.pair.pairing import Selection
+from workbench.comparison.result import Coverage
+from workbench.comparison.results.sentence import sentence
+from workbench.core.words import Message
+
+GRAPH = chain("Tanh")
+DUMP = in_memory(shoot(GRAPH, small.given(GRAPH)), GRAPH)
+EMPTY = in_memory([], GRAPH)
+
+
+def uncomparable(reason, count=2):
+    return [make_row(status="uncomparable", reason=reason) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], Message("compare/nothing", why=Message("compare/nothing-common"))),
+        (uncomparable(CANCELLED), Message("compare/nothing-yet")),
+        (
+            uncomparable(OWN_BATCH),
+            Message("compare/nothing", why=Message("compare/nothing-own", count=2)),
+        ),
+        (
+            uncomparable("broken"),
+            Message("compare/nothing", why=Message("compare/nothing-usable", count=2)),
+        ),
+    ],
+)
+def test_where_nothing_was_compared_the_reason_is_said(rows, said):
+    found = sentence("inconclusive", rows, [], Coverage())
+    assert found.values["clauses"] == (said,)
+
+
+def test_failures_without_a_finding_are_counted():
+    rows = [make_row(status="fail"), make_row(status="pass")]
+    (said,) = sentence("fail", rows, [], Coverage()).values["clauses"]
+    assert said == Message("compare/tensors-differ", failed=1, compared=2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        (uncomparable(CANCELLED), "stopped-left"),
+        ([make_row(status="pass")], "stopped"),
+    ],
+)
+def test_a_comparison_that_was_stopped_says_so_last(rows, code):
+    found = sentence("warn", rows, [], Coverage(), partial=True)
+    assert codes(found.values["clauses"])[-1] == code
+
+
+def test_a_dump_without_tensors_has_no_rank_to_choose():
+    result = compare_dumps(DUMP, EMPTY, selection=Selection(rank=(0, 0))).result
+    (said,) = clauses(result)
+    absent = Message("compare/absent-empty", what="rank", number=0, side="golden")
+    assert said == Message("compare/nothing", why=absent)
+
+
+def test_a_result_gives_its_sentence_in_clauses():
+    result = compare_dumps(DUMP, DUMP).result
+    assert "; ".join(result.clauses) == str(result.sentence)
+    assert result.clauses[-1].endswith(".")

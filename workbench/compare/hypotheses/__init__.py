@@ -1,1 +1,0 @@
-"""Which fault makes an operator give what it gave: guesses that are computed and compared."""

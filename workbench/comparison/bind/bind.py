@@ -1,0 +1,352 @@
+"""Bind: which file belongs to which operator of the graph, with evidence.
+
+The ids in an IR are not always those of the file names (MindSpore 2.7 to 2.10 counts them anew
+after the IR is written), so several naming rules compete. Where they disagree, the data decide: a
+producer's output bytes equal its consumer's input bytes under the right rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.bind.anomalies import find_anomalies
+from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
+from workbench.comparison.graphs.subgraphs import inline_calls
+from workbench.core.errors import FormatError
+from workbench.core.stopping import checkpoint
+from workbench.core.words import Message
+from workbench.dump.files.payload import fingerprint
+from workbench.dump.files.slices import manual_slice
+from workbench.dump.names.mindspore import sanitize, short_name
+from workbench.dump.tree import Note, Skipped
+from workbench.graph.nodes import Value
+from workbench.ir.ge_graph import UNCONNECTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.dump.tree import Dump
+    from workbench.graph.nodes import Graph, Op
+
+FileOp = tuple[int, str, str]
+"""Graph id, operator type and operator name as file names give them; no type in other frameworks' data."""
+
+Names = dict[FileOp, list[int]]
+"""File-side operator → operators of its graph that a rule gives this name, in listing order."""
+
+Files = dict[FileOp, dict[tuple[str, int], "TensorRecord"]]
+"""File-side operator → its tensors by ``(io, slot)``."""
+
+ENOUGH_LINKS = 256
+"""Links looked at for one rule: the rules differ in every one they get wrong, so few are enough."""
+
+
+def _exact_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """The IR's own ids (2.3 to 2.6, and every graph that was not renumbered)."""
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            name = sanitize(op.name)
+            yield (graph.graph_id, op.op_type, name), number
+            slice_of = manual_slice(name)
+            if slice_of is not None and slice_of[1] == 0:  # stands for the operator put together
+                yield (graph.graph_id, op.op_type, slice_of[0]), number
+
+
+def _ranked_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """Ids counted anew: 0-based among operators of one scope and type, over all graphs in order."""
+    counts: Counter[str] = Counter()
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            stem = op.name.rpartition("-op")[0] or op.name
+            name = sanitize(f"{stem}-op{counts[stem]}")
+            counts[stem] += 1
+            yield (graph.graph_id, op.op_type, name), number
+
+
+def _short_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """The last part of the name alone (1.3 to 2.2)."""
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            yield (graph.graph_id, op.op_type, short_name(op.name)), number
+
+
+class NamingRule(NamedTuple):
+    """One way in which files are named after the operators of their graphs."""
+
+    name: str
+    names: Callable[[Sequence[Graph]], Iterator[tuple[FileOp, int]]]
+    says: str
+    why: str
+
+
+NAMING_RULES = (
+    NamingRule(
+        "id-rank",
+        _ranked_names,
+        "ids counted anew over all graphs (MindSpore 2.7 to 2.10)",
+        "before exact-name: where nothing tells them apart, releases that count anew are the newer ones",
+    ),
+    NamingRule(
+        "exact-name",
+        _exact_names,
+        "the graph's own names (MindSpore 2.3 to 2.6, the graph engine)",
+        "before short-name: a whole name says more than its end",
+    ),
+    NamingRule(
+        "short-name",
+        _short_names,
+        "the last part of the name (MindSpore 1.3 to 2.2)",
+        "last: ends of names repeat from scope to scope",
+    ),
+)
+"""Where neither names nor data decide between two rules, the earlier one wins."""
+
+
+def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> Binding:
+    """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given)."""
+    known = dump.graphs if graphs is None else graphs
+    draft = _Draft({place: inline_calls(graph) for place, graph in known.items()})
+    by_rank: dict[int, list[TensorRecord]] = {}
+    for record in dump.records:
+        by_rank.setdefault(record.key.rank, []).append(record)
+    for rank, records in sorted(by_rank.items()):
+        draft.take(records, _names(rank, records, draft))
+    binding = draft.binding(dump)
+    found = find_anomalies(binding)
+    notes = (Note(one.kind, one.op_name, one.said) for one in found)
+    return replace(
+        binding,
+        notes=(*binding.notes, *notes),
+        oddities=MappingProxyType({id(one.record): one.kind for one in found}),
+    )
+
+
+def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft) -> Names:
+    """What the files of a rank are called, by the graphs that fit; the others are put aside."""
+    mine = sorted((g for (r, _), g in draft.graphs.items() if r == rank), key=lambda g: g.graph_id)
+    tables = _tables(mine)
+    fitting = []
+    for graph, known, files in _fits(mine, tables, records):
+        if known * 2 >= files:
+            fitting.append(graph)
+            continue
+        detail = Message("compare/other-run", known=known, files=files)
+        draft.notes.append(Note("graph-mismatch", graph.name, detail))
+        del draft.graphs[rank, graph.graph_id]
+    if not fitting:
+        return {}
+    if len(fitting) < len(mine):
+        tables = _tables(fitting)
+    winner, named = _choose(fitting, tables, records)
+    draft.notes += _renumbered(tables[winner], named, fitting) if winner == "id-rank" else ()
+    return tables[winner]
+
+
+def _file_op(key: TensorKey) -> FileOp:
+    return key.graph_id, key.op_type, key.op_name
+
+
+def _tables(graphs: Sequence[Graph]) -> dict[str, Names]:
+    """What every rule calls the operators of some graphs."""
+    return {rule.name: _table(rule.names(graphs)) for rule in NAMING_RULES}
+
+
+def _choose(
+    graphs: Sequence[Graph], tables: Mapping[str, Names], records: Iterable[TensorRecord]
+) -> tuple[str, Files]:
+    """The rule that names most files, among equals the one whose links hold; and the files."""
+    files: Files = {}
+    ids = {graph.graph_id for graph in graphs}
+    for record in records:
+        if record.key.op_type != "Parameter" and record.key.graph_id in ids:
+            files.setdefault(_file_op(record.key), {}).setdefault(
+                (record.key.io, record.key.slot), record
+            )
+    hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
+    best = max(hits.values(), default=0)
+    rivals = [rule for rule, count in hits.items() if count >= best * 0.98]
+    return (_by_links(rivals, tables, files, graphs) if len(rivals) > 1 else rivals[0]), files
+
+
+def _fits(
+    graphs: Sequence[Graph], tables: Mapping[str, Names], records: Iterable[TensorRecord]
+) -> Iterator[tuple[Graph, int, int]]:
+    """Every graph, how many of its dumped operators it names at best, and how many were dumped."""
+    dumped: dict[int, set[FileOp]] = {graph.graph_id: set() for graph in graphs}
+    for record in records:
+        if record.key.op_type != "Parameter" and record.key.graph_id in dumped:
+            dumped[record.key.graph_id].add(_file_op(record.key))
+    named = [table.keys() for table in tables.values()]
+    for graph in graphs:
+        files = dumped[graph.graph_id]
+        yield graph, max(len(files & names) for names in named), len(files)
+
+
+def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
+    """Operators by what files call them, with and without their type."""
+    table: Names = {}
+    for (graph_id, kind, name), number in pairs:
+        checkpoint()
+        for known in dict.fromkeys((kind, "")):
+            table.setdefault((graph_id, known, name), []).append(number)
+    return table
+
+
+def _by_links(
+    rivals: list[str],
+    tables: Mapping[str, Names],
+    files: Files,
+    graphs: Sequence[Graph],
+) -> str:
+    """The rule under which most producer outputs equal the consumer inputs they feed.
+
+    Among equals (nothing but outputs was dumped) the sizes of outputs decide.
+    """
+    contested = {
+        file for file in files if len({str(tables[rule].get(file)) for rule in rivals}) > 1
+    }
+    if not contested:
+        return rivals[0]
+    by_id = {graph.graph_id: graph for graph in graphs}
+    scores = {}
+    for rule in rivals:
+        where = {(file[0], ops[0]): file for file, ops in tables[rule].items() if file in files}
+        links = _links(contested, where, by_id)
+        held = [equal for a, b in links if (equal := _equal(files, a, b)) is not None]
+        sizes = [_has_size(files[file], by_id[place[0]].ops[place[1]])
+                 for place, file in where.items() if file in contested]  # fmt: skip
+        scores[rule] = (sum(held) / len(held) if held else 0.0, sum(sizes), -rivals.index(rule))
+    return max(rivals, key=scores.__getitem__)
+
+
+def _has_size(tensors: Mapping[tuple[str, int], TensorRecord], op: Op) -> bool:
+    """Whether every dumped output has as many elements as the graph says."""
+    for (io, slot), record in tensors.items():
+        if io == "output" and slot < len(op.outputs):
+            try:
+                spec = record.spec
+            except FormatError:
+                return False
+            if (
+                None not in (spec.size, op.outputs[slot].size)
+                and spec.size != op.outputs[slot].size
+            ):
+                return False
+    return True
+
+
+Slot = tuple[FileOp, str, int]
+
+
+def _links(
+    contested: set[FileOp], where: Mapping[tuple[int, int], FileOp], graphs: Mapping[int, Graph]
+) -> Iterator[tuple[Slot, Slot]]:
+    """Producer and consumer files that must be equal, one of them contested; not too many."""
+    count = 0
+    for (graph_id, number), file in where.items():
+        for slot, operand in enumerate(graphs[graph_id].ops[number].flat_inputs()):
+            if not isinstance(operand, Value):
+                continue
+            producer = where.get((graph_id, operand.op))
+            if producer is not None and (file in contested or producer in contested):
+                yield (producer, "output", operand.slot), (file, "input", slot)
+                count += 1
+                if count >= ENOUGH_LINKS:
+                    return
+
+
+def _equal(files: Files, a: Slot, b: Slot) -> bool | None:
+    """Whether two tensors start with the same bytes; ``None`` if one of them cannot be read."""
+    first = files[a[0]].get((a[1], a[2]))
+    second = files[b[0]].get((b[1], b[2]))
+    if first is None or second is None or not first.path or not second.path:
+        return None
+    try:
+        return fingerprint(first.path) == fingerprint(second.path)
+    except FormatError:
+        return None
+
+
+def _renumbered(names: Names, files: Files, graphs: Sequence[Graph]) -> Iterator[Note]:
+    """Tell every operator whose files carry another id than its IR name."""
+    by_id = {graph.graph_id: graph for graph in graphs}
+    for file in files:
+        for number in names.get(file, ()):
+            name = by_id[file[0]].ops[number].name
+            if sanitize(name) != file[2]:
+                yield Note("renumbered", name, Message("compare/renumbered", file=file[2]))
+
+
+class _Draft:
+    """A binding while it grows, rank by rank."""
+
+    def __init__(self, graphs: dict[tuple[int, int], Graph]) -> None:
+        self.graphs = graphs
+        self.notes: list[Note] = []
+        self._runs: dict[Execution, dict[int, OperatorRun]] = {}
+        self._tensors: dict[tuple[Execution, int], dict[tuple[str, int], TensorRecord]] = {}
+        self._parameters: dict[Execution, dict[str, TensorRecord]] = {}
+        self._skipped: list[Skipped] = []
+
+    def binding(self, dump: Dump) -> Binding:
+        """What has been bound."""
+        return Binding(
+            dump,
+            MappingProxyType(self.graphs),
+            self._runs,
+            self._parameters,
+            tuple(self._skipped),
+            tuple(self.notes),
+        )
+
+    def take(self, records: Iterable[TensorRecord], names: Names) -> None:
+        """Put every record of one rank into its operator's run."""
+        strange: dict[tuple[str, str], int] = {}
+        for record in sorted(records, key=lambda record: record.timestamp_us):
+            checkpoint()
+            key = record.key
+            block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
+            if key.op_type == "Parameter":
+                plain = (key.io, key.slot) == ("output", 0)
+                name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
+                self._parameters.setdefault(block, {})[name] = record
+                continue
+            numbers = names.get(_file_op(key))
+            if numbers is not None:
+                block = block._replace(turn=key.turn // len(numbers))
+                self._add(record, block, numbers[key.turn % len(numbers)])
+            elif block.graph_key in self.graphs:
+                said = Message("compare/not-in-graph")
+                self._skipped.append(Skipped(key.op_name, "not-in-graph", said))
+            else:  # without a graph every file-side operator gets a number in order of time
+                number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
+                self._add(record, block, number)
+
+    def _add(self, record: TensorRecord, block: Execution, number: int) -> None:
+        graph = self.graphs.get(block.graph_key)
+        op = graph.ops[number] if graph is not None and number >= 0 else None
+        tensors = self._tensors.setdefault((block, number), {})
+        runs = self._runs.setdefault(block, {})
+        if number not in runs:
+            name = record.key.op_name if op is None else op.name
+            runs[number] = OperatorRun(block, number, record.key.op_type, name, tensors)
+        io, slot = record.key.io, _slot(record, op)
+        if (io, slot) in tensors:
+            said = Message("compare/twice", where=f"{io}.{slot}")
+            self._skipped.append(Skipped(runs[number].op_name, "twice", said))
+            return
+        tensors[io, slot] = record
+
+
+def _slot(record: TensorRecord, op: Op | None) -> int:
+    """Place of a tensor among an operator's own; containers count those inputs alone that are connected."""
+    key = record.key
+    in_order = not record.path or record.path.endswith((".npy", ".csv"))
+    if op is None or key.io == "output" or in_order:
+        return key.slot
+    connected = [slot for slot, one in enumerate(op.flat_inputs()) if one != UNCONNECTED]
+    return connected[key.slot] if key.slot < len(connected) else key.slot

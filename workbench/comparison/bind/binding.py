@@ -1,0 +1,88 @@
+"""The values of binding: executions of graphs and operators, and a dump whose files are bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.tree import Dump, Note, Skipped
+    from workbench.graph.nodes import Graph, Op
+
+
+class Execution(NamedTuple):
+    """One execution of one graph: the tensors that belong to one pass over its operators."""
+
+    rank: int
+    net_name: str
+    graph_id: int
+    iteration: int
+    turn: int
+
+    @property
+    def graph_key(self) -> tuple[int, int]:
+        """Rank and graph id: which graph was executed."""
+        return self.rank, self.graph_id
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRun:
+    """One execution of one operator: its tensors by ``(io, slot)``.
+
+    ``op`` is the operator's number in its graph, -1 where no graph knows it.
+    """
+
+    block: Execution
+    op: int
+    op_type: str
+    op_name: str
+    tensors: Mapping[tuple[str, int], TensorRecord] = field(default_factory=dict)
+
+    @property
+    def time(self) -> int:
+        """When the operator finished, by its last file (µs)."""
+        return max((record.timestamp_us for record in self.tensors.values()), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A dump whose files are bound; complete when `bind` returns.
+
+    ``runs`` holds every execution of every operator, by block and then by operator number (files of
+    unknown operators under negative numbers), ``parameters`` the Parameter files by name.
+    ``oddities`` maps a record (by identity) to what is wrong with it (`ANOMALY_RULES`).
+    """
+
+    dump: Dump
+    graphs: Mapping[tuple[int, int], Graph]
+    runs: dict[Execution, dict[int, OperatorRun]] = field(default_factory=dict)
+    parameters: dict[Execution, dict[str, TensorRecord]] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[Note, ...] = ()
+    oddities: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether MindSpore's CPU kernels wrote the dump."""
+        return _device(self.dump) == "cpu"
+
+    def graph(self, block: Execution) -> Graph | None:
+        """Graph of a block."""
+        return self.graphs.get(block.graph_key)
+
+    def operator(self, run: OperatorRun) -> Op | None:
+        """Operator of a run."""
+        graph = self.graph(run.block)
+        return graph.ops[run.op] if graph is not None and run.op >= 0 else None
+
+
+def is_npu(dump: Dump) -> bool:
+    """Whether an Ascend device (or one that behaves like it) wrote the dump."""
+    return _device(dump) == "ascend"
+
+
+def _device(dump: Dump) -> str:
+    return dump.info.get("device_target", dump.info.get("writer", "")).lower()

@@ -1,0 +1,225 @@
+"""Which fault explains best what an operator gave, and how likely that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.comparison.explain.case import (
+    BUDGET,
+    FAILURES,
+    OverBudgetError,
+    ScoredCandidate,
+    with_fitted_arithmetic,
+)
+from workbench.comparison.explain.pattern import describe_pattern
+from workbench.comparison.explain.table import HYPOTHESES
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workbench.comparison.explain.case import Candidate, Evaluation
+    from workbench.comparison.replay.kernel import Trial
+
+UNEXPLAINED = "unexplained"
+"""Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
+
+_FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
+_LIKELY = 0.5
+_HALF = 0.5  # of the error: less is explained by chance
+_MOST = 0.8  # of the error: a guess that leaves more explains nothing
+_JUDGING = 20.0  # operations an element
+_ENOUGH = 32  # elements of which all are equal before nothing further is tried
+_RIVAL = 4.0  # more free numbers than the best guess
+_NONE = 0.1  # weight of everything that nobody has thought of
+
+WEIGHTS: dict[str, float] = {
+    "one": 2.213,
+    "left": 0.049,
+    "visible": 0.361,
+    "lead": 0.261,
+    "rivals": 0.115,
+    "free": -1.944,
+    "few": -0.25,
+    "exact": 0.707,
+    "blank": -3.799,
+}
+"""Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1029 of `benchmarks/hypotheses.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A kind of fault that explains an operator's own error.
+
+    Attributes
+    ----------
+    share : float
+        How much of the own error it explains: 1 - what it leaves over / the error.
+    exact : float
+        Share of the elements whose value it gives to the last bit.
+    probability : float
+        That this is the kind, calibrated on faults in the simulated device.
+    """
+
+    kind: str
+    share: float
+    exact: float
+    text: Message
+    probability: float
+
+    @property
+    def said(self) -> Message | None:
+        """What it looks like and how surely, or how the error looks if no kind explains it; unlikely: nothing."""
+        if self.kind == UNEXPLAINED:
+            return Message("compare/not-identified", text=self.text)
+        if self.probability < _LIKELY:
+            return None
+        chance = self.probability
+        return Message("compare/likely", kind=self.kind, text=self.text, probability=chance)
+
+
+def explain(trial: Trial, budget: float = BUDGET) -> list[Explanation]:
+    """Return the kinds of faults that explain an operator's own error, best first.
+
+    Nothing where the error is within the trial's floor. ``budget`` bounds the operations on numbers; kinds that
+    it did not suffice for are named in the first text.
+    """
+    if trial.given.shape != trial.expected.shape or not trial.given.size:
+        return []
+    with np.errstate(all="ignore"):
+        case = with_fitted_arithmetic(trial, budget)
+        if not case.error > case.floor or not trial.error > trial.floor:
+            return []
+        tried, missed = score_hypotheses(case)
+        return _ranked(case, tried, missed)
+
+
+def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -> list[Explanation]:
+    chances = probability(case, tried)
+    found = [
+        Explanation(one.candidate.kind, _share(one, case), one.exact, one.candidate.said, chance)
+        for one, chance in zip(tried, chances, strict=True)
+    ]
+    found.sort(key=lambda one: -one.probability)
+    rest = max(1.0 - sum(chances), 0.0)
+    if not found or found[0].share < _HALF:
+        found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe_pattern(case), rest))
+    if missed:
+        said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
+        found[0] = replace(found[0], text=said)
+    return found
+
+
+def score_hypotheses(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]]:
+    """Return the best guess of every kind that explains anything, best first, and the kinds not tried."""
+    best: dict[str, ScoredCandidate] = {}
+    missed: list[str] = []
+    nothing = case.surprise(case.trial.expected)
+    for name, row in HYPOTHESES.items():
+        if row.made_from == "computed" and any(_settles(one, case) for one in best.values()):
+            break
+        if not row.applies(case):
+            continue
+        try:
+            for guess in _guesses(row.guesses(case)):
+                one = score_candidate(guess, case)
+                least = best[guess.kind].score if guess.kind in best else nothing
+                if one is not None and one.score < least:
+                    best[guess.kind] = one
+                    if row.made_from == "computed" and _settles(one, case):
+                        break
+        except OverBudgetError:
+            missed.append(name)
+    return sorted(best.values(), key=lambda one: one.score), missed
+
+
+def _guesses(guesses: Iterator[Candidate]) -> Iterator[Candidate]:
+    """Guesses up to one that cannot be computed: untrusted inputs end a kind, not the rest."""
+    try:
+        yield from guesses
+    except FAILURES:
+        return
+
+
+def score_candidate(guess: Candidate, case: Evaluation) -> ScoredCandidate | None:
+    """Score a guess; ``None`` if it leaves most of the error, or is what was expected."""
+    case.budget.spend(_JUDGING * case.given.size)
+    remains = case.remains(guess.output)
+    if math.isfinite(case.error) and not remains <= _MOST * case.error:
+        return None
+    if not case.differs(guess.output) or not case.meets(guess.output):
+        return None
+    fitted = guess.parameters * case.number
+    score = case.surprise(guess.output, loose=guess.loose) + fitted
+    return ScoredCandidate(guess, remains, case.exact(guess.output), score)
+
+
+def _settles(one: ScoredCandidate, case: Evaluation) -> bool:
+    """Whether a guess with next to no free numbers explains everything, to the last bit or far down into noise.
+
+    One number everywhere can have many causes, and so can few elements.
+    """
+    if one.candidate.parameters > _FREE or case.given.size < _ENOUGH or not np.ptp(case.given):
+        return False
+    return one.exact == 1.0 or (one.remains <= case.floor and case.error > _CLEAR * case.floor)
+
+
+def _share(one: ScoredCandidate, case: Evaluation) -> float:
+    if math.isinf(case.error):
+        return max(1.0 - one.remains, 0.0)
+    return max(1.0 - one.remains / case.error, 0.0)
+
+
+def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, float]:
+    """What tells how far the best of several guesses can be trusted.
+
+    ``left``: what it leaves over, ``visible``: the error, both in floors; ``lead``: how much longer the second
+    best's description is; ``rivals``: how many others leave no more over than noise, with few free numbers;
+    ``free``: its own free numbers; ``few``: elements there are; ``exact``: the share it gives to the last bit;
+    ``blank``: whether the output is one number everywhere.
+    """
+    first = tried[0]
+    second = tried[1].score if len(tried) > 1 else math.inf
+    size = case.given.size
+    return {
+        "one": 1.0,
+        "left": _log(first.remains, case.floor),
+        "visible": _log(case.error, case.floor),
+        "lead": math.log1p(min(second - first.score, 1e4)),
+        "rivals": float(min(sum(_fits(one, first, case) for one in tried[1:]), 3)),
+        "free": math.log1p(min(first.candidate.parameters, size)),
+        "few": math.log(1 + 1e4 / size),
+        "exact": first.exact,
+        "blank": float(not np.ptp(case.given)),
+    }
+
+
+def _fits(one: ScoredCandidate, first: ScoredCandidate, case: Evaluation) -> bool:
+    few = one.candidate.parameters <= first.candidate.parameters + _RIVAL
+    return few and one.remains <= max(case.floor, 2 * first.remains)
+
+
+def _log(error: float, floor: float) -> float:
+    return math.log(min(max(error / floor, 0.1), 1e3)) if floor else (3.0 if error else 0.0)
+
+
+def probability(case: Evaluation, tried: Sequence[ScoredCandidate]) -> list[float]:
+    """Return the probability of every guess; the first one's is calibrated, the others share what is left.
+
+    Those behind weigh the less, the longer their descriptions are.
+    """
+    if not tried:
+        return []
+    values = features(case, tried)
+    first = _logistic(sum(WEIGHTS[name] * value for name, value in values.items()))
+    weights = [1.0 / (1.0 + one.score - tried[0].score) for one in tried[1:]]
+    rest, total = 1.0 - first, sum(weights) + _NONE
+    return [first, *(min(rest * weight / total, 0.99 * first) for weight in weights)]
+
+
+def _logistic(value: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(min(value, 30.0), -30.0)))

@@ -1,0 +1,130 @@
+"""Explain the origins of errors: one row for every way, the surest first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, explain
+from workbench.comparison.explain.inferred import may_be_overwritten
+from workbench.comparison.explain.origins import Origin, Origins, own_trial, trial_beside
+from workbench.comparison.explain.overwrites import blame_writers, infer_writers
+from workbench.comparison.replay.attempt import TROUBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.replay.replay import Replay
+
+    Explain = Callable[[Trace, tuple[Origin, ...], Sequence[int]], tuple[Origin, ...]]
+
+
+class Explainer(NamedTuple):
+    """One way to explain origins.
+
+    Attributes
+    ----------
+    name : str
+        What it goes by.
+    first : int
+        Origins that it may ask about: behind the first few come consequences.
+    among : function
+        Which origins count as these.
+    applies : function
+        Whether it has anything to say about one of them: by what the rows before have left open.
+    explain : function
+        Gives the origins anew: with an explanation, or with writers in the place of readers. Takes the walk,
+        the origins, and the places of those it is asked about.
+    why : str
+        Why it stands here.
+    """
+
+    name: str
+    first: int
+    among: Callable[[Origin], bool]
+    applies: Callable[[Trace, Origin], bool]
+    explain: Explain
+    why: str
+
+
+def any_origin(_: Origin) -> bool:
+    """Every origin counts."""
+    return True
+
+
+def is_unnamed(origin: Origin) -> bool:
+    """No difference says by name what it is."""
+    return not origin.event.differences
+
+
+def always(_: Trace, __: Origin) -> bool:
+    """Nothing is needed."""
+    return True
+
+
+def was_replayed(flow: Trace, _: Origin) -> bool:
+    """Operators were computed again."""
+    return flow.replayed is not None
+
+
+def explain_errors(
+    flow: Trace, origins: tuple[Origin, ...], asked: Sequence[int]
+) -> tuple[Origin, ...]:
+    """Explain what operators gave."""
+    replayed = flow.replayed
+    assert replayed is not None
+    found = list(origins)
+    for n in asked:
+        found[n] = replace(origins[n], explanation=_explanation(replayed, origins[n].event))
+    return tuple(found)
+
+
+def _explanation(replayed: Replay, event: Assessment) -> Explanation | None:
+    """The best explanation of what an operator gave; beside the golden where its inputs are not known."""
+    known = event.replayed is not None and event.replayed.suspect
+    try:
+        trial = own_trial(replayed, event) if known else trial_beside(replayed, event)
+        return None if trial is None else _first(explain(trial))
+    except TROUBLE:
+        return None
+
+
+def _first(found: list[Explanation]) -> Explanation | None:
+    """The best explanation, one with a name before none at all."""
+    return next((one for one in found if one.kind != UNEXPLAINED or one is found[0]), None)
+
+
+EXPLAINERS = (
+    Explainer(
+        "snapshots differ", 12, any_origin, always, blame_writers,
+        "two files of one tensor say it without computing anything, and whoever read what lay there did what it "
+        "had to: its result needs no explanation, nor does a difference in its settings",
+    ),
+    Explainer(
+        "what was given", 12, is_unnamed, was_replayed, explain_errors,
+        "a fault of the operator itself, from what it read, or from what the golden read: more often right, and "
+        "cheaper, than an input that nobody has dumped",
+    ),
+    Explainer(
+        "inputs as they must have been", 6, any_origin, may_be_overwritten, infer_writers,
+        "free to choose what lay over an input, it fits much: only where no input was dumped and nothing else is "
+        "likely. It takes many times as long as to compute the operator",
+    ),
+)  # fmt: skip
+"""Ways to explain an origin, in order: the first that decides about it leaves nothing to those behind it.
+
+The first two exclude each other: whoever read damage that two files show has a named difference from the walk, and
+of a producer whose readers alone were dumped nothing is known that was given."""
+
+
+def explain_origins(flow: Trace, explainers: Sequence[Explainer] = EXPLAINERS) -> Origins:
+    """Return where errors begin with what explains them; the walk stays as it is."""
+    origins = tuple(Origin(event) for event in flow.guilty)
+    for row in explainers:
+        counted = [n for n, one in enumerate(origins) if row.among(one)][: row.first]
+        asked = [n for n in counted if row.applies(flow, origins[n])]
+        if asked:
+            origins = row.explain(flow, origins, asked)
+    return Origins(origins)

@@ -1,0 +1,117 @@
+"""Origins: what the walk convicts, with what explains it; and each one put on trial.
+
+An `Origin` holds an `Assessment` of the walk as it is. Where somebody else wrote over what an operator read,
+the origin holds a copy of the reader's assessment that blames the writer; the walk's own stays as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
+from workbench.comparison.replay.attempt import TROUBLE, Attempt
+from workbench.comparison.replay.kernel import Trial, cast_like
+from workbench.comparison.replay.own_error import SUSPECT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from workbench.comparison.explain.explain import Explanation
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.replay.replay import Replay
+
+    Array = NDArray[Any]
+
+_EARLIER = 24
+"""Tensors that memory may still have held when an operator ran."""
+
+
+class Writer(NamedTuple):
+    """That the operator to blame wrote over a tensor which another one read, and how likely it is that one."""
+
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an error begins: an assessment, and what is known of its cause besides named differences.
+
+    ``explanation`` is the fault that explains it best; ``writer`` says that the operator which ``event`` blames
+    wrote over what the assessed one read.
+    """
+
+    event: Assessment
+    explanation: Explanation | None = None
+    writer: Writer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The origins of a comparison's errors, in the order of the walk."""
+
+    origins: tuple[Origin, ...] = ()
+
+
+def own_trial(replayed: Replay, event: Assessment, *, earlier: bool = True) -> Trial | None:
+    """An operator whose own error replay convicts, with what it read; raises one of ``TROUBLE``.
+
+    ``earlier``: with what memory held before.
+    """
+    own = event.replayed
+    attempt = replayed.attempt(event.block, event.op)
+    if own is None or not own.suspect or not isinstance(attempt, Attempt):
+        return None
+    held = _earlier(replayed, event) if earlier else ()
+    return attempt.trial(own.slot, own.explained, own.arithmetic, held)
+
+
+def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
+    """An operator with what the golden read and gave; raises one of ``TROUBLE``."""
+    worst = event.worst
+    attempt = replayed.golden_attempt(event.block, event.op, loosely=True)
+    if worst is None or worst.pair.io != "output" or not isinstance(attempt, Attempt):
+        return None
+    ours, theirs, slot = worst.pair.target.source, worst.pair.golden.source, worst.pair.slot
+    if ours is None or theirs is None or slot >= len(attempt.kernel.results):
+        return None
+    given = ours.array()
+    expected = cast_like(theirs.array(), given)
+    if given.shape != expected.shape:
+        return None
+    floor = min(event.factor * event.explained, worst.error / SUSPECT)
+    held = _earlier(replayed, event)
+    return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=held)
+
+
+def _earlier(replayed: Replay, event: Assessment) -> tuple[Array, ...]:
+    """Outputs that the device held before, the latest first; its own of the iteration before come first."""
+    values = replayed.target_inputs
+    last = event.block._replace(iteration=event.block.iteration - 1)
+    runs = values.binding.runs
+    places = [(last, event.op)] if last in runs else []
+    places += [
+        (event.block, n) for n in sorted(runs[event.block], reverse=True) if 0 <= n < event.op
+    ]
+    found = (values.given(block, number, 0) for block, number in places)
+    return tuple(islice((array for array in found if array is not None), _EARLIER))
+
+
+def has_few_wrong(flow: Trace, event: Assessment) -> bool:
+    """Whether what differs most of what an operator reads does so in few elements only."""
+    read = [
+        item
+        for (io, _), item in event.measured.items()
+        if io == "input" and item.usable and item.error > event.own_floor
+    ]
+    worst = max(read, key=lambda item: item.error, default=None)
+    if worst is None:
+        return any(True for _ in corrupted_weights(flow, event))
+    if worst.pair.target.source is None or worst.pair.golden.source is None:
+        return False
+    try:
+        return is_of_few(worst.pair.target.source.array(), worst.pair.golden.source.array())
+    except TROUBLE:
+        return False

@@ -1,0 +1,189 @@
+"""Sentences of evidence: what was measured, what replay found, where and how often; and facts of replay."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from workbench.comparison.findings.material import blamed_operator, place_blamed
+from workbench.comparison.follow.ranks import is_meeting
+from workbench.comparison.graphs.ge_origins import original_names
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from workbench.comparison.explain.origins import Origin
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.replay.replay import Replay
+
+
+def blame_evidence(
+    flow: Trace, origins: Sequence[Origin], said: Iterable[Message]
+) -> Iterator[Message]:
+    """What speaks for one cause: ``said`` of the differences, then what the first of its origins shows."""
+    origin, events = origins[0], [one.event for one in origins]
+    event = origin.event
+    yield from said
+    yield from _stands_for(flow, event)
+    if event.worst is not None:
+        yield _distance(flow, origin, event.worst)
+        if origin.writer is None:
+            yield Message("compare/input-difference", error=event.inherited)
+    if event.replayed is not None:
+        yield from own_words(event.replayed)
+    explained = origin.explanation.said if origin.explanation is not None else None
+    if explained is not None:
+        yield explained
+    if event.steps is not None:
+        yield event.steps.said
+    yield from _ranks(flow, events)
+    yield from _circumstances(event)
+    places = [place_blamed(flow.pairing, one) for one in events]
+    others = {(one.op_name, one.graph_id) for one in places}
+    others.discard((places[0].op_name, places[0].graph_id))
+    yield from further([name for name, _ in others])
+
+
+def _stands_for(flow: Trace, event: Assessment) -> Iterator[Message]:
+    """Operators of the network that a compiled one was made of."""
+    op = blamed_operator(flow.pairing, event)
+    names = original_names(op) if op is not None else ()
+    if op is not None and names and names != (op.name,):
+        yield Message("compare/stands-for", names=names)
+
+
+def _distance(flow: Trace, origin: Origin, worst: Measured) -> Message:
+    """How far apart the worst tensor of an origin is."""
+    event = origin.event
+    place = f"{_whose(flow, origin)}{worst.pair.io}.{worst.pair.slot}"
+    if worst.divergence.mismatch:
+        counts = _extremes(worst.divergence.metrics)
+        return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
+    times, floor = worst.error / event.own_floor, event.own_floor
+    return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
+
+
+def _whose(flow: Trace, origin: Origin) -> str:
+    """Whose figures an origin has, if they are not those of the operator that it blames."""
+    run = flow.pairing.target.runs[origin.event.block].get(origin.event.op)
+    return f"{run.op_name}: " if origin.writer is not None and run is not None else ""
+
+
+def _extremes(metrics: Mapping[str, float]) -> dict[str, int]:
+    """How many elements of each side are NaN and infinite."""
+    found = {}
+    for side in ("Target", "Golden"):
+        infinite = metrics.get(f"{side}PosInf", 0) + metrics.get(f"{side}NegInf", 0)
+        found[f"{side.lower()}_nan"] = int(metrics.get(f"{side}NaN", 0))
+        found[f"{side.lower()}_inf"] = int(infinite)
+    return found
+
+
+def _ranks(flow: Trace, events: Sequence[Assessment]) -> Iterator[Message]:
+    """Where several ranks were compared: on which of them it is, and what other ranks have to do with it."""
+    event = events[0]
+    place = (event.block.iteration, event.block.graph_id, event.block.turn)
+    ranks = {b.rank for b in flow.walked if (b.iteration, b.graph_id, b.turn) == place}
+    mine = {one.block.rank for one in events}
+    if len(ranks) > 1:
+        if ranks - mine:
+            yield Message("compare/ranks-some", mine=sorted(mine), others=sorted(ranks - mine))
+        else:
+            yield Message("compare/ranks-all", mine=sorted(mine))
+    op = blamed_operator(flow.pairing, event)
+    dumped = {b.rank for side in (flow.pairing.target, flow.pairing.golden) for b in side.runs}
+    if op is not None and is_meeting(op) and (len(ranks) < 2 or dumped - ranks):
+        yield Message("compare/ranks-needed")
+
+
+def _circumstances(event: Assessment) -> Iterator[Message]:
+    """What makes a place special, or doubtful."""
+    if event.block.turn:
+        yield Message("compare/turn", turn=event.block.turn)
+    if event.op < 0:
+        yield Message("compare/time-order")
+    if event.unseen:
+        yield Message("compare/unseen", count=event.unseen)
+
+
+def further(names: Collection[str]) -> Iterator[Message]:
+    """The other operators that one cause or setting reaches."""
+    if names:
+        yield Message("compare/further", count=len(names), names=sorted(names))
+
+
+def counted(target: int, golden: int) -> Message:
+    """Say how many tensors are unmatched; there is at least one."""
+    if target and golden:
+        return Message("compare/unmatched", target=target, golden=golden)
+    if target:
+        return Message("compare/unmatched-target", count=target)
+    return Message("compare/unmatched-golden", count=golden)
+
+
+def named_iterations(found: Iterable[int]) -> Message:
+    """Iterations by their numbers: one, a range, or the first of several."""
+    numbers = sorted(set(found))
+    if len(numbers) == 1:
+        return Message("compare/iteration", number=numbers[0])
+    first, last = numbers[0], numbers[-1]
+    if last - first == len(numbers) - 1 and len(numbers) > 2:
+        return Message("compare/iterations-range", first=first, last=last)
+    return Message("compare/iterations", numbers=numbers)
+
+
+def own_words(own: OwnError) -> Iterator[Message]:
+    """Say what an operator adds by itself, and what explains it."""
+    place = Message("compare/place-output", slot=own.slot)
+    if own.slot < 0:
+        place = Message("compare/place-updated", slot=-1 - own.slot)
+    yield _measured(own, place)
+    yield from own.assumed
+
+
+def _measured(own: OwnError, place: Message) -> Message:
+    error = own.error
+    if not own.suspect and not error:
+        return Message("compare/replay-exact", where=place)
+    if not own.suspect:
+        reason = own.floor.reason
+        return Message("compare/replay-matches", where=place, error=error, reason=reason)
+    if not math.isfinite(error):
+        return Message("compare/replay-non-finite", where=place, elements=_elements(own))
+    if own.is_outlier:
+        return Message("compare/replay-outlier", where=place, error=error, elements=_elements(own))
+    if not own.floor.largest:
+        return Message("compare/replay-not-exact", where=place, error=error)
+    return Message(
+        "compare/replay-differs", where=place, error=error, times=error / own.floor.largest,
+        reason=own.floor.reason, elements=_elements(own),
+    )  # fmt: skip
+
+
+def _elements(own: OwnError) -> Message:
+    """How many elements differ."""
+    if own.unequal == 1.0:
+        return Message("compare/all-elements")
+    return Message("compare/some-elements", percent=100 * own.unequal)
+
+
+def replay_facts(found: Replay) -> dict[str, Message]:
+    """Say how many operators were replayed, as on which device, and why others were not."""
+    done, whole = len(found.own), len(found.own) + len(found.reasons)
+    if not whole:
+        return {}
+    counts = {"done": done, "whole": whole, "share": found.coverage}
+    left = tuple(
+        Message("compare/replayed-left", count=count, why=why) for why, count in found.why_not()[:3]
+    )
+    said = Message("compare/replayed", **counts)
+    if left:
+        said = Message("compare/replayed-not", left=left, **counts)
+    facts = {"replayed": said}
+    if found.titles:
+        facts["replayed as on"] = Message("compare/models", models=found.titles)
+    return facts

@@ -1,0 +1,230 @@
+"""Defects where errors begin, by the origins of the walk: one cause is told once, however far it reaches.
+
+What is one cause is decided by values: a parameter by name, a setting by its two values at a source
+line, a replacement by what is replaced. The first operator that it reaches speaks for all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.comparison.align.differences import WIRING
+from workbench.comparison.explain.origins import Origin, has_few_wrong
+from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.findings.evidence import blame_evidence
+from workbench.comparison.findings.material import (
+    NO_FIGURES,
+    Figures,
+    finding,
+    place_blamed,
+    place_of_row,
+)
+from workbench.comparison.graphs import view
+from workbench.core.words import Message
+from workbench.dump.names.mindspore import sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from workbench.comparison.align.differences import Difference
+    from workbench.comparison.findings.material import Found, Material, Place
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.result import Row
+    from workbench.graph.nodes import Graph
+
+    Cause = tuple[object, ...]
+
+_DOUBTFUL, _UNSURE = 0.75, 0.5
+"""Trust in a named difference where inputs were wrong already, and in one from before the first iteration."""
+
+_GIVEN = frozenset(("parameter", "input", "constant"))
+"""Kinds of which the name is the cause, whoever reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Blame:
+    """An origin with its kind decided; ``cause`` is what it shares with others of the same cause."""
+
+    origin: Origin
+    kind: str
+    cause: Cause
+    said: tuple[Message, ...] = ()
+    trust: float = 1.0
+
+    @property
+    def event(self) -> Assessment:
+        """What the walk knows there."""
+        return self.origin.event
+
+
+def origins(material: Material) -> Iterator[Found]:
+    """Where errors begin; a failing tensor that nobody was blamed for if there is no such place."""
+    flow = material.flow
+    blames = [_decide(flow.pairing, one) for one in material.origins.origins]
+    if not blames:
+        # The error came in before anything was compared: what differs by name is the better answer.
+        doubtful = (_decide(flow.pairing, Origin(event)) for event in flow.tainted_named)
+        blames = [replace(one, trust=_DOUBTFUL) for one in doubtful]
+    if not blames:
+        blames = list(_began_before(flow))
+    yield from _merged(flow, blames) if blames else unexplained_failure(material)
+
+
+def tolerated(material: Material) -> Iterator[Found]:
+    """What would be defects if the map file did not tolerate them."""
+    flow = material.flow
+    blames = []
+    for event, tolerance in flow.excused:
+        said = (tolerance.said, *_decide(flow.pairing, Origin(event)).said)
+        blames.append(_Blame(Origin(event), "info", (str(tolerance),), said))
+    return _merged(flow, blames)
+
+
+def version_matters(material: Material) -> Iterator[Found]:
+    """What the two versions of the framework are known to do differently, told once."""
+    flow, said = material.flow, (Message("compare/version"),)
+    return _merged(
+        flow, [_Blame(Origin(event), "info", (), said) for event in flow.version_matters]
+    )
+
+
+def _began_before(flow: Trace) -> Iterator[_Blame]:
+    """Parameters that differed when the first compared iteration began, as one cause.
+
+    The largest difference speaks for all.
+    """
+    worst = [
+        (event.worst.error if event.worst is not None else 0.0, event) for event in flow.before
+    ]
+    blames = [
+        _decide(flow.pairing, Origin(event)) for _, event in sorted(worst, key=lambda one: -one[0])
+    ]
+    if blames:
+        others = [said for one in blames[1:4] for said in one.said[:1]]
+        yield replace(blames[0], trust=_UNSURE, said=(*blames[0].said, *others))
+
+
+def _decide(pairing: Pairing, origin: Origin) -> _Blame:
+    """Choose the kind of an origin from its differences, the surest first."""
+    event = origin.event
+    named = [one for one in event.differences if one.kind != "precision"]
+    named.sort(key=lambda one: -KINDS[one.kind].score)
+    here = (event.block.graph_id, place_blamed(pairing, event).op_name)
+    if named:
+        said = tuple(one.said for one in named)
+        return _Blame(origin, named[0].kind, _cause(pairing, event, named[0]) or here, said)
+    if event.worst is not None and event.worst.divergence.mismatch:
+        return _Blame(origin, "non-finite", here)
+    unequal = [
+        item.divergence.reason
+        for item in event.measured.values()
+        if item.pair.io == "output" and item.sizes_differ and item.divergence.reason is not None
+    ]
+    return _Blame(origin, "shape" if unequal else "own-error", here, tuple(unequal))
+
+
+def _cause(pairing: Pairing, event: Assessment, one: Difference) -> Cause:
+    """What a difference shares with others of the same cause; empty: it is its operator's own.
+
+    A setting reaches several operators under several names: a layer and its gradient, the terms of a loss. The
+    same replacement everywhere is one cause; wiring is told operator by operator.
+    """
+    if one.kind in _GIVEN:
+        return (one.subject,)
+    if one.kind == "structure":
+        return (one.said if one.said.code == WIRING else one.subject,)
+    if one.kind != "attribute":
+        return ()
+    frame = pairing.frame(event.block.graph_key, event.blamed)
+    if not one.values or frame is None:
+        return one.subject, one.said
+    return frame.file, frame.line, *one.values
+
+
+def _merged(flow: Trace, blames: Iterable[_Blame]) -> Iterator[Found]:
+    """One finding a cause: the first operator it reaches, the others counted in its evidence."""
+    groups: dict[tuple[str, Cause], list[_Blame]] = {}
+    for blame in blames:
+        groups.setdefault((blame.kind, blame.cause), []).append(blame)
+    return (_found(flow, group) for group in groups.values())
+
+
+def _found(flow: Trace, group: list[_Blame]) -> Found:
+    first, event = group[0], group[0].event
+    writer = first.origin.writer is not None
+    place = place_blamed(flow.pairing, event, writer=writer)
+    error = event.worst.error if event.worst is not None else None
+    floor, own = event.own_floor, event.replayed
+    if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
+        error, floor = own.error, own.explained
+    # a writer's figures would be those of the operator that reads what it wrote over
+    figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
+    evidence = blame_evidence(flow, [one.origin for one in group], first.said)
+    score, fault = _score(first, error), _fault(flow, first)
+    return finding(first.kind, place, evidence, figures, score=score, fault=fault, event=event)
+
+
+def _fault(flow: Trace, blame: _Blame) -> tuple[str, float]:
+    """What kind of fault it looks like, and how likely that is."""
+    found, writer = blame.origin.explanation, blame.origin.writer
+    if writer is not None:
+        return "overrun", writer.chance
+    if found is not None:
+        return found.kind, found.probability
+    if blame.kind == "parameter" and has_few_wrong(flow, blame.event):
+        return "wrong-weight-element", 0.95
+    row = KINDS[blame.kind]
+    return (row.fault, row.score) if row.fault else ("", 0.0)
+
+
+def _score(blame: _Blame, error: float | None) -> float:
+    """Score of the kind by trust; an own error gains with its size."""
+    base = round(KINDS[blame.kind].score * blame.trust, 3)
+    if blame.kind != "own-error" or not error:
+        return base
+    explained = blame.event.factor * blame.event.explained
+    decades = math.log10(error / explained) if explained and math.isfinite(error) else 2.5
+    return round(min(0.69, base + 0.04 * max(0.0, decades)), 3)
+
+
+def unexplained_failure(material: Material) -> Iterator[Found]:
+    """Failing tensors nobody was blamed for: name the first, so that no failure goes unnamed."""
+    failing = (n for n, row in enumerate(material.rows) if row.status == "fail" and row.match_rule)
+    number = next(failing, None)
+    if number is None:
+        return
+    row, run = material.rows[number], material.measured[number].pair.run
+    kind, place, event = "own-error", place_of_row(row), None
+    if run is not None:
+        place = place_of_row(row, run.block, run.op)
+        event = material.flow.events.get((run.block, run.op))
+    if row.op_type == "Parameter":
+        kind, place = _first_reader(material.flow, row, place)
+    error = row.error if row.error is not None else math.inf
+    evidence = [Message("compare/given", name=row.op_name, error=error), row.reason]
+    figures = Figures(error, row.inherited_error, row.noise_floor)
+    yield finding(kind, place, filter(None, evidence), figures, score=0.5, event=event)
+
+
+def _first_reader(flow: Trace, row: Row, place: Place) -> tuple[str, Place]:
+    """What a Parameter file holds, a weight or data, and the first computing operator that reads it."""
+    graph = flow.pairing.target.graphs.get(row.graph_key)
+    found = flow.pairing.alignments.get(row.graph_key)
+    if graph is None or found is None:
+        return "parameter", place
+    for index, parameter in enumerate(graph.parameters):
+        if row.op_name in (parameter.name, sanitize(parameter.name)):
+            kind = "parameter" if parameter.is_weight else "input"
+            readers = found.target.readers(view.Origin("param", index))
+            return kind, _moved(place, graph, readers[0][0]) if readers else place
+    return "parameter", place
+
+
+def _moved(place: Place, graph: Graph, op: int) -> Place:
+    """The same place by the name of another operator."""
+    known = graph.ops[op]
+    return replace(place, op_name=known.name, op_type=known.op_type, source=known.frame, op=op)

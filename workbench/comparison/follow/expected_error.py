@@ -1,0 +1,219 @@
+"""The error that an operator is expected to have: its own rounding, what it inherited, and the step that it takes.
+
+An optimizer carries two runs no farther apart than the step that it takes. A gradient is often known to few
+digits, but a step is a small part of the variable. With s the length of the step over that of the variable, e the
+error of the variable before it and d that of the direction,
+
+    error of the variable = own rounding + e + s · d
+
+s is the learning rate times the length of accumulation and gradient; Adam divides by its second moment and
+moves no element by more than (1 - β1)/√(1 - β2) < 3.2 times the learning rate, in a direction whose signs
+noise may turn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.comparison.align.differences import Difference
+from workbench.comparison.follow.states import AMPLIFICATION
+from workbench.comparison.graphs.roles import updates
+from workbench.comparison.measure.conditioning import (
+    STEADY_FACTOR,
+    condition_number,
+    golden_norm,
+)
+from workbench.comparison.measure.noise import (
+    PASS_FACTOR,
+    expected_rounding,
+    is_discontinuous,
+    jump_limit,
+    op_roundoff,
+)
+from workbench.comparison.measure.quantization_error import (
+    STEPS_FACTOR,
+    QuantizationError,
+    quantization_error,
+    rounded,
+)
+from workbench.core.words import Message
+from workbench.graph.traits import MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.comparison.follow.carry import Carry
+    from workbench.comparison.follow.facts import Observation, Scene
+    from workbench.comparison.follow.flow import Measures
+    from workbench.comparison.measure.measure import Measured
+    from workbench.graph.nodes import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What explains an operator's outputs, and whether the ``worst`` of them exceeds it.
+
+    ``own_floor`` is what its own rounding explains, ``explained`` that and what it inherited, magnified as its data
+    magnify it; ``limit`` is ``factor`` times that, or what an update or a jump explains. All are relative errors.
+    ``steps`` are those to which its inputs were quantized.
+    """
+
+    worst: Measured | None = None
+    own_floor: float = 0.0
+    explained: float = 0.0
+    factor: float = PASS_FACTOR
+    limit: float = 0.0
+    exceeds: bool = False
+    steps: QuantizationError | None = None
+
+
+NOTHING_EXPECTED = Expected()
+
+
+def expected_error(
+    scene: Scene, seen: Observation, inputs: Mapping[int, Measured], carry: Carry
+) -> Expected:
+    """Return what explains an operator's outputs; an updated variable is looked at alone, too.
+
+    If it is the variable that exceeds, that is the worst output. ``inputs`` are its measured inputs by slot, those
+    of other ranks under negative ones.
+    """
+    number, op = seen.op, scene.graph.ops[seen.op]
+    kappa = condition_number(op, inputs, seen.outputs)
+    steps = quantization_error(scene.found, number, scene.measured)
+    factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
+    factor = factor if steps is None else STEPS_FACTOR
+    worst = max(seen.outputs.values(), key=lambda m: m.error, default=None)
+    floor = rounded(expected_rounding(op, scene.roundoff[number]), steps)
+    floor += _rest_of_group(scene, number)
+    floor = carry.fit.floor(op, worst, floor, factor=factor, inherited=seen.inherited)
+    inherited = max(seen.inherited, seen.correlated)
+    explained = (kappa or 1.0) * _with_inherited(floor, inherited)
+    step = _step_of(scene, seen, floor, carry)
+    if step is not None:
+        variable, limit = step
+        return Expected(variable, floor, limit / factor, factor, limit, True, steps)
+    limit = factor * explained
+    if (
+        is_discontinuous(op)
+        and seen.inherited > 0
+        and worst is not None
+        and math.isfinite(worst.error)
+    ):
+        limit = jump_limit(op, floor + seen.inherited)
+    exceeds = worst is None or worst.error > limit
+    return Expected(worst, floor, explained, factor, limit, exceeds, steps)
+
+
+def _with_inherited(floor: float, inherited: float) -> float:
+    # a product of two wrong factors, as the square that Adam takes, has both errors and their product
+    return floor + inherited * (AMPLIFICATION + inherited)
+
+
+def _rest_of_group(scene: Scene, number: int) -> float:
+    """Rounding of the other operators that a group was measured together with."""
+    if scene.found is None or number in scene.found.partner:
+        return 0.0
+    group = next((g for g in scene.found.groups if number in g.target and g.golden), None)
+    if group is None:
+        return 0.0
+    ops = scene.graph.ops
+    others = [n for n in group.target if n < number and ops[n].op_type not in MOVEMENT]
+    return sum(expected_rounding(ops[n], scene.roundoff[n]) for n in others)
+
+
+def _step_of(
+    scene: Scene, seen: Observation, floor: float, carry: Carry
+) -> tuple[Measured, float] | None:
+    """Return an updated variable and its limit, if it is farther off than the step explains."""
+    op = scene.graph.ops[seen.op]
+    variable = seen.outputs.get(-1) or seen.outputs.get(0)
+    before = _left_in_variable(scene, op, carry)
+    if variable is None or before is None or not math.isfinite(seen.inherited):
+        return None
+    noise = _with_inherited(floor, seen.inherited)
+    limit = step_limit(op, seen.measured, variable, before, noise)
+    return (variable, limit) if limit is not None and variable.error > limit else None
+
+
+def _left_in_variable(scene: Scene, op: Op, carry: Carry) -> float | None:
+    """Error of the variable that an optimizer updates before it does; ``None`` if it is not known."""
+    name = next((name for slot, name in updates(scene.graph, op) if slot == 0), "")
+    known = 0.0 if scene.block.iteration == 0 else None
+    return carry.last_update.get((scene.block.rank, name), known) if name else None
+
+
+_STEPS: dict[str, tuple[int, tuple[int, ...]]] = {
+    "ApplyMomentum": (2, (1, 3)),
+    "SGD": (2, (3, 1)),
+}
+"""Type → input slots of the learning rate, and of what the step is made of."""
+
+_ADAPTIVE = {"Adam": 5, "AdamWeightDecay": 3}
+"""Type → input slot of the learning rate, where the step is divided by its own length."""
+
+_ADAPTED = 3.2
+_TURNED = 2.0
+"""Error of a direction of which every sign is another one."""
+
+
+def step_limit(
+    op: Op, measured: Measures, variable: Measured, before: float, noise: float
+) -> float | None:
+    """Largest error of an updated variable that is no cause; ``None`` if it is not known.
+
+    ``before`` is the error of the variable before the step, ``noise`` that of what the step is made of; factors for
+    noise are in the limit.
+    """
+    if op.op_type in _ADAPTIVE:
+        rate = _rate(measured, _ADAPTIVE[op.op_type])
+        length = _ADAPTED * math.sqrt(variable.divergence.size)
+        direction = PASS_FACTOR * math.sqrt(noise)
+    elif op.op_type in _STEPS:
+        slot, made_of = _STEPS[op.op_type]
+        rate = _rate(measured, slot)
+        norms = [_norm(measured, one) for one in made_of]
+        length = sum(norm for norm in norms if norm is not None)
+        rate = None if None in norms else rate
+        direction = PASS_FACTOR * noise
+    else:
+        return None
+    whole = golden_norm(variable)
+    if rate is None or not whole:
+        return None
+    own = PASS_FACTOR * (expected_rounding(op, op_roundoff(op, npu=False)) + AMPLIFICATION * before)
+    return own + rate * length / whole * min(direction, _TURNED)
+
+
+def _rate(measured: Measures, slot: int) -> float | None:
+    """Learning rate of the golden."""
+    item = measured.get(("input", slot))
+    if item is None or not item.usable or item.divergence.size != 1:
+        return None
+    value = item.divergence.metrics.get("GoldenMax")
+    return abs(value) if value is not None and math.isfinite(value) else None
+
+
+def _norm(measured: Measures, slot: int) -> float | None:
+    item = measured.get(("input", slot))
+    return golden_norm(item) if item is not None else None
+
+
+def initial_state_differs(scene: Scene, seen: Observation, carry: Carry) -> tuple[Difference, ...]:
+    """State that differs after its first update, where all that the operator reads and gives besides agrees.
+
+    What it held before is in no dump: inputs are dumped after the operator has run.
+    """
+    worst = seen.expected.worst
+    given = [m.error for (io, _), m in seen.measured.items() if io == "output" and m.usable]
+    convicted = seen.replayed is not None and seen.replayed.suspect
+    if worst is None or not worst.rewritten or not given or convicted:
+        return ()
+    names = dict(updates(scene.graph, scene.graph.ops[seen.op]))
+    name = names.get(worst.pair.slot, "")
+    known = (scene.block.rank, name) in carry.last_update
+    if not name or known or max(given) > seen.expected.factor * seen.expected.explained:
+        return ()
+    return (Difference("parameter", name, Message("compare/initial-value", name=name)),)

@@ -1,0 +1,585 @@
+"""What the rules of the walk are asked about: values, worked out before a rule looks at them.
+
+A `Scene` is one execution of one graph, as far as the walk does not change it; the facts of an input or of an
+operator add what the walk remembers. What costs something to know (names, replay) is asked where an error is
+too large to agree; elsewhere it is empty.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.comparison.align.differences import (
+    Difference,
+    input_subject,
+    leaf_subject,
+    wiring_differences,
+)
+from workbench.comparison.follow.expected_error import (
+    NOTHING_EXPECTED,
+    Expected,
+    initial_state_differs,
+)
+from workbench.comparison.follow.golden_side import golden_error
+from workbench.comparison.follow.naming import (
+    NOBODY,
+    Named,
+    Names,
+    input_difference,
+    overwrite_difference,
+)
+from workbench.comparison.follow.overflow import is_overflowed
+from workbench.comparison.follow.ranks import is_replicated
+from workbench.comparison.follow.states import (
+    AMPLIFICATION,
+    DIFFERS_AT_START,
+    Assessment,
+    ValueState,
+)
+from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
+from workbench.comparison.graphs.traverse import path_back
+from workbench.comparison.measure.conditioning import correlated_error
+from workbench.comparison.measure.noise import (
+    NAMED_FACTOR,
+    PASS_FACTOR,
+    coarsens,
+    expected_rounding,
+)
+from workbench.core.words import Message
+from workbench.graph.nodes import Param, Value
+from workbench.graph.traits import IDENTITY, MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+
+    from workbench.comparison.align.alignment import Alignment
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.carry import Carry
+    from workbench.comparison.follow.flow import Key, Measures, Place, Survey
+    from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.replay.own_error import OwnError
+    from workbench.graph.nodes import Graph, Op, Operand
+
+    Lookup = Callable[[int], Measures]
+
+GIVEN = frozenset(("attribute", "parameter", "input", "constant", "non-finite"))
+"""Kinds of differences in what no operator produced; moving operators hand them on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One execution of one graph.
+
+    ``found`` aligns it with the golden's, ``base`` is added to the numbers of its operators to order them,
+    ``roundoff`` the coarsest behind every operator. It is the ``first`` one of its rank; ``beside`` says that another
+    graph of the iteration ran before it, ``wrong_before`` that something was wrong by then. ``ends`` are operators
+    at which the graph begins and ends, ``proxies`` the values that were dumped only as what their readers read.
+    """
+
+    survey: Survey
+    block: Execution
+    graph: Graph
+    found: Alignment | None
+    base: int
+    roundoff: Sequence[float]
+    first: bool
+    beside: bool
+    wrong_before: bool
+    ends: Set[int]
+    names: Names
+    proxies: Mapping[Value, Measured]
+
+    def measured(self, number: int) -> Measures:
+        """What was measured of an operator, by direction and slot."""
+        return self.survey.index.get((self.block, number), {})
+
+    def subject(self, op: Op, slot: int, operand: Operand, size: int = 1) -> tuple[str, str] | None:
+        """Kind and name of an input that no operator computes."""
+        if isinstance(operand, Value):
+            return leaf_subject(self.graph, operand, self.found)
+        return input_subject(op, self.graph, slot, size)
+
+    def key(self, operand: Operand) -> Key:
+        """Rank and name of the parameter that an operand is."""
+        return self.block.rank, state_name(self.graph, operand)
+
+
+def scene_of(
+    survey: Survey,
+    block: Execution,
+    graph: Graph,
+    roundoff: Sequence[float],
+    *,
+    number: int,
+    walked: Sequence[Execution],
+    wrong_before: bool,
+) -> Scene:
+    """Return execution ``number`` of the walk; ``walked`` are those before it."""
+    found = survey.pairing.alignments.get(block.graph_key)
+    return Scene(
+        survey,
+        block,
+        graph,
+        found,
+        number << 24,
+        roundoff,
+        first=all(one.rank != block.rank for one in walked),
+        beside=any(
+            one.iteration == block.iteration and one.graph_id != block.graph_id for one in walked
+        ),
+        wrong_before=wrong_before,
+        ends=ends_of(graph),
+        names=Names(graph, found, roundoff),
+        proxies=values_seen_by_readers(
+            graph, found, lambda one: survey.index.get((block, one), {})
+        ),
+    )
+
+
+# --- inputs ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InputFacts:
+    """An input that no operator produced: a parameter, a feed or a constant.
+
+    ``key`` is its rank and name, ``error`` ``None`` where it was not compared, ``limit`` what number formats explain.
+    It is a ``feed``, or ``updated`` by an operator of the run. ``of_job``: the dumps are two ranks of one job;
+    ``own_batch``: batches of its rank update it; ``tainted``: a wrong operator did. ``apart`` is its difference
+    where it was compared, ``received`` the largest error of what other graphs gave. ``beside``: another graph of the
+    iteration ran before; ``last_update`` is the error that the last step left. ``initial`` is what it is noted as if
+    it differs from the start.
+    """
+
+    key: Key
+    error: float | None = None
+    limit: float = 0.0
+    feed: bool = False
+    updated: bool = False
+    of_job: bool = False
+    own_batch: bool = False
+    tainted: bool = False
+    apart: Difference | None = None
+    iteration: int = 0
+    received: float = 0.0
+    wrong_before: bool = False
+    wiring: tuple[Difference, ...] = ()
+    by_one: Message | None = None
+    first: bool = True
+    beside: bool = False
+    last_update: float | None = None
+    cause: Difference | None = None
+    initial: Assessment | None = None
+
+    def state(
+        self, *, tainted: bool = False, carried: bool = False, own: bool = False
+    ) -> ValueState:
+        """What it carries, without a cause."""
+        compared = self.error is not None
+        return ValueState(self.error or 0.0, compared, tainted, carried=carried, own=own)
+
+    def caused(self, *causes: Difference) -> ValueState:
+        """What it carries with a cause."""
+        return ValueState(self.error or 0.0, self.error is not None, causes=causes)
+
+
+def input_facts(
+    scene: Scene, number: int, slot: int, operand: Operand, error: float | None, carry: Carry
+) -> InputFacts:
+    """Facts of an input that no operator produced."""
+    op, known, key = scene.graph.ops[number], scene.survey, scene.key(operand)
+    kind, _ = scene.subject(op, slot, operand) or ("", "")
+    limit = PASS_FACTOR * expected_rounding(None, scene.roundoff[number])
+    updated = key[1] in known.updated
+    facts = InputFacts(
+        key,
+        error,
+        limit,
+        feed=kind == "input" and not updated,  # torchair has weights as Data, too
+        updated=updated,
+        of_job=known.job is not None,
+        own_batch=key in carry.own_params,
+        tainted=key in carry.tainted_params,
+        apart=carry.given_apart.get(key),
+        iteration=scene.block.iteration,
+        received=_received(scene, operand, carry),
+        wrong_before=scene.wrong_before or any(one.block == scene.block for one in carry.before),
+        by_one=known.updated_by_one.get(key),
+        first=scene.first,
+        beside=scene.beside,
+        last_update=carry.last_update.get(key),
+    )
+    if error is None or error <= limit or facts.tainted:
+        return facts
+    cause = _cause(scene, number, slot, error)
+    return replace(
+        facts,
+        wiring=tuple(wiring_differences(scene.found, number, slot)) if scene.found else (),
+        cause=cause,
+        initial=_initial(scene, number, slot, facts, cause) if scene.first else None,
+    )
+
+
+def _received(scene: Scene, operand: Operand, carry: Carry) -> float:
+    """Largest error that an input may have which nobody dumped: that of the results so far."""
+    if not isinstance(operand, Param):
+        return 0.0
+    shape = scene.graph.parameters[operand.index].spec.shape
+    return carry.handed_over.get((scene.block.rank, scene.block.iteration, shape), 0.0)
+
+
+def _cause(scene: Scene, number: int, slot: int, error: float) -> Difference | None:
+    op = scene.graph.ops[number]
+    item = scene.measured(number).get(("input", slot)) or scene.proxies[Value(number, 0)]
+    operand = op.operand(slot)
+    subject = operand and scene.subject(op, slot, operand, item.divergence.size)
+    return input_difference(subject, item, slot, error) if subject else None
+
+
+def _initial(
+    scene: Scene, number: int, slot: int, facts: InputFacts, cause: Difference | None
+) -> Assessment:
+    """A parameter that the run updates differs already: earlier iterations were not compared."""
+    measured, name = scene.measured(number), facts.key[1]
+    said = Message("compare/differs-at-start", name=name, iteration=facts.iteration)
+    differences = (Difference("parameter", name, said), *((cause,) if cause is not None else ()))
+    floor = expected_rounding(None, scene.roundoff[number])
+    return Assessment(
+        scene.block, number, floor, 0.0, True, scene.base + number, measured,
+        blamed=number, worst=measured.get(("input", slot)), differences=differences,
+        conclusion=DIFFERS_AT_START,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProducedFacts:
+    """An input that an operator produced: ``before`` is its state as the producer left it.
+
+    ``seen``: the producer's output was measured, or only casts stand between; ``limit`` is what formats and producer
+    explain; ``wiring`` what the graphs say, ``overwritten`` what must have happened if they say nothing.
+    """
+
+    before: ValueState
+    error: float | None = None
+    limit: float = 0.0
+    seen: bool = True
+    wiring: tuple[Difference, ...] = ()
+    overwritten: tuple[Difference, ...] = ()
+
+
+def produced_facts(
+    scene: Scene, number: int, slot: int, value: Value, error: float | None, carry: Carry
+) -> ProducedFacts:
+    """Facts of an input that an operator produced."""
+    before = carry.values.get(scene.block, {}).get(value, ValueState())
+    if error is None:
+        return ProducedFacts(before)
+    ops = scene.graph.ops
+    rounding = expected_rounding(None, scene.roundoff[number])
+    limit = PASS_FACTOR * (rounding + AMPLIFICATION * before.error)
+    seen = before.measured or all(ops[n].op_type in IDENTITY for n in before.via)
+    facts = ProducedFacts(before, error, limit, seen)
+    if error <= limit or not seen:
+        return facts
+    lost = overwrite_difference(scene.survey, scene.graph, scene.block, value, number, slot, limit)
+    return replace(facts, wiring=scene.names.wiring(number), overwritten=(lost,))
+
+
+# --- operators -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is seen of one execution of an operator: measures, states of what it reads, and what those explain.
+
+    ``states`` are those of its own inputs by slot, ``reads`` those of other ranks besides, where all ranks meet;
+    ``outputs`` the usable ones, with inputs that it rewrites under negative slots. ``inherited`` is the largest error
+    of what it reads, ``correlated`` that of what earlier steps have left in several inputs alike.
+    """
+
+    block: Execution
+    op: int
+    order: int
+    measured: Measures
+    states: Mapping[int, ValueState]
+    reads: tuple[ValueState, ...]
+    outputs: Mapping[int, Measured]
+    inherited: float
+    correlated: float
+    tainted: bool
+    own: bool
+    replayed: OwnError | None = None
+    expected: Expected = NOTHING_EXPECTED
+
+    @property
+    def worst(self) -> Measured | None:
+        """Output that differs most."""
+        return self.expected.worst
+
+    @property
+    def own_floor(self) -> float:
+        """Error that its own rounding explains."""
+        return self.expected.own_floor
+
+    @property
+    def causes(self) -> tuple[Difference, ...]:
+        """Differences that arrive with its inputs."""
+        return tuple(dict.fromkeys(cause for state in self.reads for cause in state.causes))
+
+    @property
+    def unseen(self) -> tuple[int, ...]:
+        """Operators before it that nobody dumped."""
+        return tuple(dict.fromkeys(number for state in self.reads for number in state.via))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFacts:
+    """What the rules ask of an operator.
+
+    ``worst`` is the error of its worst output (``None``: nothing was compared), ``floor`` what its own rounding
+    explains, ``explained`` that and what it inherits; it ``exceeds`` that by more than its factor. ``moves``: it only
+    moves or casts. ``own``: it computes with the batch of its rank; ``makes_nan``: its outputs are not finite, its
+    inputs are. ``region`` is what the graphs say differently about it, or about the operators before it that nobody
+    has seen; ``mover`` is a mover before it that moves otherwise, ``initial`` state that differs from the start, and
+    ``golden`` says that the golden is off. ``cleared``: replay says that it gave what it had to. ``version``: two
+    versions are known to differ here. ``suspect``: replay says that it did not give what it had to.
+    """
+
+    op: int
+    worst: float | None = 0.0
+    floor: float = 0.0
+    explained: float = 0.0
+    exceeds: bool = False
+    sizes_differ: bool = False
+    moves: bool = False
+    causes: tuple[Difference, ...] = ()
+    settings: tuple[Difference, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    tainted: bool = False
+    own: bool = False
+    makes_nan: bool = False
+    overflows: bool = False
+    region: Named = NOBODY
+    mover: Named = NOBODY
+    initial: tuple[Difference, ...] = ()
+    golden: tuple[Difference, ...] = ()
+    cleared: bool = False
+    version: bool = False
+    suspect: bool = False
+    unseen: int = 0
+    place: Place | None = None
+    rank: int = 0
+
+    @property
+    def given(self) -> tuple[Difference, ...]:
+        """Causes in what no operator produced."""
+        return tuple(one for one in self.causes if one.kind in GIVEN)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether its outputs are within the hint range."""
+        small = self.worst is None or self.worst <= NAMED_FACTOR * self.explained
+        return small and not self.sizes_differ
+
+
+def observe(
+    scene: Scene,
+    number: int,
+    states: Mapping[int, ValueState],
+    of_peers: Sequence[ValueState],
+    carry: Carry,
+) -> Observation:
+    """See what an operator reads and gives; ``of_peers`` are states of what other ranks give it to read."""
+    op, measured = scene.graph.ops[number], scene.measured(number)
+    reads = (*states.values(), *of_peers)
+    noise = [s.error for s in reads if not s.causes and not s.own and math.isfinite(s.error)]
+    return Observation(
+        scene.block,
+        number,
+        scene.base + number,
+        measured,
+        states,
+        reads,
+        _outputs(scene, number, measured),
+        max([*noise, *_left_by_the_last_step(scene, op, carry)], default=0.0),
+        correlated_error(op, (s.error for s in reads if s.carried)),
+        any(s.tainted for s in reads),
+        any(s.own for s in reads) and not is_replicated(scene.graph, op),
+        scene.survey.own_error(scene.block, number),
+    )
+
+
+def _left_by_the_last_step(scene: Scene, op: Op, carry: Carry) -> Iterator[float]:
+    """Errors of the parameters that an operator updates, before it does."""
+    for _, name in updates(scene.graph, op):
+        error = carry.last_update.get((scene.block.rank, name), 0.0)
+        if math.isfinite(error):
+            yield error
+
+
+def _outputs(scene: Scene, number: int, measured: Measures) -> dict[int, Measured]:
+    """Usable measured outputs by slot; rewritten inputs count under negative slots."""
+    op, found = scene.graph.ops[number], {}
+    for slot in range(max(len(op.outputs), 1)):
+        item = measured.get(("output", slot))
+        if item is None or not item.usable:
+            item = scene.proxies.get(Value(number, slot))
+        if item is not None:
+            found[slot] = item
+    for slot in rewritten_slots(op):
+        item = measured.get(("input", slot))
+        if item is not None and item.usable:
+            found[-1 - slot] = item
+    return found
+
+
+def operator_facts(scene: Scene, seen: Observation, carry: Carry) -> OperatorFacts:
+    """Facts of an operator."""
+    op, expected, worst = scene.graph.ops[seen.op], seen.expected, seen.worst
+    replayed = seen.replayed
+    facts = OperatorFacts(
+        seen.op,
+        worst.error if worst is not None else None,
+        expected.own_floor,
+        expected.explained,
+        expected.exceeds,
+        sizes_differ=any(m.pair.io == "output" and m.sizes_differ for m in seen.measured.values()),
+        moves=op.op_type in MOVEMENT,
+        causes=seen.causes,
+        tainted=seen.tainted,
+        own=seen.own,
+        makes_nan=worst is not None
+        and bool(worst.divergence.mismatch)
+        and all(math.isfinite(s.error) for s in seen.reads),
+        overflows=is_overflowed(scene, seen, carry),
+        suspect=bool(replayed is not None and replayed.suspect),
+        unseen=len(seen.unseen),
+        place=(seen.block, seen.op),
+        rank=scene.block.rank,
+    )
+    return _with_reasons(scene, seen, _with_names(scene, facts), carry)
+
+
+def _with_names(scene: Scene, facts: OperatorFacts) -> OperatorFacts:
+    """Add what the two graphs say differently, where a rule may ask it."""
+    named = facts.tainted or facts.suspect or bool(facts.given)
+    differs = facts.worst != 0.0 or facts.sizes_differ or facts.own
+    differs = differs and not facts.tainted
+    if not named and not differs:
+        return facts
+    return replace(
+        facts,
+        settings=scene.names.settings(facts.op) if named else (),
+        differences=scene.names.differences(facts.op) if differs else (),
+    )
+
+
+def _with_reasons(
+    scene: Scene, seen: Observation, facts: OperatorFacts, carry: Carry
+) -> OperatorFacts:
+    """Add what may be the reason of an error that is too large to agree."""
+    if facts.agrees or facts.tainted or facts.own:
+        return facts
+    facts = replace(
+        facts,
+        region=scene.names.region(facts.op, seen.unseen, facts.differences),
+        version=scene.survey.two_versions
+        and is_version_matter(scene.graph.ops[facts.op], seen.worst),
+    )
+    if not facts.exceeds:
+        return facts
+    cleared = _is_cleared(scene, seen)
+    return replace(
+        facts,
+        mover=scene.names.mover(facts.op),
+        initial=initial_state_differs(scene, seen, carry),
+        cleared=cleared,
+        golden=golden_error(scene.survey, seen) if cleared else (),
+    )
+
+
+def _is_cleared(scene: Scene, seen: Observation) -> bool:
+    """Whether replay says that an operator did what it had to, and all that it read was compared."""
+    replayed, ops = scene.survey.replayed, scene.graph.ops  # replay looks through what only moves
+    unseen = any(ops[number].op_type not in MOVEMENT for number in seen.unseen)
+    return replayed is not None and replayed.reproduces(seen.block, seen.op) and not unseen
+
+
+def is_version_matter(op: Op, worst: Measured | None) -> bool:
+    """Whether two versions of the framework are known to differ here and nothing reads it.
+
+    MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
+    """
+    if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
+        return False
+    sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
+    if len(sizes) < 2 or not sizes[0] or not sizes[1]:
+        return False
+    values = sizes[0] / sizes[1]  # n: values a channel
+    return worst.error <= 1.5 / max(values - 1.0, 1.0)
+
+
+# --- what was dumped only as what its readers read ----------------------------------------------
+
+
+_SAME_ELEMENTS = IDENTITY | frozenset(
+    ("Reshape", "Flatten", "ExpandDims", "Squeeze", "Transpose", "View", "ReshapeExt")
+)
+
+
+def values_seen_by_readers(
+    graph: Graph, found: Alignment | None, measured: Lookup
+) -> dict[Value, Measured]:
+    """Return the values that were dumped only as the input of an operator that reads the same thing."""
+    table: dict[Value, Measured] = {}
+    for number, op in enumerate(graph.ops):
+        mine = measured(number)
+        for slot, operand in enumerate(op.flat_inputs()):
+            item = mine.get(("input", slot))
+            if not isinstance(operand, Value) or item is None or not item.usable:
+                continue
+            own = measured(operand.op).get(("output", operand.slot))
+            if (own is None or not own.usable) and _reads_the_same(found, number, slot, operand):
+                table.setdefault(operand, item)
+    for number in reversed(range(len(graph.ops))):  # casts of casts carry one value
+        op = graph.ops[number]
+        item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
+        source = op.operand(0)
+        if item is not None and isinstance(source, Value) and not coarsens(op):
+            table.setdefault(source, item)
+    return table
+
+
+def read_inputs(graph: Graph, number: int, measured: Lookup) -> dict[int, Measured]:
+    """Pairs of an operator's inputs by slot; if none was dumped, of the outputs that it reads.
+
+    Those may lie in another order, which is no matter for norms.
+    """
+    found = {slot: item for (io, slot), item in measured(number).items() if io == "input"}
+    if found:
+        return found
+    for slot, operand in enumerate(graph.ops[number].flat_inputs()):
+        item = _output(graph, operand, measured)
+        if item is not None:
+            found[slot] = item
+    return found
+
+
+def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured | None:
+    """Pair of the output that an operand is, looked for behind casts and other shapes."""
+    for one in path_back(graph, operand, _SAME_ELEMENTS):
+        item = measured(one.op).get(("output", one.slot)) if isinstance(one, Value) else None
+        if item is not None and item.usable:
+            return item
+    return None
+
+
+def _reads_the_same(found: Alignment | None, number: int, slot: int, operand: Value) -> bool:
+    """Whether the golden's reader gets its input from the partner of the target's producer."""
+    if found is None or number not in found.partner:
+        return True
+    producer = found.mapped(found.target.origin(operand))
+    others = found.golden.origins(found.partner[number])
+    return producer is None or slot >= len(others) or others[slot] == producer

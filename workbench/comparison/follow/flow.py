@@ -1,0 +1,135 @@
+"""What the walk begins with, and what it returns: frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.comparison.follow.overflow import both_overflow
+from workbench.comparison.follow.ranks import ranks_of_one_job
+from workbench.comparison.follow.states import INHERITS, VERSION_MATTER
+from workbench.comparison.graphs.roles import updated_names
+from workbench.comparison.pair.parameters import updated_by_one
+from workbench.dump.names.mindspore import sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence, Set
+
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.states import Assessment, ValueState
+    from workbench.comparison.map_file import Tolerance
+    from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.replay.replay import Replay
+    from workbench.core.words import Message
+    from workbench.graph.nodes import Value
+
+    Place = tuple[Execution, int]
+    """One execution of one operator."""
+    Key = tuple[int, str]
+    """Rank and name of a parameter."""
+    Measures = Mapping[tuple[str, int], Measured]
+    """What was measured of an operator, by direction and slot."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of both dumps before the first operator is judged.
+
+    ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says. ``job`` are the
+    ranks of target and golden if they are two of one job. In ``overflowing`` executions both sides raise their
+    flag of an overflow. ``updated`` are the parameters that any operator updates, ``updated_by_one`` those that one
+    run alone does, and how.
+    """
+
+    pairing: Pairing
+    index: Mapping[Place, Measures]
+    npu: bool
+    replayed: Replay | None
+    two_versions: bool
+    job: tuple[int, int] | None
+    overflowing: frozenset[Execution]
+    updated: Set[str]
+    updated_by_one: Mapping[Key, Message]
+
+    def own_error(self, block: Execution, number: int) -> OwnError | None:
+        """Own error of an operator, if it was replayed."""
+        return None if self.replayed is None else self.replayed.own.get((block, number))
+
+    def is_updated(self, file_name: str) -> bool:
+        """Whether any operator updates a parameter, by the name its file carries."""
+        return any(file_name in (name, sanitize(name)) for name in self.updated)
+
+
+def survey(
+    pairing: Pairing, measured: Iterable[Measured], *, npu: bool, replayed: Replay | None = None
+) -> Survey:
+    """Look at both dumps as a whole; ``replayed`` are own errors of the target's operators."""
+    index: dict[Place, dict[tuple[str, int], Measured]] = {}
+    for item in measured:
+        run = item.pair.run
+        if run is not None:
+            index.setdefault((run.block, run.op), {})[item.pair.io, item.pair.slot] = item
+    versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
+    graphs = pairing.target.graphs.values()
+    return Survey(
+        pairing, index, npu, replayed, len(versions) > 1, ranks_of_one_job(pairing),
+        frozenset(both_overflow(pairing)), {name for graph in graphs for name in updated_names(graph)},
+        updated_by_one(pairing),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trace(Survey):
+    """What the walk found: the survey, every operator's assessment, and what its inputs carry.
+
+    ``events`` are the assessments in the order of the walk, by execution and operator, ``guilty`` those where errors
+    begin, ``before`` the updated parameters that differ when the first compared iteration begins. ``own_feeds`` and
+    ``own_params`` are what differs by design between two ranks of a job: feeds by name, and (rank, name) of what
+    their batches update. ``tainted_params`` were updated by wrong operators, ``coarsest`` is the coarsest roundoff
+    of every graph, ``values`` are the states of what operators gave.
+    """
+
+    events: Mapping[Place, Assessment]
+    guilty: Sequence[Assessment]
+    before: Sequence[Assessment]
+    input_states: Mapping[Place, Mapping[int, ValueState]]
+    values: Mapping[Execution, Mapping[Value, ValueState]]
+    walked: Sequence[Execution]
+    own_feeds: Mapping[str, None]
+    own_params: Set[Key]
+    tainted_params: Set[Key]
+    coarsest: Mapping[tuple[int, int], float]
+
+    @property
+    def tainted_named(self) -> tuple[Assessment, ...]:
+        """Operators whose settings differ but whose inputs were wrong already."""
+        return tuple(
+            one
+            for one in self.events.values()
+            if one.conclusion == INHERITS and one.differences and not one.healed
+        )
+
+    @property
+    def version_matters(self) -> tuple[Assessment, ...]:
+        """What two versions of the framework are known to do differently."""
+        return tuple(one for one in self.events.values() if one.conclusion == VERSION_MATTER)
+
+    @property
+    def excused(self) -> tuple[tuple[Assessment, Tolerance], ...]:
+        """What the map file tolerates."""
+        found = ((one, one.tolerated) for one in self.events.values())
+        return tuple((one, tolerance) for one, tolerance in found if tolerance is not None)
+
+    def is_own(self, rank: int, file_name: str) -> bool:
+        """Whether batches of a rank update a parameter, by the name its file carries."""
+        return _is_named(self.own_params, rank, file_name)
+
+    def is_tainted(self, rank: int, file_name: str) -> bool:
+        """Whether a parameter, by the name its file carries, was updated by a wrong operator."""
+        return _is_named(self.tainted_params, rank, file_name)
+
+
+def _is_named(params: Set[Key], rank: int, file_name: str) -> bool:
+    return any(rank == r and file_name in (name, sanitize(name)) for r, name in params)

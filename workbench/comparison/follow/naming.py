@@ -1,0 +1,151 @@
+"""The reasons that a walk can give: what two graphs, or two inputs, say differently about an operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.align.differences import (
+    Difference,
+    group_difference,
+    operator_differences,
+    partner_settings,
+    wiring_differences,
+)
+from workbench.comparison.measure.noise import PASS_FACTOR
+from workbench.core.words import Message
+from workbench.graph.nodes import Value
+from workbench.graph.traits import MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.comparison.align.alignment import Alignment
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.flow import Survey
+    from workbench.comparison.measure.measure import Measured
+    from workbench.graph.nodes import Graph
+
+
+class Named(NamedTuple):
+    """An operator, and what differs about it."""
+
+    op: int = -1
+    differences: tuple[Difference, ...] = ()
+
+
+NOBODY = Named()
+
+
+class Names:
+    """Named differences of the operators of a graph.
+
+    ``found`` aligns it with the golden's, ``context`` has the coarsest roundoff behind every operator.
+    """
+
+    def __init__(self, graph: Graph, found: Alignment | None, context: Sequence[float]) -> None:
+        self._ops = graph.ops
+        self._found = found
+        self._context = context
+
+    def differences(self, number: int) -> tuple[Difference, ...]:
+        """Everything that the two graphs say differently about an operator."""
+        if self._found is None:
+            return ()
+        tolerance = PASS_FACTOR * self._context[number]
+        return operator_differences(self._found, number, self._ops[number], tolerance)
+
+    def settings(self, number: int) -> tuple[Difference, ...]:
+        """Settings in which an operator differs from its counterpart."""
+        if self._found is None:
+            return ()
+        tolerance = PASS_FACTOR * self._context[number]
+        return partner_settings(self._found, number, self._ops[number], tolerance)
+
+    def wiring(self, number: int) -> tuple[Difference, ...]:
+        """Structural reasons why an operator reads something else than its golden partner."""
+        if self._found is None:
+            return ()
+        group = next((g for g in self._found.groups if number in g.readers), None)
+        if group is not None:
+            return (group_difference(group, self._found),)
+        return tuple(wiring_differences(self._found, number))
+
+    def region(self, number: int, unseen: Iterable[int], own: tuple[Difference, ...]) -> Named:
+        """Return the operator to name: the first with a difference among those nobody has seen, else itself."""
+        for before in sorted(unseen):
+            found = self.differences(before)
+            if found:
+                return Named(before, found)
+        return Named(number, own)
+
+    def mover(self, number: int) -> Named:
+        """Return the mover before a guilty operator that moves otherwise than in the golden.
+
+        A Reshape to other dimensions gives the same elements in the same order, and is wrong.
+        """
+        for operand in self._ops[number].flat_inputs():
+            if isinstance(operand, Value) and self._ops[operand.op].op_type in MOVEMENT:
+                found = self.settings(operand.op)
+                if found:
+                    return Named(operand.op, found)
+        return Named(number)
+
+
+def input_difference(
+    subject: tuple[str, str], item: Measured, slot: int, error: float
+) -> Difference:
+    """How an input that no operator produced differs, by its kind and name."""
+    kind, name = subject
+    metrics = item.divergence.metrics
+    shared = metrics.get("TargetNaN", 0)
+    if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
+        said = Message("compare/given-nan", slot=slot, name=name, count=int(shared))
+        return Difference("non-finite", name, said)
+    if item.divergence.size == 1 and "TargetMax" in metrics:
+        target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
+        if kind == "attribute":
+            said = Message(
+                "compare/setting-input", slot=slot, name=name, target=target, golden=golden
+            )
+        else:
+            said = Message("compare/setting", name=name, target=target, golden=golden)
+    elif kind == "attribute":
+        said = Message("compare/given-input", slot=slot, name=name, error=error)
+    else:
+        said = Message("compare/given", name=name, error=error)
+    return Difference(kind, name, said)
+
+
+def _scalars(target: float, golden: float) -> tuple[str, str]:
+    """Two scalars with as few digits as tell them apart."""
+    digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
+    return f"{target:.{digits}g}", f"{golden:.{digits}g}"
+
+
+def overwrite_difference(
+    survey: Survey,
+    graph: Graph,
+    block: Execution,
+    value: Value,
+    reader: int,
+    slot: int,
+    limit: float,
+) -> Difference:
+    """Say that operator ``reader`` found something else in an input than its producer wrote.
+
+    Other readers show when it happened: an input whose error is within ``limit`` was still as
+    written. Inputs are dumped when an operator is done, so it may itself be the one.
+    """
+    reads = [
+        (n, survey.index.get((block, n), {}).get(("input", s))) for n, s in graph.consumers[value]
+    ]
+    looks = {n: item.error <= limit for n, item in reads if item is not None and item.usable}
+    first = min((n for n, intact in looks.items() if not intact), default=reader)
+    last = max((n for n, intact in looks.items() if intact and n < first), default=value.op)
+    between = range(last + 1, min(first + 1, reader))
+    runs = survey.pairing.target.runs.get(block, {})
+    names = [runs[number].op_name for number in between if number in runs]
+    said = Message("compare/overwritten", slot=slot)
+    if names:
+        said = Message("compare/overwritten-by", slot=slot, names=names)
+    return Difference("overwritten", f"input.{slot}", said)

@@ -1,0 +1,51 @@
+"""The make of every table of the walk: a rule is one row, and the first that applies decides.
+
+The order of the rows is the behaviour. Every row says why it stands where it stands; where a row and the
+next can never both apply, it says so under ``excludes``, and else a case of the room's tests shows the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Facts = TypeVar("Facts")
+Concluded = TypeVar("Concluded")
+Memory = TypeVar("Memory")
+
+
+def nothing(facts: object, concluded: object, memory: object) -> None:
+    """Learn nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[Facts, Concluded, Memory]):
+    """One row: if it ``applies`` to the facts, it ``concludes``, and ``learns`` is what later facts will hold of it.
+
+    ``name`` is a stable code. ``needs`` is the ground that it speaks on (``own``: the graph of the run itself).
+    ``why`` says why it stands here; ``excludes`` why it and the next row never apply to the same facts.
+    """
+
+    name: str
+    applies: Callable[[Facts], object]
+    concludes: Callable[[Facts], Concluded]
+    why: str
+    learns: Callable[[Facts, Concluded, Memory], None] = nothing
+    needs: str = "own"
+    excludes: str = ""
+
+
+def decide(
+    rules: Sequence[Rule[Facts, Concluded, Memory]], facts: Facts, memory: Memory
+) -> tuple[str, Concluded]:
+    """Return the name of the first rule that applies, and what it concludes; it has learnt then."""
+    for rule in rules:
+        if rule.applies(facts):
+            concluded = rule.concludes(facts)
+            rule.learns(facts, concluded, memory)
+            return rule.name, concluded
+    message = f"no rule applies to {facts}"
+    raise LookupError(message)

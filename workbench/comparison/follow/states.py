@@ -1,0 +1,83 @@
+"""What the walk through the data flow knows of a value, and of one execution of an operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.comparison.measure.noise import PASS_FACTOR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.comparison.align.differences import Difference
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.map_file import Tolerance
+    from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.measure.quantization_error import QuantizationError
+    from workbench.comparison.replay.own_error import OwnError
+
+AMPLIFICATION = 2.0
+"""Growth of relative error through one well-conditioned operator that still counts as inherited."""
+
+
+INHERITS, VERSION_MATTER, DIFFERS_AT_START = "inherits", "version-matter", "differs-at-start"
+"""Conclusions that others ask for: inputs were wrong; two versions of the framework are known to differ; a parameter
+differs before the first step."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueState:
+    """What is known of a value: its relative error, and whether a named defect explains it.
+
+    ``causes`` are differences in something that no operator produced, on their way to the first
+    operator that computes with it; ``via`` operators since the last measured value that were not
+    dumped. ``carried`` values come from an earlier step, at most moved; ``own`` ones of the batch of
+    their rank.
+    """
+
+    error: float = 0.0
+    measured: bool = False
+    tainted: bool = False
+    causes: tuple[Difference, ...] = ()
+    via: tuple[int, ...] = ()
+    carried: bool = False
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """One execution of one operator, judged.
+
+    ``conclusion`` names the rule that decided. ``own_floor`` is the error its own rounding explains,
+    ``explained`` that and what it inherited, magnified as its data magnify it; it is guilty beyond ``limit``,
+    ``factor`` times that or what an update or a jump explains, which ``beyond`` says. ``blamed`` is the
+    operator to name, another one if the error began where nothing was dumped. ``healed`` says that
+    whatever reads the difference agrees again, ``tolerated`` what of the map file excuses it. ``steps`` are those
+    to which its inputs were quantized; ``own`` says that it computes with the batch of its own rank; ``replayed``
+    is its own error; ``overflowed`` results come of an overflow that both runs have.
+    """
+
+    block: Execution
+    op: int
+    own_floor: float
+    inherited: float
+    tainted: bool
+    order: int
+    measured: Mapping[tuple[str, int], Measured] = field(default_factory=dict)
+    factor: float = PASS_FACTOR
+    explained: float = 0.0
+    differences: tuple[Difference, ...] = ()
+    guilty: bool = False
+    healed: bool = False
+    worst: Measured | None = None
+    blamed: int = -1
+    steps: QuantizationError | None = None
+    unseen: int = 0
+    beyond: bool = False
+    own: bool = False
+    replayed: OwnError | None = None
+    overflowed: bool = False
+    limit: float = 0.0
+    tolerated: Tolerance | None = None
+    conclusion: str = ""

@@ -1,0 +1,404 @@
+"""Measure every pair of a pairing; what cannot be measured becomes a reason, never an exception."""
+
+from __future__ import annotations
+
+import math
+import os
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
+from workbench.comparison.columns import TEXT, Column, Columns, FigureTable
+from workbench.comparison.measure.metrics import (
+    CANCELLED,
+    METRIC_TITLES,
+    METRICS,
+    SIZES,
+    Divergence,
+    unmeasured,
+)
+from workbench.comparison.measure.statistics import measure_statistics, with_padding
+from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
+from workbench.comparison.pair.pairing import Sides, with_records
+from workbench.core.dtypes import dtype
+from workbench.core.errors import FormatError
+from workbench.core.formats import FORMATS, read_format
+from workbench.core.tensors import ArraySource
+from workbench.core.words import Message
+from workbench.dump.files.payload import payload_as
+from workbench.dump.tables.statistic import TITLES, statistics_of
+from workbench.dump.values.host_formats import host_by_shape
+from workbench.dump.values.reading import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.columns import Table
+    from workbench.comparison.measure.tensors import KernelName
+    from workbench.comparison.pair.pairing import Pair, Pairing
+    from workbench.core.tensors import TensorRecord, TensorSpec
+
+    Progress = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
+    from workbench.core.tensors import Source
+
+
+NO_FORECAST: Mapping[int, float] = MappingProxyType({})
+
+
+class Measured(NamedTuple):
+    """A pair and how far apart its tensors are.
+
+    ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
+    size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
+    serve to find where an error begins, and nothing else. ``forecast`` is the relative error against what
+    the target should have given, where only its statistics were dumped and that could be computed.
+    """
+
+    pair: Pair
+    divergence: Divergence
+    reason: Message | None = None
+    salvaged: bool = False
+    rewritten: bool = False
+    forecast: float | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the figures say anything about the tensors."""
+        return not self.divergence.reason and (not self.reason or self.salvaged)
+
+    @property
+    def sizes_differ(self) -> bool:
+        """Whether the tensors are trusted but have different numbers of elements."""
+        found = self.divergence.reason
+        return found is not None and found.code == SIZES and self.reason == found
+
+    @property
+    def error(self) -> float:
+        """Relative error, the smaller one if there is a forecast; infinite where finite and non-finite values meet."""
+        if self.divergence.mismatch:
+            return math.inf
+        return min(self.divergence.error, math.inf if self.forecast is None else self.forecast)
+
+
+class Measures(NamedTuple):
+    """All pairs as they were measured, in data-flow order.
+
+    ``pairing`` is the one that was measured; records in it that lie as a device has them know the shape on the
+    host where their partners told it. ``figures`` (pairs, metrics) are those of METRICS in order, which the
+    divergences of ``items`` show; NaN where there are none.
+    """
+
+    pairing: Pairing
+    items: tuple[Measured, ...]
+    figures: NDArray[np.float64]
+
+
+MEASURES = Columns(
+    Column("size", "i8", "Elements", "elements", "number of elements; 0 if nothing was measured"),
+    Column("error", "f8", "RelativeError", "1", "‖d‖ / ‖golden‖; the one against the forecast if that is smaller"),
+    Column("forecast", "f8", "ForecastError", "1", "error against what the target should have given; NaN: none"),
+    Column("mismatch", "i8", "Mismatch", "elements", "positions that differ in being NaN, +Inf, −Inf or finite"),
+    Column("worst", "i8", "WorstElement", "", "flat index of the largest absolute difference; -1: none"),
+    Column("equal", "?", "Equal", "", "whether every element has the same value and none is NaN"),
+    Column("usable", "?", "Usable", "", "whether the figures say anything about the tensors"),
+    Column("salvaged", "?", "Salvaged", "", "whether only the part of a distrusted tensor that is right was measured"),
+    Column("rewritten", "?", "Rewritten", "", "whether an input shows what its operator has written to it"),
+    Column("reason", TEXT, "Reason", "", "why the figures must not decide a verdict; None if they may"),
+    *(Column(title, "f8", title, one.unit, one.formula) for title, one in METRICS.items()),
+)  # fmt: skip
+"""How far apart the tensors of a pair are, a row a pair in data-flow order; metrics are NaN where there are none."""
+
+
+def measure_table(measures: Measures) -> Table:
+    """Return what was measured as columns."""
+    items = measures.items
+    own = ("equal", "mismatch", "size", "worst")
+    return MEASURES.table(
+        {
+            **{name: [getattr(item.divergence, name) for item in items] for name in own},
+            **{name: [getattr(item, name) for item in items] for name in ("error", "usable")},
+            "forecast": [math.nan if item.forecast is None else item.forecast for item in items],
+            "salvaged": [item.salvaged for item in items],
+            "rewritten": [item.rewritten for item in items],
+            "reason": [item.reason or item.divergence.reason for item in items],
+            **dict(zip(METRICS, measures.figures.T, strict=True)),
+        }
+    )
+
+
+def measure_pairs(
+    pairing: Pairing,
+    forecast: Mapping[int, float] = NO_FORECAST,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Measures:
+    """Measure all pairs in data-flow order; ``forecast`` has errors against a forecast by pair (its identity).
+
+    Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
+    reason `CANCELLED`.
+    """
+    pairs = sorted(pairing.pairs, key=_order)
+    kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
+    odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
+    table, found = FigureTable(METRIC_TITLES), list[Measured]()
+    try:
+        for number, pair in enumerate(pairs):
+            if cancelled is not None and cancelled():
+                break
+            kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
+            item = measure_pair(pair, kinds, kernel, cancelled, table)
+            told = forecast.get(id(pair))
+            found.append(item if told is None else item._replace(forecast=told))
+            table.fill(number + 1)
+            if progress is not None:
+                progress(number + 1, len(pairs), pair.op_name)
+    except KeyboardInterrupt:
+        pass
+    rest = pairs[len(found) :]
+    table.fill(len(found))
+    found += [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
+    table.fill(len(found))
+    return Measures(*_as_laid(pairing, pairs, found), table.to_array())
+
+
+def _order(pair: Pair) -> int:
+    return pair.order
+
+
+def _as_laid(
+    pairing: Pairing, pairs: Sequence[Pair], measured: Sequence[Measured]
+) -> tuple[Pairing, tuple[Measured, ...]]:
+    """Let the pairing have the records as they were measured, so that whoever reads them reads the same."""
+    laid: Sides[dict[int, TensorRecord]] = Sides({}, {})
+    for pair, item in zip(pairs, measured, strict=True):
+        for changed, before, after in zip(
+            laid, (pair.target, pair.golden), (item.pair.target, item.pair.golden), strict=True
+        ):
+            if before is not after:
+                changed[id(before)] = after
+    if not any(laid):
+        return pairing, tuple(measured)
+    found = with_records(pairing, laid)
+    again = zip(measured, sorted(found.pairs, key=_order), strict=True)
+    return found, tuple(item._replace(pair=pair) for item, pair in again)
+
+
+def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
+    """Relative error of what was dumped of the target against another tensor than the golden's.
+
+    ``None`` if they cannot be compared.
+    """
+    golden = replace(pair.golden, source=ArraySource(expected), statistics=None)
+    try:
+        found = _measure(pair.target, golden, None, None)
+    except FormatError:
+        return None
+    if found.reason or math.isnan(found.error):
+        return None
+    return math.inf if found.mismatch else found.error
+
+
+def _estimate_bytes(pairs: Sequence[Pair]) -> int:
+    """Bytes of both sides, from every n-th pair so that asking costs less than it saves."""
+    step = max(1, len(pairs) // 256)
+    sample = pairs[::step]
+    total = 0
+    for pair in sample:
+        for record in (pair.target, pair.golden):
+            try:
+                total += os.stat(record.path).st_size if record.path else 0
+            except OSError:
+                continue
+    return total * step
+
+
+def measure_pair(
+    pair: Pair,
+    kinds: tuple[str, str],
+    kernel: KernelName | None = None,
+    cancelled: Cancelled | None = None,
+    table: FigureTable | None = None,
+) -> Measured:
+    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none).
+
+    ``table`` is where the metrics of many pairs stand together.
+    """
+    reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
+    try:
+        if MISLABELLED in kinds:
+            found = _salvage(pair, kinds, table)
+            return Measured(pair, found, reason, salvaged=True, rewritten=rewritten)
+        laid, apart = _laid(pair)
+        found = (
+            _measure(laid.target, laid.golden, kernel, cancelled, table)
+            if apart is None
+            else unmeasured(apart)
+        )
+    except FormatError as error:
+        why = Message("compare/unreadable", why=error)
+        return Measured(pair, unmeasured(why), why)
+    return Measured(laid, found, reason or found.reason, rewritten=rewritten)
+
+
+def _laid(pair: Pair) -> tuple[Pair, Message | None]:
+    """Return a pair whose records are laid over each other, and why they are not alike even so."""
+    target, golden = pair.target, pair.golden
+    if target.source is None or golden.source is None:
+        return pair, None
+    laid = lay_over(target.source, golden.source)
+    if laid.target is not target.source:
+        pair = pair._replace(target=replace(target, source=laid.target))
+    if laid.golden is not golden.source:
+        pair = pair._replace(golden=replace(golden, source=laid.golden))
+    return pair, laid.mismatch
+
+
+@cache
+def _distrusted(target: str, golden: str) -> Message | None:
+    """Say of which side the tensor is not what its label says, and what it is."""
+    kinds = {"target": target, "golden": golden}
+    named = {side: kind for side, kind in kinds.items() if kind and kind != REWRITTEN}
+    if not named:
+        return None
+    alike = "alike" if target == golden else "both"
+    sides = alike if len(named) == 2 else next(iter(named))
+    return Message(f"compare/distrusted-{sides}", **named)
+
+
+def _measure(
+    target: TensorRecord,
+    golden: TensorRecord,
+    kernel: KernelName | None,
+    cancelled: Cancelled | None,
+    table: FigureTable | None = None,
+) -> Divergence:
+    if target.source is not None and golden.source is not None:
+        return measure(
+            target.source, golden.source, kernel=kernel, cancelled=cancelled, table=table
+        )
+    ours, theirs = _statistics(target, golden), _statistics(golden, target)
+    size, other = _spec(target).size, _spec(golden).size
+    if size is not None and other is not None and size != other:
+        if _is_padded(target, golden):
+            theirs = with_padding(theirs, other, size)
+        elif _is_padded(golden, target):
+            ours = with_padding(ours, size, other)
+        else:
+            return unmeasured(Message(SIZES, target=size, golden=other), size)
+    return measure_statistics(ours, theirs, size or 0)
+
+
+def _spec(record: TensorRecord) -> TensorSpec:
+    return record.spec
+
+
+def _is_padded(record: TensorRecord, other: TensorRecord) -> bool:
+    """Whether statistics are those of the other tensor as it lies on the device, padding included."""
+    there, shape = record.label, _spec(other).shape
+    if record.source is not None or there.shape is None or shape is None:
+        return False
+    try:
+        device = read_format(there.format)
+    except FormatError:
+        return False
+    return bool(host_by_shape(device, there.shape, shape, there.dtype))
+
+
+def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float | str]:
+    """Statistics of a record; those of a full tensor are computed if the other side has only them."""
+    if record.statistics is not None:
+        return record.statistics
+    if record.source is None or other.statistics is None:
+        return {}
+    wanted = [name for name, title in TITLES.items() if title in other.statistics]
+    return statistics_of(record.source.array(), wanted)
+
+
+def _salvage(pair: Pair, kinds: tuple[str, str], table: FigureTable | None) -> Divergence:
+    """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes."""
+    ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
+    count = min(ours.size, theirs.size)
+    if not count:
+        return unmeasured(Message("compare/not-recovered"))
+    return measure_arrays(ours[:count], theirs[:count], table=table)
+
+
+def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
+    """Flat elements; those of a mislabelled file in the type its kernel wrote.
+
+    Such files hold the whole wider buffer behind a header for the narrower type (real dumps of 2.0.0
+    and 2.10.0), or its first half where a tool has cut them to what the header claims.
+    """
+    if record.source is None:
+        return np.empty(0, np.float32)
+    stated = record.source.spec()
+    if kind != MISLABELLED:
+        return record.source.array().ravel()
+    wide = _WIDER.get(stated.dtype)
+    if wide is None or not record.path:
+        return np.empty(0, np.float32)
+    return payload_as(record.path, dtype(wide).storage)[: stated.size]
+
+
+_WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
+"""What CPU kernels write behind a header for a narrower type; of integers it is not known."""
+
+
+class Laid(NamedTuple):
+    """Two tensors laid over each other, and why elements still have other places (``None``: they have the same)."""
+
+    target: Source
+    golden: Source
+    mismatch: Message | None
+
+
+def lay_over(target: Source, golden: Source) -> Laid:
+    """Return sources of two tensors whose elements have the same places, where that can be had.
+
+    A tensor that lies as its device has it takes the other's shape on the host, which serves where no graph
+    stated it; that is a source of its own, and the given ones stay as they are. Raises FormatError if a
+    source cannot be read.
+    """
+    there = _device_format(target), _device_format(golden)
+    if there[0] == there[1]:
+        return Laid(target, golden, None)
+    if there[0] and not there[1]:
+        target = _settled(target, golden.spec())
+    elif there[1] and not there[0]:
+        golden = _settled(golden, target.spec())
+    if _device_format(target) == _device_format(golden):
+        return Laid(target, golden, None)
+    a, b = target.spec(), golden.spec()
+    why = Message(
+        "compare/layouts-differ", target_shape=a.shape, target_format=a.format, golden_shape=b.shape,
+        golden_format=b.format,
+    )  # fmt: skip
+    return Laid(target, golden, why)
+
+
+def _settled(source: Source, host: TensorSpec) -> Source:
+    """Return a copy of a source that knows its tensor's shape on the host."""
+    found = copy(source)
+    if isinstance(found, FileSource):
+        found.settle(host)
+    return found
+
+
+def _device_format(source: Source) -> str:
+    """Device format that a source's elements come in; ``""`` for those in a host format."""
+    if not isinstance(source, FileSource) or not source.is_cut:
+        return ""
+    name = source.spec().format
+    try:
+        return name if FORMATS[read_format(name).name].device else ""
+    except FormatError:
+        return ""

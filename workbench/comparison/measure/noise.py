@@ -1,0 +1,143 @@
+"""The noise floor: how large an error the number formats alone explain.
+
+A value that has once been rounded to a format carries at least that format's relative error, so the
+coarsest format among a value's ancestors counts, on either side. The floor of an operator is then
+
+    own = u · (2 + √K · r) + a
+
+with u the unit roundoff of that format (2^-11 for float16), K the length of the sums the operator
+forms and r the ratio of the accumulator's roundoff to u (cube units accumulate in float32; random
+rounding errors grow with √K: Higham & Mary 2019); a is what approximations of exp, tanh and the
+like add. What came in through the inputs is added to it. Values that were int8 count u = 1/254, and a layer
+whose steps are known what these cost (`workbench.comparison.measure.quantization_error`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from workbench.comparison.graphs.quantization import find_quantised
+from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.core.dtypes import DTYPES, roundoff
+from workbench.graph.nodes import Param, Value
+from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Graph, Op
+
+PASS_FACTOR = 8.0
+"""Measured noise stays below this multiple of the floor in every clean real pair we know."""
+
+_MOST = 0.3 / PASS_FACTOR
+"""Largest floor. A tensor of zeros has an error of 1, which no format however coarse explains, and half as
+much again one of 0.5; products of hifloat8 stay below 0.1 (measured with the networks of ours)."""
+
+NAMED_FACTOR = 2.0
+"""The same multiple where the two graphs already differ in the operator's settings."""
+
+FLOAT32 = DTYPES["float32"].roundoff
+CUBE_INPUT = 2.0**-11
+"""Roundoff of cube inputs on an NPU whatever the graph says: float16 or HF32 (2^-12)."""
+
+INT8 = 1 / 254
+"""Half a step of int8, whose scale is the largest magnitude over 127."""
+
+APPROXIMATION = 12 * FLOAT32
+"""Error of a library's approximation of a transcendental function in float32."""
+
+
+def spec_roundoff(spec: TensorSpec | None) -> float:
+    """Roundoff of a tensor's number format; 0 for exact formats."""
+    return roundoff(spec.dtype) if spec is not None else 0.0
+
+
+def op_roundoff(op: Op, *, npu: bool) -> float:
+    """Coarsest roundoff that the operator itself applies to floats."""
+    specs: Iterable[TensorSpec | None] = (
+        *op.outputs, *op.input_specs, *op.device_inputs, *op.device_outputs
+    )  # fmt: skip
+    coarsest = max((spec_roundoff(spec) for spec in specs), default=0.0)
+    if npu and op.op_type in CONTRACTIONS:
+        return max(coarsest, CUBE_INPUT)
+    return coarsest
+
+
+def coarsens(op: Op) -> bool:
+    """Whether an operator hands its first input on in a coarser number format."""
+    given = op.device_outputs or op.outputs
+    taken = op.device_inputs or op.input_specs
+    return bool(given and taken) and spec_roundoff(given[0]) > spec_roundoff(taken[0])
+
+
+def coarsest_roundoff(graph: Graph, *, npu: bool) -> list[float]:
+    """Coarsest roundoff among the ancestors of every operator, itself included.
+
+    Parameters that an operator of the graph updates carry the coarsest format of the whole graph.
+    """
+    own = [op_roundoff(op, npu=npu) for op in graph.ops]
+    quantised = find_quantised(graph)
+    for number in quantised.quant | quantised.dequant:
+        own[number] = max(own[number], INT8)
+    updated = {
+        operand
+        for op in graph.ops
+        for slot, operand in enumerate(op.flat_inputs())
+        if slot in rewritten_slots(op) and isinstance(operand, Param | Value)
+    }
+    whole = max(own, default=0.0)
+    result: list[float] = []
+    for number, op in enumerate(graph.ops):
+        worst = own[number]
+        for operand in op.flat_inputs():
+            if isinstance(operand, Value) and operand.op < number:
+                worst = max(worst, result[operand.op])
+            if isinstance(operand, Param | Value) and operand in updated:
+                worst = max(worst, whole)
+        result.append(worst)
+    return result
+
+
+def reduction_length(op: Op) -> float:
+    """Length K of the sums an operator forms, from its shapes; 1 for elementwise ones.
+
+    For a contraction of a (n_a elements) with b (n_b) into c (n_c), √(n_a·n_b/n_c) is exactly K for
+    a matrix product and of its order for convolutions.
+    """
+    sizes = [spec.size for spec in op.input_specs if spec is not None and spec.size]
+    out = max((spec.size or 1 for spec in op.outputs), default=1)
+    if op.op_type in CONTRACTIONS and len(sizes) >= 2:
+        return max(1.0, math.sqrt(sizes[0] * sizes[1] / max(out, 1)))
+    return max(1.0, max(sizes, default=1) / max(out, 1))
+
+
+def expected_rounding(op: Op | None, context: float) -> float:
+    """Relative error that the operator's own rounding explains (see the module's formula)."""
+    unit = max(context, FLOAT32)
+    if op is None:
+        return min(2.0 * unit, _MOST)
+    accumulator = FLOAT32 if op.op_type in CONTRACTIONS else unit
+    approximation = APPROXIMATION if op.op_type in APPROXIMATED else 0.0
+    return min(2.0 * unit + math.sqrt(reduction_length(op)) * accumulator + approximation, _MOST)
+
+
+def is_discontinuous(op: Op | None) -> bool:
+    """Whether noise in an input may change elements of the output altogether."""
+    return op is not None and op.op_type in STEPS
+
+
+def jump_limit(op: Op, noise: float) -> float:
+    """Largest error that noise of the inputs makes of an operator that jumps.
+
+    Gradients of ReLU and of pooling pass an element or do not. The share of elements whose input lies as
+    near to the jump as noise moves it grows with the noise, and the error with the root of the share.
+    """
+    return min(PASS_FACTOR * math.sqrt(noise), _MASKED) if op.op_type in _MASKS else math.inf
+
+
+_MASKS = frozenset(("ReluGrad", "ReLU6Grad", "MaxPoolGrad"))
+_MASKED = 1.5
+"""An element that passes elsewhere is off by √2 of itself; gradients of the other sign by 2."""

@@ -1,0 +1,164 @@
+"""Measure a pair of tensors: read both in blocks, feed a kernel, finish its sums.
+
+Memory is bounded whatever the tensors' size, as long as the sources can be read in blocks (npy
+files in C order can). The NumPy kernel starts at once; the compiled one is several times faster but
+takes half a second to import, so `choose_kernel` decides by the amount of data.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.comparison.measure.kernel_numpy import NumpyKernel
+from workbench.comparison.measure.metrics import (
+    CANCELLED,
+    SIZES,
+    Divergence,
+    Sums,
+    finish,
+    unmeasured,
+)
+from workbench.comparison.measure.reading import Job, Kernel, OpenPair
+from workbench.core.tensors import ArraySource
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.columns import FigureTable
+    from workbench.core.tensors import Source
+
+    Cancelled = Callable[[], bool]
+
+KernelName = Literal["numpy", "numba"]
+
+_JIT_BYTES = 500_000_000
+_JIT_PAIRS = 16_000
+_HUGE, _MINUTE = 2.0**480, 2.0**-480
+
+
+def choose_kernel(total_bytes: int, pairs: int) -> KernelName:
+    """Return the kernel that finishes first: importing the compiled one costs half a second.
+
+    Parameters
+    ----------
+    total_bytes : int
+        Bytes of both sides together.
+    pairs : int
+        Number of pairs; small ones cost by their number, not by their bytes.
+    """
+    return "numba" if total_bytes / _JIT_BYTES + pairs / _JIT_PAIRS >= 1 else "numpy"
+
+
+def _kernel(name: str | None) -> type[Kernel]:
+    """Return a kernel; ``None`` takes the compiled one if the process has loaded it already."""
+    if name == "numba" or (
+        name is None and "workbench.comparison.measure.kernel_numba" in sys.modules
+    ):
+        return _compiled()
+    return NumpyKernel
+
+
+@functools.cache
+def _compiled() -> type[Kernel]:
+    try:
+        from workbench.comparison.measure.kernel_numba import NumbaKernel
+    except ImportError:  # numba refuses NumPy versions newer than itself
+        return NumpyKernel
+    return NumbaKernel
+
+
+def measure(
+    target: Source,
+    golden: Source,
+    *,
+    kernel: KernelName | None = None,
+    cancelled: Cancelled | None = None,
+    threads: int = 0,
+    table: FigureTable | None = None,
+) -> Divergence:
+    """Return how far ``target`` is from ``golden``.
+
+    Parameters
+    ----------
+    kernel : {"numpy", "numba"}, optional
+        By default the compiled kernel if it is already loaded, else NumPy's.
+    cancelled : callable, optional
+        Asked before each block; once it is true the result is unmeasured with the reason `CANCELLED`.
+    threads : int
+        Largest number of threads for one large pair of files; 0 for as many as there are cores, up
+        to four. The result does not depend on it.
+    table : FigureTable, optional
+        Where the metrics of many pairs stand together.
+
+    Raises
+    ------
+    FormatError
+        A source cannot be read or is not what it claims.
+    """
+    job = Job(target, golden, _kernel(kernel), cancelled, threads)
+    with OpenPair(target, golden) as pair:
+        ours, theirs = pair.target, pair.golden
+        size = ours.size
+        if size != theirs.size:
+            return unmeasured(Message(SIZES, target=size, golden=theirs.size), size)
+        parts = 2 if pair.complex else 1
+        sums = job.gather(pair)
+    scale = 1.0
+    if sums and _leaves_float64(sums):
+        job.exponent = math.frexp(sums.largest)[1] - 1
+        scale = 2.0**job.exponent
+        sums = _rescale(job, sums)
+    if sums is None:
+        return unmeasured(CANCELLED, size)
+    return finish(sums, parts=parts, scale=scale, table=table)
+
+
+def measure_arrays(
+    target: NDArray[Any],
+    golden: NDArray[Any],
+    *,
+    kernel: KernelName | None = None,
+    table: FigureTable | None = None,
+) -> Divergence:
+    """Return how far the array ``target`` is from ``golden``, as `measure` does.
+
+    >>> import numpy as np
+    >>> measure_arrays(np.array([2.0, 4.0]), np.array([1.0, 2.0])).error
+    1.0
+    """
+    return measure(ArraySource(target), ArraySource(golden), kernel=kernel, table=table)
+
+
+def _leaves_float64(sums: Sums) -> bool:
+    """Whether squares of the data may have left the range of float64."""
+    if _MINUTE < sums.target_target + sums.golden_golden < _HUGE:
+        return False
+    return sums.largest > _HUGE or 0.0 < sums.largest < _MINUTE
+
+
+def _rescale(job: Job, sums: Sums) -> Sums | None:
+    """Gather again from scaled data; only sums that can leave float64 change."""
+    with OpenPair(job.target, job.golden) as pair:
+        again = job.gather(pair)
+    if again is None:
+        return None
+    return sums._replace(**{name: getattr(again, name) for name in _SCALED})
+
+
+_SCALED = (
+    "target_mean",
+    "target_m2",
+    "golden_mean",
+    "golden_m2",
+    "target_golden",
+    "target_target",
+    "golden_golden",
+    "square",
+    "absolute",
+)

@@ -1,0 +1,164 @@
+"""What pairing has decided so far: which tensors are taken, by which pair or for which reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.pair.exclusions import without_ignored
+from workbench.comparison.pair.pairing import Pair, Pairing, Sides, Unmatched
+from workbench.comparison.pair.tables import skip_table
+from workbench.dump.tree import Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from workbench.comparison.align.alignment import Alignment
+    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
+    from workbench.comparison.map_file import Overrides
+    from workbench.comparison.pair.pairing import Selection
+    from workbench.comparison.result import Side
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.tree import Note
+
+    Runs = Mapping[int, OperatorRun]
+    Place = tuple[str, int]
+
+
+class ExecutionPair(NamedTuple):
+    """One execution on both sides: its operators by number, and the alignment of its graphs if there are any.
+
+    ``first`` is the order of its first operator over the whole run.
+    """
+
+    target: Runs
+    golden: Runs
+    found: Alignment | None
+    first: int
+
+    @property
+    def alignment(self) -> Alignment:
+        """How the graphs match; only for rules that need graphs."""
+        assert self.found is not None
+        return self.found
+
+    @property
+    def runs(self) -> Sides[Runs]:
+        """The operators of both sides."""
+        return Sides(self.target, self.golden)
+
+
+class Claims:
+    """Pairs, skips and notes while they grow; made for one call of `pair_tensors` and gone with it.
+
+    ``sides`` are views of the bindings: what is left out is missing there, and the bindings stay whole.
+    """
+
+    def __init__(self, sides: Sides[Binding], overrides: Overrides) -> None:
+        self.overrides = overrides
+        self.notes: list[tuple[Side, Note]] = []
+        self._pairs: list[Pair] = []
+        self._taken: Sides[set[int]] = Sides(set(), set())
+        self._skips: Sides[list[Skipped]] = Sides([], [])
+        self._ignored: Counter[int] = Counter()
+        target, golden = (self._view(side, binding) for side, binding in sides.named)
+        self.sides = Sides(target, golden)
+
+    def _view(self, side: Side, binding: Binding) -> Binding:
+        """Return a binding without what the map file ignores."""
+        view, left_out = without_ignored(binding, side, self.overrides)
+        for index, skipped in left_out:
+            self._ignored[index] += 1
+            self._skips.of(side).append(skipped)
+        return view
+
+    def is_free(self, side: Side, record: TensorRecord) -> bool:
+        """Whether the place of a record in the ledger is open."""
+        return id(record) not in self._taken.of(side)
+
+    def add(self, pair: Pair) -> bool:
+        """Take a pair, unless one of its records is spoken for already."""
+        free = self.is_free("target", pair.target) and self.is_free("golden", pair.golden)
+        if free:
+            self._taken.target.add(id(pair.target))
+            self._taken.golden.add(id(pair.golden))
+            self._pairs.append(pair)
+        return free
+
+    def pair(
+        self,
+        at: ExecutionPair,
+        runs: tuple[OperatorRun, OperatorRun],
+        places: tuple[Place, Place],
+        rule: str,
+        score: float,
+    ) -> bool:
+        """Pair two tensors of two operators, if both were dumped and are free."""
+        run, other = runs
+        place, there = places
+        record, partner = run.tensors.get(place), other.tensors.get(there)
+        if record is None or partner is None:
+            return False
+        order = at.first + abs(run.op)  # operators of no graph are counted downwards
+        return self.add(Pair(record, partner, run, other, *place, rule, score, run.op_name, order))
+
+    def skip(self, side: Side, name: str, records: Iterable[TensorRecord], reason: str) -> None:
+        """Skip those of some records that nothing has taken."""
+        left = [record for record in records if self.is_free(side, record)]
+        self._skips.of(side).extend(Skipped(name, reason) for _ in left)
+        self._taken.of(side).update(map(id, left))
+
+    def skip_left(self, side: Side, runs: Iterable[OperatorRun], reason: str) -> None:
+        """Skip what nothing has taken of some operators."""
+        for run in runs:
+            self.skip(side, run.op_name, run.tensors.values(), reason)
+
+    def skip_executions(self, side: Side, blocks: Iterable[Execution], reason: str) -> None:
+        """Leave executions out of a side."""
+        binding, skips = self.sides.of(side), self._skips.of(side)
+        for block in blocks:
+            for run in binding.runs.pop(block, {}).values():
+                skips += [Skipped(run.op_name, reason) for _ in run.tensors]
+            skips += [Skipped(name, reason) for name in binding.parameters.pop(block, {})]
+
+    def pairing(
+        self,
+        selection: Selection,
+        alignments: Mapping[tuple[int, int], Alignment],
+        blocks: Mapping[Execution, Execution],
+    ) -> Pairing:
+        """Return what was decided; whatever no rule has taken is unmatched, or not selected."""
+        unmatched = Sides[list[Unmatched]]([], [])
+        for side, binding in self.sides.named:
+            for one in _everything(binding):
+                if not self.is_free(side, one.record):
+                    continue
+                if selection.takes(one.record.key, side):
+                    unmatched.of(side).append(one)
+                else:
+                    self._skips.of(side).append(Skipped(one.op_name, "not-selected"))
+            self._skips.of(side).extend((*binding.skipped, *binding.dump.skipped))
+        return Pairing(
+            *self.sides,
+            pairs=tuple(self._pairs),
+            unmatched=Sides(tuple(unmatched.target), tuple(unmatched.golden)),
+            left_out=skip_table((side, one) for side, some in self._skips.named for one in some),
+            notes=tuple(self.notes),
+            alignments=MappingProxyType(dict(alignments)),
+            overrides=self.overrides,
+            ignored=MappingProxyType(dict(self._ignored)),
+            blocks=MappingProxyType(dict(blocks)),
+            block_order=tuple(blocks),
+        )
+
+
+def _everything(binding: Binding) -> Iterator[Unmatched]:
+    """Every tensor of a side, as if it had no partner."""
+    for runs in binding.runs.values():
+        for run in runs.values():
+            for record in run.tensors.values():
+                yield Unmatched(record, run, run.op_name)
+    for parameters in binding.parameters.values():
+        for name, record in parameters.items():
+            yield Unmatched(record, None, name)

@@ -1,0 +1,319 @@
+"""One attempt to compute an operator of the target again: its work, its inputs, what it gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
+from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
+from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
+from workbench.core.dtypes import DTYPES, name_of
+from workbench.core.errors import GraphError
+from workbench.core.words import Message
+from workbench.graph.ops import OPS, left_in
+from workbench.run.rounding import ROUND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.align.alignment import Alignment
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.replay.inputs import InputValue
+    from workbench.comparison.replay.kernel import Arithmetic
+    from workbench.core.dtypes import DType
+    from workbench.graph.nodes import Op
+
+    Array = NDArray[Any]
+
+NOT_DUMPED = "compare/outputs-not-dumped"
+"""Code of an operator without outputs in the dump."""
+
+TROUBLE = (GraphError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError)
+"""What kernels raise on inputs that do not fit; files may hold anything."""
+
+_HELD = 1 << 26
+"""Bytes of arrays of attempts that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Computation):
+    """An operator of a dump that can be computed again.
+
+    Attributes
+    ----------
+    given : mapping of int to array
+        What it gave, by slot as results are numbered; flat and short where only the first elements are known.
+    block, number, op
+        Execution, number in the graph, and the operator as the graph has it.
+    rule : str
+        How it is known what it computes, as in `workbench.comparison.replay.lowering`.
+    assumed : tuple of Message
+        What of its inputs is not from the target's own files.
+    partial : bool
+        Whether NaN stands for unknown elements of inputs.
+    invented : tuple of int
+        Inputs that no file has at all.
+    """
+
+    given: Mapping[int, Array]
+    block: Execution
+    number: int
+    op: Op
+    rule: str
+    assumed: tuple[Message, ...] = ()
+    partial: bool = False
+    invented: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays; some of them may be other operators' as well."""
+        return sum(array.nbytes for array in (*self.inputs.values(), *self.given.values()))
+
+    def without_inventions(self) -> Attempt:
+        """Return the attempt with unknown numbers where no file has any, so that it tells the rest."""
+        unknown = {
+            slot: np.full_like(self.inputs[slot], np.nan)
+            for slot in self.invented
+            if self.inputs[slot].dtype.kind == "f"
+        }
+        return replace(
+            self, inputs={**self.inputs, **unknown}, assumed=(), partial=True, invented=()
+        )
+
+    def results(self, arithmetic: Arithmetic = EXACT) -> dict[int, Array]:
+        """Return what it should have given, by slot, in the dtypes of what it gave.
+
+        Raises one of ``TROUBLE`` if its inputs do not fit.
+        """
+        found = {
+            slot: self._like(self._in_format(array, slot), self.given[slot], arithmetic)
+            for slot, array in self.computed(self.given, arithmetic).items()
+        }
+        return {
+            slot: array
+            for slot, array in found.items()
+            if array is not None and array.shape == self.given[slot].shape
+        }
+
+    def _in_format(self, array: Array, slot: int) -> Array:
+        """Round a result to the format that the graph states, where a file holds it in a wider one."""
+        row = self._narrow(slot)
+        return array if row is None or array.dtype.kind != "f" else _through(array, row)
+
+    def _narrow(self, slot: int) -> DType | None:
+        """The format that the graph states of an output, where a file holds it in a wider one."""
+        specs = self.op.device_outputs or self.op.outputs
+        row = DTYPES.get(specs[slot].dtype) if 0 <= slot < len(specs) else None
+        if row is None or not row.is_float or row.storage == self.given[slot].dtype:
+            return None
+        wide = DTYPES.get(name_of(self.given[slot].dtype))
+        return None if wide is None or wide.roundoff >= row.roundoff else row
+
+    def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
+        """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
+        array = beginning(array, given)
+        unknown = np.isnan(array) if self.partial and array.dtype.kind == "f" else None
+        array = cast_like(array, given, saturates=arithmetic.saturates)
+        if unknown is None or unknown.size != given.size:
+            return array
+        if unknown.all() and unknown.size:
+            return None
+        unknown = unknown.reshape(given.shape)
+        return np.where(unknown, given, array)
+
+    def trial(
+        self, slot: int, floor: float, arithmetic: Arithmetic, earlier: tuple[Array, ...] = ()
+    ) -> Trial:
+        """Return the trial of one of its outputs; raises one of ``TROUBLE``."""
+        expected = self.results(arithmetic)[slot]
+        given = self.given[slot]
+        row = self._narrow(slot)
+        if row is not None and not arithmetic.output and row.name in ROUND:
+            arithmetic = replace(arithmetic, output=row.name)
+        return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
+
+
+class ReplayCache:
+    """The operators of both sides of a comparison, each made ready when it is asked for.
+
+    What was read last is held within bounds; of what an operator computes there is one entry an operator of a graph.
+    """
+
+    def __init__(self, pairing: Pairing) -> None:
+        self.pairing = pairing
+        self.target_inputs = DumpedInputs(pairing.target)
+        self.golden_inputs = DumpedInputs(pairing.golden)
+        self._lowerings: dict[tuple[int, int, int], Lowering] = {}
+        self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
+
+    def golden_attempt(
+        self, block: Execution, number: int, *, loosely: bool = False
+    ) -> Attempt | Message:
+        """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
+
+        ``loosely``: those that a kernel stands for will do, computed one after the other, and if that cannot be,
+        the one that gives its result.
+        """
+        found = self.pairing.alignments.get(block.graph_key)
+        other = self.pairing.blocks.get(block)
+        graph = self.pairing.golden.graph(other) if other is not None else None
+        if found is None or other is None or graph is None:
+            return Message("compare/no-match")
+        several = self._of_members(block, other, number, found) if loosely else None
+        if several is not None:
+            return several
+        partner = found.counterpart(number) if loosely else found.partner.get(number)
+        if partner is None:
+            return Message("compare/no-match")
+        op = graph.ops[partner]
+        given = _given(self.golden_inputs, other, partner, op)
+        work = lower(partner, op, None)
+        if work.kernel is None or not given:
+            return work.reason or Message(NOT_DUMPED)
+        return self._ready(self.golden_inputs, other, partner, op, work, given)
+
+    def _of_members(
+        self, block: Execution, other: Execution, number: int, found: Alignment
+    ) -> Attempt | None:
+        """Return the golden's operators that a kernel stands for, on what they read; ``None``: that is not known."""
+        fusion = found.fused.get(number)
+        if fusion is None or fusion.target != (number,) or len(fusion.golden) < 2:
+            return None
+        op = found.target.graph.ops[number]
+        try:
+            kernel, readers = golden_kernel(number, op, fusion.golden, found)
+        except GraphError:
+            return None
+        read = {slot: self.golden_inputs.read(other, *place) for slot, place in readers.items()}
+        inputs = {slot: known.array for slot, known in read.items() if known is not None}
+        if len(inputs) < len(read):
+            return None
+        return Attempt(kernel, inputs, {}, block, number, op, "fusion")
+
+    def attempt(self, block: Execution, number: int) -> Attempt | Message:
+        """Return an operator ready to be computed, or why it cannot be."""
+        held = self._attempts.get((block, number))
+        if held is not None:
+            return held
+        found = self._gathered(block, number)
+        return self._attempts.hold((block, number), found) if isinstance(found, Attempt) else found
+
+    def _gathered(self, block: Execution, number: int) -> Attempt | Message:
+        graph = self.pairing.target.graph(block)
+        assert graph is not None
+        op = graph.ops[number]
+        given = _given(self.target_inputs, block, number, op)
+        if not given:
+            return Message(NOT_DUMPED)
+        work = self.lowering(block, number, op)
+        if work.kernel is None:
+            return work.reason or Message("compare/inputs-unknown")
+        return self._ready(self.target_inputs, block, number, op, work, given)
+
+    def _ready(
+        self,
+        values: DumpedInputs,
+        block: Execution,
+        number: int,
+        op: Op,
+        work: Lowering,
+        given: dict[int, Array],
+    ) -> Attempt | Message:
+        """Gather the inputs of an operator of one side."""
+        assert work.kernel is not None
+        inputs: dict[int, Array] = {}
+        assumed: list[Message] = []
+        partial, invented = False, []
+        for slot in sorted(work.kernel.needed):
+            known = values.read(block, number, slot)
+            if known is None and values is self.target_inputs:
+                known = self._assumed(block, number, op, slot)
+            if known is None:
+                return _missing(op, slot)
+            inputs[slot] = cast_as_declared(known.array, op, slot)
+            partial |= known.partial
+            invented += [slot] if known.invented else []
+            if known.assumed is not None:
+                assumed.append(known.assumed)
+        return Attempt(
+            work.kernel, inputs, given, block, number, op, work.rule,
+            tuple(dict.fromkeys(assumed)), partial, tuple(invented),
+        )  # fmt: skip
+
+    def lowering(self, block: Execution, number: int, op: Op) -> Lowering:
+        key = (block.rank, block.graph_id, number)
+        if key not in self._lowerings:
+            found = self.pairing.alignments.get(key[:2])
+            self._lowerings[key] = lower(number, op, found)
+        return self._lowerings[key]
+
+    def _assumed(self, block: Execution, number: int, op: Op, slot: int) -> InputValue | None:
+        """Return what the golden read there, for an input that no operator computes."""
+        graph = self.pairing.target.graph(block)
+        operand = op.operand(slot)
+        found = self.pairing.alignments.get(block.graph_key)
+        other = self.pairing.blocks.get(block)
+        partner = found.partner.get(number) if found is not None else None
+        if graph is None or found is None or other is None or partner is None:
+            return None
+        if not is_state(operand, graph) or slot in rewritten_slots(op):
+            return None
+        if block.iteration > 0 and self.target_inputs.is_updated(graph, operand):
+            return None  # the golden has updated it by gradients of its own
+        known = self.golden_inputs.read(other, partner, found.input_order(number).get(slot, slot))
+        return (
+            known._replace(assumed=Message("compare/assumed-golden", slot=slot)) if known else None
+        )
+
+
+def _given(values: DumpedInputs, block: Execution, number: int, op: Op) -> dict[int, Array]:
+    """Return what an operator gave, by slot, and what it left in inputs that it overwrites."""
+    left = left_in(op) if op.op_type in OPS else {}
+    found: dict[int, Array] = {}
+    for slot in range(max(len(op.outputs), 1)):
+        if slot in left:
+            continue  # the same memory as the input that is updated
+        array = values.given(block, number, slot)
+        if array is None:
+            array = values.part_given(block, number, slot)
+        if array is not None:
+            found[slot] = array
+    for slot in rewritten_slots(op):
+        array = values.after(block, number, slot)
+        if array is not None:
+            found[-1 - slot] = array
+    return found
+
+
+def cast_as_declared(array: Array, op: Op, slot: int) -> Array:
+    """Round an input to the dtype in which the graph says it is read, where a file holds a wider one."""
+    specs = op.device_inputs or op.input_specs
+    spec = specs[slot] if slot < len(specs) else None
+    stated = DTYPES.get(spec.dtype) if spec is not None else None
+    held = DTYPES.get(name_of(array.dtype))
+    if stated is None or held is None or not (stated.is_float and held.is_float):
+        return array
+    if array.dtype.kind == "c":  # a real format would lose half of every number
+        return array
+    if stated.roundoff <= held.roundoff or stated.limit:
+        return array
+    return _through(array, stated)
+
+
+def _through(array: Array, row: DType) -> Array:
+    """Round to a coarser format and keep the dtype; what it cannot hold is infinite."""
+    with np.errstate(all="ignore"):
+        return array.astype(row.storage).astype(array.dtype)
+
+
+def _missing(op: Op, slot: int) -> Message:
+    if slot in rewritten_slots(op):
+        return Message("compare/input-updated", slot=slot)
+    return Message("compare/input-not-dumped", slot=slot)

@@ -1,0 +1,395 @@
+"""One operator on trial: what it read, what it gave, and what it would have given otherwise computed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.dtypes import DTYPES, name_of
+from workbench.core.errors import GraphError
+from workbench.graph.nodes import Const, Param, Value, once
+from workbench.graph.ops import bind, left_in, written
+from workbench.graph.traits import CONTRACTIONS
+from workbench.run.approximations import APPROXIMATIONS
+from workbench.run.constants import literal
+from workbench.run.cube import CUBE
+from workbench.run.kernels import KERNELS
+from workbench.run.rounding import ROUND, saturated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.graph.nodes import Op, Operand
+
+    Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How a kernel is computed.
+
+    ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
+    ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
+    none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
+    `workbench.run.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
+    ``flushes`` names operators that take subnormal numbers for zero.
+    """
+
+    precision: str = "float64"
+    inputs: str = ""
+    output: str = ""
+    accumulator: str = "float32"
+    implementation: str = ""
+    saturates: bool = False
+    flushes: frozenset[str] = frozenset()
+
+
+EXACT = Arithmetic()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is done otherwise at operator ``part`` of a kernel.
+
+    ``load`` changes its tensor inputs (as `workbench.graph.ops.bind` sorts them), ``settings`` overrides
+    settings, ``store`` changes its outputs, ``arithmetic`` replaces how it is computed.
+    """
+
+    part: int = 0
+    load: Callable[[list[Array]], list[Array]] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    store: Callable[[list[Array]], list[Array]] | None = None
+    arithmetic: Arithmetic | None = None
+
+
+NOTHING = Change(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What one kernel computes: operators of the table in order, and which of their outputs it gives.
+
+    In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output of
+    ``ops[n]``, as in `workbench.graph.nodes.Fused`.
+    """
+
+    ops: tuple[Op, ...]
+    results: tuple[Value, ...]
+
+    @property
+    def needed(self) -> frozenset[int]:
+        """Flat inputs of the kernel that its operators read as tensors or as computed settings."""
+        found = set()
+        for op in self.ops:
+            found |= {o.index for o in op.flat_inputs() if isinstance(o, Param)}
+        return frozenset(found)
+
+    def run(
+        self,
+        inputs: Mapping[int, Array],
+        arithmetic: Arithmetic = EXACT,
+        change: Change = NOTHING,
+    ) -> list[Array]:
+        """Return the kernel's outputs, not yet rounded to their dtypes.
+
+        ``inputs`` are its flat inputs by number, as stored. Raises GraphError for an operator without a
+        kernel, a missing input, or inputs that do not fit.
+        """
+        done: list[list[Array]] = []
+        with np.errstate(all="ignore"):
+            for number, op in enumerate(self.ops):
+                own = change if change.part == number else NOTHING
+                how = own.arithmetic or self._inside(op, arithmetic)
+                done.append(_outputs(op, inputs, done, how, own))
+            outputs = [done[value.op][value.slot] for value in self.results]
+            return [_rounded(array, arithmetic.output, arithmetic) for array in outputs]
+
+    def _inside(self, op: Op, arithmetic: Arithmetic) -> Arithmetic:
+        """How one of several operators is computed: what stays in the unit is float32, only products read less."""
+        if len(self.ops) == 1:
+            return replace(arithmetic, output="") if arithmetic.output else arithmetic
+        inputs = arithmetic.inputs if op.op_type in CONTRACTIONS else ""
+        return replace(arithmetic, inputs=inputs, output="")
+
+    def updated(
+        self,
+        inputs: Mapping[int, Array],
+        arithmetic: Arithmetic = EXACT,
+        change: Change = NOTHING,
+    ) -> dict[int, Array]:
+        """Return what a kernel of one operator leaves in the inputs that it overwrites, by their number."""
+        (op,) = self.ops
+        with np.errstate(all="ignore"):
+            found = _computed(op, inputs, [], arithmetic, change)
+        left = found[len(found) - len(written(op)) :]
+        outputs = left_in(op).values()  # stored as what the operator gives
+        return {
+            place: _rounded(array, arithmetic.output, arithmetic) if place in outputs else array
+            for place, array in zip(written(op), left, strict=True)
+        }
+
+
+def _outputs(
+    op: Op,
+    inputs: Mapping[int, Array],
+    done: Sequence[Sequence[Array]],
+    arithmetic: Arithmetic,
+    change: Change,
+) -> list[Array]:
+    found = _computed(op, inputs, done, arithmetic, change)
+    found = found[: len(found) - len(written(op))]
+    found = [_rounded(array, arithmetic.output, arithmetic) for array in found]
+    return change.store(found) if change.store is not None else found
+
+
+def _computed(
+    op: Op,
+    inputs: Mapping[int, Array],
+    done: Sequence[Sequence[Array]],
+    arithmetic: Arithmetic,
+    change: Change,
+) -> list[Array]:
+    if op.op_type not in KERNELS:
+        raise GraphError("compare/no-kernel", op_type=op.op_type)
+    bound = bind(op)
+    tensors = [_loaded(operand, inputs, done, arithmetic) for operand in bound.tensors]
+    if change.load is not None:
+        tensors = change.load(tensors)
+    settings = {
+        name: _plain(_read(value, inputs, done)) if isinstance(value, Value | Param) else value
+        for name, value in bound.settings.items()
+    } | dict(change.settings)
+    cube = arithmetic.precision == "cube" and op.op_type in CUBE
+    if cube and all(array.dtype == np.float32 for array in tensors):
+        name = arithmetic.accumulator
+        rounding = None if name == "float32" else _Sum(name)
+        return list(CUBE[op.op_type](tensors, settings, rounding))
+    least = _least(op, arithmetic)
+    tensors = [_flushed(array, least) for array in tensors]
+    fast = APPROXIMATIONS.get(arithmetic.implementation, {}).get(op.op_type)
+    if fast is not None and all(array.dtype == np.float32 for array in tensors):
+        return [_flushed(fast.compute(*tensors), least)]
+    return [_flushed(array, least) for array in KERNELS[op.op_type](tensors, settings)]
+
+
+def _least(op: Op, arithmetic: Arithmetic) -> float:
+    """Least magnitude that an operator's instruction does not take for zero."""
+    if op.op_type not in arithmetic.flushes:
+        return 0.0
+    specs = op.device_outputs or op.outputs
+    name = arithmetic.output or (specs[0].dtype if specs else "")
+    return 2.0**-14 if name == "float16" else 2.0**-126
+
+
+def _flushed(array: Array, least: float) -> Array:
+    if not least or array.dtype.kind != "f":
+        return array
+    return np.where(np.abs(array) < least, np.copysign(array.dtype.type(0), array), array)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Rounds running sums to a format."""
+
+    name: str
+
+    def __call__(self, sums: NDArray[np.float32]) -> NDArray[np.float32]:
+        return ROUND[self.name](sums, saturate=False, own=False)
+
+
+def _read(operand: Operand, inputs: Mapping[int, Array], done: Sequence[Sequence[Array]]) -> Array:
+    if isinstance(operand, Value):
+        return done[operand.op][operand.slot]
+    if isinstance(operand, Param):
+        if operand.index not in inputs:
+            raise GraphError("compare/input-missing", slot=operand.index)
+        return inputs[operand.index]
+    return literal(operand)
+
+
+def _loaded(
+    operand: Operand,
+    inputs: Mapping[int, Array],
+    done: Sequence[Sequence[Array]],
+    arithmetic: Arithmetic,
+) -> Array:
+    """Return an operand as the unit reads it; integers and bools as they are."""
+    array = _read(operand, inputs, done)
+    if array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind == "c":
+        raise GraphError("compare/not-real", dtype=array.dtype.name)
+    wide = np.float64 if arithmetic.precision == "float64" else np.float32
+    array = array.astype(wide, copy=False)
+    return array if isinstance(operand, Value) else _rounded(array, arithmetic.inputs, arithmetic)
+
+
+def _rounded(array: Array, name: str, arithmetic: Arithmetic) -> Array:
+    """Round floats to a format of fewer bits; float64 passes through float32."""
+    if not name or array.dtype.kind != "f":
+        return array
+    narrow = array.astype(np.float32, copy=False)
+    rounded = ROUND[name](narrow, saturate=arithmetic.saturates, own=False)
+    return rounded.astype(array.dtype, copy=False)
+
+
+def _plain(array: Array) -> Any:
+    return array.item() if array.ndim == 0 else tuple(array.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """A kernel and what it reads: all that an operator should have given follows from these.
+
+    Results are numbered by slot; ``-1 - s`` is what is left in overwritten input ``s``.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        What it computes; its first operator that multiplies is usually the one that matters.
+    inputs : mapping of int to array
+        Flat inputs as stored, on the host's axes.
+    """
+
+    kernel: Kernel
+    inputs: Mapping[int, Array]
+
+    def computed(
+        self,
+        slots: Collection[int],
+        arithmetic: Arithmetic = EXACT,
+        change: Change = NOTHING,
+    ) -> dict[int, Array]:
+        """Return some of its results, as far as there are any, not yet rounded to their dtypes."""
+        found: dict[int, Array] = {}
+        if any(slot >= 0 for slot in slots):
+            found |= enumerate(self.kernel.run(self.inputs, arithmetic, change))
+        if len(self.kernel.ops) == 1 and any(slot < 0 for slot in slots):
+            left = self.kernel.updated(self.inputs, arithmetic, change)
+            found |= {-1 - slot: array for slot, array in left.items()}
+        return {slot: found[slot] for slot in slots if slot in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial(Computation):
+    """A computation of which one result is on trial.
+
+    Attributes
+    ----------
+    slot : int
+        The result.
+    given : array
+        What was dumped, in the stored dtype and the host's shape; flat and short where only the first
+        elements are known.
+    expected : array
+        What ``arithmetic`` makes of the inputs, rounded to the dtype of ``given``; same shape.
+    floor : float
+        Relative error (‖given - expected‖ / ‖expected‖) that the number formats explain.
+    arithmetic : Arithmetic
+        How the operator is believed to be computed.
+    earlier : sequence of arrays
+        Other tensors that the device held when it ran, latest first, for what memory may show.
+    """
+
+    slot: int
+    given: Array
+    expected: Array
+    floor: float
+    arithmetic: Arithmetic = EXACT
+    earlier: Sequence[Array] = ()
+
+    @property
+    def error(self) -> float:
+        """Own error: relative distance of what it gave from what it should have given."""
+        return distance(self.given, self.expected)
+
+    def again(self, change: Change) -> Array:
+        """Return the output as it would be with one thing changed, in the dtype of ``given``."""
+        array = self.computed((self.slot,), self.arithmetic, change)[self.slot]
+        array = beginning(array, self.given)
+        return cast_like(array, self.given, saturates=self.arithmetic.saturates)
+
+
+def beginning(array: Array, given: Array) -> Array:
+    """Return of a result what was given of it: its first elements, flat, where that are all."""
+    if given.ndim == 1 and array.size > given.size:
+        return array.reshape(-1)[: given.size]
+    return array
+
+
+def cast_like(array: Array, like: Array, *, saturates: bool = False) -> Array:
+    """Round an array to the dtype of another and give it the other's shape, if it has as many elements.
+
+    ``saturates``: floats that are too large become the largest.
+    """
+    row = DTYPES.get(name_of(like.dtype))
+    with np.errstate(all="ignore"):
+        if saturates and row is not None and row.is_float and array.dtype.kind == "f":
+            array = saturated(array, row.largest)
+        array = array.astype(like.dtype, copy=False)
+    return array.reshape(like.shape) if array.size == like.size else array
+
+
+def distance(given: Array, expected: Array) -> float:
+    """‖given - expected‖ / ‖expected‖; infinite where finite and non-finite values meet, or nothing is left.
+
+    Positions at which both have the same infinity, or both NaN, agree: the operator gave what it had to.
+    """
+    if given.shape != expected.shape:
+        return float("inf")
+    with np.errstate(all="ignore"):  # NaN of the smaller formats
+        a, b = given.astype(np.float64, copy=False), expected.astype(np.float64, copy=False)
+        scale, off = sum_of_squares(b), sum_of_squares(a - b)
+    if 0.0 < off < math.inf and 0.0 < scale < math.inf:  # of NaN and Inf there is none
+        return math.sqrt(off) / math.sqrt(scale)
+    finite = np.isfinite(b)
+    if not finite.all() or not np.isfinite(a).all():
+        other = (a == b) | (np.isnan(a) & np.isnan(b))
+        if not np.all(other | (finite & np.isfinite(a))):
+            return float("inf")
+        a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
+    with np.errstate(all="ignore"):
+        scale, off = _norm(b), _norm(a - b)
+    if off == 0.0:
+        return 0.0
+    return off / scale if scale else float("inf")
+
+
+def sum_of_squares(array: Array) -> float:
+    """Σ x² of float64, in NumPy's own order: a product by BLAS would start threads for it."""
+    flat = array.reshape(-1)
+    return float(np.einsum("i,i->", flat, flat))
+
+
+def _norm(array: NDArray[np.float64]) -> float:
+    """‖array‖, scaled where its square is no number."""
+    flat = array.reshape(-1)
+    found = math.sqrt(sum_of_squares(flat))
+    if math.isfinite(found) and (found > 0.0 or not flat.size):
+        return found
+    largest = float(np.max(np.abs(flat), initial=0.0))
+    if not largest or not math.isfinite(largest):
+        return largest
+    small = flat / largest
+    return largest * math.sqrt(sum_of_squares(small))
+
+
+@once
+def plain_kernel(op: Op) -> Kernel:
+    """Return a kernel of one operator of the table, on the operator's own flat inputs.
+
+    Constants that are settings stay what they are; every other operand becomes the kernel's input of the
+    same number: a graph prints fewer digits of a constant tensor than a dump has.
+    """
+    slots = bind(op).slots
+    operands: list[Operand] = [
+        operand if isinstance(operand, Const) and slot not in slots else Param(slot)
+        for slot, operand in enumerate(op.flat_inputs())
+    ]
+    outputs = tuple(Value(0, slot) for slot in range(max(len(op.outputs), 1)))
+    return Kernel((replace(op, inputs=tuple(operands)),), outputs)

@@ -1,0 +1,309 @@
+"""What an operator of a dump computes, in operators of the table.
+
+``table``     its type is one of the table's
+``spelling``  another name of one of these (GE's, TensorFlow's, MindSpore's older and newer ones)
+``expansion`` it does what several of these do one after the other
+``fusion``    the other side's graph has the operators that the kernel stands for
+``types``     the kernel names the types that it stands for: a chain, as far as shapes agree
+
+`LOWERING_RULES` has them in order, behind the operators that nobody can compute again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
+from workbench.comparison.replay.kernel import Kernel, plain_kernel
+from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import GraphError
+from workbench.core.words import Message
+from workbench.graph.nodes import Bundle, Const, Op, Param, Value, once
+from workbench.graph.ops import OPS, bind
+from workbench.graph.traits import IDENTITY
+from workbench.run.kernels import KERNELS
+from workbench.run.kernels.collectives import COLLECTIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workbench.comparison.align.alignment import Alignment
+    from workbench.comparison.graphs.view import Origin
+    from workbench.graph.nodes import Operand
+
+RANDOM = frozenset(
+    ("Dropout", "DropoutExt", "DropoutDoMask", "DropoutGenMask", "StandardNormal", "UniformReal", "UniformInt",
+     "Multinomial", "RandomChoiceWithMask", "StatelessRandomUniformV2", "NormalFloatFloat", "DropoutGenMaskV3")
+)  # fmt: skip
+"""Types whose results nobody can compute again."""
+
+
+REGISTERS = frozenset(
+    ("NPUGetFloatStatus", "NPUGetFloatStatusV2", "NPUClearFloatStatus", "NPUClearFloatStatusV2", "NPUAllocFloatStatus")
+)  # fmt: skip
+"""Types whose results are the state of the device."""
+
+
+_EIGHT = frozenset(("int8", "uint8", "int4"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """What an operator computes, or why it is not known (``reason``)."""
+
+    kernel: Kernel | None
+    rule: str = ""
+    reason: Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoweringRule:
+    """A way to know what an operator computes; ``why`` says what its place in the table depends on.
+
+    ``lower`` is given the operator's number, the operator, and the alignment of its graph, if there is one.
+    """
+
+    name: str
+    applies: Callable[[Op], bool]
+    lower: Callable[[int, Op, Alignment | None], Lowering]
+    why: str
+
+
+def lower(number: int, op: Op, found: Alignment | None) -> Lowering:
+    """Return what operator ``number`` of the target computes; never raises."""
+    try:
+        return next(r for r in LOWERING_RULES if r.applies(op)).lower(number, op, found)
+    except GraphError as error:
+        return Lowering(None, reason=Message("compare/unreadable", why=error))
+
+
+def _unknown(code: str) -> Callable[[int, Op, Alignment | None], Lowering]:
+    return lambda number, op, found: Lowering(None, reason=Message(code, op_type=op.op_type))
+
+
+def _int8_step(number: int, op: Op, found: Alignment | None) -> Lowering:
+    return Lowering(None, reason=Message("compare/int8-step"))
+
+
+def _is_between(op: Op) -> bool:
+    """Whether an operator stands between floats and int8: the steps of int8 are looked at layer by layer."""
+    read = {s.dtype for s in (*op.input_specs, *op.device_inputs) if s is not None}
+    given = {s.dtype for s in (*op.outputs, *op.device_outputs)}
+    floats = any(name in DTYPES and DTYPES[name].is_float for name in read | given)
+    return floats and bool((read | given) & _EIGHT)
+
+
+def _alone(
+    rule: str, kernel: Callable[[Op], Kernel]
+) -> Callable[[int, Op, Alignment | None], Lowering]:
+    return lambda number, op, found: Lowering(kernel(op), rule)
+
+
+@once
+def _of_table(op: Op) -> Kernel:
+    bind(op)
+    return plain_kernel(op)
+
+
+@once
+def _respelled(op: Op) -> Kernel:
+    other = canonical_op(op)
+    assert other is not None
+    return _of_table(other)
+
+
+@once
+def _expanded(op: Op) -> Kernel:
+    return EXPANSIONS[op.op_type](op)
+
+
+def _fused(number: int, op: Op, found: Alignment | None) -> Lowering:
+    """Return what a kernel computes that stands for several operators."""
+    fusion = found.fused.get(number) if found is not None else None
+    reason: Message | GraphError = Message("compare/no-network")
+    if found is not None and fusion is not None and fusion.target == (number,):
+        try:
+            return Lowering(_from_golden(number, op, fusion.golden, found), "fusion")
+        except GraphError as error:
+            reason = error
+    try:
+        return Lowering(_chain(op), "types")
+    except GraphError as error:
+        return Lowering(None, reason=Message("compare/neither", first=error, second=reason))
+
+
+LOWERING_RULES: tuple[LoweringRule, ...] = (
+    LoweringRule(
+        "random", lambda op: op.op_type in RANDOM, _unknown("compare/random"),
+        "what cannot be computed again stands before all that can: its kernel would draw other numbers",
+    ),
+    LoweringRule(
+        "registers", lambda op: op.op_type in REGISTERS, _unknown("compare/overflow-status"),
+        "as above; the three sets have no type in common",
+    ),
+    LoweringRule(
+        "collectives", lambda op: op.op_type in COLLECTIVES, _unknown("compare/other-ranks"),
+        "before int8: one that sends int8 between floats waits for other ranks, too",
+    ),
+    LoweringRule(
+        "int8", _is_between, _int8_step,
+        "before fusion and table: a quantized layer is looked at whole, whatever its kernels are called",
+    ),
+    LoweringRule(
+        "fusion", lambda op: len(original_names(op) or ()) > 1, _fused,
+        "before the types: a kernel that stands for several operators bears the type of one of them",
+    ),
+    LoweringRule(
+        "table", lambda op: op.op_type in KERNELS, _alone("table", _of_table),
+        "a row of its own comes before other names; no type has both",
+    ),
+    LoweringRule(
+        "spelling", lambda op: op.op_type in SPELLINGS, _alone("spelling", _respelled),
+        "one operator of the table before several; no type is both",
+    ),
+    LoweringRule(
+        "expansion", lambda op: op.op_type in EXPANSIONS, _alone("expansion", _expanded),
+        "the last that knows anything",
+    ),
+    LoweringRule(
+        "unknown", lambda op: True, _unknown("compare/no-kernel"),
+        "applies always",
+    ),
+)  # fmt: skip
+"""How it is known what an operator computes: the first rule that applies decides."""
+
+
+class _Build:
+    """A kernel while its operators are listed."""
+
+    def __init__(self, number: int, found: Alignment) -> None:
+        self.found = found
+        self.places: dict[int, int] = {}
+        self.ops: list[Op] = []
+        self.inputs: dict[Origin, int] = {}
+        for slot, origin in enumerate(found.target.origins(number)):
+            mapped = found.mapped(origin)
+            if mapped is not None:
+                self.inputs.setdefault(mapped, slot)
+
+    def operand(self, operand: Operand) -> Operand:
+        """Return a golden operand as the kernel has it."""
+        if isinstance(operand, Bundle):
+            return replace(operand, items=tuple(map(self.operand, operand.items)))
+        if isinstance(operand, Const):
+            return operand
+        if isinstance(operand, Value) and operand.op in self.places:
+            return Value(self.places[operand.op], operand.slot)
+        origin = self.found.golden.origin(operand)
+        if origin.kind == "op" and origin.number in self.places:
+            return Value(self.places[origin.number], origin.slot)
+        return self.outside(origin)
+
+    def outside(self, origin: Origin) -> Operand:
+        """Return what comes from no operator of the kernel."""
+        if origin not in self.inputs:
+            raise GraphError("compare/kernel-input")
+        return Param(self.inputs[origin])
+
+    def add(self, number: int, op: Op) -> None:
+        if not op.input_specs and any(True for _ in op.flat_inputs()):
+            raise GraphError("compare/names-only")  # it is made of the target's
+        if op.op_type not in KERNELS:
+            other = canonical_op(op)
+            if other is None:
+                raise GraphError("compare/no-kernel", op_type=op.op_type)
+            op = other
+        self.places[number] = len(self.ops)
+        self.ops.append(replace(op, inputs=tuple(map(self.operand, op.inputs))))
+
+
+class _Apart(_Build):
+    """A kernel of the golden's operators on inputs of its own, which are numbered as they come."""
+
+    def __init__(self, number: int, found: Alignment) -> None:
+        super().__init__(number, found)
+        self.inputs = {}
+
+    def outside(self, origin: Origin) -> Operand:
+        return Param(self.inputs.setdefault(origin, len(self.inputs)))
+
+
+def golden_kernel(
+    number: int, op: Op, members: Sequence[int], found: Alignment
+) -> tuple[Kernel, dict[int, tuple[int, int]]]:
+    """Return the golden's operators that a kernel stands for as one, and who reads its inputs, and where.
+
+    Raises GraphError for operators without a kernel, and for inputs that no operator reads as they are.
+    """
+    build = _Apart(number, found)
+    kernel = _from_golden(number, op, members, found, build)
+    readers = {slot: found.golden.readers(origin) for origin, slot in build.inputs.items()}
+    if not all(readers.values()):
+        raise GraphError("compare/inputs-unknown")
+    return kernel, {slot: places[0] for slot, places in readers.items()}
+
+
+def _from_golden(
+    number: int, op: Op, members: Sequence[int], found: Alignment, build: _Build | None = None
+) -> Kernel:
+    """Compute the golden's operators on the kernel's own inputs, or on those of a builder."""
+    build = build or _Build(number, found)
+    ops = found.golden.graph.ops
+    for member in sorted(members):
+        if ops[member].op_type not in IDENTITY:
+            build.add(member, ops[member])
+    results = []
+    for slot in range(max(len(op.outputs), 1)):
+        origin = found.values.get(found.target.origin(Value(number, slot)))
+        if origin is not None and origin.number in build.places:
+            results.append(Value(build.places[origin.number], origin.slot))
+        elif slot == 0:
+            results.append(Value(len(build.ops) - 1, 0))
+    return Kernel(tuple(build.ops), tuple(results))
+
+
+def _chain(op: Op) -> Kernel:
+    """Guess a chain from the types: each reads the last one's result and the next inputs in order.
+
+    Settings are the kernel's own, which is right for the first operator of the chain; what has
+    settings of its own behind it is not known.
+    """
+    kinds = _kinds(op)
+    given = [Param(slot) for slot, _ in enumerate(op.flat_inputs())]
+    ops: list[Op] = []
+    for kind in kinds:
+        row = OPS.get(kind)
+        if row is None or (ops and any(name not in row.defaults for name in row.settings)):
+            raise GraphError("compare/fusion-unknown", kernel="+".join(kinds))
+        count = abs(row.tensors) - bool(ops)
+        before: tuple[Operand, ...] = (Value(len(ops) - 1),) if ops else ()
+        attrs = {} if ops else dict(op.attrs)
+        inputs = (*before, *given[:count])
+        del given[:count]
+        ops.append(Op(op.name, kind, inputs, attrs, op.outputs, ()))
+    if given:
+        raise GraphError("compare/fusion-inputs", kernel="+".join(kinds), more=len(given))
+    return Kernel(tuple(ops), _results(op, ops))
+
+
+def _kinds(op: Op) -> list[str]:
+    """Types of a chain; of an operator that became several kernels the part that this one is."""
+    kinds = list(original_types(op))
+    if is_part(op) and op.op_type in KERNELS:
+        if op.op_type not in kinds:
+            kinds[0] = op.op_type
+        elif kinds[-1] == "BatchNorm":
+            kinds[-1] = "BNTrainingReduce"
+    return kinds
+
+
+def _results(op: Op, ops: Sequence[Op]) -> tuple[Value, ...]:
+    """Outputs of a chain: what nobody in it reads, its own result in the place that the sizes leave."""
+    last, count = len(ops) - 1, len(op.outputs)
+    if ops[-1].op_type == "BNTrainingReduce" and count == 3:
+        return Value(last - 1), Value(last, 0), Value(last, 1)
+    if last and count > 1:
+        return (*(Value(0, slot) for slot in range(1, count)), Value(last))
+    return tuple(Value(last, slot) for slot in range(max(count, 1)))

@@ -1,0 +1,191 @@
+"""What an operator adds to the error by itself: measured once, against what number formats explain.
+
+Two floors, two measurements. `quick_own_error` holds an operator against what it may be off without a look
+at its data: most operators stay below that. `assess_own_error` takes the rest, with the condition of the operator
+on its very inputs, and says whether the error is suspect.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
+from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
+from workbench.core.errors import GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.replay.attempt import Attempt
+    from workbench.core.words import Message
+
+    Array = NDArray[Any]
+
+SUSPECT = 3.0
+"""Own errors above this multiple of the careful floor are suspect."""
+
+_SAME = 1e-3
+"""Share of elements that may be another number where an operator counts as reproduced to the bit."""
+
+_COARSE = 0.3
+"""Share of a rounding that an operator must be off to be suspect for it; one rounding at random is 0.58."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnError:
+    """The own error of one execution of one operator.
+
+    Attributes
+    ----------
+    slot : int
+        The result that is farthest beyond its floor; ``-1 - s`` is what was left in overwritten input ``s``.
+    error : float
+        Relative error of that result against what the inputs make of it.
+    floor : Floor
+        What explains it.
+    unequal : float
+        Share of its elements that are another number than ``arithmetic`` gives.
+    arithmetic : Arithmetic
+        How the operator was computed.
+    rule : str
+        How it is known what it computes, as in `workbench.comparison.replay.lowering`.
+    assumed : tuple of Message
+        What of its inputs is not from the target's files.
+    suspect : float
+        Multiple of what is explained; 0 if it is explained.
+    errors : tuple of (int, float)
+        Relative errors of all results, by slot.
+    """
+
+    slot: int
+    error: float
+    floor: Floor
+    unequal: float
+    arithmetic: Arithmetic = EXACT
+    rule: str = "table"
+    assumed: tuple[Message, ...] = ()
+    suspect: float = 0.0
+    errors: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def is_outlier(self) -> bool:
+        """Whether it is suspect only beside its like, which are reproduced to the bit."""
+        return bool(self.suspect) and self.error <= SUSPECT * self.floor.rounding
+
+    @property
+    def explained(self) -> float:
+        """Relative error that is explained; for an outlier what single roundings leave beside the others' none."""
+        allowed = self.floor.rounding
+        return min(allowed, self.error / SUSPECT) if self.suspect else allowed
+
+    @property
+    def is_reproduced(self) -> bool:
+        """Whether the result is reproduced to the bit, but for single elements."""
+        return self.unequal <= _SAME
+
+    @property
+    def is_beyond_rounding(self) -> bool:
+        """Whether many elements differ, and by more than single roundings that fell elsewhere."""
+        return not self.is_reproduced and self.error > _COARSE * self.floor.ulp
+
+
+def result_slot(io: str, slot: int) -> int:
+    """Slot of a result as replay counts them: overwritten input ``s`` is ``-1 - s``."""
+    return slot if io == "output" else -1 - slot
+
+
+def quick_own_error(attempt: Attempt) -> tuple[OwnError, bool] | None:
+    """Measure an operator against its quick floors, in exact arithmetic, and say whether they explain it.
+
+    ``None``: nothing of what it gave can be compared. Raises one of ``TROUBLE``.
+    """
+    expected = attempt.results()
+    errors = errors_of(attempt, expected)
+    if not errors:
+        return None
+    floors = {slot: quick_floor(attempt, slot) for slot in errors}
+    slot = _worst(errors, floors)
+    own = _own_error(attempt, slot, Floor(floors[slot], 0.0), EXACT, expected, errors)
+    return own, all(errors[slot] <= floors[slot] for slot in errors)
+
+
+def assess_own_error(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError:
+    """Measure an operator against its careful floor, and say whether it is suspect; raises one of ``TROUBLE``.
+
+    ``wide``: the vector unit is known to compute in float32, whatever it reads.
+    """
+    expected = attempt.results(arithmetic)
+    errors = errors_of(attempt, expected)
+    if not errors:
+        raise GraphError("compare/inputs-unknown")
+    slot = _worst(errors, {s: quick_floor(attempt, s, arithmetic) for s in errors})
+    floor = careful_floor(attempt, slot, expected[slot], arithmetic, wide=wide)
+    times = _times(errors[slot], floor.rounding)
+    suspect = times if times > SUSPECT else 0.0
+    return _own_error(attempt, slot, floor, arithmetic, expected, errors, suspect)
+
+
+def errors_of(attempt: Attempt, expected: Mapping[int, Array]) -> dict[int, float]:
+    """Relative errors of what an operator gave, by slot."""
+    return {slot: distance(attempt.given[slot], array) for slot, array in expected.items()}
+
+
+def _own_error(
+    attempt: Attempt,
+    slot: int,
+    floor: Floor,
+    arithmetic: Arithmetic,
+    expected: Mapping[int, Array],
+    errors: Mapping[int, float],
+    suspect: float = 0.0,
+) -> OwnError:
+    return OwnError(
+        slot,
+        errors[slot],
+        floor,
+        share_unequal(attempt.given[slot], expected[slot]),
+        arithmetic,
+        attempt.rule,
+        attempt.assumed,
+        suspect,
+        tuple(errors.items()),
+    )
+
+
+def is_out_of_range(attempt: Attempt, slot: int) -> bool:
+    """Whether the dtype of a result has lost more than a rounding: to zero, or to infinity."""
+    given = attempt.given[slot]
+    if slot < 0 or not unit_of(given):
+        return False
+    exact = attempt.computed((slot,))[slot]
+    if exact.size != given.size:
+        return False
+    exact = exact.reshape(given.shape)
+    return distance(cast_like(exact, given), exact) > SUSPECT * quick_floor(attempt, slot)
+
+
+def share_unequal(given: Array, expected: Array) -> float:
+    """Return the share of elements that are not the same, NaN against NaN apart."""
+    if given.size == 0 or given.shape != expected.shape:
+        return float(given.shape != expected.shape)
+    same = np.equal(given, expected) | (
+        np.not_equal(given, given) & np.not_equal(expected, expected)
+    )
+    return 1.0 - float(np.count_nonzero(same)) / given.size
+
+
+def _worst(errors: Mapping[int, float], floors: Mapping[int, float]) -> int:
+    """Result that is farthest beyond its floor."""
+    return max(errors, key=lambda slot: _times(errors[slot], floors[slot]))
+
+
+def _times(error: float, floor: float) -> float:
+    if not error:
+        return 0.0
+    return error / floor if floor else math.inf

@@ -1,0 +1,416 @@
+"""Replay: what every operator of the target adds to the error by itself.
+
+An operator is computed again from the inputs that it really had. What is left over is its own error,
+whatever arrived through its inputs. First in exact arithmetic; what that does not explain is shown to the
+numeric models, of which one is believed for the whole dump; what that one does not explain either is
+measured against the condition of the operator on its data. An own error beyond that is *suspect*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from workbench.comparison.graphs.roles import LEAVES, ends_of
+from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, ReplayCache
+from workbench.comparison.replay.floors import Floor, careful_floor, condition
+from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance
+from workbench.comparison.replay.models import candidates
+from workbench.comparison.replay.own_error import (
+    SUSPECT,
+    OwnError,
+    assess_own_error,
+    errors_of,
+    is_out_of_range,
+    quick_own_error,
+)
+from workbench.core.words import Message
+from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.replay.inputs import DumpedInputs
+    from workbench.comparison.replay.models import Candidate
+    from workbench.graph.nodes import Graph, Op
+
+    Place = tuple[Execution, int]
+
+OUTLIER = 3.0
+"""The same multiple of the largest own error of its like, where all of these agree closely."""
+
+_PEERS = 3
+"""Operators of the same unit that must be reproduced to the bit before one that is not is suspect for it."""
+
+_ALIKE = 2
+"""Kernels that must be reproduced to the bit before their steps are known to round nothing inside of others."""
+
+_SAMPLE = 16
+"""Operators that are shown to every model."""
+
+_LEAST = 1e-6
+"""Relative error below which two models are equally good."""
+
+_HALF = 2.0**-13
+"""Unit roundoffs above this are those of formats of 16 bits and fewer."""
+
+_FEW = 0.25
+"""Share of operators that may do otherwise than the others without telling anything of the unit."""
+
+
+_CLEAN = OwnError(0, 0.0, Floor(0.0, 0.0), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Own errors by execution and operator, and why others have none.
+
+    Attributes
+    ----------
+    own : mapping
+        Own errors, in order of execution.
+    reasons : mapping
+        Why operators that compute cannot be computed again.
+    models : mapping
+        The numeric model that was selected, by rank and number of the graph; none where exact arithmetic does.
+    """
+
+    own: Mapping[Place, OwnError]
+    reasons: Mapping[Place, Message]
+    models: Mapping[tuple[int, int], Candidate]
+    _cache: ReplayCache = field(repr=False, compare=False)
+
+    @property
+    def target_inputs(self) -> DumpedInputs:
+        """What the target's operators read and gave."""
+        return self._cache.target_inputs
+
+    @property
+    def golden_inputs(self) -> DumpedInputs:
+        """What the golden's operators read and gave."""
+        return self._cache.golden_inputs
+
+    def attempt(self, block: Execution, number: int) -> Attempt | Message:
+        """Return an operator of the target ready to be computed, or why it cannot be."""
+        return self._cache.attempt(block, number)
+
+    def golden_attempt(
+        self, block: Execution, number: int, *, loosely: bool = False
+    ) -> Attempt | Message:
+        """Return the golden's counterpart of an operator likewise, as `ReplayCache.golden_attempt` does."""
+        return self._cache.golden_attempt(block, number, loosely=loosely)
+
+    @property
+    def titles(self) -> tuple[Message, ...]:
+        """Titles of the selected models, the dtypes alone not told."""
+        return tuple(dict.fromkeys(one.title for one in self.models.values()))
+
+    @property
+    def coverage(self) -> float:
+        """Share of the dumped compute operators that were computed again."""
+        whole = len(self.own) + len(self.reasons)
+        return len(self.own) / whole if whole else 0.0
+
+    def why_not(self) -> list[tuple[Message, int]]:
+        """Reasons with the number of operators, most frequent first; what reads alike is one."""
+        said = {str(reason): reason for reason in self.reasons.values()}
+        counts = Counter(map(str, self.reasons.values()))
+        return [(said[text], count) for text, count in counts.most_common()]
+
+    def reproduces(self, block: Execution, number: int) -> bool:
+        """Whether an operator gave just what it had to from its own inputs, nothing of them assumed.
+
+        What a number format cannot hold, too large or too small, is no reason to clear it.
+        """
+        own = self.own.get((block, number))
+        if own is None or own.suspect or own.assumed:
+            return False
+        attempt = self._cache.attempt(block, number)
+        try:
+            return isinstance(attempt, Attempt) and not is_out_of_range(attempt, own.slot)
+        except TROUBLE:
+            return False
+
+    def propagated_error(self, block: Execution, number: int, slot: int, inherited: float) -> float:
+        """Return the error that an operator makes of an error of its inputs, on its own data."""
+        attempt = self._cache.attempt(block, number)
+        try:
+            return 0.0 if not isinstance(attempt, Attempt) else condition(attempt, slot) * inherited
+        except TROUBLE:
+            return 0.0
+
+    def golden(self, block: Execution, number: int) -> OwnError | None:
+        """Return the own error of the golden's counterpart of an operator; ``None`` if it is not known."""
+        attempt = self._cache.golden_attempt(block, number)
+        if not isinstance(attempt, Attempt) or attempt.invented:
+            return None
+        return _assessed(attempt, EXACT)
+
+    @property
+    def suspects(self) -> list[Place]:
+        """Executions whose own error nothing explains, in order."""
+        return [place for place, one in self.own.items() if one.suspect]
+
+
+def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None = None) -> Replay:
+    """Compute every operator of the target again, as far as its inputs are known; never raises.
+
+    ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
+    """
+    cache = ReplayCache(pairing)
+    own: dict[Place, OwnError] = {}
+    reasons: dict[Place, Message] = {}
+    models: dict[tuple[int, int], Candidate] = {}
+    graphs: dict[tuple[int, int], list[Execution]] = {}
+    for execution in pairing.block_order:
+        if pairing.target.graph(execution) is not None:
+            graphs.setdefault(execution.graph_key, []).append(execution)
+    for key, executions in graphs.items():
+        graph = pairing.target.graph(executions[0])
+        if graph is not None and not (cancelled is not None and cancelled()):
+            one = _GraphReplay(cache, graph, executions, npu=npu)
+            one.run(cancelled)
+            own |= one.own
+            reasons |= one.reasons
+            if one.selected_model is not None:
+                models[key] = one.selected_model
+    order = {execution: n for n, execution in enumerate(pairing.block_order)}
+    own = dict(sorted(own.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+    return Replay(MappingProxyType(own), MappingProxyType(reasons), MappingProxyType(models), cache)
+
+
+def _assessed(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError | None:
+    try:
+        return assess_own_error(attempt, arithmetic, wide=wide)
+    except TROUBLE:
+        return None
+
+
+class _GraphReplay:
+    """Own errors of the executions of one graph while they are found.
+
+    ``open`` are operators that exact arithmetic does not explain, in order; ``wide`` says that the vector unit is
+    known to compute in float32; ``tried`` what arithmetics leave unexplained.
+    """
+
+    def __init__(
+        self, cache: ReplayCache, graph: Graph, executions: Sequence[Execution], *, npu: bool
+    ) -> None:
+        self._cache = cache
+        self.npu = npu
+        self.graph = graph
+        self.executions = executions
+        self.own: dict[Place, OwnError] = {}
+        self.reasons: dict[Place, Message] = {}
+        self.selected_model: Candidate | None = None
+        self.open: dict[Place, None] = {}
+        self.wide = False
+        self.tried: dict[tuple[Place, Arithmetic], float] = {}
+
+    def run(self, cancelled: Callable[[], bool] | None) -> None:
+        """Find them: exactly, by the selected model, and beside their like; the golden's word is the last."""
+        skipped = ends_of(self.graph)
+        for execution in self.executions:
+            for number, op in enumerate(self.graph.ops):
+                if number in skipped or op.op_type in LEAVES:
+                    continue
+                if cancelled is not None and cancelled():
+                    return
+                self._first((execution, number), op)
+        self.selected_model = self._select_model()
+        self.wide = self._computes_wide()
+        for place in self.open:
+            self._second(place)
+        self._wide_inside()
+        self._outliers()
+        for place in [place for place in self.open if self.own.get(place, _CLEAN).suspect]:
+            if self._golden_too(place):
+                del self.own[place]
+                self.reasons[place] = Message("compare/golden-deviates")
+
+    def _first(self, place: Place, op: Op) -> None:
+        """Compute an operator exactly; what is not explained stays open."""
+        attempt = self._cache.attempt(*place)
+        if not isinstance(attempt, Attempt):
+            self._not(place, op, attempt)
+            return
+        try:
+            found = quick_own_error(attempt)
+        except TROUBLE as error:
+            self._not(place, op, Message("compare/inputs-unfit", why=error))
+            return
+        if found is None:
+            self._not(place, op, Message("compare/inputs-unknown"))
+            return
+        own, explained = found
+        self.own[place] = own
+        self.tried[place, EXACT] = _order(error for _, error in own.errors)
+        self.open |= {} if explained else {place: None}
+
+    def _not(self, place: Place, op: Op, reason: Message) -> None:
+        if reason.code != NOT_DUMPED and op.op_type not in IDENTITY:
+            self.reasons[place] = reason
+
+    def _select_model(self) -> Candidate | None:
+        """The model that leaves least of what exact arithmetic does not explain; ``None``: none does better."""
+        if not self.npu or not self.open:
+            return None
+        kinds = {self.graph.ops[place[1]].op_type: place for place in reversed(self.open)}
+        step = max(1, len(self.open) // _SAMPLE)
+        sample = list(dict.fromkeys((*kinds.values(), *list(self.open)[::step])))
+        settled = [place for place in self.own if place not in self.open]
+        sample += settled[:: max(1, len(settled) // _SAMPLE)]
+        best, least = None, sum(self._left(place, EXACT) for place in sample) - 1.0
+        for model in candidates(self.graph):
+            left = sum(self._left(place, model.arithmetics[place[1]]) for place in sample)
+            if left < least:
+                best, least = model, left
+        return best
+
+    def _computes_wide(self) -> bool:
+        """Whether operators of 16-bit formats, but for a few, are off by the rounding of their results alone."""
+        found = [
+            place in self.open
+            for place, own in self.own.items()
+            if own.floor.ulp > _HALF
+            and self.graph.ops[place[1]].op_type not in CONTRACTIONS | MOVEMENT
+        ]
+        return len(found) >= _PEERS and sum(found) <= _FEW * len(found)
+
+    def _left(self, place: Place, arithmetic: Arithmetic) -> float:
+        """Order of magnitude of what an arithmetic leaves unexplained; of products the formats count."""
+        if self.graph.ops[place[1]].op_type in CONTRACTIONS or not _is_special(arithmetic):
+            arithmetic = replace(arithmetic, precision="float64", implementation="")
+        key = (place, arithmetic)
+        if key not in self.tried:
+            self.tried[key] = _order(self._distances(place, arithmetic))
+        return self.tried[key]
+
+    def _distances(self, place: Place, arithmetic: Arithmetic) -> Iterable[float]:
+        attempt = self._cache.attempt(*place)
+        if not isinstance(attempt, Attempt):
+            return ()
+        try:
+            return errors_of(attempt, attempt.results(arithmetic)).values()
+        except TROUBLE:
+            return ()
+
+    def _arithmetic(self, number: int) -> Arithmetic:
+        """How the device computes an operator, as far as that is known."""
+        if self.selected_model is not None:
+            return self.selected_model.arithmetics[number]
+        return Arithmetic("cube") if self.npu else EXACT
+
+    def _second(self, place: Place) -> None:
+        """Measure an open operator with the selected model, and against its condition."""
+        attempt = self._cache.attempt(*place)
+        if not isinstance(attempt, Attempt):
+            return
+        arithmetic = self._arithmetic(place[1])
+        try:
+            own = assess_own_error(attempt, arithmetic, wide=self.wide)
+            if own.suspect and attempt.invented and not self._golden_fits(place):
+                own = assess_own_error(attempt.without_inventions(), arithmetic, wide=self.wide)
+            self.own[place] = own
+        except TROUBLE as error:
+            self.own.pop(place, None)
+            self.reasons[place] = Message("compare/inputs-unfit", why=error)
+
+    def _golden_fits(self, place: Place) -> bool:
+        """Whether the golden's counterpart gave what it had to, the same things assumed."""
+        attempt = self._cache.golden_attempt(*place)
+        own = _assessed(attempt, EXACT) if isinstance(attempt, Attempt) else None
+        return own is not None and not own.suspect
+
+    def _golden_too(self, place: Place) -> bool:
+        """Whether the golden's counterpart is off as much: then the reference is another operator."""
+        own = self.own[place]
+        attempt = self._cache.golden_attempt(*place)
+        if not isinstance(attempt, Attempt):
+            return bool(own.assumed)
+        try:
+            expected = attempt.results().get(own.slot)
+            if expected is None:
+                return False
+            error = distance(attempt.given[own.slot], expected)
+            if not math.isfinite(own.error) or error <= 0.25 * own.error:
+                return not math.isfinite(error)
+            floor = careful_floor(attempt, own.slot, expected, EXACT)
+        except TROUBLE:
+            return bool(own.assumed)
+        return error > SUSPECT * floor.rounding
+
+    def _wide_inside(self) -> None:
+        """Measure kernels again whose steps round nothing in others, which are reproduced to the bit."""
+        fused = dict(self._fused())
+        exact = {place for place in fused if self.own[place].is_reproduced}
+        kernels = {(place[1], step) for place in exact for step in fused[place]}
+        shown = Counter(step for _, step in kernels)
+        for place in fused.keys() - exact:
+            if self.own[place].suspect or min(shown[one] for one in fused[place]) < _ALIKE:
+                continue
+            again = self._again(place, wide=True)
+            if again is not None and again.suspect:
+                self.own[place] = again
+
+    def _fused(self) -> Iterable[tuple[Place, frozenset[tuple[str, str]]]]:
+        """Kernels of several operators, a product among them: the types of the others, and the written dtype."""
+        for place, own in self.own.items():
+            attempt = self._cache.attempt(*place)
+            if not isinstance(attempt, Attempt) or attempt.given[own.slot].size < 2:
+                continue
+            types = {op.op_type for op in attempt.kernel.ops}
+            if types & CONTRACTIONS and types - CONTRACTIONS:
+                dtype = attempt.given[own.slot].dtype.name
+                yield place, frozenset((one, dtype) for one in types - CONTRACTIONS)
+
+    def _outliers(self) -> None:
+        """Suspect operators that are not reproduced to the bit where all of their like are."""
+        for members in self._like():
+            odd = [place for place in members if not self.own[place].is_reproduced]
+            numbers = {number for _, number in odd}
+            if len(numbers) != 1 or sum(p[1] not in numbers for p in members) < _PEERS:
+                continue
+            for place in odd:
+                own = self.own[place]
+                again = None if own.suspect or own.rule != "table" else self._again(place)
+                if again is not None and again.is_beyond_rounding:
+                    self.own[place] = replace(again, suspect=OUTLIER)
+
+    def _like(self) -> Iterable[list[Place]]:
+        """Executions of operators of one type that are computed alike.
+
+        Single numbers are left out: they are reproduced to the bit by luck.
+        """
+        groups: dict[tuple[str, Arithmetic, str], list[Place]] = {}
+        for place, own in self.own.items():
+            op = self.graph.ops[place[1]]
+            if not (op.outputs[:1] and op.outputs[0].size == 1):
+                groups.setdefault((op.op_type, own.arithmetic, own.rule), []).append(place)
+        return groups.values()
+
+    def _again(self, place: Place, *, wide: bool = False) -> OwnError | None:
+        """Measure an operator with the arithmetic of the selected units, whatever else explains it."""
+        attempt = self._cache.attempt(*place)
+        model = self.selected_model
+        arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
+        if not isinstance(attempt, Attempt):
+            return None
+        return _assessed(attempt, arithmetic, wide=wide or self.wide)
+
+
+def _order(errors: Iterable[float]) -> float:
+    """Order of magnitude of the largest relative error; nothing computed is as bad as all wrong."""
+    return math.log10(max(min(max(errors, default=1.0), 1.0), _LEAST))
+
+
+def _is_special(arithmetic: Arithmetic) -> bool:
+    """Whether an arithmetic is more than float32."""
+    exact = arithmetic.implementation in ("", "high_precision")
+    rounds = arithmetic.inputs or arithmetic.output or arithmetic.saturates or arithmetic.flushes
+    return bool(rounds or not exact)

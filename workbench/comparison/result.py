@@ -1,0 +1,221 @@
+"""The result of a comparison, as plain values: everything that table, plot, JSON and report show.
+
+What is said is a `Message` where we say it, and text where another tool or a file of ours did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from workbench.comparison.finding_kinds import KINDS
+from workbench.core.text import one_line
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.core.words import Message
+    from workbench.graph.nodes import SourceFrame
+
+Status = Literal["equal", "pass", "warn", "fail", "uncomparable"]
+Verdict = Literal["pass", "warn", "fail", "inconclusive"]
+Side = Literal["target", "golden"]
+
+
+@dataclass(frozen=True, slots=True)
+class SideInfo:
+    """One of the two dumps: where it lies, how it is laid out, how many tensors it holds."""
+
+    path: str
+    layout: str
+    tensors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The ledger. ``skipped`` counts tensors by ``side:reason``.
+
+    For each side: tensors = matched + unmatched of that side + its skipped.
+    """
+
+    matched: int = 0
+    unmatched_target: int = 0
+    unmatched_golden: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something about a dump that is not what it says; shown, counted, kept out of verdicts."""
+
+    side: Side
+    kind: str
+    op_name: str
+    detail: str | Message
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Row:
+    """One matched pair of tensors, or one tensor alone (``match_rule`` empty).
+
+    ``order`` is the position of the operator in data-flow order over the whole run; ``metrics`` are
+    under the field's own titles; errors are relative and dimensionless: ``error`` the measured one
+    (RelativeEuclideanDistance, against the golden scale; of statistics the one against the forecast if
+    that is smaller), ``inherited_error`` what came in through
+    the inputs, ``noise_floor`` what the number formats explain, ``own_error`` what the operator adds to this
+    result by itself (``None``: nobody knows, or it is read here and made elsewhere).
+    """
+
+    op_name: str
+    op_type: str
+    graph_id: int
+    iteration: int
+    io: str
+    slot: int
+    golden_op_name: str
+    match_rule: str
+    match_score: float
+    status: Status
+    reason: str | Message
+    metrics: Mapping[str, float]
+    source: SourceFrame | None
+    order: int = 0
+    turn: int = 0
+    rank: int = 0
+    error: float | None = None
+    inherited_error: float | None = None
+    noise_floor: float | None = None
+    target_spec: TensorSpec | None = None
+    golden_spec: TensorSpec | None = None
+    target_path: str = ""
+    golden_path: str = ""
+    own_error: float | None = None
+
+    @property
+    def graph_key(self) -> tuple[int, int]:
+        """Rank and graph id: of which graph its operator is."""
+        return self.rank, self.graph_id
+
+    @property
+    def reason_code(self) -> str:
+        """Code of the reason; empty if there is none, or another tool's."""
+        return self.reason.code if isinstance(self.reason, Message) else ""
+
+    def __repr__(self) -> str:
+        name = self.op_name or self.golden_op_name
+        error = "" if self.error is None else f", error {self.error:.3g}"
+        return one_line(f"<Row {name} {self.io}.{self.slot}: {self.status}{error}>")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Finding:
+    """One ranked statement about a cause. ``kind`` is a key of KINDS; ``score`` is 0..1.
+
+    ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty.
+    """
+
+    kind: str
+    op_name: str
+    op_type: str
+    graph_id: int
+    iteration: int
+    io: str
+    slot: int
+    score: float
+    own_error: float | None
+    inherited_error: float | None
+    noise_floor: float | None
+    evidence: tuple[str | Message, ...]
+    advice: str | Message
+    source: SourceFrame | None
+    order: int = 0
+    rank: int = 0
+    fault: str = ""
+    probability: float = 0.0
+
+    def __repr__(self) -> str:
+        place = f" at {self.source}" if self.source is not None else ""
+        first = f": {self.evidence[0]}" if self.evidence else ""
+        return one_line(f"<Finding {self.kind} {self.op_name}{place}{first}>")
+
+    @property
+    def defect(self) -> bool:
+        """Whether this kind makes a comparison fail."""
+        return KINDS[self.kind].defect
+
+
+@dataclass(frozen=True, slots=True)
+class OverrideUse:
+    """What became of one entry of the map file.
+
+    ``kind`` is ``pair``, ``group``, ``ignore`` or ``tolerance``. It fits ``operators``; 0: nothing in these
+    dumps. ``tensors`` were paired, left out or tolerated by it.
+    """
+
+    kind: str
+    what: str
+    reason: str
+    operators: int
+    tensors: int
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRow:
+    """One part of one iteration: ``parameters`` (as it reads them), ``forward``, ``backward`` or ``optimizer``.
+
+    ``tensors`` were compared, of which ``equal``, ``warned`` and ``failed`` are counted; the others pass.
+    The rest is the worst of them: its operator, and errors as a `Row` has them.
+    """
+
+    rank: int
+    iteration: int
+    part: str
+    tensors: int
+    equal: int
+    warned: int
+    failed: int
+    op_name: str
+    status: Status
+    error: float | None
+    inherited_error: float | None
+    noise_floor: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it.
+
+    ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
+    map file. ``tool`` names the tool whose result it is; empty for a comparison of dumps.
+    """
+
+    verdict: Verdict
+    sentence: str | Message
+    target: SideInfo
+    golden: SideInfo
+    coverage: Coverage
+    anomalies: tuple[Anomaly, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    rows: tuple[Row, ...] = ()
+    iterations: tuple[IterationRow, ...] = ()
+    profile: str = "noise-floor"
+    partial: bool = False
+    overrides: tuple[OverrideUse, ...] = ()
+    facts: Mapping[str, str | Message] = field(default_factory=dict)
+    tool: str = ""
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The sentence in parts, the verdict's reason first; joined by semicolons they are the sentence."""
+        if not isinstance(self.sentence, Message) or "clauses" not in self.sentence.values:
+            return (str(self.sentence),)
+        *first, last = map(str, self.sentence.values["clauses"])
+        return (*first, f"{last}.")
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether several ranks were compared, so that a place needs one."""
+        ranks = {row.rank for row in self.rows} | {finding.rank for finding in self.findings}
+        return len(ranks) > 1

@@ -1,0 +1,1 @@
+"""Comparison tables of other tools."""

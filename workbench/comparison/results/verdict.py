@@ -1,0 +1,147 @@
+"""What a comparison comes to: the ledger of tensors, what is odd about the dumps, the verdict, and the result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
+from workbench.comparison.findings.evidence import replay_facts
+from workbench.comparison.findings.watched import CHANGED
+from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.pair.exclusions import override_uses
+from workbench.comparison.pair.kernels import EXPECTED
+from workbench.comparison.result import Anomaly, Coverage, Result, SideInfo
+from workbench.comparison.results.sentence import sentence
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.comparison.findings.material import Material
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.result import Finding, Row, Verdict
+
+
+def with_own_errors(rows: Iterable[Row], findings: Sequence[Finding]) -> tuple[Row, ...]:
+    """Return the rows with the own errors of the defects that were found at them, first ones first."""
+    known: dict[tuple[object, ...], float] = {}
+    for one in findings:
+        if one.defect and one.op_name and one.own_error is not None:
+            known.setdefault(_place(one), one.own_error)
+    return tuple(
+        replace(row, own_error=known[_place(row)])
+        if row.match_rule and _place(row) in known
+        else row
+        for row in rows
+    )
+
+
+def _place(item: Row | Finding) -> tuple[object, ...]:
+    return item.rank, item.graph_id, item.iteration, item.op_name, item.io, item.slot
+
+
+def ledger(pairing: Pairing) -> Coverage:
+    """Count every tensor of both sides once; raises AssertionError if one is missing."""
+    skips = pairing.skips
+    skipped = Counter(f"{side}:{item.reason}" for side, some in skips.named for item in some)
+    coverage = Coverage(
+        matched=len(pairing.pairs),
+        unmatched_target=len(pairing.unmatched.target),
+        unmatched_golden=len(pairing.unmatched.golden),
+        skipped=dict(sorted(skipped.items())),
+    )
+    for side, binding in pairing.sides.named:
+        left = len(pairing.unmatched.of(side)) + len(skips.of(side))
+        if coverage.matched + left != binding.dump.tensors:
+            raise AssertionError(side, binding.dump.tensors, coverage)
+    return coverage
+
+
+def anomalies(pairing: Pairing, odd: Sequence[Anomaly] = ()) -> tuple[Anomaly, ...]:
+    """Everything about the dumps that is not what it says, in order of side and kind.
+
+    ``odd`` is what was seen of the dumps when causes were looked for.
+    """
+    found: list[Anomaly] = []
+    for side, binding in pairing.sides.named:
+        own = [note for owner, note in pairing.notes if owner == side]
+        notes = (*binding.dump.notes, *binding.notes)
+        found += [Anomaly(side, note.kind, note.name, note.detail) for note in notes]
+        found += [
+            Anomaly(side, item.reason, item.name, item.detail)
+            for item in pairing.skips.of(side)
+            if item.reason not in EXPECTED
+        ]
+        found += [Anomaly(side, note.kind, note.name, note.detail) for note in own]
+    return tuple(sorted((*found, *odd), key=lambda one: (one.side != "target", one.kind)))
+
+
+def verdict(
+    rows: Sequence[Row], findings: Sequence[Finding], coverage: Coverage, *, partial: bool
+) -> Verdict:
+    """Verdict of the whole comparison."""
+    if any(finding.defect for finding in findings) or any(row.status == "fail" for row in rows):
+        return "fail"
+    if all(row.status == "uncomparable" for row in rows):
+        return "inconclusive"
+    warned = any(row.status in ("warn", "uncomparable") and not _expected(row) for row in rows)
+    warned = warned or any(finding.kind == CHANGED for finding in findings)
+    if warned or partial or coverage.unmatched_target or coverage.unmatched_golden:
+        return "warn"
+    return "pass"
+
+
+def _expected(row: Row) -> bool:
+    """Uncomparable rows that say nothing against agreement.
+
+    Memory that nobody reads, other batches, and what both sides mislabel alike and hold the same half of.
+    """
+    if row.status != "uncomparable":
+        return False
+    if not isinstance(row.reason, Message):
+        return False
+    kinds = [kind for side in ("target", "golden") if (kind := row.reason.values.get(side))]
+    if kinds == [MISLABELLED, MISLABELLED] and row.error == 0.0:
+        return True
+    return row.reason == OWN_BATCH or kinds[-1:] in ([UNUSED], [UNWRITTEN])
+
+
+def result_of(
+    material: Material, findings: Sequence[Finding], odd: Sequence[Anomaly], *, partial: bool
+) -> Result:
+    """Return the result of a comparison, from its findings and what was seen to be odd with them."""
+    pairing, pairs = material.pairing, material.pairs
+    target, golden = pairing.target.dump, pairing.golden.dump
+    coverage, absent = ledger(pairing), material.selection.absent(target, golden)
+    decided = verdict(pairs, findings, coverage, partial=partial)
+    return Result(
+        verdict=decided,
+        sentence=sentence(decided, pairs, findings, coverage, partial=partial, absent=absent),
+        target=SideInfo(target.path, target.layout, target.tensors),
+        golden=SideInfo(golden.path, golden.layout, golden.tensors),
+        coverage=coverage,
+        anomalies=anomalies(pairing, odd),
+        findings=tuple(findings),
+        rows=with_own_errors(material.rows, findings),
+        iterations=tuple(material.steps),
+        profile=str(material.profile),
+        partial=partial,
+        overrides=override_uses(pairing, material.rows),
+        facts=_facts(material),
+    )
+
+
+def _facts(material: Material) -> dict[str, str | Message]:
+    """What was compared, and how."""
+    facts: dict[str, str | Message] = {}
+    if material.selection.overrides:
+        facts["map file"] = material.selection.overrides.said
+    for side, binding in (("target", material.pairing.target), ("golden", material.pairing.golden)):
+        for key in ("device_target", "ms_version"):
+            if key in binding.dump.info:
+                facts[f"{side} {key}"] = binding.dump.info[key]
+    replayed = material.flow.replayed
+    replays = replay_facts(replayed) if replayed is not None else {}
+    return facts | replays | material.forecast.facts

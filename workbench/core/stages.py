@@ -1,0 +1,64 @@
+"""Stages of a long work: each is timed for whoever asks, and before each it is asked whether to go on.
+
+Times go with the thread to whoever wants them (`timed`), not through every signature in between, as the wish to
+stop does (`workbench.core.stopping`).
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class StageTime(NamedTuple):
+    """How long a stage took: by the clock, and of all processors together (s)."""
+
+    name: str
+    seconds: float
+    busy: float
+
+
+_TIMES: ContextVar[list[StageTime] | None] = ContextVar("_TIMES", default=None)
+
+
+@contextmanager
+def timed() -> Iterator[list[StageTime]]:
+    """Inside, on this thread, every stage adds its time to the list when it ends.
+
+    >>> with timed() as times, Stages()("bind"):
+    ...     pass
+    >>> [one.name for one in times]
+    ['bind']
+    """
+    times: list[StageTime] = []
+    token = _TIMES.set(times)
+    try:
+        yield times
+    finally:
+        _TIMES.reset(token)
+
+
+class Stages:
+    """The stages of one work. ``stopped`` is true once ``asked()`` was when a stage began."""
+
+    def __init__(self, asked: Callable[[], bool] | None = None) -> None:
+        self._asked = asked
+        self.stopped = False
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Ask whether to go on, then time what is done inside."""
+        self.stopped = self.stopped or (self._asked is not None and self._asked())
+        start, busy = time.perf_counter(), time.process_time()
+        try:
+            yield
+        finally:
+            times = _TIMES.get()
+            if times is not None:
+                now = time.perf_counter() - start, time.process_time() - busy
+                times.append(StageTime(name, *now))
