@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 STEPS = 4
@@ -78,6 +78,7 @@ class Suite:
 def _distance(path: str, test: str) -> tuple[int, bool]:
     """How many folders lie between a module and a test, and whether the test is called otherwise."""
     ours, theirs = Path(path).parts[1:-1], Path(test).parts[1:-1]
-    shared = len(os.path.commonprefix([ours, theirs]))
+    same = (one == other for one, other in zip(ours, theirs, strict=False))
+    shared = len(list(takewhile(bool, same)))
     apart = len(ours) + len(theirs) - 2 * shared if shared or ours == theirs else _ELSEWHERE
     return apart, Path(test).stem != f"test_{Path(path).stem}"
