@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.comparison.graphs.view import (
@@ -13,7 +15,7 @@ from workbench.comparison.graphs.view import (
     is_repeatable,
 )
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.graph.nodes import Graph, Op, Param, Parameter, SourceFrame, Value
 
 SPEC = (TensorSpec("float32", (2, 3)),)
 
@@ -111,3 +113,40 @@ def test_what_gives_the_same_whenever_it_reads_the_same(op, reads, same):
 )
 def test_what_hands_on_the_elements_that_it_reads(op_type, moves):
     assert hands_on(op_type) is moves
+
+
+OWN = SourceFrame("/me/net.py", 3, " y = f(x) ")
+
+
+@pytest.mark.parametrize(
+    ("name", "op_type", "frame", "alike"),
+    [
+        ("Default/left/a", "ReLU", None, [1, 1]),
+        ("Default/left/b", "ReLU", None, [1]),
+        ("Other/b", "ReLU", None, []),
+        ("Other/b", "ReLU", replace(OWN, file="/you/net.py", code="y = f(x)"), [1]),
+        ("Other/b", "ReLU", replace(OWN, line=4), []),
+        ("Other/b", "ReLU", replace(OWN, code="y = g(x)"), []),
+        ("Default/left/a", "Tanh", OWN, []),
+    ],
+    ids=[
+        "name and scope",
+        "scope",
+        "nothing",
+        "line",
+        "another line",
+        "another code",
+        "another type",
+    ],
+)
+def test_an_operator_is_looked_for_by_name_line_and_scope(name, op_type, frame, alike):
+    known = replace(relu("Default/left/a"), frames=(OWN,))
+    view = GraphView(Graph("g", ops=(feed(0), known)))
+    frames = () if frame is None else (frame,)
+    assert [*view.alike(Op(name, op_type, frames=frames))] == alike
+
+
+def test_a_line_of_a_library_is_no_hint():
+    frame = replace(OWN, file="/usr/lib/python3/site-packages/x/net.py")
+    view = GraphView(Graph("g", ops=(feed(0), replace(relu("left/a"), frames=(frame,)))))
+    assert [*view.alike(Op("right/b", "ReLU", frames=(frame,)))] == []
