@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 STEPS = 4
 """How many files may stand between a test and a module, and one."""
 
-_ELSEWHERE = 3
-"""How far a test of another area is."""
+_ELSEWHERE = 9
+"""How many folders away a test of another area is."""
 
 
 @dataclass(frozen=True)
@@ -57,22 +58,27 @@ class Suite:
     def near(self, path: str) -> list[str]:
         """Test files of a module, the nearest first; empty if none has to do with it."""
         users = {".".join(Path(path).with_suffix("").parts).removesuffix(".__init__")}
-        found = {one for one in self.files if _distance(path, one) == 0}
-        for _ in range(STEPS):
-            found |= {one for one in self.files if users & self._imports[one]}
-            # a test of the documents imports tables of every area, and says little of any
-            if any(_distance(path, one) < _ELSEWHERE for one in found):
+        found = {one: 0 for one in self.files if _distance(path, one) == (0, False)}
+        for step in range(STEPS):
+            for one in self.files:
+                if users & self._imports[one]:
+                    found.setdefault(one, step)
+            # another room, or a test of the documents, imports tables of many and says little of any
+            if any(_distance(path, one)[0] == 0 for one in found):
                 break
             users |= {name for name, file in self._modules.items() if users & self._imports[file]}
-        return sorted(found, key=lambda one: (_distance(path, one), self._size(one), one))
+        return sorted(
+            found, key=lambda one: (_distance(path, one), found[one], self._size(one), one)
+        )
 
     def _size(self, path: str) -> int:
         return (self.root / path).stat().st_size
 
 
-def _distance(path: str, test: str) -> int:
-    """How far folders are from each other; nothing between files of one name in folders of one name."""
+def _distance(path: str, test: str) -> tuple[int, bool]:
+    """How many folders lie between a module and a test, and whether the test is called otherwise."""
     ours, theirs = Path(path).parts[1:-1], Path(test).parts[1:-1]
-    if ours == theirs:
-        return int(Path(test).stem != f"test_{Path(path).stem}")
-    return 2 if ours[:1] == theirs[:1] else _ELSEWHERE
+    same = (one == other for one, other in zip(ours, theirs, strict=False))
+    shared = len(list(takewhile(bool, same)))
+    apart = len(ours) + len(theirs) - 2 * shared if shared or ours == theirs else _ELSEWHERE
+    return apart, Path(test).stem != f"test_{Path(path).stem}"

@@ -103,6 +103,44 @@ def test_the_nearest_tests_import_a_module_or_what_imports_it(checkout):
     assert Suite(checkout).near("workbench/area/low.py") == ["tests/area/test_high.py"]
 
 
+@pytest.fixture
+def rooms(tmp_path):
+    for path, text in {
+        "workbench/area/left/facts.py": "",
+        "workbench/area/left/inner/deep.py": "",
+        "workbench/area/left/rule.py": "import workbench.area.left.facts\nimport workbench.area.left.inner.deep\n",
+        "tests/area/left/test_rule.py": "import workbench.area.left.rule\n",
+        "tests/area/left/test_other.py": "import workbench.area.left.facts\n" + "#" * 99,
+        "tests/area/right/test_facts.py": "import workbench.area.left.facts\nimport workbench.area.left.inner.deep\n",
+        "tests/area/test_all.py": "import workbench.area.left.rule, workbench.area.left.facts\n",
+        "tests/far/test_tables.py": "import workbench.area.left.facts\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def test_tests_of_the_room_come_first_then_those_of_the_area_around_it(rooms):
+    assert Suite(rooms).near("workbench/area/left/facts.py") == [
+        "tests/area/left/test_other.py",
+        "tests/area/test_all.py",
+        "tests/area/right/test_facts.py",
+        "tests/far/test_tables.py",
+    ]
+
+
+def test_a_room_is_looked_for_behind_what_another_room_imports(rooms):
+    (rooms / "tests/area/left/test_other.py").unlink()
+    near = Suite(rooms).near("workbench/area/left/facts.py")
+    assert near[:2] == ["tests/area/left/test_rule.py", "tests/area/test_all.py"]
+
+
+def test_the_room_around_a_folder_within_it_is_nearer_than_another_room(rooms):
+    assert (
+        Suite(rooms).near("workbench/area/left/inner/deep.py")[0] == "tests/area/left/test_rule.py"
+    )
+
+
 RUN = """
 import json, sys
 from pathlib import Path

@@ -22,6 +22,7 @@ from workbench.comparison.map_file import (
     Match,
     Overrides,
     Tolerance,
+    is_pattern,
     read_overrides,
     save_overrides,
 )
@@ -60,6 +61,23 @@ def test_everything_that_a_map_file_can_say_is_read(tmp_path):
     assert found.ignore == (Ignore("h"), Ignore("i*", "golden", "random"))
     assert found.tolerances == (Tolerance(1.0, "why", "j"), Tolerance(0.5, "fast", "", "GeLU"))
     assert found.path.endswith("map.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "same", "another"),
+    [
+        ("a.b", "a.b", "axb"),
+        ("a*", "abc", "ba"),
+        ("a?", "ab", "abc"),
+        ("a[0]*", "a[0]b", "a0b"),
+        ("a[0]", "a[0]", "a0"),
+        ("A*", "Ab", "ab"),
+    ],
+)
+def test_a_name_fits_itself_and_what_its_wildcards_stand_for(name, same, another):
+    assert Ignore(name).fits(same)
+    assert not Ignore(name).fits(another)
+    assert is_pattern(name) is (name not in ("a.b", "a[0]"))
 
 
 def test_an_empty_map_file_changes_nothing(tmp_path):

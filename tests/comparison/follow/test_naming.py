@@ -1,0 +1,109 @@
+"""What is said of an input that no operator produced, and of one that was written over."""
+
+from __future__ import annotations
+
+from math import nan
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench.comparison.bind.binding import Execution
+from workbench.comparison.follow.facts import InputFacts
+from workbench.comparison.follow.naming import input_difference, overwrite_difference
+from workbench.comparison.follow.states import ValueState
+from workbench.comparison.measure.measure import Measured
+from workbench.comparison.measure.statistics import measure_statistics
+from workbench.comparison.measure.tensors import measure_arrays
+from workbench.core.words import Message
+from workbench.graph.nodes import Value
+
+BLOCK = Execution(0, "Net", 0, 0, 0)
+
+
+def measured(target, golden):
+    return Measured(None, measure_arrays(np.array(target, float), np.array(golden, float)))
+
+
+def scalars(target, golden):
+    return {"name": "w", "target": target, "golden": golden}
+
+
+GIVEN = {"name": "w", "error": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "golden", "said", "named"),
+    [
+        ("parameter", [1, 2], [1, 3], Message("compare/given", **GIVEN), "parameter"),
+        ("attribute", [1, 2], [1, 3], Message("compare/given-input", slot=1, **GIVEN), "attribute"),
+        ("input", [2], [3], Message("compare/setting", **scalars("2", "3")), "input"),
+        ("attribute", [2], [3], Message("compare/setting-input", slot=1, **scalars("2", "3")), "attribute"),
+        ("input", [1.00000001], [1], Message("compare/setting", **scalars("1.00000001", "1")), "input"),
+        ("input", [1 + 2**-52], [1], Message("compare/setting", **scalars("1.0000000000000002", "1")), "input"),
+        ("input", [nan, nan, 1], [nan, nan, 1], Message("compare/given-nan", slot=1, name="w", count=2), "non-finite"),
+        ("input", [nan, 1, 1], [1, 1, 1], Message("compare/given", **GIVEN), "input"),
+        ("input", [nan, 1, 1], [1, nan, 1], Message("compare/given", **GIVEN), "input"),
+    ],
+)  # fmt: skip
+def test_what_was_given_otherwise_is_said_by_its_kind_and_size(kind, target, golden, said, named):
+    found = input_difference((kind, "w"), measured(target, golden), 1, 0.25)
+    assert (found.kind, found.subject, found.said) == (named, "w", said)
+
+
+def test_an_input_of_which_only_statistics_are_known_is_said_by_its_error():
+    figures = {"Max Value": 1.0, "Min Value": -1.0}, {"Max Value": 2.0, "Min Value": -1.0}
+    found = input_difference(("input", "x"), Measured(None, measure_statistics(*figures)), 0, 0.5)
+    assert found.said == Message("compare/given", name="x", error=0.5)
+
+
+def written_over(reads, reader, limit=0.01, dumped=range(9)):
+    """Value of operator 1, read by others with an error each; None: not measured."""
+    index = {
+        (BLOCK, n): {("input", 0): SimpleNamespace(error=e, usable=True)}
+        for n, e in reads.items()
+        if e is not None
+    }
+    runs = {n: SimpleNamespace(op_name=f"op{n}") for n in dumped}
+    survey = SimpleNamespace(
+        index=index, pairing=SimpleNamespace(target=SimpleNamespace(runs={BLOCK: runs}))
+    )
+    graph = SimpleNamespace(consumers={Value(1): [(n, 0) for n in reads]})
+    found = overwrite_difference(survey, graph, BLOCK, Value(1), reader, 0, limit)
+    assert (found.kind, found.subject) == ("overwritten", "input.0")
+    return list(found.said.values.get("names", ()))
+
+
+@pytest.mark.parametrize(
+    ("reads", "reader", "names"),
+    [
+        ({5: 0.5}, 5, ["op2", "op3", "op4"]),
+        ({3: 0.001, 5: 0.5}, 5, ["op4"]),
+        ({3: 0.01, 5: 0.5}, 5, ["op4"]),
+        ({3: 0.5, 5: 0.5}, 5, ["op2", "op3"]),
+        ({3: None, 5: 0.5}, 5, ["op2", "op3", "op4"]),
+        ({5: 0.5, 7: 0.001}, 5, ["op2", "op3", "op4"]),
+        ({2: 0.5}, 2, []),
+    ],
+    ids=["alone", "intact before", "just intact", "off before", "not measured", "intact later", "at once"],
+)  # fmt: skip
+def test_who_ran_between_the_last_reader_that_was_right_and_the_first_that_was_not(
+    reads, reader, names
+):
+    assert written_over(reads, reader) == names
+
+
+def test_operators_that_were_not_dumped_are_not_named():
+    assert written_over({5: 0.5}, 5, dumped=(3,)) == ["op3"]
+
+
+@pytest.mark.parametrize(
+    ("error", "state"), [(0.5, (0.5, True)), (0.0, (0.0, True)), (None, (0.0, False))]
+)
+def test_a_value_carries_the_error_that_was_measured(error, state):
+    facts = InputFacts((0, "w"), error)
+    cause = input_difference(("input", "w"), measured([2], [3]), 0, 0.5)
+    assert facts.caused(cause) == ValueState(*state, causes=(cause,))
+    assert facts.state(tainted=True) == ValueState(*state, tainted=True)
+    assert facts.state(carried=True) == ValueState(*state, carried=True)
+    assert facts.state(own=True) == ValueState(*state, own=True)
