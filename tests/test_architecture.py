@@ -106,7 +106,7 @@ def test_every_room_of_the_comparison_says_what_comes_in_what_goes_out_and_what_
         said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         assert 4 <= len(said.splitlines()) <= 8, path
         assert re.search(r"\b(In|Comes in): ", said), path
-        assert re.search(r"\b(Out|Goes out): |`find.find` gives", said), path
+        assert re.search(r"\b(Out|Goes out):", said), path
 
 
 def test_modules_of_the_comparison_have_six_hundred_lines_at_most():
@@ -146,27 +146,9 @@ GROWS = {
     "_Walk": "assessments while the walk goes on; `follow` gives the frozen `Trace`",
 }
 """What may change after it was made, why, and what is handed on instead: builders, carries, caches."""
-CHANGES = frozenset(
-    [
-        "add",
-        "append",
-        "appendleft",
-        "clear",
-        "discard",
-        "extend",
-        "fill",
-        "insert",
-        "move_to_end",
-        "pop",
-        "popitem",
-        "put",
-        "remove",
-        "reverse",
-        "setdefault",
-        "setflags",
-        "sort",
-        "update",
-    ]
+CHANGES = re.compile(
+    "add|append|appendleft|clear|discard|extend|fill|insert|move_to_end|pop|popitem|put|remove"
+    "|reverse|setdefault|setflags|sort|update"
 )
 """Methods that change what they belong to."""
 MAKES = ("__init__", "__post_init__", "__new__")
@@ -186,7 +168,7 @@ def changed(node: ast.AST):
             yield ast.Attribute(first, "?")
         case ast.Call(func=ast.Attribute(attr="__setattr__" | "__delattr__"), args=[first, *_]):
             yield ast.Attribute(first, "?")
-        case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in CHANGES:
+        case ast.Call(func=ast.Attribute(value=value, attr=method)) if CHANGES.fullmatch(method):
             yield value
 
 

@@ -24,8 +24,8 @@ def test_functions_are_told_by_their_parameters():
     def with_target(a, *, target=None): ...
 
     def without(a):
-        target = a
-        return target
+        for target in a:
+            print(target)
 
     asked = [following.Call("m.py", one.__code__) for one in (with_target, without)]
     assert [following.takes_target(one) for one in asked] == [True, False]
