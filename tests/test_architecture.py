@@ -384,3 +384,18 @@ def test_names_go_out_in_one_place(exit_):
         if re.search(exit_, code):
             found.add(path.relative_to(PACKAGE).as_posix())
     assert found <= EXITS[exit_]
+
+
+TABLES = re.compile(r"`([A-Z][A-Z_]+)` in `(workbench/comparison/[\w/]+\.py)`")
+
+
+def test_documents_name_tables_of_the_comparison_that_exist_and_agree():
+    root = PACKAGE.parent
+    guide, flow = (
+        {*TABLES.findall((root / name).read_text(encoding="utf-8"))}
+        for name in ("CONTRIBUTING.md", "docs/architecture.md")
+    )
+    assert guide == flow
+    assert len(flow) >= 10
+    for table, path in flow:
+        assert re.search(rf"^{table}\b", (root / path).read_text(encoding="utf-8"), re.MULTILINE)
