@@ -43,6 +43,9 @@ def area(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+COMPARISON = [path for path in MODULES if area(path) == "comparison"]
+
+
 def imported_areas(path: Path):
     """Areas that a file imports from, nested and type-checking imports included."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -80,12 +83,10 @@ def imported_rooms(path: Path):
 
 def test_rooms_of_the_comparison_import_from_earlier_ones_only():
     level = {name: number for number, name in enumerate(ROOMS.split())}
-    comparison = [
-        path for path in MODULES if area(path) == "comparison" and path.stem != "__init__"
-    ]
     wrong = {
         f"{path.relative_to(PACKAGE)} imports {room}"
-        for path in comparison
+        for path in COMPARISON
+        if path != PACKAGE / "comparison/__init__.py"
         for room in imported_rooms(path)
         if level[room] > level[path.relative_to(PACKAGE).parts[1].removesuffix(".py")]
     }
@@ -93,8 +94,193 @@ def test_rooms_of_the_comparison_import_from_earlier_ones_only():
 
 
 def test_folders_of_the_comparison_hold_at_most_fifteen_modules():
-    folders = [path.parent for path in MODULES if area(path) == "comparison"]
+    folders = [path.parent for path in COMPARISON]
     assert max(Counter(folders).values()) <= 15 + 1  # __init__ is the face
+
+
+def test_every_room_of_the_comparison_says_what_comes_in_what_goes_out_and_what_is_added_where():
+    faces = [path for path in COMPARISON if path.stem == "__init__" and "tables" not in path.parts]
+    rooms = {path.parent.name for path in faces} - {"comparison", "hypotheses"}
+    assert rooms == {name for name in ROOMS.split() if (PACKAGE / "comparison" / name).is_dir()}
+    for path in faces:
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        assert 4 <= len(said.splitlines()) <= 8, path
+        assert re.search(r"\b(In|Comes in): ", said), path
+        assert re.search(r"\b(Out|Goes out):", said), path
+
+
+def test_modules_of_the_comparison_have_six_hundred_lines_at_most():
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in COMPARISON}
+    assert not {path: count for path, count in lines.items() if count > MAX_CODE_LINES}
+
+
+GROWS = {
+    "BoundedCache": "cache of arrays, by bytes",
+    "Carry": "what the walk knows by now; made and dropped by `follow`",
+    "Claims": "pairs while they grow; `pairing()` gives the frozen value",
+    "Components": "sets that are joined while groups are made",
+    "DumpedInputs": "cache: who reads a value",
+    "Elements": "cache: errors of the kind that was asked last",
+    "Evaluation": "cache: elements of the tensors that were read",
+    "FigureTable": "rows while they are added; `to_array()` is read-only",
+    "ForecastFit": "part of Carry: how well the forecast fits by now",
+    "Graph": "cache `kept`: what the numeric models say of a graph",
+    "Matching": "matches while they grow; `align` gives the frozen `Alignment`",
+    "Memory": "cache: where outputs lie",
+    "NumpyKernel": "sums of the pieces by now",
+    "Parts": "cache: parts of a step",
+    "ReplayCache": "cache: what an operator computes",
+    "Stretch": "cuts of a group while they are looked for",
+    "TimeMemory": "what the walk in time knows by now",
+    "Budget": "operations that are left",
+    "_Apart": "inputs of one kernel while they are numbered",
+    "_Build": "operators of one kernel while they are put together",
+    "_Draft": "a binding while it grows; `binding()` gives the frozen value",
+    "_GraphReplay": "own errors of one graph while it is replayed",
+    "_Inliner": "blocks while calls are replaced",
+    "_Network": "operators of a network while they are taken over",
+    "_Once": "cache of one forecast: what several models share",
+    "_Run": "values of one execution while one model computes it",
+    "_Segments": "results of threads while they work",
+    "_Side": "sums of one side by now",
+    "_Walk": "assessments while the walk goes on; `follow` gives the frozen `Trace`",
+}
+"""What may change after it was made, why, and what is handed on instead: builders, carries, caches."""
+CHANGES = re.compile(
+    "add|append|appendleft|clear|discard|extend|fill|insert|move_to_end|pop|popitem|put|remove"
+    "|reverse|setdefault|setflags|sort|update"
+)
+"""Methods that change what they belong to."""
+MAKES = ("__init__", "__post_init__", "__new__")
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def changed(node: ast.AST):
+    """Expressions whose value a statement or call changes; a plain name is a variable, not a value."""
+    match node:
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            yield from targets
+        case ast.AugAssign(target=target) | ast.NamedExpr(target=target) | ast.For(target=target):
+            yield target
+        case ast.AnnAssign(target=target, value=ast.expr()):
+            yield target
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, *_]):
+            yield ast.Attribute(first, "?")
+        case ast.Call(func=ast.Attribute(attr="__setattr__" | "__delattr__"), args=[first, *_]):
+            yield ast.Attribute(first, "?")
+        case ast.Call(func=ast.Attribute(value=value, attr=method)) if CHANGES.fullmatch(method):
+            yield value
+
+
+def root(node: ast.AST) -> tuple[str, bool]:
+    """The name that an expression begins with, and whether it leads through an attribute of that."""
+    through = False
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=value):
+                node, through = value, True
+            case ast.Subscript(value=value) | ast.Starred(value=value):
+                node = value
+            case ast.Call(func=ast.Attribute(value=value, attr="setdefault" | "get" | "of")):
+                node = value
+            case _:
+                return "", False
+    return node.id, through
+
+
+def owner(name: str, inside: list[ast.AST]) -> str:
+    """The type of a name as far as the code says it: its class, its annotation or what it is made by."""
+    if name == "self":
+        return next(one.name for one in reversed(inside) if isinstance(one, ast.ClassDef))
+    for function in reversed(inside):
+        for node in ast.walk(function):
+            match node:
+                case ast.arg(arg=arg, annotation=ast.expr() as kind) if arg == name:
+                    return ast.unparse(kind).removesuffix(" | None")
+                case ast.Assign(targets=[ast.Name(id=to)], value=ast.Call(func=by)) if to == name:
+                    return ast.unparse(by)
+    return name
+
+
+def breaches(tree: ast.Module):
+    """Changes of values after their construction: whose they are, in which function, what changes."""
+
+    def visit(node: ast.AST, inside: list[ast.AST]):
+        for one in changed(node):
+            for part in one.elts if isinstance(one, ast.Tuple | ast.List) else [one]:
+                name, through = root(part)
+                places = [each for each in inside if isinstance(each, FUNCTION)]
+                made = name == "self" and any(each.name in MAKES for each in places)
+                if through and places and not made:
+                    yield owner(name, inside), places[-1].name, ast.unparse(part)
+        for child in ast.iter_child_nodes(node):
+            nested = isinstance(child, FUNCTION | ast.ClassDef)
+            yield from visit(child, [*inside, child] if nested else inside)
+
+    return visit(tree, [])
+
+
+def all_breaches():
+    for path in COMPARISON:
+        for kind, function, what in breaches(ast.parse(path.read_text(encoding="utf-8"))):
+            yield kind, f"{path.relative_to(PACKAGE)}: {function} changes {what} ({kind})"
+
+
+def test_nothing_in_the_comparison_changes_after_it_was_made():
+    assert [said for kind, said in all_breaches() if kind not in GROWS] == []
+
+
+def test_whatever_may_change_does():
+    assert GROWS.keys() <= {kind for kind, _ in all_breaches()}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("value.shape = ()", "Value"),
+        ("value.count += 1", "Value"),
+        ("value.count: int = 1", "Value"),
+        ("del value.count", "Value"),
+        ("a, value.count = 1, 2", "Value"),
+        ("for value.count in ():\n        pass", "Value"),
+        ("setattr(value, 'count', 1)", "Value"),
+        ("object.__setattr__(value, 'count', 1)", "Value"),
+        ("value.rows.append(1)", "Value"),
+        ("value.rows[0].more.update({})", "Value"),
+        ("value.rows['a'] = 1", "Value"),
+        ("value.rows.get(1)[2] = 3", "Value"),
+        ("for one in value.rows:\n        one.count = 1", "one"),
+        ("other = Other()\n    other.count = 1", "Other"),
+    ],
+)
+def test_a_change_of_a_value_is_seen(line, kind):
+    tree = ast.parse(f"def change(value: Value | None):\n    {line}\n")
+    assert [found for found, _, _ in breaches(tree)] == [kind]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class A:\n    def __init__(self):\n        self.a = 1\n        self.b.append(2)",
+        "def f(value):\n    rows = []\n    rows.append(value.a)\n    rows[0] = 1\n    rows += [2]",
+        "def f(value):\n    a = value.b.get(1)\n    return replace(value, a=a)",
+        "class A:\n    a: int = 1",
+    ],
+)
+def test_making_a_value_is_no_change(code):
+    assert list(breaches(ast.parse(code))) == []
+
+
+def test_dataclasses_of_the_comparison_are_frozen():
+    loose = {
+        node.name
+        for path in COMPARISON
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for made in node.decorator_list
+        if "dataclass" in ast.unparse(made) and "frozen=True" not in ast.unparse(made)
+    }
+    assert loose <= GROWS.keys()
 
 
 def test_no_relative_imports_hide_a_layer():
@@ -198,3 +384,18 @@ def test_names_go_out_in_one_place(exit_):
         if re.search(exit_, code):
             found.add(path.relative_to(PACKAGE).as_posix())
     assert found <= EXITS[exit_]
+
+
+TABLES = re.compile(r"`([A-Z][A-Z_]+)` in `(workbench/comparison/[\w/]+\.py)`")
+
+
+def test_documents_name_tables_of_the_comparison_that_exist_and_agree():
+    root = PACKAGE.parent
+    guide, flow = (
+        {*TABLES.findall((root / name).read_text(encoding="utf-8"))}
+        for name in ("CONTRIBUTING.md", "docs/architecture.md")
+    )
+    assert guide == flow
+    assert len(flow) >= 10
+    for table, path in flow:
+        assert re.search(rf"^{table}\b", (root / path).read_text(encoding="utf-8"), re.MULTILINE)

@@ -86,6 +86,11 @@ class Budget:
             raise OverBudgetError
         self.left -= cost
 
+    def overspend(self, cost: float) -> float:
+        """Count what something costs even if it is not left; return what is left."""
+        self.left -= cost
+        return self.left
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -440,8 +445,7 @@ def with_fitted_arithmetic(trial: Trial, budget: float) -> Evaluation:
         return case
     least, best = case.surprise(trial.expected), trial
     for other in _others(trial):
-        case.budget.left -= case.cost
-        if case.budget.left < budget / 2:
+        if case.budget.overspend(case.cost) < budget / 2:
             break
         surprise = case.surprise(other.expected)
         if surprise < least:

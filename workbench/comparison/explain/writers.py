@@ -65,7 +65,7 @@ class Piece(NamedTuple):
     off: NDArray[np.bool_]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Memory:
     """Where the outputs of one execution lie, as far as containers tell: first address and end."""
 

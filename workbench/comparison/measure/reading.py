@@ -126,7 +126,7 @@ def _parts(x: NDArray[Any]) -> NDArray[Any]:
     return x.view(x.real.dtype)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Job:
     """How a pair is to be gathered.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.comparison.measure.kernel_numpy import NumpyKernel
@@ -111,9 +112,9 @@ def measure(
         sums = job.gather(pair)
     scale = 1.0
     if sums and _leaves_float64(sums):
-        job.exponent = math.frexp(sums.largest)[1] - 1
-        scale = 2.0**job.exponent
-        sums = _rescale(job, sums)
+        scaled = replace(job, exponent=math.frexp(sums.largest)[1] - 1)
+        scale = 2.0**scaled.exponent
+        sums = _rescale(scaled, sums)
     if sums is None:
         return unmeasured(CANCELLED, size)
     return finish(sums, parts=parts, scale=scale, table=table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -117,10 +118,17 @@ class Claims:
     def skip_executions(self, side: Side, blocks: Iterable[Execution], reason: str) -> None:
         """Leave executions out of a side."""
         binding, skips = self.sides.of(side), self._skips.of(side)
-        for block in blocks:
-            for run in binding.runs.pop(block, {}).values():
+        left_out = dict.fromkeys(blocks)
+        for block in left_out:
+            for run in binding.runs.get(block, {}).values():
                 skips += [Skipped(run.op_name, reason) for _ in run.tensors]
-            skips += [Skipped(name, reason) for name in binding.parameters.pop(block, {})]
+            skips += [Skipped(name, reason) for name in binding.parameters.get(block, {})]
+        view = replace(
+            binding,
+            runs={b: runs for b, runs in binding.runs.items() if b not in left_out},
+            parameters={b: held for b, held in binding.parameters.items() if b not in left_out},
+        )
+        self.sides = self.sides._replace(**{side: view})
 
     def pairing(
         self,

@@ -45,7 +45,8 @@ def align_graphs(sides: Sides[Binding], selection: Selection) -> Aligned:
 
     Where nothing tells graphs but their ids, the only graph of each side is the same one.
     """
-    result = Aligned({}, {})
+    graphs: dict[Key, Key] = {}
+    alignments: dict[Key, Alignment] = {}
     ours, theirs = map(_graph_ids, sides)
     for rank in sorted({rank for rank, _ in ours}):
         other_rank = _other_rank(rank, selection, {r for r, _ in ours}, {r for r, _ in theirs})
@@ -55,17 +56,17 @@ def align_graphs(sides: Sides[Binding], selection: Selection) -> Aligned:
         mine = sorted(g for r, g in ours if r == rank)
         known = (*sides.target.graphs, *sides.golden.graphs)
         if len(mine) == len(left) == 1 and not any(r in (rank, other_rank) for r, _ in known):
-            result.graphs[rank, mine[0]] = (other_rank, left.pop())
+            graphs[rank, mine[0]] = (other_rank, left.pop())
             continue
         for graph in mine:
             key = rank, graph
             found, alignment = _best_graph(sides, key, other_rank, left, selection.overrides)
             if alignment is not None:
-                result.alignments[key] = alignment
+                alignments[key] = alignment
             if found is not None:
                 left.discard(found)
-                result.graphs[key] = (other_rank, found)
-    return result
+                graphs[key] = (other_rank, found)
+    return Aligned(graphs, alignments)
 
 
 def _graph_ids(binding: Binding) -> set[tuple[int, int]]:
