@@ -30,7 +30,7 @@ LAYERS = (
 )
 ROOMS = (
     "columns finding_kinds result map_file graphs bind align pair measure replay follow explain findings results"
-    " engine"
+    " agreeing differing engine"
 )
 """Rooms of `workbench.comparison`, in order of import."""
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row.split()}
@@ -361,6 +361,27 @@ def test_starting_the_command_loads_nothing_heavy():
         "IPython",
         "google",
     }
+
+
+EQUAL = """
+import workbench as wb
+dump = "sample_dumps/simulated_pair/golden"
+assert wb.compare(dump, dump).result.verdict == "pass"
+import sys
+print(*(name for name in sys.modules if name.startswith("workbench.comparison")))
+"""
+
+
+def test_two_equal_dumps_load_what_agreement_needs():
+    root = PACKAGE.parent
+    run = subprocess.run(
+        [sys.executable, "-c", EQUAL], capture_output=True, text=True, check=True, cwd=root
+    )
+    loaded = run.stdout.split()
+    rooms = {name.split(".")[2] for name in loaded if name.count(".") > 1}
+    assert "agreeing" in rooms
+    assert not rooms & {"replay", "explain", "differing"}
+    assert len(loaded) <= 65
 
 
 EXITS = {

@@ -55,6 +55,7 @@ PLACE = (
 )
 RANK = Key("rank", WHOLE, "Rank. Present if several ranks were compared.", optional=True)
 OWN = "Local error: the error that the operator adds by itself, relative and without unit"
+SPARED = "Absent if no row has one: where nothing differs it is not computed."
 INHERITED = "Propagated error: the largest relative error among its inputs."
 FLOOR = "Expected rounding error: what number formats and inputs explain."
 SOURCE = (
@@ -126,7 +127,12 @@ OPERATOR = (
     ),
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
     RANK,
-    Key("own_error", NUMBER, f"{OWN}. Present if known for any row.", optional=True),
+    Key(
+        "own_error",
+        NUMBER,
+        f"{OWN}; `null` if unknown. {SPARED}",
+        optional=True,
+    ),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),

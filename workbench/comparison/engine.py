@@ -1,48 +1,61 @@
-"""Compare two dumps, stage by stage: the one way from dumps to a `Result`."""
+"""Compare two dumps, stage by stage: the one way from dumps to a `Result`.
+
+What comes behind measuring is loaded where something differs, and not before.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from workbench.comparison.agreeing import Met, agreed, nothing_differs
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
-from workbench.comparison.explain.explainers import explain_origins
-from workbench.comparison.explain.origins import Origin, Origins
-from workbench.comparison.findings.find import find
-from workbench.comparison.findings.iterations import summarize
-from workbench.comparison.findings.material import Material
-from workbench.comparison.follow.judge import judge_rows, with_tolerances
-from workbench.comparison.follow.walk import follow
-from workbench.comparison.measure.measure import distance_from, measure_pairs
-from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.measure.measure import NO_FORECAST, distance_from, measure_pairs
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import profile as find_profile
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING, Selection
-from workbench.comparison.replay.forecast import forecast
-from workbench.comparison.replay.replay import replay
-from workbench.comparison.results.verdict import result_of
 from workbench.core.blas import one_thread
 from workbench.core.stages import Stages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
+    from workbench.comparison.differing import Followed
+    from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.measure.measure import Cancelled, Measured, Progress
-    from workbench.comparison.measure.profiles import Profile
-    from workbench.comparison.result import Result, Row
+    from workbench.comparison.measure.measure import Cancelled, Measures, Progress
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.replay.forecast import Forecast
+    from workbench.comparison.result import Result
     from workbench.dump.tree import Dump
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The result, and the walk and origins it came from (for whoever wants to look deeper)."""
+    """The result, and the walk and origins it came from (for whoever wants to look deeper).
+
+    Where nothing differs, these are found when somebody asks for them.
+    """
 
     result: Result
-    flow: Trace
-    origins: Origins
+    follow: Callable[[], Followed]
+
+    @cached_property
+    def _followed(self) -> Followed:
+        return self.follow()
+
+    @property
+    def flow(self) -> Trace:
+        """What the walk through the data flow found."""
+        return self._followed.flow
+
+    @property
+    def origins(self) -> Origins:
+        """Where errors begin, and why."""
+        return self._followed.origins
 
 
 @one_thread()
@@ -60,37 +73,42 @@ def compare_dumps(
     Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
     result is partial.
     """
-    stage, npu, chosen = Stages(cancelled), is_npu(target), find_profile(profile)
+    stage, chosen = Stages(cancelled), find_profile(profile)
     with stage("bind"):  # files -> operators
         ours, theirs = bind_both(target, golden)
     with stage("pair"):  # graph <-> graph, tensor <-> tensor
         pairing = pair_tensors(ours, theirs, selection)
     with stage("forecast"):  # of what only statistics are known
-        told = forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
+        told = _forecast(pairing, cancelled) if _has_statistics(pairing) else None
     with stage("measure"):
-        measures = measure_pairs(pairing, told.errors, progress=progress, cancelled=cancelled)
+        errors = told.errors if told is not None else NO_FORECAST
+        measures = measure_pairs(pairing, errors, progress=progress, cancelled=cancelled)
         pairing, measured = measures.pairing, measures.items
-    with stage("replay"):  # what every operator adds by itself
-        replayed = replay(pairing, npu=npu, cancelled=cancelled)
-    with stage("follow"):  # where errors begin
-        flow = follow(pairing, measured, npu=npu or is_npu(golden), replayed=replayed)
-    with stage("explain"):  # why: faults, writers
-        origins = _unexplained(flow) if stage.stopped else explain_origins(flow)
-    partial = stage.stopped or any(item.reason == CANCELLED for item in measured)
-    with stage("judge"):
-        rows = _judged(flow, measured, chosen)
-        steps = summarize(flow, measured, rows)
-    with stage("find"):
-        material = Material(flow, origins, measured, rows, steps, told, selection, chosen)
-        findings, odd = find(material)
-    with stage("result"):
-        return Compared(result_of(material, findings, odd, partial=partial), flow, origins)
+    met = Met(pairing, measured, chosen, told is not None)
+    if not stage.stopped and nothing_differs(met):
+        with stage("result"):
+            return Compared(agreed(met, selection), lambda: _followed(measures))
+    from workbench.comparison.differing import follow_errors, judge_differences
+
+    found = follow_errors(pairing, measured, stage, cancelled)
+    told = told or _forecast(pairing, cancelled)
+    result = judge_differences(found, measured, told, selection, chosen, stage)
+    return Compared(result, lambda: found)
 
 
-def _unexplained(flow: Trace) -> Origins:
-    return Origins(tuple(Origin(event) for event in flow.guilty))
+def _has_statistics(pairing: Pairing) -> bool:
+    """Whether only statistics of a tensor of the target were dumped."""
+    return any(pair.target.source is None for pair in pairing.pairs)
 
 
-def _judged(flow: Trace, measured: Iterable[Measured], profile: Profile) -> list[Row]:
-    rows = judge_rows(flow, measured, profile)
-    return with_tolerances(rows, flow, thresholds=bool(profile.limits))
+def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
+    from workbench.comparison.replay.forecast import forecast
+
+    npu = is_npu(pairing.target.dump)
+    return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
+
+
+def _followed(measures: Measures) -> Followed:
+    from workbench.comparison.differing import follow_errors
+
+    return follow_errors(measures.pairing, measures.items, Stages())

@@ -106,5 +106,8 @@ KINDS: dict[str, Kind] = {
 """Kind → what is known of it."""
 
 
+CHANGED = "changed-memory"
+"""Kind without a verdict of its own that is worth a warning."""
+
 NAMED = 0.7
 """Findings from this score on name a difference; they come before unexplained errors."""

@@ -56,7 +56,7 @@ class Comparison:
     def __init__(
         self,
         result: Result,
-        flow: Trace | None = None,
+        flow: Trace | Callable[[], Trace] | None = None,
         recipe: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.result = result
@@ -296,16 +296,21 @@ class Comparison:
         return extract(flow, finding, folder)
 
     def _followed(self) -> Trace:
-        if self._flow is None:
+        flow = self._trace()
+        if flow is None:
             raise WorkbenchError("pipeline/result-alone")
-        return self._flow
+        return flow
+
+    def _trace(self) -> Trace | None:
+        """Return what the walk found; where nothing differs it is made when first asked for."""
+        return self._flow() if callable(self._flow) else self._flow
 
     @cached_property
     def places(self) -> Places:
         """Where its rows stand in the dumps."""
         from workbench.pipeline.places import Places
 
-        return Places(self.rows, self._flow)
+        return Places(self.rows, self._trace())
 
     def operator(self, wanted: Row | int | str | None = None) -> OperatorView:
         """Look closely at an operator: of a row, its index, or a name or the end of one; else at the selected one.
@@ -456,7 +461,7 @@ def compare(
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
-        compared.result, compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
+        compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.memory import RESULT, WatchedChange, find_changes
+from workbench.comparison.finding_kinds import CHANGED
 from workbench.comparison.findings.material import Place, finding
 from workbench.core.words import Message
 from workbench.dump.tree import Note
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Side
 
-OVERWRITTEN, CHANGED, INFO = "overwritten", "changed-memory", "info"
+OVERWRITTEN, INFO = "overwritten", "info"
 
 _FIRST = 32  # bytes; of those that are written some may be what was there before
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.measure.noise import PASS_FACTOR, expected_rounding
-from workbench.comparison.replay.own_error import result_slot
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -256,7 +255,11 @@ def replayed_error(trace: Trace, item: Measured) -> float | None:
     """
     pair = item.pair
     own = trace.own_error(pair.run.block, pair.run.op) if pair.run is not None else None
-    return None if own is None else dict(own.errors).get(result_slot(pair.io, pair.slot))
+    if own is None:
+        return None
+    from workbench.comparison.replay.own_error import result_slot
+
+    return dict(own.errors).get(result_slot(pair.io, pair.slot))
 
 
 # --- what the map file tolerates ----------------------------------------------------------------

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
+from workbench.comparison.finding_kinds import CHANGED
 from workbench.comparison.findings.evidence import replay_facts
-from workbench.comparison.findings.watched import CHANGED
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.kernels import EXPECTED
@@ -17,11 +18,12 @@ from workbench.comparison.results.sentence import sentence
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.comparison.findings.material import Material
-    from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.result import Finding, Row, Verdict
+    from workbench.comparison.measure.profiles import Profile
+    from workbench.comparison.pair.pairing import Pairing, Selection
+    from workbench.comparison.result import Finding, IterationRow, Row, Verdict
 
 
 def with_own_errors(rows: Iterable[Row], findings: Sequence[Finding]) -> tuple[Row, ...]:
@@ -108,13 +110,39 @@ def _expected(row: Row) -> bool:
     return row.reason == OWN_BATCH or kinds[-1:] in ([UNUSED], [UNWRITTEN])
 
 
+class Said(NamedTuple):
+    """What the stages behind measuring say besides rows; nothing where nothing differs."""
+
+    steps: Sequence[IterationRow] = ()
+    findings: Sequence[Finding] = ()
+    odd: Sequence[Anomaly] = ()
+    facts: Mapping[str, str | Message] = MappingProxyType({})
+
+
 def result_of(
     material: Material, findings: Sequence[Finding], odd: Sequence[Anomaly], *, partial: bool
 ) -> Result:
     """Return the result of a comparison, from its findings and what was seen to be odd with them."""
-    pairing, pairs = material.pairing, material.pairs
+    replayed = material.flow.replayed
+    replays = replay_facts(replayed) if replayed is not None else {}
+    said = Said(material.steps, findings, odd, replays | material.forecast.facts)
+    rows, selection, profile = material.rows, material.selection, material.profile
+    return made_result(material.pairing, rows, selection, profile, said, partial=partial)
+
+
+def made_result(
+    pairing: Pairing,
+    rows: Sequence[Row],
+    selection: Selection,
+    profile: Profile,
+    said: Said,
+    *,
+    partial: bool = False,
+) -> Result:
+    """Return the result that rows and whatever is said of them come to."""
+    pairs, findings = [row for row in rows if row.match_rule], said.findings
     target, golden = pairing.target.dump, pairing.golden.dump
-    coverage, absent = ledger(pairing), material.selection.absent(target, golden)
+    coverage, absent = ledger(pairing), selection.absent(target, golden)
     decided = verdict(pairs, findings, coverage, partial=partial)
     return Result(
         verdict=decided,
@@ -122,26 +150,24 @@ def result_of(
         target=SideInfo(target.path, target.layout, target.tensors),
         golden=SideInfo(golden.path, golden.layout, golden.tensors),
         coverage=coverage,
-        anomalies=anomalies(pairing, odd),
+        anomalies=anomalies(pairing, said.odd),
         findings=tuple(findings),
-        rows=with_own_errors(material.rows, findings),
-        iterations=tuple(material.steps),
-        profile=str(material.profile),
+        rows=with_own_errors(rows, findings),
+        iterations=tuple(said.steps),
+        profile=str(profile),
         partial=partial,
-        overrides=override_uses(pairing, material.rows),
-        facts=_facts(material),
+        overrides=override_uses(pairing, rows),
+        facts={**_facts(pairing, selection), **said.facts},
     )
 
 
-def _facts(material: Material) -> dict[str, str | Message]:
+def _facts(pairing: Pairing, selection: Selection) -> dict[str, str | Message]:
     """What was compared, and how."""
     facts: dict[str, str | Message] = {}
-    if material.selection.overrides:
-        facts["map file"] = material.selection.overrides.said
-    for side, binding in (("target", material.pairing.target), ("golden", material.pairing.golden)):
+    if selection.overrides:
+        facts["map file"] = selection.overrides.said
+    for side, binding in pairing.sides.named:
         for key in ("device_target", "ms_version"):
             if key in binding.dump.info:
                 facts[f"{side} {key}"] = binding.dump.info[key]
-    replayed = material.flow.replayed
-    replays = replay_facts(replayed) if replayed is not None else {}
-    return facts | replays | material.forecast.facts
+    return facts

@@ -149,6 +149,7 @@ _REPLAY: dict[str, str] = {
     "replayed": "{done} of {whole:count dumped operator} ({share:percent})",
     "replayed-not": "{done} of {whole:count dumped operator} ({share:percent}); not: {left:clauses}",
     "replayed-left": "{count:count} × {why}",
+    "replay-spared": "not computed: nothing differs",
     "forecast": "{count:count tensor}, computed as on {models:list}",
 }
 

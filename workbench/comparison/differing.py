@@ -1,0 +1,87 @@
+"""Where something differs: what operators add by themselves, where errors begin, why, and what that comes to.
+
+Loaded by need: two dumps that agree never come here (`workbench.comparison.agreeing`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.bind.binding import is_npu
+from workbench.comparison.explain.explainers import explain_origins
+from workbench.comparison.explain.origins import Origin, Origins
+from workbench.comparison.findings.find import find
+from workbench.comparison.findings.iterations import summarize
+from workbench.comparison.findings.material import Material
+from workbench.comparison.follow.judge import judge_rows, with_tolerances
+from workbench.comparison.follow.walk import follow
+from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.replay.replay import replay
+from workbench.comparison.results.verdict import result_of
+from workbench.core.blas import one_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.measure.measure import Cancelled, Measured
+    from workbench.comparison.measure.profiles import Profile
+    from workbench.comparison.pair.pairing import Pairing, Selection
+    from workbench.comparison.replay.forecast import Forecast
+    from workbench.comparison.result import Result, Row
+    from workbench.core.stages import Stages
+
+
+class Followed(NamedTuple):
+    """Where errors begin, and why."""
+
+    flow: Trace
+    origins: Origins
+
+
+@one_thread()
+def follow_errors(
+    pairing: Pairing,
+    measured: Sequence[Measured],
+    stage: Stages,
+    cancelled: Cancelled | None = None,
+) -> Followed:
+    """Replay the target's operators, follow errors to where they begin, and explain these origins."""
+    npu = is_npu(pairing.target.dump)
+    with stage("replay"):  # what every operator adds by itself
+        replayed = replay(pairing, npu=npu, cancelled=cancelled)
+    with stage("follow"):  # where errors begin
+        either = npu or is_npu(pairing.golden.dump)
+        flow = follow(pairing, measured, npu=either, replayed=replayed)
+    with stage("explain"):  # why: faults, writers
+        return Followed(flow, _unexplained(flow) if stage.stopped else explain_origins(flow))
+
+
+def judge_differences(
+    found: Followed,
+    measured: Sequence[Measured],
+    told: Forecast,
+    selection: Selection,
+    profile: Profile,
+    stage: Stages,
+) -> Result:
+    """Return the result: rows, findings and verdict."""
+    flow = found.flow
+    partial = stage.stopped or any(item.reason == CANCELLED for item in measured)
+    with stage("judge"):
+        rows = _judged(flow, measured, profile)
+        steps = summarize(flow, measured, rows)
+    with stage("find"):
+        material = Material(flow, found.origins, measured, rows, steps, told, selection, profile)
+        findings, odd = find(material)
+    with stage("result"):
+        return result_of(material, findings, odd, partial=partial)
+
+
+def _unexplained(flow: Trace) -> Origins:
+    return Origins(tuple(Origin(event) for event in flow.guilty))
+
+
+def _judged(flow: Trace, measured: Iterable[Measured], profile: Profile) -> list[Row]:
+    rows = judge_rows(flow, measured, profile)
+    return with_tolerances(rows, flow, thresholds=bool(profile.limits))
