@@ -14,6 +14,7 @@ from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
 from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
+from workbench.comparison.limits import using
 from workbench.comparison.measure.measure import distance_from, measure_pairs
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.profiles import NOISE_FLOOR
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.limits import Limits
     from workbench.comparison.measure.measure import Cancelled, Measured, Progress
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.result import Result, Row
@@ -54,13 +56,26 @@ def compare_dumps(
     profile: str = NOISE_FLOOR,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
+    limits: Limits | None = None,
 ) -> Compared:
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
     Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
-    result is partial.
+    result is partial. ``limits``: what to judge by (`None`: as this thread does).
     """
-    stage, npu, chosen = Stages(cancelled), is_npu(target), find_profile(profile)
+    with using(limits):
+        return _compared(target, golden, selection, find_profile(profile), progress, cancelled)
+
+
+def _compared(
+    target: Dump,
+    golden: Dump,
+    selection: Selection,
+    chosen: Profile,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Compared:
+    stage, npu = Stages(cancelled), is_npu(target)
     with stage("bind"):  # files -> operators
         ours, theirs = bind_both(target, golden)
     with stage("pair"):  # graph <-> graph, tensor <-> tensor

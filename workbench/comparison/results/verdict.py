@@ -10,6 +10,7 @@ from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
 from workbench.comparison.findings.evidence import replay_facts
 from workbench.comparison.findings.watched import CHANGED
 from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.limits import limits
 from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.kernels import EXPECTED
 from workbench.comparison.result import Anomaly, Coverage, Result, SideInfo
@@ -130,6 +131,7 @@ def result_of(
         partial=partial,
         overrides=override_uses(pairing, material.rows),
         facts=_facts(material),
+        limits=limits().changed,
     )
 
 
@@ -143,5 +145,8 @@ def _facts(material: Material) -> dict[str, str | Message]:
             if key in binding.dump.info:
                 facts[f"{side} {key}"] = binding.dump.info[key]
     replayed = material.flow.replayed
+    changed = [f"{name} = {value:g}" for name, value in limits().changed.items()]
+    if changed:
+        facts["limits"] = ", ".join(changed)
     replays = replay_facts(replayed) if replayed is not None else {}
     return facts | replays | material.forecast.facts
