@@ -152,6 +152,165 @@ class Limits:
         1e-8, _ERROR, "replay", _UNRECORDED,
         "Below it two models are equally good.",
     )
+    # What belongs together
+    links_enough: int = _row(
+        256, "links", "bind", _UNRECORDED,
+        "Links looked at for one rule: the rules differ in every one they get wrong.",
+    )
+    evidence_least: float = _row(
+        1.4, "weight", "align", _UNRECORDED,
+        "Evidence below which two operators are not called the same.",
+    )
+    evidence_enough: float = _row(
+        5.0, "weight", "align", _UNRECORDED,
+        "Evidence that leaves no doubt: less is scored as its share of this.",
+    )
+    group_largest: int = _row(
+        16, "pairs", "align", _UNRECORDED,
+        "Pairs of operators up to which a group of several on both sides says that they belong together.",
+    )
+    graph_likeness: float = _row(
+        0.5, "share", "pair", _UNRECORDED,
+        "Operators two graphs must have in common to be compared under different ids.",
+    )
+    graph_sure: float = _row(
+        0.95, "share", "pair", _UNRECORDED,
+        "Operators in common from which on no other graph is tried: training and evaluation share half.",
+    )
+    # Why an operator is wrong
+    guess_met: float = _row(
+        0.9, "share", "explain", _UNRECORDED,
+        "Of what was given: a guess that leaves more has nothing of it.",
+    )
+    element_beyond: float = _row(
+        6.0, "× expected noise", "explain", _UNRECORDED,
+        "An element that differs by more is off.",
+    )
+    floor_closer: float = _row(
+        4.0, "×", "explain", _UNRECORDED,
+        "The expected rounding of a case is lowered by no more.",
+    )
+    bits_right: float = _row(
+        0.5, "share", "explain", _UNRECORDED,
+        "Elements right to the last bit from which the others are no noise.",
+    )
+    rounding_flips: float = _row(
+        3.0, "× below a rounding", "explain", _UNRECORDED,
+        "Still lets one rounding pass that fell elsewhere.",
+    )
+    noise_spread: float = _row(
+        2.0, "× measured noise", "explain", _UNRECORDED,
+        "What of the noise that is measured counts as noise.",
+    )
+    rare_numbers: float = _row(
+        1.0, "free numbers", "explain", _UNRECORDED,
+        "Counted for a guess that no device is known for.",
+    )
+    cause_likely: float = _row(
+        0.5, "probability", "explain", _UNRECORDED,
+        "Below it a cause is not named.",
+    )
+    cause_least: float = _row(
+        0.5, "share of the error", "explain", _UNRECORDED,
+        "What explains less does so by chance.",
+    )
+    guess_leaves: float = _row(
+        0.8, "share of the error", "explain", _UNRECORDED,
+        "A guess that leaves more explains nothing.",
+    )
+    equal_enough: int = _row(
+        32, "elements", "explain", _UNRECORDED,
+        "Elements of which all are equal before nothing further is tried.",
+    )
+    rival_numbers: float = _row(
+        4.0, "free numbers", "explain", _UNRECORDED,
+        "More than the best guess has, up to which another is its rival.",
+    )
+    unthought_weight: float = _row(
+        0.1, "weight", "explain", _UNRECORDED,
+        "Of everything that nobody has thought of.",
+    )
+    elements_few: int = _row(
+        64, "elements", "explain", _UNRECORDED,
+        "Neighbors that may still be called single elements.",
+    )
+    any_number: float = _row(
+        0.9, "free numbers", "explain", _UNRECORDED,
+        "Of an element that may be anything, so that what leaves little over is preferred.",
+    )
+    whole_numbers: float = _row(
+        3.0, "free numbers", "explain", _UNRECORDED,
+        "Counted besides for a tile which is the whole output.",
+    )
+    part_most: float = _row(
+        0.95, "share", "explain", _UNRECORDED,
+        "Of an output that is off in parts: where more is off, nothing was written, and what is right is so by chance.",
+    )
+    telling_elements: int = _row(
+        8, "elements", "explain", _UNRECORDED,
+        "Of which a likeness can be told.",
+    )
+    choice_numbers: float = _row(
+        0.1, "free numbers", "explain", _UNRECORDED,
+        "Of which of several operators it is.",
+    )
+    zero_numbers: float = _row(
+        0.5, "free numbers", "explain", _UNRECORDED,
+        "Of a zero: it has more causes than a number that is none.",
+    )
+    saturating_peers: int = _row(
+        4, "elements", "explain", _UNRECORDED,
+        "Of which the largest may be a limit.",
+    )
+    weights_nothing: float = _row(
+        0.01, "share of the error", "explain", _UNRECORDED,
+        "What is left of it is noise.",
+    )
+    doubted: float = _row(
+        0.6, "probability", "explain", _UNRECORDED,
+        "Below it another explanation does not stand.",
+    )
+    left_over: float = _row(
+        0.05, "share of the error", "explain", _UNRECORDED,
+        "What an explanation by changed inputs may leave over.",
+    )
+    numbers_close: float = _row(
+        0.02, "relative distance", "explain", _UNRECORDED,
+        "At which fitted numbers are some others.",
+    )
+    found_bytes: int = _row(
+        8, "bytes", "explain", _UNRECORDED,
+        "Enough to be told from chance when memory is searched.",
+    )
+    written_bytes: int = _row(
+        8, "bytes", "explain", _UNRECORDED,
+        "Bytes that differ and tell whose they are.",
+    )
+    writer_between: float = _row(
+        0.02, "× chance", "explain", _UNRECORDED,
+        "Of whoever would have had to write over something that is as it was.",
+    )
+    writer_size: float = _row(
+        0.02, "× chance", "explain", _UNRECORDED,
+        "Of whoever has elements of another size than what is repeated.",
+    )
+    writer_inserted: float = _row(
+        0.3, "× chance", "explain", _UNRECORDED,
+        "Of copies that the compiler inserts: they are the same in every network.",
+    )
+    writer_near: int = _row(
+        512, "bytes", "explain", _UNRECORDED,
+        "Distance from which on a writer's chance falls; blocks begin at multiples of it.",
+    )
+    writer_unlikely: float = _row(
+        0.05, "× likeliest chance", "explain", _UNRECORDED,
+        "A writer that is less likely is not named.",
+    )
+    # What is reported first
+    exchange_leaves: float = _row(
+        0.05, "share of the error", "findings", _UNRECORDED,
+        "What an exchange may leave over where it is the explanation.",
+    )
     # fmt: on
 
     def __post_init__(self) -> None:
