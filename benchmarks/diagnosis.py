@@ -20,8 +20,12 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from one_thread import start_anew
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -34,11 +38,13 @@ def read_seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def measured(seeds: range, jobs: int, file: Path | None, *, meaningless: bool) -> list[dict]:
+def measured(
+    seeds: range, jobs: int, file: Path | None, *, meaningless: bool, changed: Sequence[str] = ()
+) -> list[dict]:
     """Measure all seeds, several at a time, and write every record as soon as it is there."""
     from diagnosing.measuring import measure_seed
 
-    measure = partial(measure_seed, meaningless=meaningless)
+    measure = partial(measure_seed, meaningless=meaningless, changed=changed)
     found = []
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         for number, records in enumerate(pool.imap(measure, seeds), 1):
@@ -65,6 +71,18 @@ def write_json(file: Path, seeds: range, records: list[dict]) -> None:
     file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
+def _check_limits(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuse what is no limit. The document is of the default ones."""
+    from workbench.comparison.limits import read_limits
+
+    try:
+        read_limits(arguments.limit)
+    except ValueError as error:
+        parser.error(str(error))
+    if arguments.limit and arguments.markdown:
+        parser.error("--markdown documents the default limits")
+
+
 def main() -> None:
     """Measure, print the tables, write files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -76,10 +94,15 @@ def main() -> None:
         "--renamed", action="store_true", help="under meaningless names, without source lines"
     )
     parser.add_argument("--misses", type=int, default=0, help="lists so many misses of each way")
+    parser.add_argument(
+        "--limit", action="append", default=[], metavar="NAME=VALUE",
+        help="judge by another limit (docs/reference/limits.md); may be repeated",
+    )  # fmt: skip
     arguments = parser.parse_args()
+    _check_limits(parser, arguments)
     start = time.monotonic()
     given = arguments.seeds, arguments.jobs, arguments.json
-    records = measured(*given, meaningless=arguments.renamed)
+    records = measured(*given, meaningless=arguments.renamed, changed=arguments.limit)
     from diagnosing.runs import WAYS
     from diagnosing.tables import every_table, misses
 

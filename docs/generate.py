@@ -19,6 +19,7 @@ from generators.dumps import dump_formats  # noqa: E402
 from generators.exit_status import exit_status  # noqa: E402
 from generators.figures import metrics, profiles  # noqa: E402
 from generators.findings import findings  # noqa: E402
+from generators.limits import limits  # noqa: E402
 from generators.operators import operators  # noqa: E402
 from generators.requirements import requirements  # noqa: E402
 from generators.settings import pages  # noqa: E402
@@ -35,6 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/findings.md": findings,
     "reference/metrics.md": metrics,
     "reference/profiles.md": profiles,
+    "reference/limits.md": limits,
     "reference/operators.md": operators,
     "reference/dump-formats.md": dump_formats,
     "reference/simulator.md": simulation,

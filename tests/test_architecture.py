@@ -29,7 +29,7 @@ LAYERS = (
     "__main__",
 )
 ROOMS = (
-    "columns finding_kinds result map_file graphs bind align pair measure replay follow explain findings results"
+    "columns limits finding_kinds result map_file graphs bind align pair measure replay follow explain findings results"
     " agreeing differing engine"
 )
 """Rooms of `workbench.comparison`, in order of import."""

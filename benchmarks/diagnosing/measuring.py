@@ -25,6 +25,7 @@ from diagnosing.scoring import (
     victims,
     visible,
 )
+from workbench.comparison.limits import read_limits, using
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:
@@ -89,12 +90,21 @@ def fast_folder() -> str | None:
 
 
 def measure_seed(
-    seed: int, *, meaningless: bool = False, only: Collection[str] = tuple(MODELS)
+    seed: int,
+    *,
+    meaningless: bool = False,
+    only: Collection[str] = tuple(MODELS),
+    changed: Sequence[str] = (),
 ) -> list[Record]:
     """Everything that one seed decides, of some models.
 
-    ``meaningless``: under other names, without source lines.
+    ``meaningless``: under other names, without source lines. ``changed``: ``NAME=VALUE`` of limits to judge by.
     """
+    with using(read_limits(changed)):
+        return _measure_seed(seed, meaningless, only)
+
+
+def _measure_seed(seed: int, meaningless: bool, only: Collection[str]) -> list[Record]:
     draw, found = Draw(seed), []
     with tempfile.TemporaryDirectory(prefix="diagnosis-", dir=fast_folder()) as folder:
         bench = Bench(Path(folder), meaningless)

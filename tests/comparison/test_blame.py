@@ -12,7 +12,8 @@ from kit.build.small_dumps import START, Net, Shot, chain, in_memory, shoot
 from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.measure.noise import PASS_FACTOR, expected_rounding
+from workbench.comparison.limits import LIMITS
+from workbench.comparison.measure.noise import expected_rounding
 from workbench.graph.nodes import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -86,7 +87,9 @@ def test_what_one_operator_may_give_the_next_may_read(graphs):
     alter = {name: lambda x, by=by: x * np.float32(1 + by) for name, by in within.items()}
     target = in_memory(shoot(GRAPH, VALUES, alter=alter), *graphs)
     result = compared(target, in_memory(SHOTS, *graphs))
-    assert max(row.error for row in result.rows) > PASS_FACTOR * expected_rounding(None, 2**-24)
+    assert max(row.error for row in result.rows) > LIMITS.pass_factor * expected_rounding(
+        None, 2**-24
+    )
     assert not defects(result)
 
 

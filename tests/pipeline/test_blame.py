@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kit.words import check_said
-from workbench.comparison.follow.states import AMPLIFICATION
+from workbench.comparison.limits import LIMITS
 from workbench.pipeline.blame import blame
 
 
@@ -76,11 +76,11 @@ CASES = {
         ("unknown", "inputs-unknown", {}),
     ),
     "makes what it reads larger": (
-        (row(error=0.1 * AMPLIFICATION), own(), event()),
-        ("amplified", "amplified", {"inherited": 0.1, "factor": pytest.approx(AMPLIFICATION)}),
+        (row(error=0.1 * LIMITS.amplification), own(), event()),
+        ("amplified", "amplified", {"inherited": 0.1, "factor": pytest.approx(LIMITS.amplification)}),
     ),
     "hands on what it reads": (
-        (row(error=0.1 * AMPLIFICATION * 0.9), own(), event()),
+        (row(error=0.1 * LIMITS.amplification * 0.9), own(), event()),
         ("propagated", "propagated", {"inherited": 0.1}),
     ),
 }  # fmt: skip

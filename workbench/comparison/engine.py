@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from workbench.comparison.agreeing import Met, agreed, nothing_differs
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
+from workbench.comparison.limits import limits as current_limits
+from workbench.comparison.limits import using
 from workbench.comparison.measure.measure import NO_FORECAST, distance_from, measure_pairs
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import profile as find_profile
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from workbench.comparison.differing import Followed
     from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.limits import Limits
     from workbench.comparison.measure.measure import Cancelled, Measures, Progress
+    from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
@@ -67,13 +71,26 @@ def compare_dumps(
     profile: str = NOISE_FLOOR,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
+    limits: Limits | None = None,
 ) -> Compared:
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
     Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
-    result is partial.
+    result is partial. ``limits``: what to judge by (`None`: as this thread does).
     """
-    stage, chosen = Stages(cancelled), find_profile(profile)
+    with using(limits):
+        return _compared(target, golden, selection, find_profile(profile), progress, cancelled)
+
+
+def _compared(
+    target: Dump,
+    golden: Dump,
+    selection: Selection,
+    chosen: Profile,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Compared:
+    stage = Stages(cancelled)
     with stage("bind"):  # files -> operators
         ours, theirs = bind_both(target, golden)
     with stage("pair"):  # graph <-> graph, tensor <-> tensor
@@ -87,7 +104,8 @@ def compare_dumps(
     met = Met(pairing, measured, chosen, told is not None)
     if not stage.stopped and nothing_differs(met):
         with stage("result"):
-            return Compared(agreed(met, selection), lambda: _followed(measures))
+            judged_by = current_limits()
+            return Compared(agreed(met, selection), lambda: _followed(measures, judged_by))
     from workbench.comparison.differing import follow_errors, judge_differences
 
     found = follow_errors(pairing, measured, stage, cancelled)
@@ -108,7 +126,8 @@ def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
     return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
 
 
-def _followed(measures: Measures) -> Followed:
+def _followed(measures: Measures, limits: Limits) -> Followed:
     from workbench.comparison.differing import follow_errors
 
-    return follow_errors(measures.pairing, measures.items, Stages())
+    with using(limits):
+        return follow_errors(measures.pairing, measures.items, Stages())

@@ -189,6 +189,7 @@ class Result:
 
     ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
     map file. ``tool`` names the tool whose result it is; empty for a comparison of dumps.
+    ``limits`` are the `workbench.comparison.limits` that were not the default, by name.
     """
 
     verdict: Verdict
@@ -205,6 +206,7 @@ class Result:
     overrides: tuple[OverrideUse, ...] = ()
     facts: Mapping[str, str | Message] = field(default_factory=dict)
     tool: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def clauses(self) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.comparison.follow.states import AMPLIFICATION, VERSION_MATTER
+from workbench.comparison.follow.states import VERSION_MATTER
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.own_error import result_slot
 from workbench.core.words import Message
 
@@ -184,7 +185,7 @@ def _passed_on(
     read = row.inherited_error
     if not read and not (event is not None and event.tainted):
         return "unknown", Message("pipeline/inputs-unknown", said=said), factor
-    if factor >= AMPLIFICATION:
+    if factor >= limits().amplification:
         text = Message("pipeline/amplified", said=said, inherited=read, factor=factor)
         return "amplified", text, factor
     return "propagated", Message("pipeline/propagated", said=said, inherited=read), factor

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
 from workbench.comparison.follow.expected_error import step_limit
-from workbench.comparison.follow.states import AMPLIFICATION
+from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import jump_limit
 from workbench.comparison.measure.tensors import measure_arrays
@@ -87,7 +87,7 @@ def step(kind, noise, *, seed=0, scale=1.0, rate=RATE, without=()):
         if name in given and name not in without
     }
     variable = pair(target, golden)
-    known = 2.0**-24 + noise * (AMPLIFICATION + noise)
+    known = 2.0**-24 + noise * (LIMITS.amplification + noise)
     return step_limit(net.ops[0], measured, variable, 0.0, known), variable.error
 
 

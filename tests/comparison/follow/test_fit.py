@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.comparison.follow.carry import ENOUGH, LEAST, WIDER, Carry
+from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.operators import FORECAST_RULES, ForecastFacts
 from workbench.comparison.follow.rules import decide
+from workbench.comparison.limits import LIMITS
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Op
 
@@ -31,34 +32,36 @@ def after(*shares, **more):
 
 
 def test_a_fit_to_the_last_figure_leaves_the_least():
-    assert floor(after(*[0.0] * ENOUGH)) == LEAST
+    assert floor(after(*[0.0] * LIMITS.fit_operators)) == LIMITS.fit_least
 
 
 def test_the_worst_forerunner_counts():
-    assert floor(after(*[0.0] * ENOUGH, 0.1)) == pytest.approx(WIDER * 0.1 * FLOOR)
+    assert floor(after(*[0.0] * LIMITS.fit_operators, 0.1)) == pytest.approx(
+        LIMITS.fit_wider * 0.1 * FLOOR
+    )
 
 
 def test_another_type_may_round_once_more():
     half = TensorSpec("float16", (3, 3))
     tanh = Op("x", "Tanh", (), {}, (half,), (half,))
-    fit = after(*[0.0] * ENOUGH)
+    fit = after(*[0.0] * LIMITS.fit_operators)
     assert floor(fit, tanh) == 2.0**-11 / 4
     fit.learn("Tanh", 0.0)
-    assert floor(fit, tanh) == LEAST
+    assert floor(fit, tanh) == LIMITS.fit_least
 
 
 def test_more_than_the_number_format_is_never_asked():
-    assert floor(after(*[5000.0] * ENOUGH)) == FLOOR
+    assert floor(after(*[5000.0] * LIMITS.fit_operators)) == FLOOR
 
 
 @pytest.mark.parametrize(
     "fit",
     [
-        after(*[0.0] * (ENOUGH - 1)),
-        after(*[0.0] * ENOUGH, moves=True),
-        after(*[0.0] * ENOUGH, size=1),
-        after(*[None] * ENOUGH),
-        after(*[0.0] * ENOUGH, wrong=True),
+        after(*[0.0] * (LIMITS.fit_operators - 1)),
+        after(*[0.0] * LIMITS.fit_operators, moves=True),
+        after(*[0.0] * LIMITS.fit_operators, size=1),
+        after(*[None] * LIMITS.fit_operators),
+        after(*[0.0] * LIMITS.fit_operators, wrong=True),
     ],
     ids=["few", "movers", "numbers", "no forecast", "wrong"],
 )
@@ -67,7 +70,7 @@ def test_what_proves_nothing_tightens_nothing(fit):
 
 
 def test_nothing_is_expected_of_what_reads_other_numbers_or_casts_or_has_no_forecast():
-    fit = after(*[0.0] * ENOUGH)
+    fit = after(*[0.0] * LIMITS.fit_operators)
     assert floor(fit, inherited=1e-7) == FLOOR
     assert floor(fit, CAST) == FLOOR
     assert floor(fit, forecast=None) == FLOOR

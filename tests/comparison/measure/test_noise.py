@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
+from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.conditioning import LARGEST, condition_number
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import (
     CUBE_INPUT,
-    PASS_FACTOR,
     coarsest_roundoff,
     expected_rounding,
     is_discontinuous,
@@ -76,7 +76,9 @@ def test_a_sum_over_rows_has_as_many_summands_as_elements_a_result():
 @pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0", "float16"])
 @pytest.mark.parametrize("op", [None, *chain_of("float8_e8m0", op_type="ReduceSum").ops])
 def test_no_format_is_so_coarse_that_zeros_pass(op, name):
-    assert expected_rounding(op, DTYPES[name].roundoff) * PASS_FACTOR < 1.0  # the error of zeros
+    assert (
+        expected_rounding(op, DTYPES[name].roundoff) * LIMITS.pass_factor < 1.0
+    )  # the error of zeros
 
 
 @pytest.mark.parametrize(("op_type", "expected"), [("Argmax", True), ("Tanh", False)])
@@ -95,7 +97,9 @@ def test_rounding_of_a_product_stays_below_the_limit(k, seed, name):
     ins = net.feed("a", (6, k), name), net.feed("b", (k, 6), name)
     net.op("MatMul", *ins, shape=(6, 6), dtype=name)
     graph = net.graph()
-    limit = PASS_FACTOR * expected_rounding(graph.ops[0], coarsest_roundoff(graph, npu=False)[0])
+    limit = LIMITS.pass_factor * expected_rounding(
+        graph.ops[0], coarsest_roundoff(graph, npu=False)[0]
+    )
     error = np.linalg.norm(low.astype(np.float64) - a @ b) / np.linalg.norm(a @ b)
     assert error < limit
 

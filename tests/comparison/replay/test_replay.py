@@ -13,9 +13,10 @@ from kit.build import small_dumps as small
 from kit.build.runs import by_name, dumped, on_device, on_reference, paired, reasons, replayed
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
+from workbench.comparison.limits import LIMITS
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.own_error import SUSPECT, OwnError
-from workbench.comparison.replay.replay import OUTLIER, replay
+from workbench.comparison.replay.own_error import OwnError
+from workbench.comparison.replay.replay import replay
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
@@ -64,7 +65,7 @@ def test_an_error_belongs_to_the_operator_that_made_it(name):
     wrong = {n for (n, _), one in own.items() if one.suspect}
     assert wrong == {name}
     assert own[name, 0].error == pytest.approx(0.01, rel=1e-3)
-    assert own[name, 0].suspect > SUSPECT
+    assert own[name, 0].suspect > LIMITS.suspect_factor
 
 
 def test_the_size_of_an_own_error_by_hand():
@@ -298,7 +299,7 @@ def test_an_operator_that_is_not_like_its_like_is_an_outlier(references):
             array[...] = (array * (1 + noise)).astype(np.float16).astype(array.dtype)
     found = replayed(target, references["transformer"])
     own = by_name(found)[products[2], 0]
-    assert (own.suspect >= OUTLIER, own.error < 1e-3) == (True, True)
+    assert (own.suspect >= LIMITS.outlier_factor, own.error < 1e-3) == (True, True)
 
 
 def compiled(model, mode, device, *faults):

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from workbench.comparison.align.alignment import Group
 from workbench.comparison.align.cuts import Stretch, find_cuts
 from workbench.comparison.graphs.view import Origin
+from workbench.comparison.limits import limits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from workbench.comparison.align.matching import Matching
     from workbench.comparison.graphs.view import GraphView
-
-
-LARGEST = 16
-"""Pairs of operators up to which a group of several on both sides says that they belong together."""
 
 
 def find_groups(work: Matching, settled: tuple[Collection[int], Collection[int]]) -> list[Group]:
@@ -92,7 +89,8 @@ def _group(
 def rule_of(group: Group) -> str:
     """Rule of a group: in a stretch it is not known who of either side is whose counterpart."""
     ours, theirs = len(group.target), len(group.golden)
-    return "stretch" if min(ours, theirs) > 2 and ours * theirs > LARGEST else "group"
+    large = ours * theirs > limits().group_largest
+    return "stretch" if min(ours, theirs) > 2 and large else "group"
 
 
 def edges_of(groups: Iterable[Group], known: Collection[Origin]) -> dict[Origin, Origin]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.align.groups import edges_of
 from workbench.comparison.align.rules import ENDS, MATCH_RULES
 from workbench.comparison.graphs.view import shapes
+from workbench.comparison.limits import limits
 from workbench.core.stopping import checkpoint
 
 if TYPE_CHECKING:
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
     from workbench.comparison.align.matching import Matching
     from workbench.comparison.graphs.view import Origin
 
-LEAST = 1.4
-"""Weight of evidence below which two operators are not called the same."""
-
-ENOUGH = 5.0
-"""Weight of evidence that leaves no doubt: what is less is scored as its share of this."""
 
 MOST = MATCH_RULES["topology"].score
 
@@ -45,6 +41,7 @@ class NeighborMatcher:
         for t in self.work.target.kernels:
             checkpoint()
             self._queue(t, queue, known)
+        judging = limits()
         while queue:
             checkpoint()
             weight, t, g = heapq.heappop(queue)
@@ -53,10 +50,10 @@ class NeighborMatcher:
             now = self.weigh(t, g)
             if now < -weight:
                 known[t, g] = now
-                if now >= LEAST:
+                if now >= judging.evidence_least:
                     heapq.heappush(queue, (-now, t, g))
                 continue
-            self.work.claim(t, g, "topology", min(MOST, now / ENOUGH))
+            self.work.claim(t, g, "topology", min(MOST, now / judging.evidence_enough))
             for near in self._around(t):
                 self._queue(near, queue, known)
 
@@ -79,9 +76,10 @@ class NeighborMatcher:
         """Queue the possible partners of a target operator that weigh more than when last seen."""
         if t in self.work.partner or t in self.work.fused:
             return
+        least = limits().evidence_least
         for g in self._candidates(t):
             weight = self.weigh(t, g)
-            if weight >= LEAST and weight > known.get((t, g), 0.0):
+            if weight >= least and weight > known.get((t, g), 0.0):
                 known[t, g] = weight
                 heapq.heappush(queue, (-weight, t, g))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.bind.anomalies import find_anomalies
 from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.graphs.subgraphs import inline_calls
+from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
@@ -40,9 +41,6 @@ Names = dict[FileOp, list[int]]
 
 Files = dict[FileOp, dict[tuple[str, int], "TensorRecord"]]
 """File-side operator → its tensors by ``(io, slot)``."""
-
-ENOUGH_LINKS = 256
-"""Links looked at for one rule: the rules differ in every one they get wrong, so few are enough."""
 
 
 def _exact_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
@@ -255,7 +253,7 @@ def _links(
             if producer is not None and (file in contested or producer in contested):
                 yield (producer, "output", operand.slot), (file, "input", slot)
                 count += 1
-                if count >= ENOUGH_LINKS:
+                if count >= limits().links_enough:
                     return
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.memory import HeldTensors
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distance, sum_of_squares
 from workbench.core.dtypes import roundoff
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
 BUDGET = 4e9
 """Operations on numbers that the guesses for one trial may cost."""
 
-_MET = 0.9  # of what was given: a guess that leaves more has nothing of it
 _CHUNK = 1 << 18  # elements compared at a time
 _LARGE = 1 << 20  # elements from which float32 holds what float32 can
-_BEYOND = 6.0  # an element is off if it differs by more than so many times what noise is expected
 
 _THIN, _THIN_COST = 8, 1e6  # channels of a thin case, and operations from which it is worth it
 _FEW = slice(0, _THIN)
@@ -60,14 +59,6 @@ FORMATS = (
     ("", ""), ("float16", "float16"), ("float16", ""), (HF32, ""), (HF32_AWAY, ""), ("bfloat16", "bfloat16")
 )  # fmt: skip
 """Inputs and outputs of units as devices have them, beyond the operators' own dtypes."""
-
-_CLOSER = 4.0  # the floor is lowered by no more than so much
-_RIGHT = 0.5  # share of elements right to the last bit from which the others are no noise
-_FLIPS = 3.0  # so many times less than a rounding still lets one pass that fell elsewhere
-_SPREAD = 2.0  # times the noise that is measured
-
-RARE = 1.0
-"""Free numbers that guesses count which no device is known for."""
 
 
 class OverBudgetError(Exception):
@@ -208,7 +199,7 @@ class Evaluation:
     def _off(self, given: Array, expected: Array) -> NDArray[np.bool_]:
         with np.errstate(all="ignore"):
             gap = np.abs(given - expected)
-            far = gap > _BEYOND * self.floor * (np.abs(expected) + self.rms)
+            far = gap > limits().element_beyond * self.floor * (np.abs(expected) + self.rms)
             finite = np.isfinite(gap) & np.isfinite(expected)
             same = (given == expected) | (np.isnan(given) & np.isnan(expected))
         return np.asarray(np.where(finite, far, ~same))
@@ -220,7 +211,7 @@ class Evaluation:
         """
         wanted = self.expected[places]
         found = values.astype(wanted.dtype)
-        told = np.abs(wanted) > 4 * _BEYOND * self.floor * self.rms
+        told = np.abs(wanted) > 4 * limits().element_beyond * self.floor * self.rms
         met = found == wanted
         return bool(np.all(met | ~self._off(found, wanted)) and np.any(met | told))
 
@@ -245,7 +236,7 @@ class Evaluation:
     def meets(self, output: Array) -> bool:
         """Whether an output has anything of the given one: where that is next to nothing, so is zero."""
         rest = self.remains(output)
-        return math.isinf(rest) or rest * self.scale <= _MET * self._size
+        return math.isinf(rest) or rest * self.scale <= limits().guess_met * self._size
 
     @cached_property
     def _size(self) -> float:
@@ -439,9 +430,10 @@ def with_fitted_arithmetic(trial: Trial, budget: float) -> Evaluation:
     if not case.is_float or not case.error > case.floor:
         return case
     told = case.expected != 0  # zeros are right whatever the arithmetic
-    if np.count_nonzero(case.given[told] == case.expected[told]) >= _RIGHT * max(told.sum(), 1):
-        return _lowered(case, case.coarse / _FLIPS)
-    if trial.arithmetic != EXACT or case.floor <= _CLOSER * case.coarse:
+    right = np.count_nonzero(case.given[told] == case.expected[told])
+    if right >= limits().bits_right * max(told.sum(), 1):
+        return _lowered(case, case.coarse / limits().rounding_flips)
+    if trial.arithmetic != EXACT or case.floor <= limits().floor_closer * case.coarse:
         return case
     least, best = case.surprise(trial.expected), trial
     for other in _others(trial):
@@ -486,4 +478,4 @@ def _measured(case: Evaluation) -> float:
     gap = (case.given[near] - case.expected[near]).astype(np.float64)
     gap = gap[np.isfinite(gap)]
     noise = float(np.sqrt(np.mean(gap**2))) / case.rms if gap.size else case.floor
-    return min(max(_SPREAD * noise, case.floor / _CLOSER), case.floor)
+    return min(max(limits().noise_spread * noise, case.floor / limits().floor_closer), case.floor)

@@ -17,6 +17,7 @@ from workbench.comparison.explain.case import (
 )
 from workbench.comparison.explain.pattern import describe_pattern
 from workbench.comparison.explain.table import HYPOTHESES
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -29,13 +30,7 @@ UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
 _FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
-_LIKELY = 0.5
-_HALF = 0.5  # of the error: less is explained by chance
-_MOST = 0.8  # of the error: a guess that leaves more explains nothing
 _JUDGING = 20.0  # operations an element
-_ENOUGH = 32  # elements of which all are equal before nothing further is tried
-_RIVAL = 4.0  # more free numbers than the best guess
-_NONE = 0.1  # weight of everything that nobody has thought of
 
 WEIGHTS: dict[str, float] = {
     "one": 2.213,
@@ -76,7 +71,7 @@ class Explanation:
         """What it looks like and how surely, or how the error looks if no kind explains it; unlikely: nothing."""
         if self.kind == UNEXPLAINED:
             return Message("compare/not-identified", text=self.text)
-        if self.probability < _LIKELY:
+        if self.probability < limits().cause_likely:
             return None
         chance = self.probability
         return Message("compare/likely", kind=self.kind, text=self.text, probability=chance)
@@ -106,7 +101,7 @@ def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -
     ]
     found.sort(key=lambda one: -one.probability)
     rest = max(1.0 - sum(chances), 0.0)
-    if not found or found[0].share < _HALF:
+    if not found or found[0].share < limits().cause_least:
         found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe_pattern(case), rest))
     if missed:
         said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
@@ -149,7 +144,7 @@ def score_candidate(guess: Candidate, case: Evaluation) -> ScoredCandidate | Non
     """Score a guess; ``None`` if it leaves most of the error, or is what was expected."""
     case.budget.spend(_JUDGING * case.given.size)
     remains = case.remains(guess.output)
-    if math.isfinite(case.error) and not remains <= _MOST * case.error:
+    if math.isfinite(case.error) and not remains <= limits().guess_leaves * case.error:
         return None
     if not case.differs(guess.output) or not case.meets(guess.output):
         return None
@@ -163,7 +158,8 @@ def _settles(one: ScoredCandidate, case: Evaluation) -> bool:
 
     One number everywhere can have many causes, and so can few elements.
     """
-    if one.candidate.parameters > _FREE or case.given.size < _ENOUGH or not np.ptp(case.given):
+    few = case.given.size < limits().equal_enough
+    if one.candidate.parameters > _FREE or few or not np.ptp(case.given):
         return False
     return one.exact == 1.0 or (one.remains <= case.floor and case.error > _CLEAR * case.floor)
 
@@ -199,7 +195,7 @@ def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, fl
 
 
 def _fits(one: ScoredCandidate, first: ScoredCandidate, case: Evaluation) -> bool:
-    few = one.candidate.parameters <= first.candidate.parameters + _RIVAL
+    few = one.candidate.parameters <= first.candidate.parameters + limits().rival_numbers
     return few and one.remains <= max(case.floor, 2 * first.remains)
 
 
@@ -217,7 +213,7 @@ def probability(case: Evaluation, tried: Sequence[ScoredCandidate]) -> list[floa
     values = features(case, tried)
     first = _logistic(sum(WEIGHTS[name] * value for name, value in values.items()))
     weights = [1.0 / (1.0 + one.score - tried[0].score) for one in tried[1:]]
-    rest, total = 1.0 - first, sum(weights) + _NONE
+    rest, total = 1.0 - first, sum(weights) + limits().unthought_weight
     return [first, *(min(rest * weight / total, 0.99 * first) for weight in weights)]
 
 

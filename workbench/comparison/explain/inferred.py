@@ -21,6 +21,7 @@ from workbench.comparison.explain.memory import memory_orders
 from workbench.comparison.explain.origins import own_trial, trial_beside
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.kernel import EXACT, NOTHING
 from workbench.core.tensors import ArraySource
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_DOUBTED = 0.6  # probability below which another explanation does not stand
-_LEFT = 0.05  # of the error that may be left over
-_CLOSE = 0.02  # relative distance at which fitted numbers are some others
 _MOST = 1 << 16  # elements of an input or result with which anything is computed again
 _GUESSES = 64  # outputs, and places in them, that are tried where nothing can be fitted
 _NUMBERS = (0.0, *(sign * 10.0**n for n in range(-2, 5) for sign in (1, -1)))
@@ -64,7 +62,7 @@ def may_be_overwritten(flow: Trace, origin: Origin) -> bool:
         return False
     if known is None or known.kind in (UNEXPLAINED, "overrun"):
         return True
-    return known.probability < _DOUBTED
+    return known.probability < limits().doubted
 
 
 def infer_damage(flow: Trace, event: Assessment) -> Overwrite | None:
@@ -222,7 +220,8 @@ def _left(trial: Trial, slot: int, array: Array) -> float:
     left, error = float(np.linalg.norm(off)), float(np.linalg.norm(given - expected))
     if not math.isfinite(error):
         return 0.0 if left == 0.0 else math.inf
-    explained = left <= max(_LEFT * error, min(4.0 * trial.floor * scale, 0.25 * error))
+    rounding = min(4.0 * trial.floor * scale, 0.25 * error)
+    explained = left <= max(limits().left_over * error, rounding)
     return left / error if explained and error else math.inf
 
 
@@ -249,7 +248,8 @@ def _fitted(trial: Trial, head: Head) -> tuple[Array, NDArray[np.bool_], bool] |
             columns[:, n] = (_result(trial, inputs, head.slot, moved) - base) / step
     touched = np.any(columns != 0.0, axis=1)
     off = np.where(usable, given - expected, 0.0)
-    if not touched.any() or np.linalg.norm(off[~touched]) > _LEFT * np.linalg.norm(off):
+    allowed = limits().left_over * np.linalg.norm(off)
+    if not touched.any() or np.linalg.norm(off[~touched]) > allowed:
         return None
     rows = touched & usable
     known = np.any(columns[rows] != 0.0, axis=0)
@@ -257,7 +257,7 @@ def _fitted(trial: Trial, head: Head) -> tuple[Array, NDArray[np.bool_], bool] |
         return None
     moved, *_ = np.linalg.lstsq(columns[rows][:, known], off[rows], rcond=1e-9)
     left = off[rows] - columns[rows][:, known] @ moved
-    if np.linalg.norm(left) > _LEFT * np.linalg.norm(off):
+    if np.linalg.norm(left) > allowed:
         return None
     values = np.zeros(head.places.size)
     values[known] = wide.reshape(-1)[head.places[known]] + moved
@@ -304,7 +304,7 @@ def _of_output(
             continue
         windows = np.lib.stride_tricks.sliding_window_view(wide, values.size)
         probe = np.flatnonzero(known)[np.argsort(-np.abs(values[known]))[:4]]
-        limit = _CLOSE * float(np.abs(values[known]).max())
+        limit = limits().numbers_close * float(np.abs(values[known]).max())
         near = np.all(np.abs(windows[:, probe] - values[probe]) <= limit, axis=1)
         for start in np.flatnonzero(near)[:16]:
             piece = there[start : start + values.size]
@@ -314,4 +314,4 @@ def _of_output(
 
 def _close(one: Array, values: Array, known: NDArray[np.bool_]) -> bool:
     off = float(np.linalg.norm((one - values)[known]))
-    return off <= _CLOSE * float(np.linalg.norm(values[known]))
+    return off <= limits().numbers_close * float(np.linalg.norm(values[known]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.formats import c0_of
 from workbench.core.relayout import to_device
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _BLOCK = 32  # bytes; tensors begin at multiples of it
 _MOST = 1 << 26  # bytes of other tensors that are searched
 _LOOKED = 1 << 16  # blocks of an output that are looked up
-_LEAST = 8  # bytes that are enough to be told from chance
 _PIECE = 256  # bytes that are searched for at once
 _ODD = np.array(
     [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64
@@ -96,7 +96,7 @@ class HeldTensors:
 def holds(others: Iterable[bytes], raw: bytes, step: int) -> bool:
     """Whether the first bytes are somewhere in one of ``others``, as `Held.holds` means it."""
     piece = raw[:_PIECE]
-    if len(piece) < _LEAST or not any(piece):
+    if len(piece) < limits().found_bytes or not any(piece):
         return False
     return any(_at(other, piece, step) for other in others)
 

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import Trial, cast_like
-from workbench.comparison.replay.own_error import SUSPECT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     expected = cast_like(theirs.array(), given)
     if given.shape != expected.shape:
         return None
-    floor = min(event.factor * event.explained, worst.error / SUSPECT)
+    floor = min(event.factor * event.explained, worst.error / limits().suspect_factor)
     held = _earlier(replayed, event)
     return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=held)
 

@@ -19,6 +19,7 @@ from workbench.comparison.explain.inferred import infer_damage
 from workbench.comparison.explain.origins import Origin, Writer
 from workbench.comparison.explain.writers import find_writers
 from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 NAMED = 3
 """Writers that are named at most, where it may have been several."""
 
-_UNLIKELY = 0.05  # of the likeliest one's chance: not named
 _CLEARED, _CONVICTED = (
     0.001,
     100.0,
@@ -101,7 +101,8 @@ def _put_group(
     suspects = find_writers(flow.pairing.target, some, _prior(flow, some))
     if not explained or not suspects:
         return origins
-    suspects = [one for one in suspects[:NAMED] if one.chance > _UNLIKELY * suspects[0].chance]
+    least = limits().writer_unlikely * suspects[0].chance
+    suspects = [one for one in suspects[:NAMED] if one.chance > least]
     at = explained[0]
     writers = [_by_writer(flow, origins[at].event, one, some, suspects) for one in suspects]
     after = [one for n, one in enumerate(origins) if n > at and n not in explained]

@@ -20,6 +20,7 @@ from workbench.comparison.explain.memory import memory_orders
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import storage_of
+from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.files.block_index import BlockSource, held_container
@@ -37,16 +38,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_LEAST = 8  # bytes that differ and tell whose they are
 _PERIODS = (1, 2, 4, 8)  # bytes of a number that is repeated
 _BYTES, _NOT_BYTES = (
     1000.0,
     0.01,
 )  # how much likelier who wrote just these bytes is, and who wrote others
-_BETWEEN = 0.02  # of whoever would have had to write over something that is as it was
-_SIZE = 0.02  # of whoever has elements of another size than what is repeated
-_INSERTED = 0.3  # copies that the compiler inserts are the same in every network
-_NEAR = 512  # bytes; blocks begin at multiples of it, so that the next tensor is hardly nearer
 
 
 class WriterCandidate(NamedTuple):
@@ -152,7 +148,7 @@ def _writes(graph: Graph, number: int) -> bool:
 
 
 def _by_type(graph: Graph, number: int) -> float:
-    return _INSERTED if is_inserted(graph.ops[number]) else 1.0
+    return limits().writer_inserted if is_inserted(graph.ops[number]) else 1.0
 
 
 def _by_place(memory: Memory, number: int) -> float:
@@ -165,8 +161,8 @@ def _by_place(memory: Memory, number: int) -> float:
     if not below:
         return 0.001
     end = max(below)
-    near = math.sqrt(_NEAR / (_NEAR + start - end))
-    return near * (_BETWEEN if memory.lies_between(number, end, start) else 1.0)
+    near = math.sqrt(limits().writer_near / (limits().writer_near + start - end))
+    return near * (limits().writer_between if memory.lies_between(number, end, start) else 1.0)
 
 
 def _by_size(memory: Memory, number: int, period: int) -> float:
@@ -178,7 +174,7 @@ def _by_size(memory: Memory, number: int, period: int) -> float:
         return 1.0
     if not period:
         return _NOT_BYTES
-    return 1.0 if array.itemsize == period else _SIZE
+    return 1.0 if array.itemsize == period else limits().writer_size
 
 
 def _pieces(damage: Overwrite) -> Iterator[Piece]:
@@ -230,7 +226,7 @@ def _told(memory: Memory, number: int, pieces: Sequence[Piece]) -> Message | Non
 
 def _holds(output: bytes, piece: Piece, step: int) -> bool:
     """Whether what differs are bytes of an output, or of its endless repetition."""
-    if np.count_nonzero(piece.off) < _LEAST or not piece.raw[piece.off].any():
+    if np.count_nonzero(piece.off) < limits().written_bytes or not piece.raw[piece.off].any():
         return False
     start, size = _longest(piece.off)
     key = piece.raw[start : start + min(size, 64)].tobytes()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.align.differences import format_differences, setting_differences
 from workbench.comparison.findings.evidence import counted, further
 from workbench.comparison.findings.material import Place, finding, place_blamed, place_in_graph
-from workbench.comparison.measure.noise import PASS_FACTOR
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
 
@@ -70,7 +70,7 @@ def unblamed_settings(material: Material) -> Iterator[Found]:
     for key, number, op, golden in _aligned(pairing):
         if (key, number) in blamed:
             continue
-        tolerance = PASS_FACTOR * flow.coarsest.get(key, 1e-6)
+        tolerance = limits().pass_factor * flow.coarsest.get(key, 1e-6)
         differences = setting_differences(op, golden, tolerance)
         if differences:
             said = (*(one.said for one in differences), _seen(flow, key, number))

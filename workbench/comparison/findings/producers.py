@@ -17,6 +17,7 @@ from workbench.comparison.explain.hypotheses.outputs import exchanged
 from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.graphs.traverse import producer, readers
+from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
@@ -42,8 +43,6 @@ _DEEPEST = 6
 _TRIED = 3
 """Suspects that are looked behind."""
 
-_EXPLAINS = 0.05
-"""Share of the error that an exchange may leave over where it is the explanation."""
 
 _PLAIN = frozenset(
     ("ReLU", "ReLU6", "GeLU", "Sigmoid", "Tanh", "Neg", "Abs", "Square", "Sqrt", "MaxPool", "AvgPool")
@@ -133,7 +132,7 @@ def _exchange(one: ForecastOperator) -> Iterator[tuple[int, int]]:
         lanes = c0_of(array.dtype.name) if array.dtype.name in DTYPES else 0
         for distance in range(1, min(lanes, 2 * array.shape[axis])):
             change = {slot: exchanged(array, axis, distance)}
-            if _largest(one.errors_with(change)) <= _EXPLAINS * before:
+            if _largest(one.errors_with(change)) <= limits().exchange_leaves * before:
                 yield slot, distance
                 break
 

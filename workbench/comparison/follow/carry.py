@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import op_roundoff
 from workbench.graph.traits import IDENTITY
 
@@ -18,15 +19,6 @@ if TYPE_CHECKING:
 
     HandedOver = tuple[int, int, tuple[int, ...] | None]
     """Rank, iteration and shape of a result."""
-
-ENOUGH = 3
-"""Operators that compute and were reproduced before less than the number format is expected."""
-
-WIDER = 2.0
-"""How much worse than the worst of its forerunners an operator may be reproduced."""
-
-LEAST = 1e-5
-"""Smallest floor: figures are printed with six digits, and summed up in float32."""
 
 
 @dataclass(slots=True)
@@ -50,10 +42,11 @@ class ForecastFit:
         """Error that an operator's own rounding leaves beside the forecast; ``floor`` is that of its formats."""
         if op.op_type in IDENTITY or worst is None or worst.forecast is None:
             return floor
-        if self.count < ENOUGH or inherited:
+        known = limits()
+        if self.count < known.fit_operators or inherited:
             return floor
         once = 0.0 if op.op_type in self.types else op_roundoff(op, npu=False) / factor
-        return min(floor, max(LEAST, once, WIDER * self.worst * floor))
+        return min(floor, max(known.fit_least, once, known.fit_wider * self.worst * floor))
 
     def learn(self, op_type: str, share: float) -> None:
         """Take in an operator that nobody blames, and its error as a share of what its formats explain."""

@@ -14,26 +14,20 @@ noise may turn.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import Difference
-from workbench.comparison.follow.states import AMPLIFICATION
 from workbench.comparison.graphs.roles import updates
-from workbench.comparison.measure.conditioning import (
-    STEADY_FACTOR,
-    condition_number,
-    golden_norm,
-)
+from workbench.comparison.limits import limits
+from workbench.comparison.measure.conditioning import condition_number, golden_norm
 from workbench.comparison.measure.noise import (
-    PASS_FACTOR,
     expected_rounding,
     is_discontinuous,
     jump_limit,
     op_roundoff,
 )
 from workbench.comparison.measure.quantization_error import (
-    STEPS_FACTOR,
     QuantizationError,
     quantization_error,
     rounded,
@@ -63,13 +57,10 @@ class Expected:
     worst: Measured | None = None
     own_floor: float = 0.0
     explained: float = 0.0
-    factor: float = PASS_FACTOR
+    factor: float = field(default_factory=lambda: limits().pass_factor)
     limit: float = 0.0
     exceeds: bool = False
     steps: QuantizationError | None = None
-
-
-NOTHING_EXPECTED = Expected()
 
 
 def expected_error(
@@ -83,8 +74,9 @@ def expected_error(
     number, op = seen.op, scene.graph.ops[seen.op]
     kappa = condition_number(op, inputs, seen.outputs)
     steps = quantization_error(scene.found, number, scene.measured)
-    factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
-    factor = factor if steps is None else STEPS_FACTOR
+    known = limits()
+    factor = known.pass_factor if kappa is None else known.steady_factor
+    factor = factor if steps is None else known.steps_factor
     worst = max(seen.outputs.values(), key=lambda m: m.error, default=None)
     floor = rounded(expected_rounding(op, scene.roundoff[number]), steps)
     floor += _rest_of_group(scene, number)
@@ -109,7 +101,7 @@ def expected_error(
 
 def _with_inherited(floor: float, inherited: float) -> float:
     # a product of two wrong factors, as the square that Adam takes, has both errors and their product
-    return floor + inherited * (AMPLIFICATION + inherited)
+    return floor + inherited * (limits().amplification + inherited)
 
 
 def _rest_of_group(scene: Scene, number: int) -> float:
@@ -154,10 +146,6 @@ _STEPS: dict[str, tuple[int, tuple[int, ...]]] = {
 _ADAPTIVE = {"Adam": 5, "AdamWeightDecay": 3}
 """Type → input slot of the learning rate, where the step is divided by its own length."""
 
-_ADAPTED = 3.2
-_TURNED = 2.0
-"""Error of a direction of which every sign is another one."""
-
 
 def step_limit(
     op: Op, measured: Measures, variable: Measured, before: float, noise: float
@@ -167,24 +155,26 @@ def step_limit(
     ``before`` is the error of the variable before the step, ``noise`` that of what the step is made of; factors for
     noise are in the limit.
     """
+    known = limits()
     if op.op_type in _ADAPTIVE:
         rate = _rate(measured, _ADAPTIVE[op.op_type])
-        length = _ADAPTED * math.sqrt(variable.divergence.size)
-        direction = PASS_FACTOR * math.sqrt(noise)
+        length = known.adapted_step * math.sqrt(variable.divergence.size)
+        direction = known.pass_factor * math.sqrt(noise)
     elif op.op_type in _STEPS:
         slot, made_of = _STEPS[op.op_type]
         rate = _rate(measured, slot)
         norms = [_norm(measured, one) for one in made_of]
         length = sum(norm for norm in norms if norm is not None)
         rate = None if None in norms else rate
-        direction = PASS_FACTOR * noise
+        direction = known.pass_factor * noise
     else:
         return None
     whole = golden_norm(variable)
     if rate is None or not whole:
         return None
-    own = PASS_FACTOR * (expected_rounding(op, op_roundoff(op, npu=False)) + AMPLIFICATION * before)
-    return own + rate * length / whole * min(direction, _TURNED)
+    rounding = expected_rounding(op, op_roundoff(op, npu=False))
+    own = known.pass_factor * (rounding + known.amplification * before)
+    return own + rate * length / whole * min(direction, known.turned_step)
 
 
 def _rate(measured: Measures, slot: int) -> float | None:

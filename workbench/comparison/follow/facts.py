@@ -8,7 +8,7 @@ too large to agree; elsewhere it is empty.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import (
@@ -18,7 +18,6 @@ from workbench.comparison.align.differences import (
     wiring_differences,
 )
 from workbench.comparison.follow.expected_error import (
-    NOTHING_EXPECTED,
     Expected,
     initial_state_differs,
 )
@@ -32,21 +31,12 @@ from workbench.comparison.follow.naming import (
 )
 from workbench.comparison.follow.overflow import is_overflowed
 from workbench.comparison.follow.ranks import is_replicated
-from workbench.comparison.follow.states import (
-    AMPLIFICATION,
-    DIFFERS_AT_START,
-    Assessment,
-    ValueState,
-)
+from workbench.comparison.follow.states import DIFFERS_AT_START, Assessment, ValueState
 from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
 from workbench.comparison.graphs.traverse import path_back
+from workbench.comparison.limits import limits
 from workbench.comparison.measure.conditioning import correlated_error
-from workbench.comparison.measure.noise import (
-    NAMED_FACTOR,
-    PASS_FACTOR,
-    coarsens,
-    expected_rounding,
-)
+from workbench.comparison.measure.noise import coarsens, expected_rounding
 from workbench.core.words import Message
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
@@ -191,7 +181,7 @@ def input_facts(
     """Facts of an input that no operator produced."""
     op, known, key = scene.graph.ops[number], scene.survey, scene.key(operand)
     kind, _ = scene.subject(op, slot, operand) or ("", "")
-    limit = PASS_FACTOR * expected_rounding(None, scene.roundoff[number])
+    limit = limits().pass_factor * expected_rounding(None, scene.roundoff[number])
     updated = key[1] in known.updated
     facts = InputFacts(
         key,
@@ -278,7 +268,7 @@ def produced_facts(
         return ProducedFacts(before)
     ops = scene.graph.ops
     rounding = expected_rounding(None, scene.roundoff[number])
-    limit = PASS_FACTOR * (rounding + AMPLIFICATION * before.error)
+    limit = limits().pass_factor * (rounding + limits().amplification * before.error)
     seen = before.measured or all(ops[n].op_type in IDENTITY for n in before.via)
     facts = ProducedFacts(before, error, limit, seen)
     if error <= limit or not seen:
@@ -311,7 +301,7 @@ class Observation:
     tainted: bool
     own: bool
     replayed: OwnError | None = None
-    expected: Expected = NOTHING_EXPECTED
+    expected: Expected = field(default_factory=Expected)
 
     @property
     def worst(self) -> Measured | None:
@@ -380,7 +370,7 @@ class OperatorFacts:
     @property
     def agrees(self) -> bool:
         """Whether its outputs are within the hint range."""
-        small = self.worst is None or self.worst <= NAMED_FACTOR * self.explained
+        small = self.worst is None or self.worst <= limits().named_factor * self.explained
         return small and not self.sizes_differ
 
 

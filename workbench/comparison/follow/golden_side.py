@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.align.differences import Difference
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.own_error import SUSPECT
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -40,17 +40,9 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
         said = Message("compare/golden-error-by", error=golden.error)
         return (Difference("own-error", "golden", said),) if golden.suspect else ()
     carried = replayed.propagated_error(event.block, event.op, max(own.slot, 0), event.inherited)
-    if worst.error <= SUSPECT * (carried + event.own_floor):
+    if worst.error <= limits().suspect_factor * (carried + event.own_floor):
         return ()
     return (Difference("own-error", "golden", Message("compare/golden-error")),)
-
-
-_FEW = 0.01
-"""Share of the elements of a weight that are few."""
-
-
-_RUN = 64
-"""Neighbors that one number may stand in."""
 
 
 def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterator[str]:
@@ -92,7 +84,7 @@ def is_of_few(target: Array, golden: Array) -> bool:
         return False
     a, b = target.astype(np.float64).ravel(), golden.astype(np.float64).ravel()
     off = np.flatnonzero(~np.isclose(a, b, rtol=2.0**-7, atol=0.0, equal_nan=True))
-    if not 0 < off.size <= max(8, _FEW * target.size):
+    if not 0 < off.size <= max(8, limits().golden_few * target.size):
         one = off.size > 1 and np.ptp(a[off]) == 0 and np.ptp(b[off]) > 0
-        return bool(one and off[-1] - off[0] + 1 == off.size <= _RUN)
+        return bool(one and off[-1] - off[0] + 1 == off.size <= limits().golden_run)
     return True

@@ -16,9 +16,9 @@ from workbench.comparison.follow.facts import (
 )
 from workbench.comparison.follow.ranks import met_by
 from workbench.comparison.follow.rules import Rule, decide
-from workbench.comparison.follow.states import AMPLIFICATION, DIFFERS_AT_START, ValueState
+from workbench.comparison.follow.states import DIFFERS_AT_START, ValueState
 from workbench.comparison.graphs.roles import rewritten_slots
-from workbench.comparison.measure.noise import PASS_FACTOR
+from workbench.comparison.limits import limits
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
 
@@ -66,7 +66,9 @@ def _was_left(facts: InputFacts) -> bool:
         return facts.beside
     if facts.last_update is None:
         return facts.updated
-    return (facts.error or 0.0) <= facts.limit + PASS_FACTOR * AMPLIFICATION * facts.last_update
+    known = limits()
+    moved = known.pass_factor * known.amplification * facts.last_update
+    return (facts.error or 0.0) <= facts.limit + moved
 
 
 def _began_before(facts: InputFacts) -> bool:

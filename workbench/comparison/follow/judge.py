@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.comparison.follow.ranks import OWN_BATCH
-from workbench.comparison.measure.noise import PASS_FACTOR, expected_rounding
+from workbench.comparison.limits import limits
+from workbench.comparison.measure.noise import expected_rounding
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -169,7 +170,8 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
         return Judged("equal", reason, own, inherited)
     if d.mismatch:
         return Judged("fail", _mismatch(item), own, inherited)
-    factor = event.factor if event is not None and item.pair.io == "output" else PASS_FACTOR
+    given = event is not None and item.pair.io == "output"
+    factor = event.factor if event is not None and given else limits().pass_factor
     if item.error <= factor * own:
         return Judged("pass", reason, own, inherited)
     if trace.job is not None and _is_own(trace, item, event):

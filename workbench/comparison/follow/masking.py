@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.follow.rules import Rule, decide
-from workbench.comparison.measure.noise import PASS_FACTOR, is_discontinuous
+from workbench.comparison.limits import limits
+from workbench.comparison.measure.noise import is_discontinuous
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.states import Assessment
     from workbench.graph.nodes import Graph
 
-_WEIGHT = 2.0**-7
-"""Relative error of a weight that no number format makes but those of 8 bits."""
 
 _SURE = {rule for rule, row in MATCH_RULES.items() if row.tier == "sure"}
 
@@ -142,7 +141,7 @@ def _is_given_others(event: Assessment) -> bool:
         m.pair.io == "input"
         and m.usable
         and m.divergence.size > 1
-        and m.error > PASS_FACTOR * _WEIGHT
+        and m.error > limits().pass_factor * limits().masking_weight
         for m in event.measured.values()
     )
 

@@ -11,7 +11,7 @@ from workbench.comparison.align.differences import (
     partner_settings,
     wiring_differences,
 )
-from workbench.comparison.measure.noise import PASS_FACTOR
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
@@ -51,14 +51,14 @@ class Names:
         """Everything that the two graphs say differently about an operator."""
         if self._found is None:
             return ()
-        tolerance = PASS_FACTOR * self._context[number]
+        tolerance = limits().pass_factor * self._context[number]
         return operator_differences(self._found, number, self._ops[number], tolerance)
 
     def settings(self, number: int) -> tuple[Difference, ...]:
         """Settings in which an operator differs from its counterpart."""
         if self._found is None:
             return ()
-        tolerance = PASS_FACTOR * self._context[number]
+        tolerance = limits().pass_factor * self._context[number]
         return partner_settings(self._found, number, self._ops[number], tolerance)
 
     def wiring(self, number: int) -> tuple[Difference, ...]:

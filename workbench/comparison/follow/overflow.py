@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.comparison.graphs.phases import is_backward
+from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -79,10 +80,6 @@ FLAGS = frozenset(("AllFinite", "FloatStatus", "NPUGetFloatStatus", "NPUGetFloat
 """Types whose result is not 0 after an overflow."""
 
 
-_LARGEST_FLAG = 64
-"""A flag or a float status has no more elements."""
-
-
 def flag_of(binding: Binding, block: Execution) -> OperatorRun | None:
     """Return the operator that raised its flag in an execution."""
     for run in binding.runs.get(block, {}).values():
@@ -94,7 +91,7 @@ def flag_of(binding: Binding, block: Execution) -> OperatorRun | None:
 
 def _is_up(record: TensorRecord) -> bool:
     try:
-        if record.source is None or (record.source.spec().size or 0) > _LARGEST_FLAG:
+        if record.source is None or (record.source.spec().size or 0) > limits().flag_largest:
             return False
         return bool(np.any(record.source.array() != 0))
     except FormatError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.comparison.measure.noise import PASS_FACTOR
+from workbench.comparison.limits import limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.quantization_error import QuantizationError
     from workbench.comparison.replay.own_error import OwnError
-
-AMPLIFICATION = 2.0
-"""Growth of relative error through one well-conditioned operator that still counts as inherited."""
 
 
 INHERITS, VERSION_MATTER, DIFFERS_AT_START = "inherits", "version-matter", "differs-at-start"
@@ -65,7 +62,7 @@ class Assessment:
     tainted: bool
     order: int
     measured: Mapping[tuple[str, int], Measured] = field(default_factory=dict)
-    factor: float = PASS_FACTOR
+    factor: float = field(default_factory=lambda: limits().pass_factor)
     explained: float = 0.0
     differences: tuple[Difference, ...] = ()
     guilty: bool = False

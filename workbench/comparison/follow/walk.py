@@ -45,13 +45,9 @@ from workbench.comparison.follow.operators import (
 )
 from workbench.comparison.follow.ranks import lockstep, measured_of_peers
 from workbench.comparison.follow.rules import Rule, decide
-from workbench.comparison.follow.states import AMPLIFICATION, INHERITS, Assessment
-from workbench.comparison.measure.noise import (
-    PASS_FACTOR,
-    coarsest_roundoff,
-    expected_rounding,
-    spec_roundoff,
-)
+from workbench.comparison.follow.states import INHERITS, Assessment
+from workbench.comparison.limits import limits
+from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding, spec_roundoff
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
@@ -387,11 +383,13 @@ def _seen_in_time(
     inputs = [m.error for m in measured.values() if m.usable and m.pair.io == "input"]
     outputs = [m for m in measured.values() if m.usable and m.pair.io == "output"]
     inherited = max(inputs, default=memory.excused)
-    tainted = inherited > max(PASS_FACTOR * floor, AMPLIFICATION * memory.excused, memory.allowed)
+    judging = limits()
+    excused = judging.amplification * memory.excused
+    tainted = inherited > max(judging.pass_factor * floor, excused, memory.allowed)
     tainted |= memory.failed and not inputs
     seen = Assessment(
         block, op, floor, inherited, tainted, base - op, measured,
-        explained=floor + AMPLIFICATION * inherited, worst=max(outputs, key=lambda m: m.error, default=None),
+        explained=floor + judging.amplification * inherited, worst=max(outputs, key=lambda m: m.error, default=None),
     )  # fmt: skip
     if known.job is None:
         return seen

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Op
 
-STEADY_FACTOR = 3.0
-"""Noise stays below this multiple of the explained error where the conditioning is known."""
 
 LARGEST = 2.0**24
 """Estimates are cut here: what cancels so far is rounding in float32, too."""

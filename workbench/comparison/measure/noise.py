@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.quantization import find_quantised
 from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op
 
-PASS_FACTOR = 8.0
-"""Measured noise stays below this multiple of the floor in every clean real pair we know."""
-
-_MOST = 0.3 / PASS_FACTOR
-"""Largest floor. A tensor of zeros has an error of 1, which no format however coarse explains, and half as
-much again one of 0.5; products of hifloat8 stay below 0.1 (measured with the networks of ours)."""
-
-NAMED_FACTOR = 2.0
-"""The same multiple where the two graphs already differ in the operator's settings."""
 
 FLOAT32 = DTYPES["float32"].roundoff
 CUBE_INPUT = 2.0**-11
@@ -116,12 +108,13 @@ def reduction_length(op: Op) -> float:
 
 def expected_rounding(op: Op | None, context: float) -> float:
     """Relative error that the operator's own rounding explains (see the module's formula)."""
-    unit = max(context, FLOAT32)
+    unit, known = max(context, FLOAT32), limits()
+    most = known.excused_most / known.pass_factor
     if op is None:
-        return min(2.0 * unit, _MOST)
+        return min(2.0 * unit, most)
     accumulator = FLOAT32 if op.op_type in CONTRACTIONS else unit
     approximation = APPROXIMATION if op.op_type in APPROXIMATED else 0.0
-    return min(2.0 * unit + math.sqrt(reduction_length(op)) * accumulator + approximation, _MOST)
+    return min(2.0 * unit + math.sqrt(reduction_length(op)) * accumulator + approximation, most)
 
 
 def is_discontinuous(op: Op | None) -> bool:
@@ -135,9 +128,9 @@ def jump_limit(op: Op, noise: float) -> float:
     Gradients of ReLU and of pooling pass an element or do not. The share of elements whose input lies as
     near to the jump as noise moves it grows with the noise, and the error with the root of the share.
     """
-    return min(PASS_FACTOR * math.sqrt(noise), _MASKED) if op.op_type in _MASKS else math.inf
+    known = limits()
+    masked = min(known.pass_factor * math.sqrt(noise), known.masked_most)
+    return masked if op.op_type in _MASKS else math.inf
 
 
 _MASKS = frozenset(("ReluGrad", "ReLU6Grad", "MaxPoolGrad"))
-_MASKED = 1.5
-"""An element that passes elsewhere is off by √2 of itself; gradients of the other sign by 2."""

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
     Places = Mapping[tuple[str, int], Measured]
 
-STEPS_FACTOR = 4.0
-"""Noise of a layer whose steps are known stays below this multiple of what explains it.
-
-Layers of our networks reach 1.3; the rest is for sums that cancel.
-"""
-
 
 class QuantizationError(NamedTuple):
     """How large the steps are, and the error that they leave."""

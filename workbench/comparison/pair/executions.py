@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.align.align import align
 from workbench.comparison.align.alignment import Alignment
 from workbench.comparison.graphs.roles import ends_of
+from workbench.comparison.limits import limits
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.words import Message
 from workbench.dump.read.turns import RUN_GAP_US
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.claims import Claims
     from workbench.comparison.pair.pairing import Selection
     from workbench.comparison.result import Side
-
-LIKENESS = 0.5
-"""Share of operators two graphs must have in common to be compared under different ids."""
-
-SURE = 0.95
-"""Share from which on no other graph is tried: training and evaluation share half and more."""
 
 
 Key = tuple[int, int]
@@ -96,11 +91,11 @@ def _best_graph(
         share = _likeness(found)
         if best is None or share > best[0]:
             best = (share, graph_id, found)
-        if share >= SURE:
+        if share >= limits().graph_sure:
             break
     if best is None:
         return (key[1] if key[1] in left else None), None
-    if best[0] < LIKENESS and best[1] != key[1]:
+    if best[0] < limits().graph_likeness and best[1] != key[1]:
         return None, None
     return best[1], best[2]
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_declared
 from workbench.comparison.replay.kernel import EXACT, cast_like
 from workbench.comparison.replay.lowering import lower
@@ -46,17 +47,6 @@ if TYPE_CHECKING:
     Distance = Callable[[Pair, Array], float | None]
     """Relative error of a target's statistics against a tensor; ``None``: they cannot be compared."""
 
-TRIED = 32
-"""Operators with statistics after which only models stay that do as well as the best; they differ later on."""
-
-_CLEARLY = 20.0
-"""Decades of error, summed over all tensors, by which a model that does worse is left before."""
-
-_AS_WELL = 1.0
-"""Decades by which a model may do worse than the best after that."""
-
-_LEAST = 1e-8
-"""Relative error below which two models are equally good."""
 
 _LARGEST = 1 << 28
 """Elements that one execution computes at most; larger ones have no forecast."""
@@ -105,7 +95,7 @@ class Forecast:
             for number, op in one.operators():
                 if (one.execution, number) in wanted:
                     yield ForecastOperator(one, number, model, one.inputs(run, number, {}))
-                one.step(number, op, [run], _AS_WELL)
+                one.step(number, op, [run], limits().forecast_as_well)
             states[one.execution.rank] = run.state
             last.discard(one.execution)
 
@@ -198,7 +188,8 @@ class _Run:
         self.values |= {Value(number, slot): array for slot, array in outcome.outputs.items()}
         self.state |= outcome.state
         self.errors |= errors
-        self.decades += sum(math.log10(min(max(one, _LEAST), 1.0)) for one in errors.values())
+        least = limits().forecast_equal
+        self.decades += sum(math.log10(min(max(one, least), 1.0)) for one in errors.values())
 
 
 class _ExecutionForecast:
@@ -234,12 +225,14 @@ class _ExecutionForecast:
 
     def run(self, runs: list[_Run], cancelled: Callable[[], bool] | None) -> _Run:
         """Compute all operators; return the run that is nearest to the target."""
-        told = 0
+        told, known = 0, limits()
         for number, op in self.operators():
             if cancelled is not None and cancelled():
                 break
             told += (self.execution, number) in self.pairs
-            runs = self.step(number, op, runs, _CLEARLY if told < TRIED else _AS_WELL)
+            early = told < known.forecast_tried
+            apart = known.forecast_clearly if early else known.forecast_as_well
+            runs = self.step(number, op, runs, apart)
         return min(runs, key=lambda run: run.decades)
 
     def step(self, number: int, op: Op, runs: list[_Run], margin: float) -> list[_Run]:
@@ -296,7 +289,8 @@ class _ExecutionForecast:
         """Return what an operator should compute: with the golden's settings, where its own are others."""
         found = self.alignment
         partner = found.partner.get(number) if found is not None else None
-        if found is None or partner is None or not partner_settings(found, number, op, _LEAST):
+        equal = limits().forecast_equal
+        if found is None or partner is None or not partner_settings(found, number, op, equal):
             return self._cache.lowering(self.execution, number, op)
         return lower(partner, found.golden.graph.ops[partner], None)
 

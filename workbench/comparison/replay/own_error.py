@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
 from workbench.core.errors import GraphError
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
     from workbench.core.words import Message
 
     Array = NDArray[Any]
-
-SUSPECT = 3.0
-"""Own errors above this multiple of the careful floor are suspect."""
-
-_SAME = 1e-3
-"""Share of elements that may be another number where an operator counts as reproduced to the bit."""
-
-_COARSE = 0.3
-"""Share of a rounding that an operator must be off to be suspect for it; one rounding at random is 0.58."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +68,23 @@ class OwnError:
     @property
     def is_outlier(self) -> bool:
         """Whether it is suspect only beside its like, which are reproduced to the bit."""
-        return bool(self.suspect) and self.error <= SUSPECT * self.floor.rounding
+        return bool(self.suspect) and self.error <= limits().suspect_factor * self.floor.rounding
 
     @property
     def explained(self) -> float:
         """Relative error that is explained; for an outlier what single roundings leave beside the others' none."""
         allowed = self.floor.rounding
-        return min(allowed, self.error / SUSPECT) if self.suspect else allowed
+        return min(allowed, self.error / limits().suspect_factor) if self.suspect else allowed
 
     @property
     def is_reproduced(self) -> bool:
         """Whether the result is reproduced to the bit, but for single elements."""
-        return self.unequal <= _SAME
+        return self.unequal <= limits().bit_share
 
     @property
     def is_beyond_rounding(self) -> bool:
         """Whether many elements differ, and by more than single roundings that fell elsewhere."""
-        return not self.is_reproduced and self.error > _COARSE * self.floor.ulp
+        return not self.is_reproduced and self.error > limits().coarse_share * self.floor.ulp
 
 
 def result_slot(io: str, slot: int) -> int:
@@ -127,7 +119,7 @@ def assess_own_error(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = F
     slot = _worst(errors, {s: quick_floor(attempt, s, arithmetic) for s in errors})
     floor = careful_floor(attempt, slot, expected[slot], arithmetic, wide=wide)
     times = _times(errors[slot], floor.rounding)
-    suspect = times if times > SUSPECT else 0.0
+    suspect = times if times > limits().suspect_factor else 0.0
     return _own_error(attempt, slot, floor, arithmetic, expected, errors, suspect)
 
 
@@ -167,7 +159,8 @@ def is_out_of_range(attempt: Attempt, slot: int) -> bool:
     if exact.size != given.size:
         return False
     exact = exact.reshape(given.shape)
-    return distance(cast_like(exact, given), exact) > SUSPECT * quick_floor(attempt, slot)
+    allowed = limits().suspect_factor * quick_floor(attempt, slot)
+    return distance(cast_like(exact, given), exact) > allowed
 
 
 def share_unequal(given: Array, expected: Array) -> float:

@@ -15,12 +15,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import LEAVES, ends_of
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, ReplayCache
 from workbench.comparison.replay.floors import Floor, careful_floor, condition
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance
 from workbench.comparison.replay.models import candidates
 from workbench.comparison.replay.own_error import (
-    SUSPECT,
     OwnError,
     assess_own_error,
     errors_of,
@@ -41,26 +41,13 @@ if TYPE_CHECKING:
 
     Place = tuple[Execution, int]
 
-OUTLIER = 3.0
-"""The same multiple of the largest own error of its like, where all of these agree closely."""
-
-_PEERS = 3
-"""Operators of the same unit that must be reproduced to the bit before one that is not is suspect for it."""
-
-_ALIKE = 2
-"""Kernels that must be reproduced to the bit before their steps are known to round nothing inside of others."""
 
 _SAMPLE = 16
 """Operators that are shown to every model."""
 
-_LEAST = 1e-6
-"""Relative error below which two models are equally good."""
 
 _HALF = 2.0**-13
 """Unit roundoffs above this are those of formats of 16 bits and fewer."""
-
-_FEW = 0.25
-"""Share of operators that may do otherwise than the others without telling anything of the unit."""
 
 
 _CLEAN = OwnError(0, 0.0, Floor(0.0, 0.0), 0.0)
@@ -280,7 +267,9 @@ class _GraphReplay:
             if own.floor.ulp > _HALF
             and self.graph.ops[place[1]].op_type not in CONTRACTIONS | MOVEMENT
         ]
-        return len(found) >= _PEERS and sum(found) <= _FEW * len(found)
+        known = limits()
+        enough = len(found) >= known.peers_exact
+        return enough and sum(found) <= known.otherwise_share * len(found)
 
     def _left(self, place: Place, arithmetic: Arithmetic) -> float:
         """Order of magnitude of what an arithmetic leaves unexplained; of products the formats count."""
@@ -343,7 +332,7 @@ class _GraphReplay:
             floor = careful_floor(attempt, own.slot, expected, EXACT)
         except TROUBLE:
             return bool(own.assumed)
-        return error > SUSPECT * floor.rounding
+        return error > limits().suspect_factor * floor.rounding
 
     def _wide_inside(self) -> None:
         """Measure kernels again whose steps round nothing in others, which are reproduced to the bit."""
@@ -351,8 +340,9 @@ class _GraphReplay:
         exact = {place for place in fused if self.own[place].is_reproduced}
         kernels = {(place[1], step) for place in exact for step in fused[place]}
         shown = Counter(step for _, step in kernels)
+        alike = limits().kernels_alike
         for place in fused.keys() - exact:
-            if self.own[place].suspect or min(shown[one] for one in fused[place]) < _ALIKE:
+            if self.own[place].suspect or min(shown[one] for one in fused[place]) < alike:
                 continue
             again = self._again(place, wide=True)
             if again is not None and again.suspect:
@@ -374,13 +364,14 @@ class _GraphReplay:
         for members in self._like():
             odd = [place for place in members if not self.own[place].is_reproduced]
             numbers = {number for _, number in odd}
-            if len(numbers) != 1 or sum(p[1] not in numbers for p in members) < _PEERS:
+            exact = sum(p[1] not in numbers for p in members)
+            if len(numbers) != 1 or exact < limits().peers_exact:
                 continue
             for place in odd:
                 own = self.own[place]
                 again = None if own.suspect or own.rule != "table" else self._again(place)
                 if again is not None and again.is_beyond_rounding:
-                    self.own[place] = replace(again, suspect=OUTLIER)
+                    self.own[place] = replace(again, suspect=limits().outlier_factor)
 
     def _like(self) -> Iterable[list[Place]]:
         """Executions of operators of one type that are computed alike.
@@ -406,7 +397,7 @@ class _GraphReplay:
 
 def _order(errors: Iterable[float]) -> float:
     """Order of magnitude of the largest relative error; nothing computed is as bad as all wrong."""
-    return math.log10(max(min(max(errors, default=1.0), 1.0), _LEAST))
+    return math.log10(max(min(max(errors, default=1.0), 1.0), limits().replay_equal))
 
 
 def _is_special(arithmetic: Arithmetic) -> bool:

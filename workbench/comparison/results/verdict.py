@@ -11,6 +11,7 @@ from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
 from workbench.comparison.finding_kinds import CHANGED
 from workbench.comparison.findings.evidence import replay_facts
 from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.limits import limits
 from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.kernels import EXPECTED
 from workbench.comparison.result import Anomaly, Coverage, Result, SideInfo
@@ -158,6 +159,7 @@ def made_result(
         partial=partial,
         overrides=override_uses(pairing, rows),
         facts={**_facts(pairing, selection), **said.facts},
+        limits=limits().changed,
     )
 
 
@@ -170,4 +172,7 @@ def _facts(pairing: Pairing, selection: Selection) -> dict[str, str | Message]:
         for key in ("device_target", "ms_version"):
             if key in binding.dump.info:
                 facts[f"{side} {key}"] = binding.dump.info[key]
+    changed = [f"{name} = {value:g}" for name, value in limits().changed.items()]
+    if changed:
+        facts["limits"] = ", ".join(changed)
     return facts

@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.comparison.explain.case import Candidate
 from workbench.comparison.explain.memory import memory_orders
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-FEW = 64
-"""Neighbors that may still be called single elements."""
 
 SIDE = 16
 """Rows and columns of a tile that the cube unit writes."""
@@ -28,16 +27,10 @@ SIDE = 16
 REPEAT = 256
 """Bytes that one step of the vector unit writes."""
 
-_ANY = 0.9  # of a free number: an element that may be anything, so that what leaves little over is preferred
-_WHOLE = 3.0  # free numbers that a tile which is the whole output counts besides
 _NEAR, _REACH = (
     64,
     2048,
 )  # bytes before which an overrun begins to show, and behind which it has ended
-_PART = (
-    0.95  # of an output: where more is off, nothing was written, and what is right is so by chance
-)
-_TELLING = 8  # elements of which a likeness can be told
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -53,7 +46,7 @@ def nan_output(case: Evaluation) -> Iterator[Candidate]:
 def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
     """Few neighbors hold something else, the same number in each or any."""
     places = case.places
-    if not 0 < places.size <= FEW:
+    if not 0 < places.size <= limits().elements_few:
         return
     values = case.given[places]
     alone = bool(np.all(values == values[0])) and count_runs(places) == 1
@@ -68,7 +61,7 @@ def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
 def bit_flip(case: Evaluation) -> Iterator[Candidate]:
     """The same bit of one or a few neighbors is the other way."""
     places, given = case.places, np.ascontiguousarray(case.trial.given)
-    if not 0 < places.size <= min(FEW, max(case.given.size // 4, 1)):
+    if not 0 < places.size <= min(limits().elements_few, max(case.given.size // 4, 1)):
         return
     words = given.reshape(-1).view(_BITS[given.dtype.itemsize])[places]
     for bit in range(8 * given.dtype.itemsize if given.dtype.kind != "b" else 1):
@@ -90,8 +83,9 @@ def unwritten_tail_tile(case: Evaluation) -> Iterator[Candidate]:
             continue
         blank = bool(np.all(shown == shown[0]))
         known = not blank and case.held.holds(_first_row(case, tail), case.trial.given.itemsize)
-        free = 0.5 if blank else 1.0 if known else _ANY * shown.size + 0.5
-        free += _WHOLE * tail.all()  # then it is as well an output that was never written
+        free = 0.5 if blank else 1.0 if known else limits().any_number * shown.size + 0.5
+        # a tile that is all there is is as well an output that was never written
+        free += limits().whole_numbers * tail.all()
         content = Message("compare/holds-earlier" if known else "compare/holds-other")
         if blank:
             content = Message("compare/holds-number", value=float(shown[0]))
@@ -151,10 +145,10 @@ def stale_output(case: Evaluation) -> Iterator[Candidate]:
         if name:
             said = Message("compare/fault-stale-in", share=share, format=name)
         free = 1.0 + 2.0 * breaks + (1.0 - share) * given.size
-        yield Candidate("stale-output", given, said, min(free, _ANY * given.size))
-    elif given.size >= _TELLING and abs(correlation(case)) < 0.3:
+        yield Candidate("stale-output", given, said, min(free, limits().any_number * given.size))
+    elif given.size >= limits().telling_elements and abs(correlation(case)) < 0.3:
         said = Message("compare/fault-unrelated")
-        yield Candidate("stale-output", given, said, _ANY * given.size)
+        yield Candidate("stale-output", given, said, limits().any_number * given.size)
 
 
 def _is_as_before(case: Evaluation) -> bool:
@@ -176,7 +170,7 @@ def correlation(case: Evaluation) -> float:
 
 def overrun(case: Evaluation) -> Iterator[Candidate]:
     """The beginning of the output was overwritten by an operator whose output lies before it in memory."""
-    if not 0 < case.places.size <= _PART * case.given.size:
+    if not 0 < case.places.size <= limits().part_most * case.given.size:
         return
     given, kind = case.trial.given, case.trial.given.dtype.name
     off, real = case.off.reshape(case.shape), np.ones(case.shape, np.bool_)
@@ -196,7 +190,7 @@ def overrun(case: Evaluation) -> Iterator[Candidate]:
             continue
         free = 1.0 if found or alike else float(over.size)
         if places.size > case.given.size / 2:  # it is as well an output that was never written
-            free += _WHOLE
+            free += limits().whole_numbers
         content = Message("compare/holds-tensor" if found else "compare/holds-other")
         if alike and not found:
             content = Message("compare/holds-number", value=float(over[0]))

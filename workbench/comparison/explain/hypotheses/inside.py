@@ -11,13 +11,14 @@ import numpy as np
 
 from workbench.comparison.explain.case import Budget, Candidate, Evaluation
 from workbench.comparison.explain.hypotheses.attributes import fit_number
-from workbench.comparison.explain.hypotheses.elements import FEW, count_runs, describe_places
+from workbench.comparison.explain.hypotheses.elements import count_runs, describe_places
 from workbench.comparison.explain.hypotheses.outputs import (
     exchanged,
     is_negligible,
     limit_between,
     round_numbers_near,
 )
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change, Kernel, Trial
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
@@ -34,10 +35,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Function = Callable[[Array], Array]
 
-_CHOICE = 0.1
-"""Of a free number: which of several operators it is."""
 
-_ZERO = 0.5  # of a free number: zero has more causes than a number that is none
 _LANES = 1 << 16  # elements above which every distance of lanes is too many
 
 
@@ -139,7 +137,7 @@ def _of_all(step: Step) -> Iterator[Candidate]:
     for kind, said, function, free in _changes(step):
         output = step.handing(function)
         if output is not None:
-            yield Candidate(kind, output, said, free + _CHOICE)
+            yield Candidate(kind, output, said, free + limits().choice_numbers)
     yield from _scaled(step)
 
 
@@ -227,7 +225,7 @@ def _scaled(step: Step) -> Iterator[Candidate]:
         if output is not None:
             said = Message("compare/inside-scale", op_type=step.op.op_type, factor=factor)
             free = 1.0 if factor == solved else 0.5
-            yield Candidate("scaled-output", output, said, free + _CHOICE)
+            yield Candidate("scaled-output", output, said, free + limits().choice_numbers)
 
 
 def _places(step: Step) -> NDArray[np.bool_] | None:
@@ -260,7 +258,7 @@ def _overwritten(step: Step) -> Iterator[Candidate]:
     places, behind = step.behind.places, step.behind
     if step.given.shape != behind.shape or not 1 < places.size < behind.given.size:
         return
-    if places[-1] - places[0] + 1 != places.size or places.size > FEW:
+    if places[-1] - places[0] + 1 != places.size or places.size > limits().elements_few:
         return
     with np.errstate(all="ignore"):
         there = step.given.reshape(-1)[places] + behind.given[places] - behind.expected[places]
@@ -272,7 +270,7 @@ def _overwritten(step: Step) -> Iterator[Candidate]:
             code = "compare/inside-overwritten"
             said = Message(code, where=place, op_type=op_type, value=number)
             free = 2.0 if number == value else 1.5
-            yield Candidate("overwritten-element", output, said, free + _CHOICE)
+            yield Candidate("overwritten-element", output, said, free + limits().choice_numbers)
 
 
 def _with_number(array: Array, places: NDArray[np.intp], number: float) -> Array:
@@ -285,10 +283,10 @@ def _with_number(array: Array, places: NDArray[np.intp], number: float) -> Array
 def _flipped(step: Step) -> Iterator[Candidate]:
     """The same bit of one or a few neighbors of what is handed on is the other way."""
     places = step.behind.places
-    few = 0 < places.size <= min(FEW, max(step.given.size // 4, 1))
+    few = 0 < places.size <= min(limits().elements_few, max(step.given.size // 4, 1))
     if step.given.shape != step.behind.shape or not few:
         return
-    zero = 0.0 if step.behind.given[places].any() else _ZERO
+    zero = 0.0 if step.behind.given[places].any() else limits().zero_numbers
     for bit in range(32):
         output = step.handing(partial(_with_bit, places=places, bit=bit))
         if output is None:
@@ -299,7 +297,10 @@ def _flipped(step: Step) -> Iterator[Candidate]:
             place, op_type = describe_places(places, step.behind.shape), step.op.op_type
             said = Message("compare/inside-bit", bit=bit, where=place, op_type=op_type)
             yield Candidate(
-                "bit-flip", output, said, 0.5 * (1 + count_runs(places)) - 0.25 + _CHOICE + zero
+                "bit-flip",
+                output,
+                said,
+                0.5 * (1 + count_runs(places)) - 0.25 + limits().choice_numbers + zero,
             )
 
 

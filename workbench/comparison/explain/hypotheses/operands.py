@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import RARE, Candidate
+from workbench.comparison.explain.case import Candidate
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
 from workbench.graph.ops import bind
@@ -167,7 +168,7 @@ def swapped_inputs(case: Evaluation) -> Iterator[Candidate]:
                 guess = case.recomputed(Change(part, load=partial(_reordered, order)))
                 if guess is not None:
                     said = Message("compare/fault-swapped", first=first, second=second)
-                    yield Candidate("swapped-inputs", guess, said, RARE)
+                    yield Candidate("swapped-inputs", guess, said, limits().rare_numbers)
 
 
 def _reordered(order: list[int], tensors: list[Array]) -> list[Array]:
@@ -185,4 +186,9 @@ def transposed_output(case: Evaluation) -> Iterator[Candidate]:
         for place, axis in zip(wide, order, strict=True):
             axes[place] = axis
         moved = np.ascontiguousarray(expected.transpose(axes)).reshape(expected.shape)
-        yield Candidate("transposed-output", moved, Message("compare/fault-order", axes=axes), RARE)
+        yield Candidate(
+            "transposed-output",
+            moved,
+            Message("compare/fault-order", axes=axes),
+            limits().rare_numbers,
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.case import Candidate
+from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _NOTHING, _SMALL = 2.0, 0.05  # floors, and the most that it may be
-_PEERS = 4  # elements of which the largest may be a limit
 _SAMPLE = 4096  # elements that decide which of many lanes are worth a look
 
 
@@ -110,7 +110,7 @@ def saturated(case: Evaluation) -> Iterator[Candidate]:
     if lost.any():
         output = np.where(np.isnan(expected), expected.dtype.type(0), output)
     known = [row.name for row in DTYPES.values() if row.largest == limit and row.name != "bool"]
-    if case.given.size < _PEERS and not known:
+    if case.given.size < limits().saturating_peers and not known:
         return
     count = int(np.count_nonzero(cut))
     said = Message("compare/fault-saturated", count=count, limit=limit)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import FAILURES, FORMATS, RARE, Candidate, recomputed
+from workbench.comparison.explain.case import FAILURES, FORMATS, Candidate, recomputed
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import EXACT, Change
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
@@ -138,7 +139,7 @@ def missing_step(case: Evaluation) -> Iterator[Candidate]:
             guess = case.recomputed(computed_by(part, lambda *read, place=place: read[place]))
             if guess is not None:
                 said = Message("compare/fault-missing", op_type=op.op_type, slot=place)
-                yield Candidate("missing-step", guess, said, RARE)
+                yield Candidate("missing-step", guess, said, limits().rare_numbers)
 
 
 def integer_wrap(case: Evaluation) -> Iterator[Candidate]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.case import FAILURES, Candidate
+from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
 from workbench.graph.ops import bind
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _SEARCHED = 1 << 20  # numbers in which all runs of neighbors are looked at
 _LONGEST = 16  # run of neighbors with one number
 _MOST = 4  # wrong elements that are looked for
-_NOTHING = 0.01  # of what is to be explained: noise
 _PATCHES = 1 << 24  # numbers that the patches of a convolution may take
 
 
@@ -176,7 +176,8 @@ def _explained(atoms: Array, rest: Array, weight: Array) -> list[tuple[int, floa
     run, number, left = _run(atoms, rest, weight.astype(np.float64), first)
     several = _pursued(atoms, rest, _MOST)
     apart = rest - atoms[:, [one for one, _ in several]] @ np.array([step for _, step in several])
-    if left <= max(2 * float(np.linalg.norm(apart)), _NOTHING * float(np.linalg.norm(rest))):
+    noise = limits().weights_nothing * float(np.linalg.norm(rest))
+    if left <= max(2 * float(np.linalg.norm(apart)), noise):
         return [(place, number) for place in run]
     return [(one, float(weight[one]) + step) for one, step in several]
 
@@ -224,7 +225,7 @@ def _pursued(atoms: Array, rest: Array, most: int) -> list[tuple[int, float]]:
         chosen.append(int(np.argmax(fit)))
         steps = np.linalg.lstsq(atoms[:, chosen], rest, rcond=None)[0]
         left = rest - atoms[:, chosen] @ steps
-        if float(np.linalg.norm(left)) < _NOTHING * whole:
+        if float(np.linalg.norm(left)) < limits().weights_nothing * whole:
             break
     return [(one, float(step)) for one, step in zip(chosen, steps, strict=True)]
 

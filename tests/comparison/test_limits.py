@@ -1,0 +1,187 @@
+"""The limits: each is read where its row says, no other judging number stands in the code, verdicts hang on them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench
+from kit.build import small_dumps as small
+from kit.build.small_dumps import chain, in_memory, shoot
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.limits import LIMITS, Limits, limits, read_limits, using
+
+PACKAGE = Path(workbench.__file__).parent
+COMPARISON = PACKAGE / "comparison"
+
+GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
+VALUES = small.given(GRAPH)
+GOLDEN = in_memory(shoot(GRAPH, VALUES), GRAPH)
+
+
+def spoiled(change):
+    return in_memory(shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": change}), GRAPH)
+
+
+def compared(target, **options):
+    return compare_dumps(target, GOLDEN, **options).result
+
+
+STAY = {
+    "align/cuts": "MOST_SOURCES ROUNDS",
+    "bind/memory": "_MOST",
+    "explain/case": "BUDGET _CHUNK _LARGE _THIN _THIN_COST",
+    "explain/explain": "_JUDGING",
+    "explain/hypotheses/attributes": "_KERNELS _LARGEST _MOST _STEPS _WINDOWS",
+    "explain/hypotheses/elements": "REPEAT SIDE",
+    "explain/hypotheses/inside": "_LANES",
+    "explain/hypotheses/outputs": "_SAMPLE",
+    "explain/hypotheses/weights": "_LONGEST _MOST _PATCHES _SEARCHED",
+    "explain/inferred": "_GUESSES _MOST _SHIFTS",
+    "explain/memory": "_BLOCK _LOOKED _MOST _PIECE",
+    "explain/origins": "_EARLIER",
+    "explain/overwrites": "NAMED",
+    "explain/pattern": "_TILE",
+    "findings/next_dump": "MAX_SUSPECTS MAX_UNSEEN",
+    "findings/producers": "MOST _DEEPEST _TRIED",
+    "findings/watched": "_FIRST",
+    "graphs/source_network": "_MOST",
+    "graphs/subgraphs": "MAX_DEPTH",
+    "map_file": "MAX_BYTES MAX_NAME MAX_PATTERNS",
+    "measure/conditioning": "LARGEST",
+    "measure/elements": "LIMIT MOST _STEP",
+    "measure/kernel_numba": "CHUNK _BLOCK _CANCELS _CROSS _FIVE _ONE _SEEN _STEP _STRIP _WIDE_CHUNK _WORST",
+    "measure/kernel_numpy": "CHUNK _CANCELS _FEW _PIECE _SHORT",
+    "measure/metrics": "FIVE_THOUSANDTHS NEAR_ZERO ONE_THOUSANDTH",
+    "measure/noise": "CUBE_INPUT INT8",
+    "measure/reading": "SEGMENT _MOST_THREADS",
+    "measure/statistics": "PRINTED",
+    "measure/tensors": "_HUGE _JIT_BYTES _JIT_PAIRS _MINUTE",
+    "pair/parameters": "LAST",
+    "replay/attempt": "_HELD",
+    "replay/floors": "_STEEPEST _STEP",
+    "replay/forecast": "_LARGEST",
+    "replay/inputs": "_DEEPEST _HELD _LARGEST",
+    "replay/operator_file": "MAX_BYTES MAX_TEXT _DEEPEST",
+    "replay/replay": "_HALF _SAMPLE",
+    "results/tables/rows": "_MOST_TEXT",
+}
+"""Module → numbers that stay: bounds of memory and time, chunks, caps against hostile files, what a format or a
+device has, and how much is shown."""
+
+
+NOT_YET = {
+    "align/matching": "MOST_ALIKE",
+    "align/rules": "CARRIES ENDS HANDED",
+    "explain/case": "_FAR _FINEST _GRAIN _WORSE",
+    "explain/explain": "_CLEAR _FREE",
+    "explain/hypotheses/elements": "_NEAR _REACH",
+    "explain/hypotheses/outputs": "_NOTHING _SMALL",
+    "explain/overwrites": "_CLEARED _CONVICTED",
+    "explain/writers": "_BYTES _NOT_BYTES",
+    "finding_kinds": "NAMED",
+    "findings/ended": "_SURE",
+    "findings/origins": "_DOUBTFUL _UNSURE",
+    "graphs/view": "COMMON",
+}
+"""Module → numbers that judge, and have not become `Limits` yet."""
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression is a number, or computed of numbers alone."""
+    leaves = [one for one in ast.walk(node) if isinstance(one, ast.expr)]
+    kinds = {type(one.value) for one in leaves if isinstance(one, ast.Constant)}
+    allowed = ast.Constant | ast.BinOp | ast.UnaryOp
+    return kinds <= {int, float} and all(isinstance(one, allowed) for one in leaves)
+
+
+def numbers(path: Path) -> set[str]:
+    """Names that a module gives to numbers, one or several at once."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign):
+            target, value = node.targets[0], node.value
+            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
+            found |= {one.id for one, given in pairs if is_number(given)}
+    return found
+
+
+def test_no_judging_number_stands_outside_the_limits():
+    found = {
+        str(path.relative_to(COMPARISON).with_suffix("")): names
+        for path in COMPARISON.rglob("*.py")
+        if (names := numbers(path))
+    }
+    listed = {
+        name: set(f"{STAY.get(name, '')} {NOT_YET.get(name, '')}".split())
+        for name in STAY.keys() | NOT_YET.keys()
+    }
+    assert found == listed
+
+
+def read_in() -> dict[str, set[str]]:
+    """Limit → rooms that read it."""
+    names, found = {one.name for one in fields(Limits)}, {}
+    for path in PACKAGE.rglob("*.py"):
+        first, *rest = path.relative_to(PACKAGE).with_suffix("").parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in names:
+                found.setdefault(node.attr, set()).add(rest[0] if first == "comparison" else first)
+    return found
+
+
+def test_each_limit_is_read_in_its_stages_and_nowhere_else():
+    said = {one.name: set(one.metadata["stages"].split()) for one in fields(Limits)}
+    assert read_in() == said
+
+
+def test_each_limit_says_what_it_is():
+    for one in fields(Limits):
+        assert all(one.metadata[key] for key in ("unit", "meaning", "measured_on", "stages"))
+
+
+NOISY, WRONG = (spoiled(lambda x, by=by: x * np.float32(1 + by)) for by in (2**-21, 2**-20))
+
+
+@pytest.mark.parametrize(
+    ("target", "usual", "changed", "verdict", "said"),
+    [
+        (NOISY, "pass", {"pass_factor": 0.5}, "warn", "pass_factor = 0.5"),
+        (WRONG, "fail", {"suspect_factor": 20.0}, "pass", "suspect_factor = 20"),
+    ],
+)
+def test_a_changed_limit_changes_a_verdict_and_is_recorded(target, usual, changed, verdict, said):
+    before = compared(target)
+    assert (before.verdict, before.limits, "limits" in before.facts) == (usual, {}, False)
+    now = compared(target, limits=Limits(**changed))
+    assert (now.verdict, now.limits, now.facts["limits"]) == (verdict, changed, said)
+    assert compared(target) == before
+
+
+def test_limits_of_the_thread_are_those_of_its_comparisons():
+    with using(read_limits(["suspect_factor=20"])):
+        assert compared(WRONG).verdict == "pass"
+        assert compared(WRONG, limits=LIMITS).verdict == "fail"
+        assert limits().changed == {"suspect_factor": 20.0}
+    assert limits() is LIMITS
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("inf"), float("nan")])
+def test_a_limit_is_a_positive_number(value):
+    with pytest.raises(ValueError, match="pass_factor must be a positive number"):
+        Limits(pass_factor=value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("no_such=1", "no limit 'no_such'; known: pass_factor"), ("pass_factor", "could not convert"),
+     ("fit_operators=1.5", "invalid literal"), ("pass_factor=0", "positive")],
+)  # fmt: skip
+def test_what_is_no_limit_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_limits([text])

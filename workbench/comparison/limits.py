@@ -1,0 +1,367 @@
+"""The limits that judgement rests on, in one place: their values, units, meanings and who reads them.
+
+A comparison reads them by `limits`; whoever compares may change them (`using`), to see what a verdict hangs on.
+What bounds memory and time, sizes of chunks and numbers that a format or a device has stand where they are used.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_Number = TypeVar("_Number", int, float)
+
+_CLEAN = "every clean pair of real dumps we know"
+_UNRECORDED = "not recorded"
+_ROUNDING = "× expected rounding"
+_ERROR = "relative error"
+
+
+def _row(default: _Number, unit: str, stages: str, measured_on: str, meaning: str) -> _Number:
+    """A limit: its default, and as metadata what the others say; ``stages`` are the rooms that read it."""
+    about = {"unit": unit, "stages": stages, "measured_on": measured_on, "meaning": meaning}
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a judgement rests on. The metadata of a field say its unit, meaning, origin and stages.
+
+    Raises ValueError for a limit that is no positive number.
+    """
+
+    # fmt: off
+    # How much error is expected
+    pass_factor: float = _row(
+        8.0, _ROUNDING, "measure follow findings", _CLEAN,
+        "Measured noise stays below it.",
+    )
+    steady_factor: float = _row(
+        3.0, _ROUNDING, "follow", _UNRECORDED,
+        "The same where the conditioning is known.",
+    )
+    steps_factor: float = _row(
+        4.0, _ROUNDING, "follow", "layers of our networks reach 1.3",
+        "The same for a layer whose quantization steps are known; the rest is for sums that cancel.",
+    )
+    named_factor: float = _row(
+        2.0, _ROUNDING, "follow", _UNRECORDED,
+        "The same where both graphs already differ in the operator's settings.",
+    )
+    excused_most: float = _row(
+        0.3, _ERROR, "measure", "products of hifloat8 in our networks stay below 0.1",
+        "Most that expected rounding excuses after `pass_factor`. Zeros are off by 1, and half as much again by 0.5.",
+    )
+    masked_most: float = _row(
+        1.5, _ERROR, "measure", "derived",
+        "Most that noise makes of a gradient that passes elements or not: elsewhere is √2, the other sign 2.",
+    )
+    amplification: float = _row(
+        2.0, "× inherited error", "follow pipeline", _UNRECORDED,
+        "Growth of error through one well-conditioned operator that still counts as inherited.",
+    )
+    # What the walk through the data flow concludes
+    adapted_step: float = _row(
+        3.2, "× learning rate", "follow", "derived: (1 − β₁) / √(1 − β₂) of Adam's defaults",
+        "Largest step of an element where the optimizer divides it by its own length.",
+    )
+    turned_step: float = _row(
+        2.0, _ERROR, "follow", "derived",
+        "Error of a direction of which every sign is another one.",
+    )
+    fit_operators: int = _row(
+        3, "operators", "follow", _UNRECORDED,
+        "Operators reproduced by the forecast before less than the number format is expected.",
+    )
+    fit_wider: float = _row(
+        2.0, "× worst so far", "follow", _UNRECORDED,
+        "How much worse than its forerunners an operator may be reproduced by the forecast.",
+    )
+    fit_least: float = _row(
+        1e-5, _ERROR, "follow", "derived",
+        "Smallest expected error beside a forecast: figures have six digits, summed up in float32.",
+    )
+    golden_few: float = _row(
+        0.01, "share", "follow", _UNRECORDED,
+        "Elements of a weight that are few.",
+    )
+    golden_run: int = _row(
+        64, "elements", "pair follow findings pipeline", _UNRECORDED,
+        "Neighbors of a weight that one number may stand in.",
+    )
+    masking_weight: float = _row(
+        2.0**-7, _ERROR, "follow", "derived",
+        "Error of a weight that no number format makes but those of 8 bits (after `pass_factor`).",
+    )
+    flag_largest: int = _row(
+        64, "elements", "follow", _UNRECORDED,
+        "A flag or a float status has no more.",
+    )
+    # What an operator adds by itself
+    suspect_factor: float = _row(
+        3.0, _ROUNDING, "replay follow explain", _UNRECORDED,
+        "A local error above it is suspect.",
+    )
+    outlier_factor: float = _row(
+        3.0, "× largest of its like", "replay", _UNRECORDED,
+        "How suspect an operator is that alone of its like is not reproduced to the bit.",
+    )
+    bit_share: float = _row(
+        1e-3, "share", "replay", _UNRECORDED,
+        "Elements that may be another number where an operator counts as reproduced to the bit.",
+    )
+    coarse_share: float = _row(
+        0.3, "× one rounding", "replay", "derived",
+        "Error from which an operator is off by a rounding; one rounding at random is 0.58.",
+    )
+    peers_exact: int = _row(
+        3, "operators", "replay", _UNRECORDED,
+        "Operators of the same unit reproduced to the bit before one that is not is suspect for it.",
+    )
+    kernels_alike: int = _row(
+        2, "kernels", "replay", _UNRECORDED,
+        "Kernels reproduced to the bit before their steps are known to round nothing inside of others.",
+    )
+    replay_equal: float = _row(
+        1e-6, _ERROR, "replay", _UNRECORDED,
+        "Below it two models of the device are equally good.",
+    )
+    otherwise_share: float = _row(
+        0.25, "share", "replay", _UNRECORDED,
+        "Operators that may do otherwise than the others without telling anything of the unit.",
+    )
+    forecast_tried: int = _row(
+        32, "operators", "replay", _UNRECORDED,
+        "Operators with statistics after which only models stay that do as well as the best.",
+    )
+    forecast_clearly: float = _row(
+        20.0, "decades", "replay", _UNRECORDED,
+        "Error, summed over all tensors, by which a model that does worse is left before that.",
+    )
+    forecast_as_well: float = _row(
+        1.0, "decades", "replay", _UNRECORDED,
+        "Error by which a model may do worse than the best after that.",
+    )
+    forecast_equal: float = _row(
+        1e-8, _ERROR, "replay", _UNRECORDED,
+        "Below it two models are equally good.",
+    )
+    # What belongs together
+    links_enough: int = _row(
+        256, "links", "bind", _UNRECORDED,
+        "Links looked at for one rule: the rules differ in every one they get wrong.",
+    )
+    evidence_least: float = _row(
+        1.4, "weight", "align", _UNRECORDED,
+        "Evidence below which two operators are not called the same.",
+    )
+    evidence_enough: float = _row(
+        5.0, "weight", "align", _UNRECORDED,
+        "Evidence that leaves no doubt: less is scored as its share of this.",
+    )
+    group_largest: int = _row(
+        16, "pairs", "align", _UNRECORDED,
+        "Pairs of operators up to which a group of several on both sides says that they belong together.",
+    )
+    graph_likeness: float = _row(
+        0.5, "share", "pair", _UNRECORDED,
+        "Operators two graphs must have in common to be compared under different ids.",
+    )
+    graph_sure: float = _row(
+        0.95, "share", "pair", _UNRECORDED,
+        "Operators in common from which on no other graph is tried: training and evaluation share half.",
+    )
+    # Why an operator is wrong
+    guess_met: float = _row(
+        0.9, "share", "explain", _UNRECORDED,
+        "Of what was given: a guess that leaves more has nothing of it.",
+    )
+    element_beyond: float = _row(
+        6.0, "× expected noise", "explain", _UNRECORDED,
+        "An element that differs by more is off.",
+    )
+    floor_closer: float = _row(
+        4.0, "×", "explain", _UNRECORDED,
+        "The expected rounding of a case is lowered by no more.",
+    )
+    bits_right: float = _row(
+        0.5, "share", "explain", _UNRECORDED,
+        "Elements right to the last bit from which the others are no noise.",
+    )
+    rounding_flips: float = _row(
+        3.0, "× below a rounding", "explain", _UNRECORDED,
+        "Still lets one rounding pass that fell elsewhere.",
+    )
+    noise_spread: float = _row(
+        2.0, "× measured noise", "explain", _UNRECORDED,
+        "What of the noise that is measured counts as noise.",
+    )
+    rare_numbers: float = _row(
+        1.0, "free numbers", "explain", _UNRECORDED,
+        "Counted for a guess that no device is known for.",
+    )
+    cause_likely: float = _row(
+        0.5, "probability", "explain", _UNRECORDED,
+        "Below it a cause is not named.",
+    )
+    cause_least: float = _row(
+        0.5, "share of the error", "explain", _UNRECORDED,
+        "What explains less does so by chance.",
+    )
+    guess_leaves: float = _row(
+        0.8, "share of the error", "explain", _UNRECORDED,
+        "A guess that leaves more explains nothing.",
+    )
+    equal_enough: int = _row(
+        32, "elements", "explain", _UNRECORDED,
+        "Elements of which all are equal before nothing further is tried.",
+    )
+    rival_numbers: float = _row(
+        4.0, "free numbers", "explain", _UNRECORDED,
+        "More than the best guess has, up to which another is its rival.",
+    )
+    unthought_weight: float = _row(
+        0.1, "weight", "explain", _UNRECORDED,
+        "Of everything that nobody has thought of.",
+    )
+    elements_few: int = _row(
+        64, "elements", "explain", _UNRECORDED,
+        "Neighbors that may still be called single elements.",
+    )
+    any_number: float = _row(
+        0.9, "free numbers", "explain", _UNRECORDED,
+        "Of an element that may be anything, so that what leaves little over is preferred.",
+    )
+    whole_numbers: float = _row(
+        3.0, "free numbers", "explain", _UNRECORDED,
+        "Counted besides for a tile which is the whole output.",
+    )
+    part_most: float = _row(
+        0.95, "share", "explain", _UNRECORDED,
+        "Of an output that is off in parts: where more is off, nothing was written, and what is right is so by chance.",
+    )
+    telling_elements: int = _row(
+        8, "elements", "explain", _UNRECORDED,
+        "Of which a likeness can be told.",
+    )
+    choice_numbers: float = _row(
+        0.1, "free numbers", "explain", _UNRECORDED,
+        "Of which of several operators it is.",
+    )
+    zero_numbers: float = _row(
+        0.5, "free numbers", "explain", _UNRECORDED,
+        "Of a zero: it has more causes than a number that is none.",
+    )
+    saturating_peers: int = _row(
+        4, "elements", "explain", _UNRECORDED,
+        "Of which the largest may be a limit.",
+    )
+    weights_nothing: float = _row(
+        0.01, "share of the error", "explain", _UNRECORDED,
+        "What is left of it is noise.",
+    )
+    doubted: float = _row(
+        0.6, "probability", "explain", _UNRECORDED,
+        "Below it another explanation does not stand.",
+    )
+    left_over: float = _row(
+        0.05, "share of the error", "explain", _UNRECORDED,
+        "What an explanation by changed inputs may leave over.",
+    )
+    numbers_close: float = _row(
+        0.02, "relative distance", "explain", _UNRECORDED,
+        "At which fitted numbers are some others.",
+    )
+    found_bytes: int = _row(
+        8, "bytes", "explain", _UNRECORDED,
+        "Enough to be told from chance when memory is searched.",
+    )
+    written_bytes: int = _row(
+        8, "bytes", "explain", _UNRECORDED,
+        "Bytes that differ and tell whose they are.",
+    )
+    writer_between: float = _row(
+        0.02, "× chance", "explain", _UNRECORDED,
+        "Of whoever would have had to write over something that is as it was.",
+    )
+    writer_size: float = _row(
+        0.02, "× chance", "explain", _UNRECORDED,
+        "Of whoever has elements of another size than what is repeated.",
+    )
+    writer_inserted: float = _row(
+        0.3, "× chance", "explain", _UNRECORDED,
+        "Of copies that the compiler inserts: they are the same in every network.",
+    )
+    writer_near: int = _row(
+        512, "bytes", "explain", _UNRECORDED,
+        "Distance from which on a writer's chance falls; blocks begin at multiples of it.",
+    )
+    writer_unlikely: float = _row(
+        0.05, "× likeliest chance", "explain", _UNRECORDED,
+        "A writer that is less likely is not named.",
+    )
+    # What is reported first
+    exchange_leaves: float = _row(
+        0.05, "share of the error", "findings", _UNRECORDED,
+        "What an exchange may leave over where it is the explanation.",
+    )
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be a positive number, got {value!r}")
+
+    @property
+    def changed(self) -> Mapping[str, float]:
+        """Limits that are not the default, by name."""
+        usual = asdict(LIMITS)
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+
+LIMITS = Limits()
+"""The default."""
+
+_LIMITS: ContextVar[Limits] = ContextVar("_LIMITS", default=LIMITS)
+
+
+def limits() -> Limits:
+    """The limits that this thread judges by."""
+    return _LIMITS.get()
+
+
+@contextmanager
+def using(chosen: Limits | None) -> Iterator[None]:
+    """Inside, on this thread, judge by other limits; ``None``: by the same.
+
+    >>> with using(Limits(pass_factor=4.0)):
+    ...     limits().changed
+    {'pass_factor': 4.0}
+    """
+    token = _LIMITS.set(chosen or limits())
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+def read_limits(texts: Iterable[str]) -> Limits:
+    """Read ``NAME=VALUE`` texts. Raises ValueError for a name or value that is none.
+
+    >>> read_limits(["fit_operators=5", "pass_factor=4"]).changed
+    {'pass_factor': 4.0, 'fit_operators': 5}
+    """
+    known = asdict(LIMITS)
+    chosen: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in known:
+            raise ValueError(f"no limit {name!r}; known: {', '.join(known)}")
+        chosen[name] = type(known[name])(value)
+    return Limits(**chosen)  # type: ignore[arg-type]
