@@ -69,18 +69,19 @@ def test_comparisons_in_several_threads_leave_nothing_behind():
 @pytest.mark.usefixtures("three")
 def test_a_comparison_computes_in_one_thread(monkeypatch):
     from kit.build.small_dumps import chain, given, in_memory, shoot
-    from workbench.comparison import engine
+    from workbench.comparison import differing, engine
 
     graph = chain("MatMul", "Tanh")
     dump = in_memory(shoot(graph, given(graph)), graph)
-    replay, seen = engine.replay, []
+    other = in_memory(shoot(graph, given(graph), alter={"Default/Tanh-op0": lambda a: -a}), graph)
+    replay, seen = differing.replay, []
 
     def watched(*args, **named):
         seen.append(threads())
         return replay(*args, **named)
 
-    monkeypatch.setattr(engine, "replay", watched)
-    engine.compare_dumps(dump, dump)
+    monkeypatch.setattr(differing, "replay", watched)
+    engine.compare_dumps(other, dump)
     assert seen == [{1}]
     assert threads() == {3}
 

@@ -11,7 +11,7 @@ import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.runs import on_device, on_reference
 from kit.build.small_dumps import LEAF, Net, chain, in_memory, save_container, shoot
-from workbench.comparison import engine
+from workbench.comparison import differing, engine
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.find import FINDERS, GROUPS, REFINEMENTS, find, rank
 from workbench.comparison.findings.material import Figures, Material, Place, finding
@@ -132,7 +132,7 @@ def materials(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, (dumps, options) in cases.items():
             made = []
-            patch.setattr(engine, "find", lambda one, made=made: made.append(one) or find(one))
+            patch.setattr(differing, "find", lambda one, made=made: made.append(one) or find(one))
             engine.compare_dumps(*dumps, **options)
             (found[name],) = made
     return found
