@@ -41,18 +41,25 @@ def test_entries_of_the_map_file_say_what_they_match(tmp_path, capsys):
     assert [line for line in lines if line.startswith("map file")] == list(map(str, said))
 
 
+STAGES = "read bind pair forecast measure result total"
+ALL_STAGES = "read bind pair forecast measure replay follow explain judge find result total"
+
+
 @pytest.mark.parametrize("json", [[], ["--json", "-"]])
-def test_the_time_of_each_stage_is_told_beside_the_result(tmp_path, capsys, json):
-    dump = str(wb.simulate(load_graph("mlp"), None, wb.config.new("mindspore-cpu"), tmp_path / "d"))
-    plain = run(capsys, "compare", dump, dump, *json)
-    timed = run(capsys, "compare", dump, dump, *json, "--profile-time")
-    assert (plain.status, plain.err) == (0, "")
-    assert (timed.status, timed.out) == (0, plain.out)
-    names, times = zip(
-        *(line.removesuffix(" s").split(": ") for line in timed.err.splitlines()), strict=True
+@pytest.mark.parametrize(("faults", "stages"), [([], STAGES), (["nan-output:*ReLU*"], ALL_STAGES)])
+def test_the_time_of_each_stage_is_told_beside_the_result(tmp_path, capsys, json, faults, stages):
+    form, graph = wb.config.new("mindspore-o0o1"), load_graph("mlp")
+    golden, target = (
+        str(wb.simulate(graph, None, form, tmp_path / name, device="a2", faults=some))
+        for name, some in (("golden", []), ("target", faults))
     )
-    stages = "read bind pair forecast measure replay follow explain judge find result"
-    assert names == (*stages.split(), "total")
+    plain = run(capsys, "compare", target, golden, *json)
+    timed = run(capsys, "compare", target, golden, *json, "--profile-time")
+    assert plain.status == timed.status == bool(faults)
+    assert (timed.out, plain.err) == (plain.out, "")
+    told = (line.removesuffix(" s").split(": ") for line in timed.err.splitlines())
+    names, times = zip(*told, strict=True)
+    assert names == tuple(stages.split())
     assert float(times[-1]) == pytest.approx(sum(map(float, times[:-1])), rel=0.1)
 
 
