@@ -20,7 +20,14 @@ def row(**changes):
 
 def own(**changes):
     """What replay found: nothing."""
-    facts = {"error": 1e-4, "explained": 1e-3, "suspect": False, "assumed": (), "slot": 0}
+    facts = {
+        "error": 1e-4,
+        "explained": 1e-3,
+        "suspect": False,
+        "assumed": (),
+        "slot": 0,
+        "errors": (),
+    }
     return SimpleNamespace(**(facts | changes))
 
 

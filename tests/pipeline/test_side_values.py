@@ -93,7 +93,10 @@ def test_why_an_own_error_is_not_known_is_said():
     assert label("show/unknown") in operator_html(found, sections=("head",))
     assert str(found.blame.lacking) in operator_html(found, sections=("head",))
     whole = in_memory(shoot(graph, given(graph)), graph)
-    known = wb.compare(whole, whole)
+    equal = wb.compare(whole, whole).operator("Neg-op0")  # replayed for the view alone
+    assert (equal.blame.lacking, equal.blame.own) == (None, 0.0)
+    fed = {name: value * np.float32(1.5) for name, value in given(graph).items()}
+    known = wb.compare(in_memory(shoot(graph, fed), graph), whole)
     assert known.operator("Neg-op0").blame.lacking is None
     read = next(n for n, row in enumerate(known.rows) if row.io == "input")
     assert known.operator(read).blame.lacking == Message("pipeline/read-here")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
 from kit.build.runs import rehearse
-from kit.cases import asked
+from kit.cases import asked, nightly
 from kit.evidence import defects
 from kit.trees import foretold, sizes
 from kit.words import refused
@@ -184,9 +186,11 @@ def test_offline_models_do_not_train_and_say_so(tmp_path):
         )
 
 
+UNDER_O2 = [*product(("lenet_train", "resnet_train"), ("910a", "a2"))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("device", ["910a", "a2"])
-@pytest.mark.parametrize("name", ["lenet_train", "resnet_train"])
+@pytest.mark.parametrize(("name", "device"), nightly(UNDER_O2, UNDER_O2[:3]))
 def test_steps_with_one_between_agree_under_o2(name, device):
     comparison = rehearse(
         load_graph(name), asked("mindspore-o2", "0|2"), device=device, iterations=3

@@ -100,8 +100,12 @@ def _own_of(
     """Own error, and what of it number formats explain."""
     if defect is not None and defect.own_error is not None:
         return defect.own_error, defect.noise_floor
-    worst = own is not None and own.slot == result_slot(row.io, row.slot)
-    return row.own_error, own.explained if own is not None and worst else row.noise_floor
+    if own is None:
+        return row.own_error, row.noise_floor
+    slot = result_slot(row.io, row.slot)
+    # of dumps that agree no row has it: the comparison stopped before, and the walk was made for this view
+    added = row.own_error if row.own_error is not None else dict(own.errors).get(slot)
+    return added, own.explained if own.slot == slot else row.noise_floor
 
 
 def _judged(
