@@ -63,7 +63,9 @@ LOOKED_UP = ("make ", "pip install ")
 """Commands that are not run: how they begin."""
 
 # (document, first line of a block) → why it is neither run nor looked up
-EXCUSED: dict[tuple[str, str], str] = {}
+EXCUSED: dict[tuple[str, str], str] = {
+    ("docs/architecture.md", " target, golden          two Dump values"): "a drawing",
+}
 
 LEFT_OUT = (
     *(".git", ".venv", ".venv-*", "build", "demo_out", "*.egg-info", "__pycache__"),
