@@ -316,7 +316,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be a positive number, got {value!r}")
+                raise ValueError(f"{name}: {value!r} is not a positive number")
 
     @property
     def changed(self) -> Mapping[str, float]:
