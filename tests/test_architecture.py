@@ -390,9 +390,10 @@ EXITS = {
         "ui/framed.py",
     },  # there a whole page, not a name
     r"typer\.echo|\bprint\(|sys\.stdout\.write": {
+        "__main__.py",
         "cli/terminal.py",
         "pipeline/extract.py",
-    },  # a script's own
+    },  # an interruption before the terminal is there, which names nothing; a script's own
 }
 """What puts text before a reader → the modules that do it for all others."""
 

@@ -17,6 +17,7 @@ from workbench.core.errors import (
     ConfigError,
     FormatError,
     GraphError,
+    OutputError,
     WorkbenchError,
 )
 from workbench.core.faces import FACES
@@ -46,6 +47,7 @@ __all__ = [
     "ConfigError",
     "FormatError",
     "GraphError",
+    "OutputError",
     "Trees",
     "Workbench",
     "WorkbenchError",

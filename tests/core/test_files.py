@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from kit.words import refused
-from workbench.core.errors import FormatError
+from workbench.core.errors import FormatError, OutputError
 from workbench.core.files import encoded, file_content, open_file, open_text, write_text
 
 
@@ -51,5 +51,5 @@ def test_bytes_of_file_names_are_written_as_they_were():
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):
-    with refused("core/unwritable", FormatError, place=str(tmp_path), subject="report"):
+    with refused("core/unwritable", OutputError, place=str(tmp_path), subject="report"):
         write_text(tmp_path / ".", "text", "report")

@@ -27,7 +27,14 @@ from workbench.cli.config import (  # noqa: E402 - after the environment is set
 )
 from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
-from workbench.cli.terminal import complain, emit, emit_json, progress, tell  # noqa: E402
+from workbench.cli.terminal import (  # noqa: E402
+    complain,
+    emit,
+    emit_json,
+    flush,
+    progress,
+    tell,
+)
 from workbench.core.errors import WorkbenchError  # noqa: E402
 from workbench.core.stages import timed  # noqa: E402
 from workbench.core.words import Message  # noqa: E402
@@ -427,7 +434,7 @@ def convert(
         tell(line, err=True)
     counts = {"files": result.files, "written": len(result.written)}
     tell(Message("cli/converted", **counts, out=result.out, remarks=len(result.remarks)))
-    return AGREE
+    return TROUBLE if result.unread else AGREE
 
 
 @app.command()
@@ -455,28 +462,49 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error of the workbench is one line on stderr and status 2."""
     gc.disable()  # the command ends soon; collecting while it reads costs a tenth of its time
     try:
-        status = app(arguments, standalone_mode=False)
-    except WorkbenchError as error:
-        complain(error)
-        status = TROUBLE
-    except typer.Exit as error:
-        status = error.exit_code
-    except OSError as error:
-        if error.filename is None:
-            raise
-        complain(Message("cli/path", got=error.filename, why=error.strerror))
-        status = TROUBLE
-    except MemoryError as error:
-        complain(Message("cli/memory", why=error))
-        status = TROUBLE
-    except (KeyboardInterrupt, typer.Abort):
-        complain(Message("cli/interrupted"))
-        status = TROUBLE
+        status = _status_of(sys.argv[1:] if arguments is None else arguments)
+        flush()
     except Exception as error:
-        if not hasattr(error, "format_message"):  # what typer raises for wrong usage
+        said = _said_of(error)
+        if said is None:
             raise
-        complain(error.format_message())
+        complain(said)
+        status = TROUBLE
+    except KeyboardInterrupt:
+        complain(Message("cli/interrupted"))
         status = TROUBLE
     finally:
         gc.enable()
-    sys.exit(status if isinstance(status, int) else AGREE)
+    sys.exit(status)
+
+
+def _status_of(arguments: list[str]) -> int:
+    """Run a command and return its exit status.
+
+    Not by ``app()``: typer ends the process itself where the output is a closed pipe or the user interrupts, with
+    statuses that mean something else here.
+    """
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("workbench", arguments) as context:
+            status = command.invoke(context)
+    except typer.Exit as error:
+        return error.exit_code
+    return status if isinstance(status, int) else AGREE
+
+
+def _said_of(error: Exception) -> object:
+    """What a person is told of an error; ``None`` if it is a defect of the workbench."""
+    if isinstance(error, WorkbenchError):
+        return error
+    if isinstance(error, OSError):
+        if error.filename is None:
+            return Message("cli/io", why=error.strerror or error)
+        return Message("cli/path", got=error.filename, why=error.strerror)
+    if isinstance(error, MemoryError):
+        return Message("cli/memory", why=error)
+    if isinstance(error, typer.Abort):
+        return Message("cli/interrupted")
+    if hasattr(error, "format_message"):  # what typer raises for wrong usage
+        return error.format_message()
+    return None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from workbench.core.errors import WorkbenchError
 from workbench.core.text import json_visible, one_line, visible, visible_lines
 from workbench.core.words import Message
 
@@ -19,23 +22,54 @@ _INDENT = " " * len("error: ")
 
 def tell(*lines: object, err: bool = False) -> None:
     """Print lines for a person; none of them becomes two, whatever the names in it hold."""
-    typer.echo("\n".join(map(one_line, lines)), err=err)
+    _print("\n".join(map(one_line, lines)), err=err)
 
 
 def emit(text: str, *, nl: bool = True) -> None:
     """Print a text whole, such as a form; only what a terminal would obey is written out."""
-    typer.echo(visible_lines(text), nl=nl)
+    _print(visible_lines(text), nl=nl)
 
 
 def emit_json(value: dict[str, Any]) -> None:
     """Print JSON that reads as exactly ``value``."""
-    typer.echo(json_visible(json.dumps(value, indent=1, ensure_ascii=False)))
+    _print(json_visible(json.dumps(value, indent=1, ensure_ascii=False)))
+
+
+def flush() -> None:
+    """Write what is left of stdout; raises WorkbenchError where that fails, as everything here that prints."""
+    if sys.stdout is None:  # the shell has closed it
+        return
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        raise _unprinted(error, err=False) from error
+
+
+def _print(text: str, *, nl: bool = True, err: bool = False) -> None:
+    try:
+        typer.echo(text, nl=nl, err=err)
+    except OSError as error:
+        raise _unprinted(error, err=err) from error
+
+
+def _unprinted(error: OSError, *, err: bool) -> WorkbenchError:
+    """Give up a stream: what it still holds would fail once more when the process ends, with another status."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, (sys.stderr if err else sys.stdout).fileno())
+    except (OSError, ValueError):  # no file behind it: nothing is flushed later
+        pass
+    finally:
+        os.close(nowhere)
+    name = "stderr" if err else "stdout"
+    return WorkbenchError("cli/stream", name=name, why=error.strerror or error)
 
 
 def complain(error: object) -> None:
     """Print an error; its further lines are indented, so that none of them passes for one of ours."""
     first, *rest = visible_lines(Message("cli/error", why=error)).split("\n")
-    tell(first, *(_INDENT + line for line in rest), err=True)
+    with suppress(WorkbenchError):  # the exit status tells where stderr cannot
+        tell(first, *(_INDENT + line for line in rest), err=True)
 
 
 def progress(unit: str = "tensors") -> Callable[[int, int, str], None] | None:

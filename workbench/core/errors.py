@@ -6,7 +6,8 @@
     ├── ConfigError    a dump configuration breaks a rule (carries its problems)
     ├── GraphError     a graph cannot be traced, ordered or executed
     ├── FormatError    bytes, text or names break their format (starts with the place)
-    └── AlignError     golden and target cannot be paired at all
+    ├── AlignError     golden and target cannot be paired at all
+    └── OutputError    a file or folder of the result cannot be written
 
 An error is a code with values, its sentence is made when somebody reads it (`workbench.core.words`).
 """
@@ -90,3 +91,10 @@ class FormatError(WorkbenchError):
 
 class AlignError(WorkbenchError):
     """Golden and target cannot be paired at all."""
+
+
+class OutputError(WorkbenchError):
+    """A file or folder of the result cannot be written: what was asked for is not there, or not whole.
+
+    It says nothing of what is read, so that whoever notes damaged input and goes on never takes it for that.
+    """

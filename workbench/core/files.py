@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from workbench.core.errors import FormatError
+from workbench.core.errors import FormatError, OutputError
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """A pipe in the place of a file must not block."""
@@ -68,10 +68,10 @@ def unreadable(path: str | Path, error: Exception, what: str = "file") -> Format
     return FormatError("core/unreadable", place=str(path), subject=what, why=reason)
 
 
-def unwritable(path: str | Path, error: Exception, what: str = "output") -> FormatError:
+def unwritable(path: str | Path, error: Exception, what: str = "output") -> OutputError:
     """Return the error that says why something cannot be written."""
     reason = getattr(error, "strerror", None) or str(error)
-    return FormatError("core/unwritable", place=str(path), subject=what, why=reason)
+    return OutputError("core/unwritable", place=str(path), subject=what, why=reason)
 
 
 def is_file(path: str | Path) -> bool:
@@ -86,7 +86,7 @@ def write_text(path: str | Path, text: str, what: str = "output") -> Path:
     """Write a file whole: under a temporary name first, so that no half file is left behind.
 
     Folders that lack are made. A link is written through, and what is no regular file (a device, a pipe) is written
-    to: a rename would put a file in its place. Raises FormatError if that cannot be done.
+    to: a rename would put a file in its place. Raises OutputError if that cannot be done.
     """
     try:
         _write(Path(path).resolve(), text)

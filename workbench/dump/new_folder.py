@@ -6,6 +6,7 @@ killed leaves whole files and that subfolder, and the next one says what it foun
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -26,7 +27,7 @@ WORK = ".partial"
 class NewFolder:
     """A context in which files are added to a new or empty folder.
 
-    Raises FormatError on entry if the folder holds anything or cannot be made.
+    Raises FormatError on entry if the folder holds anything, OutputError where it, or a file in it, cannot be made.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
@@ -52,7 +53,8 @@ class NewFolder:
     def file(self, path: str) -> Iterator[BinaryIO]:
         """Open a file to be filled; it gets its name, relative to the folder, at the end.
 
-        Raises FormatError for a name that leads elsewhere or is taken.
+        Raises FormatError for a name that leads elsewhere or is taken, OSError for one that is too long, and
+        OutputError for whatever else keeps the file from being written.
         """
         target = os.path.join(self.root, checked_path(path))
         if os.path.lexists(target):
@@ -64,14 +66,22 @@ class NewFolder:
             if "/" in path:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
             os.replace(partial, target)
+        except OSError as error:
+            Path(partial).unlink(missing_ok=True)
+            if error.errno == errno.ENAMETOOLONG:
+                raise
+            raise unwritable(self.root, error, "folder") from error
         except BaseException:
             Path(partial).unlink(missing_ok=True)
             raise
 
     def late_line(self, path: str, line: str) -> None:
         """Add a line to a text file that gets its name when the folder is finished."""
-        with (self._work / "lines").open("ab") as file:
-            file.write(f"{path}: {line}".encode("utf-8", "surrogateescape"))
+        try:
+            with (self._work / "lines").open("ab") as file:
+                file.write(f"{path}: {line}".encode("utf-8", "surrogateescape"))
+        except OSError as error:
+            raise unwritable(self.root, error, "folder") from error
         self._late.setdefault(checked_path(path), []).append(line)
 
     def scratch(self) -> IO[bytes]:

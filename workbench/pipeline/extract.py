@@ -21,6 +21,7 @@ from workbench.comparison.replay.operator_file import (
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
+from workbench.dump.files.npy import save_npy
 from workbench.dump.new_folder import NewFolder
 from workbench.graph.nodes import Param
 from workbench.graph.ops import OPS, bind
@@ -224,7 +225,7 @@ def _golden(flow: Trace, attempt: Attempt) -> Iterator[tuple[str, Array]]:
 def _write(out: NewFolder, name: str, array: Array) -> str:
     held, dtype = npy_array(array)
     with out.file(f"{name}.npy") as file:
-        np.save(file, held, allow_pickle=False)
+        save_npy(file, held)
     return dtype
 
 

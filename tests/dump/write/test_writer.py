@@ -11,7 +11,7 @@ import pytest
 from kit.oracle.dump_files import assert_agree
 from kit.trees import listed, rows
 from kit.words import refused
-from workbench.core.errors import FormatError
+from workbench.core.errors import FormatError, OutputError
 from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.choice import kernel_type
@@ -472,7 +472,7 @@ def test_a_run_that_was_interrupted_is_told(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path):
     (tmp_path / "file").write_text("")
-    with refused("core/unwritable", FormatError, subject="dump folder"):
+    with refused("core/unwritable", OutputError, subject="dump folder"):
         write([record()], PLAN, tmp_path / "file" / "below", graph=GRAPH)
 
 
@@ -516,7 +516,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
-        with refused("core/unwritable", FormatError, subject="dump folder"):
+        with refused("core/unwritable", OutputError, subject="dump folder"):
             write([record(), record(RELU, array=large)], PLAN, tmp_path, graph=GRAPH)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -9,6 +9,8 @@ SENTENCES: dict[str, str] = {
     "schedule": "--schedule must be places of graphs, e.g. 0,1,0; got {got!r}",
     "variable": "--env must be NAME=VALUE, got {got!r}",
     "path": "cannot use {got!r}: {why}",
+    "stream": "cannot write to {name}: {why}",
+    "io": "input or output failed: {why}",
     "memory": "not enough memory: {why}",
     "interrupted": "interrupted",
     "demo-missed": "the injected fault was not found",

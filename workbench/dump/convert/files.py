@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast, get_args
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.core.files import unwritable
 from workbench.core.formats import read_format
 from workbench.core.text import one_line
 from workbench.core.words import Message
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
 
 _SHOWN = 5
+_UNREAD = ("core/unreadable", "core/missing")
 _TEXTS = (".csv", ".json", ".txt")
 
 
@@ -74,6 +74,11 @@ class Conversion:
     files: int
     written: tuple[str, ...]
     remarks: tuple[Remark, ...]
+
+    @property
+    def unread(self) -> tuple[Remark, ...]:
+        """Remarks on files and folders that the system did not let read: what they hold is not among the result."""
+        return tuple(remark for remark in self.remarks if remark.text.code in _UNREAD)
 
     def remark_lines(self) -> list[str]:
         """Remarks for a person: of one text the first `_SHOWN`, then how many more there are."""
@@ -126,7 +131,9 @@ def convert(
     Raises
     ------
     FormatError
-        An argument is wrong, ``out`` cannot be written, or there was nothing that could be converted.
+        An argument is wrong, or there was nothing that could be converted.
+    OutputError
+        A file cannot be written, on a full disk for one. Files that are there by then are whole.
     """
     target, kind = _checked(format, type)
     files, remarks = _files(Path(dump))
@@ -281,7 +288,7 @@ class _Run:
             self._remark(path, what, Message(error.code, place=place, **error.values))
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
-                raise unwritable(self._folder.root, error, "folder") from error
+                raise
             self._remark(path, what, Message("dump/convert-name-long"))
 
     def _remark(self, path: str, what: str, text: Message) -> None:

@@ -212,6 +212,16 @@ def npy_header(dtype_name: str, shape: tuple[int, ...]) -> bytes:
     return MAGIC + version + length.to_bytes(width, "little") + body
 
 
+def save_npy(file: BinaryIO, array: NDArray[Any]) -> None:
+    """Write an array in C order as `numpy.save` does, but to the end or not at all.
+
+    `numpy.save` leaves a file's elements to a buffer of C, and on a full disk loses a small array without an error.
+    """
+    data = np.ascontiguousarray(array).reshape(array.shape)
+    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(data))
+    file.write(data.reshape(-1).view(np.uint8).data)
+
+
 def write_npy(
     file: BinaryIO, array: NDArray[Any], dtype_name: str, shape: tuple[int, ...] | None = None
 ) -> None:
