@@ -94,10 +94,16 @@ def tolerance(**changes):
     return {"tolerances": [entry]}
 
 
+MANY_KEYS = dict.fromkeys((f"k{n}" for n in range(50_000)), 0)
+"""So many that a search for each of them would not end."""
+
 BAD = [  # map file, code, values
     ("{", "map-json", {}),
     ("[" * 100_000, "map-json", {}),
     ('{"ignore": [], "ignore": []}', "map-key-twice", {"key": "ignore"}),
+    pytest.param(
+        json.dumps(MANY_KEYS)[:-1] + ', "k9": 0}', "map-key-twice", {"key": "k9"}, id="many keys"
+    ),
     (
         '{"tolerances": [{"name": "a", "relative_error": NaN, "reason": "b"}]}',
         "map-constant",

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kit.words import check_said, refused
-from workbench.config.json_text import MANY, MAX_DEPTH, MAX_PATH, decode_json
+from workbench.config.json_text import MANY, MAX_DEPTH, MAX_PATH, MAX_VALUES, decode_json
 from workbench.core.errors import FormatError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -173,6 +173,13 @@ def test_nesting_is_bounded_long_before_python_is():
         with refused("config/json", FormatError, place="<text>:1") as caught:
             decode_json(text)
         check_said(caught.value.values["why"], "config/json-deep", limit=MAX_DEPTH)
+
+
+def test_the_number_of_values_is_bounded():
+    assert len(decode_json("[" + "0," * (MAX_VALUES - 2) + "0]").data) == MAX_VALUES - 1
+    with refused("config/json", FormatError, place="<text>:1") as caught:
+        decode_json("[" + "0," * 10_000_000 + "0]")
+    check_said(caught.value.values["why"], "config/json-many", limit=MAX_VALUES)
 
 
 def test_a_long_text_costs_little_more_than_itself():

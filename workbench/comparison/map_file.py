@@ -193,11 +193,11 @@ def read_overrides(path: Path) -> Overrides:
 
 
 def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(items)
-    if len(found) < len(items):
-        keys = [key for key, _ in items]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise FormatError("compare/map-key-twice", key=twice)
+    found: dict[str, Any] = {}
+    for key, value in items:
+        if key in found:
+            raise FormatError("compare/map-key-twice", key=key)
+        found[key] = value
     return found
 
 

@@ -18,6 +18,9 @@ from workbench.core.words import Message
 MAX_DEPTH = 500
 """Levels of objects and lists that are read; every vendor's own form has at most five."""
 
+MAX_VALUES = 200_000
+"""Values that are read: two seconds; the largest real form, a list of every operator of a network, has a tenth."""
+
 MAX_PATH = 1000
 """Longest path that a line is kept for; what lies deeper has the line of what is around it."""
 
@@ -76,6 +79,7 @@ class _Decoder:
         self._result = Decoded(None, text)
         self._stack: list[tuple[Any, str]] = []
         self._key = ""
+        self._values = 0
 
     def run(self) -> Decoded:
         state = "value"
@@ -134,6 +138,8 @@ class _Decoder:
 
     def _value(self, kind: str, token: str) -> str:
         """Store a value; return the state that follows."""
+        self._values += 1
+        self._need(self._values <= MAX_VALUES, "json-many", token)
         path = ""
         if self._stack:
             container, above = self._stack[-1]
@@ -195,6 +201,7 @@ class _Decoder:
         column = self._start - begin
         caret = "\n" + " " * column + "^" if column <= len(line) else ""
         number = self._text.count("\n", 0, self._start) + 1
-        why = Message(f"config/{fault}", got=got[:40], limit=MAX_DEPTH)
+        limit = MAX_VALUES if fault == "json-many" else MAX_DEPTH
+        why = Message(f"config/{fault}", got=got[:40], limit=limit)
         place = f"{self._where}:{number}"
         raise FormatError("config/json", place=place, why=why, excerpt=f"\n{line}{caret}")

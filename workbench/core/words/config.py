@@ -63,6 +63,7 @@ _FILES: dict[str, str] = {
     "json-colon": "expected ':' after a key, got {got!r}",
     "json-value": "expected a value, got {got!r}",
     "json-deep": "more than {limit} levels of nesting",
+    "json-many": "more than {limit:count value}",
     "json-character": "the string {got} holds half a character",
     "json-number": "the number {got} is too large",
     # text that is not Python
