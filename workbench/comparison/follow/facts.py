@@ -469,7 +469,10 @@ def _with_names(scene: Scene, facts: OperatorFacts) -> OperatorFacts:
 def _with_reasons(
     scene: Scene, seen: Observation, facts: OperatorFacts, carry: Carry
 ) -> OperatorFacts:
-    """Add what may be the reason of an error that is too large to agree."""
+    """Add what may be the reason of an error that is too large to agree; a less sure one is asked where none is found.
+
+    The golden is computed again for the last of them.
+    """
     if facts.agrees or facts.tainted or facts.own:
         return facts
     facts = replace(
@@ -478,16 +481,13 @@ def _with_reasons(
         version=scene.survey.two_versions
         and is_version_matter(scene.graph.ops[facts.op], seen.worst),
     )
-    if not facts.exceeds:
+    if not facts.exceeds or facts.region.differences:
         return facts
-    cleared = _is_cleared(scene, seen)
-    return replace(
-        facts,
-        mover=scene.names.mover(facts.op),
-        initial=initial_state_differs(scene, seen, carry),
-        cleared=cleared,
-        golden=golden_error(scene.survey, seen) if cleared else (),
-    )
+    mover = scene.names.mover(facts.op)
+    initial = () if mover.differences else initial_state_differs(scene, seen, carry)
+    if mover.differences or initial or not _is_cleared(scene, seen):
+        return replace(facts, mover=mover, initial=initial)
+    return replace(facts, cleared=True, golden=golden_error(scene.survey, seen))
 
 
 def _is_cleared(scene: Scene, seen: Observation) -> bool:
