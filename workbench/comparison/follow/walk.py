@@ -15,9 +15,9 @@ found to be and what it leaves, here for executions without a graph, `masking` f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.expected_error import expected_error
@@ -131,7 +131,7 @@ class _Walk:
         seen = observe(scene, number, states, of_peers, self._carry)
         inputs = read_inputs(scene.graph, number, scene.measured)
         inputs |= measured_of_peers(scene.graph.ops[number], peers)
-        seen = replace(seen, expected=expected_error(scene, seen, inputs, self._carry))
+        seen = seen._replace(expected=expected_error(scene, seen, inputs, self._carry))
         made, concluded = _judge(scene, seen, self._carry)
         self._note(made)
         _leave(scene, seen, made, concluded, self._carry)
@@ -282,8 +282,7 @@ class TimeMemory:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TimeFacts:
+class TimeFacts(NamedTuple):
     """An operator in the order of time; ``limit`` is what its inputs and the formats explain of ``worst``.
 
     ``own``: it may differ by design, ``tainted``: more than what was allowed before it comes in; ``tolerated``: the
@@ -367,10 +366,10 @@ def in_time(known: Survey, block: Execution, base: int) -> tuple[list[Assessment
         seen = _seen_in_time(known, block, op, base, expected_rounding(None, coarsest), memory)
         facts = _time_facts(known, seen)
         name, concluded = decide(TIME_RULES, facts, memory)
-        made = replace(seen, conclusion=name, blamed=concluded.op)
+        made = seen._replace(conclusion=name, blamed=concluded.op)
         if concluded.kind == "origin":
             excuse = _excuse(known, seen, concluded)
-            made = replace(made, guilty=excuse is None, tolerated=excuse)
+            made = made._replace(guilty=excuse is None, tolerated=excuse)
         found.append(made)
     return found, coarsest
 
@@ -389,14 +388,15 @@ def _seen_in_time(
     tainted |= memory.failed and not inputs
     seen = Assessment(
         block, op, floor, inherited, tainted, base - op, measured,
-        explained=floor + judging.amplification * inherited, worst=max(outputs, key=lambda m: m.error, default=None),
+        factor=judging.pass_factor, explained=floor + judging.amplification * inherited,
+        worst=max(outputs, key=lambda m: m.error, default=None),
     )  # fmt: skip
     if known.job is None:
         return seen
     # what it reads differs between two ranks of a job, or is not known, up to where they meet
     if known.pairing.target.runs[block][op].op_type in COLLECTIVES:
-        return replace(seen, tainted=False, inherited=0.0, explained=floor)
-    return replace(seen, tainted=False, own=tainted or not inputs)
+        return seen._replace(tainted=False, inherited=0.0, explained=floor)
+    return seen._replace(tainted=False, own=tainted or not inputs)
 
 
 def _time_facts(known: Survey, seen: Assessment) -> TimeFacts:
@@ -405,4 +405,4 @@ def _time_facts(known: Survey, seen: Assessment) -> TimeFacts:
     if worst <= facts.limit or seen.own or seen.tainted:
         return facts
     excuse = _excuse(known, seen, Conclusion("origin", seen.op))
-    return replace(facts, tolerated=excuse is not None)
+    return facts._replace(tolerated=excuse is not None)
