@@ -238,7 +238,9 @@ def swapped(table, number):
 def set_fields(facts):
     """Fields of facts, those of the facts in them apart, that are not as they are by default."""
     known, usual = facts._asdict(), facts._field_defaults
-    return {name: value for name, value in known.items() if name not in usual or value != usual[name]}
+    return {
+        name: value for name, value in known.items() if name not in usual or value != usual[name]
+    }
 
 
 def mixtures(table):
