@@ -12,7 +12,6 @@ import math
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.explain.hypotheses.outputs import exchanged
 from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.graphs.traverse import producer, readers
@@ -119,6 +118,8 @@ def _exchange(one: ForecastOperator) -> Iterator[tuple[int, int]]:
 
     In one of two terms of a sum it does what it does in the other one.
     """
+    from workbench.comparison.explain.hypotheses.outputs import exchanged
+
     before = _largest(one.errors_with({}))
     if not 0 < before < math.inf:
         return
