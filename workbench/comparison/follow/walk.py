@@ -53,7 +53,7 @@ from workbench.graph.table.collectives import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.flow import Place
     from workbench.comparison.follow.states import ValueState
@@ -363,7 +363,8 @@ def in_time(known: Survey, block: Execution, base: int) -> tuple[list[Assessment
             continue
         labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
         coarsest = max(coarsest, *(spec_roundoff(label) for label in labels))
-        seen = _seen_in_time(known, block, op, base, expected_rounding(None, coarsest), memory)
+        floor = expected_rounding(None, coarsest)
+        seen = _seen_in_time(known, runs[op], usable, base, floor, memory)
         facts = _time_facts(known, seen)
         name, concluded = decide(TIME_RULES, facts, memory)
         made = seen._replace(conclusion=name, blamed=concluded.op)
@@ -375,26 +376,30 @@ def in_time(known: Survey, block: Execution, base: int) -> tuple[list[Assessment
 
 
 def _seen_in_time(
-    known: Survey, block: Execution, op: int, base: int, floor: float, memory: TimeMemory
+    known: Survey,
+    run: OperatorRun,
+    usable: Sequence[Measured],
+    base: int,
+    floor: float,
+    memory: TimeMemory,
 ) -> Assessment:
     """What is seen of an operator before it is judged; ``floor`` is what the formats met so far explain."""
-    measured = known.index[block, op]
-    inputs = [m.error for m in measured.values() if m.usable and m.pair.io == "input"]
-    outputs = [m for m in measured.values() if m.usable and m.pair.io == "output"]
+    inputs = [m.error for m in usable if m.pair.io == "input"]
+    outputs = [m for m in usable if m.pair.io == "output"]
     inherited = max(inputs, default=memory.excused)
     judging = limits()
     excused = judging.amplification * memory.excused
     tainted = inherited > max(judging.pass_factor * floor, excused, memory.allowed)
     tainted |= memory.failed and not inputs
     seen = Assessment(
-        block, op, floor, inherited, tainted, base - op, measured,
+        run.block, run.op, floor, inherited, tainted, base - run.op, known.index[run.block, run.op],
         factor=judging.pass_factor, explained=floor + judging.amplification * inherited,
         worst=max(outputs, key=lambda m: m.error, default=None),
     )  # fmt: skip
     if known.job is None:
         return seen
     # what it reads differs between two ranks of a job, or is not known, up to where they meet
-    if known.pairing.target.runs[block][op].op_type in COLLECTIVES:
+    if run.op_type in COLLECTIVES:
         return seen._replace(tainted=False, inherited=0.0, explained=floor)
     return seen._replace(tainted=False, own=tainted or not inputs)
 
