@@ -23,7 +23,7 @@ from workbench.core.blas import one_thread
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Cancelled, Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
@@ -54,7 +54,7 @@ def follow_errors(
         either = npu or is_npu(pairing.golden.dump)
         flow = follow(pairing, measured, npu=either, replayed=replayed)
     with stage("explain"):  # why: faults, writers
-        explained = bool(flow.guilty) and not stage.stopped
+        explained = bool(flow.origins) and not stage.stopped
         return Followed(flow, _explained(flow) if explained else _unexplained(flow))
 
 
@@ -86,7 +86,7 @@ def _explained(flow: Trace) -> Origins:
 
 
 def _unexplained(flow: Trace) -> Origins:
-    return Origins(tuple(Origin(event) for event in flow.guilty))
+    return Origins(tuple(Origin(event) for event in flow.origins))
 
 
 def _judged(flow: Trace, measured: Iterable[Measured], profile: Profile) -> list[Row]:

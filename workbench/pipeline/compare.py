@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
     from workbench.core.words.translate import Language
     from workbench.pipeline.context import MatchContext

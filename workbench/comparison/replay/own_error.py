@@ -56,7 +56,7 @@ class OwnError(NamedTuple):
     slot: int
     error: float
     floor: Floor
-    unequal: float
+    share_unequal: float
     arithmetic: Arithmetic = EXACT
     rule: str = "table"
     assumed: tuple[Message, ...] = ()
@@ -77,7 +77,7 @@ class OwnError(NamedTuple):
     @property
     def is_reproduced(self) -> bool:
         """Whether the result is reproduced to the bit, but for single elements."""
-        return self.unequal <= limits().bit_share
+        return self.share_unequal <= limits().bit_share
 
     @property
     def is_beyond_rounding(self) -> bool:
