@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.material import finding, place_in
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.traits import MOVEMENT
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from workbench.dump.tree import Failure
 
 ENDED, CUT_SHORT = "ended", "cut-short"
-
-_SURE = 8
-"""Entries of a list, names or scopes, from which on nobody writes it for just the first operators."""
 
 
 class _End(NamedTuple):
@@ -129,7 +127,7 @@ def _proof(
     names = [op.name for op in pairing.target.graphs[block.graph_key].ops]
     dumped, missing = ([names[n] for n in numbers] for numbers in (end.dumped, end.missing))
     listed = _listed(dumped, {scope for name in missing for scope in _scopes(name)})
-    if listed < _SURE:
+    if listed < limits().listed_enough:
         return None
     return Message("compare/long-list", count=len(dumped), listed=listed)
 
