@@ -261,7 +261,8 @@ PAIR_RULES = (
     ),
     PairRule(
         "fused kernels", "what crosses the edges of kernels that stand for several operators",
-        "graphs", 1.0, pair_fusions, "before floats of quantized layers, which would skip its edges; skips what is left inside",
+        "graphs", 1.0, pair_fusions,
+        "before floats of quantized layers, which would skip its edges; it skips what is left inside",
     ),
     PairRule(
         "floats of quantized layers", "nothing: skips what has integers in its place on the other side",
