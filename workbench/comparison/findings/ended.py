@@ -17,7 +17,7 @@ from workbench.graph.traits import MOVEMENT
 from workbench.ir.ge_ops import never_dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution, OperatorRun
@@ -66,8 +66,8 @@ def _end(pairing: Pairing, block: Execution, alone: set[int]) -> _End | None:
 
 def _missing(
     aligned: Alignment,
-    ours: dict[int, OperatorRun],
-    theirs: dict[int, OperatorRun],
+    ours: Mapping[int, OperatorRun],
+    theirs: Mapping[int, OperatorRun],
     alone: set[int],
 ) -> Iterator[int]:
     """Operators of the target that left nothing, while their counterparts' tensors have no partner.
@@ -87,7 +87,7 @@ def _missing(
             yield number
 
 
-def _first(aligned: Alignment, ours: dict[int, OperatorRun], last: int, missing: int) -> int:
+def _first(aligned: Alignment, ours: Mapping[int, OperatorRun], last: int, missing: int) -> int:
     """The first operator behind the last one: an inserted one, too, if others of its type were dumped."""
     ops = aligned.target.graph.ops
     known = {ops[number].op_type for number in ours if number >= 0}

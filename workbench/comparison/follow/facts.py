@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import (
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
 GIVEN = frozenset(("attribute", "parameter", "input", "constant", "non-finite"))
 """Kinds of differences in what no operator produced; moving operators hand them on."""
 
+_NOTHING: Measures = MappingProxyType({})
+"""What was measured of an operator without a tensor in both dumps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -83,7 +87,7 @@ class Scene:
 
     def measured(self, number: int) -> Measures:
         """What was measured of an operator, by direction and slot."""
-        return self.survey.index.get((self.block, number), {})
+        return self.survey.index.get((self.block, number), _NOTHING)
 
     def subject(self, op: Op, slot: int, operand: Operand, size: int = 1) -> tuple[str, str] | None:
         """Kind and name of an input that no operator computes."""
