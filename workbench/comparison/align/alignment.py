@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.quantization import NOTHING, Quantised
@@ -93,9 +94,9 @@ class Alignment(Correspondence):
         return frozenset((*self.match_of.values(), *(g for f in self.fusions for g in f.golden)))
 
     @cached_property
-    def fused(self) -> dict[int, Fusion]:
+    def fused(self) -> Mapping[int, Fusion]:
         """The fusion that a target operator is part of, by its number."""
-        return {t: fusion for fusion in self.fusions for t in fusion.target}
+        return MappingProxyType({t: fusion for fusion in self.fusions for t in fusion.target})
 
     def counterpart(self, number: int) -> int | None:
         """The golden operator that does the work of a target's, fused or not.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
     from workbench.graph.nodes import Graph, Op
+
+
+_Key = TypeVar("_Key")
+_Held = TypeVar("_Held")
 
 
 class Execution(NamedTuple):
@@ -58,11 +62,19 @@ class Binding:
 
     dump: Dump
     graphs: Mapping[tuple[int, int], Graph]
-    runs: dict[Execution, dict[int, OperatorRun]] = field(default_factory=dict)
-    parameters: dict[Execution, dict[str, TensorRecord]] = field(default_factory=dict)
+    runs: Mapping[Execution, Mapping[int, OperatorRun]] = field(default_factory=dict)
+    parameters: Mapping[Execution, Mapping[str, TensorRecord]] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
     oddities: Mapping[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        runs = {block: _read_only(some) for block, some in self.runs.items()}
+        parameters = {block: _read_only(some) for block, some in self.parameters.items()}
+        object.__setattr__(self, "graphs", _read_only(self.graphs))
+        object.__setattr__(self, "runs", _read_only(runs))
+        object.__setattr__(self, "parameters", _read_only(parameters))
+        object.__setattr__(self, "oddities", _read_only(self.oddities))
 
     @property
     def on_cpu(self) -> bool:
@@ -77,6 +89,11 @@ class Binding:
         """Operator of a run."""
         graph = self.graph(run.block)
         return graph.ops[run.op] if graph is not None and run.op >= 0 else None
+
+
+def _read_only(held: Mapping[_Key, _Held]) -> Mapping[_Key, _Held]:
+    """Return a view that cannot be changed, of what may still grow where it is made."""
+    return held if isinstance(held, MappingProxyType) else MappingProxyType(held)
 
 
 def is_npu(dump: Dump) -> bool:

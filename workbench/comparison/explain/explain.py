@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
-_FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
 _JUDGING = 20.0  # operations an element
 
 WEIGHTS: dict[str, float] = {
@@ -157,9 +156,10 @@ def _settles(one: ScoredCandidate, case: Evaluation) -> bool:
     One number everywhere can have many causes, and so can few elements.
     """
     few = case.given.size < limits().equal_enough
-    if one.candidate.parameters > _FREE or few or not np.ptp(case.given):
+    if one.candidate.parameters > limits().settled_numbers or few or not np.ptp(case.given):
         return False
-    return one.exact == 1.0 or (one.remains <= case.floor and case.error > _CLEAR * case.floor)
+    clear = case.error > limits().settled_error * case.floor
+    return one.exact == 1.0 or (one.remains <= case.floor and clear)
 
 
 def _share(one: ScoredCandidate, case: Evaluation) -> float:

@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 NAMED = 3
 """Writers that are named at most, where it may have been several."""
 
-_CLEARED, _CONVICTED = (
-    0.001,
-    100.0,
-)  # who computed with the damage; who computed before it was there
-
 
 def blame_writers(
     flow: Trace, origins: tuple[Origin, ...], asked: Sequence[int]
@@ -134,12 +129,12 @@ def _prior(flow: Trace, some: Iterable[Overwrite]) -> dict[int, float]:
         place = damage.block, damage.reader.op
         own = flow.own_error(*place)
         if damage.inferred:
-            found[damage.reader.op] = _CLEARED
+            found[damage.reader.op] = limits().reader_cleared
         elif damage.reader.io == "input" and own is not None and flow.replayed is not None:
             if own.suspect:
-                found[damage.reader.op] = _CONVICTED
+                found[damage.reader.op] = limits().reader_convicted
             elif flow.replayed.reproduces(*place):
-                found[damage.reader.op] = _CLEARED
+                found[damage.reader.op] = limits().reader_cleared
     return found
 
 

@@ -21,6 +21,7 @@ from workbench.comparison.findings.material import (
     place_of_row,
 )
 from workbench.comparison.graphs import view
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph
 
     Cause = tuple[object, ...]
-
-_DOUBTFUL, _UNSURE = 0.75, 0.5
-"""Trust in a named difference where inputs were wrong already, and in one from before the first iteration."""
 
 _GIVEN = frozenset(("parameter", "input", "constant"))
 """Kinds of which the name is the cause, whoever reads it."""
@@ -66,7 +64,7 @@ def origins(material: Material) -> Iterator[Found]:
     if not blames:
         # The error came in before anything was compared: what differs by name is the better answer.
         doubtful = (_decide(flow.pairing, Origin(event)) for event in flow.downstream_differences)
-        blames = [one._replace(trust=_DOUBTFUL) for one in doubtful]
+        blames = [one._replace(trust=limits().trust_tainted) for one in doubtful]
     if not blames:
         blames = list(_began_before(flow))
     yield from _merged(flow, blames) if blames else unexplained_failure(material)
@@ -104,7 +102,7 @@ def _began_before(flow: Trace) -> Iterator[_Blame]:
     ]
     if blames:
         others = [said for one in blames[1:4] for said in one.said[:1]]
-        yield blames[0]._replace(trust=_UNSURE, said=(*blames[0].said, *others))
+        yield blames[0]._replace(trust=limits().trust_before, said=(*blames[0].said, *others))
 
 
 def _decide(pairing: Pairing, origin: Origin) -> _Blame:

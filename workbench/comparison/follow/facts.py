@@ -8,6 +8,7 @@ too large to agree; elsewhere it is empty.
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import (
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
 GIVEN = frozenset(("attribute", "parameter", "input", "constant", "non-finite"))
 """Kinds of differences in what no operator produced; moving operators hand them on."""
 
+_NOTHING: Measures = MappingProxyType({})
+"""What was measured of an operator without a tensor in both dumps."""
+
 
 class Scene(NamedTuple):
     """One execution of one graph.
@@ -81,7 +85,7 @@ class Scene(NamedTuple):
 
     def measured(self, number: int) -> Measures:
         """What was measured of an operator, by direction and slot."""
-        return self.survey.index.get((self.block, number), {})
+        return self.survey.index.get((self.block, number), _NOTHING)
 
     def subject(self, op: Op, slot: int, operand: Operand, size: int = 1) -> tuple[str, str] | None:
         """Kind and name of an input that no operator computes."""

@@ -45,7 +45,7 @@ from workbench.comparison.follow.operators import (
 from workbench.comparison.follow.ranks import lockstep, measured_of_peers
 from workbench.comparison.follow.rules import Rule, decide
 from workbench.comparison.follow.state import INHERITS, Assessment
-from workbench.comparison.follow.trace import Survey, Trace, survey
+from workbench.comparison.follow.trace import Survey, Trace, read_only, survey
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding, spec_roundoff
 from workbench.graph.table.collectives import COLLECTIVES
@@ -157,8 +157,8 @@ class _Walk:
             events=MappingProxyType(self._made),
             origins=tuple(one for one in self._origins if not one.masked),
             initial_differences=tuple(carry.initial_differences),
-            input_states=MappingProxyType(self._states),
-            values=MappingProxyType(carry.values),
+            input_states=read_only(self._states),
+            values=read_only(carry.values),
             walked=tuple(self._walked),
             rank_local_feeds=MappingProxyType(carry.rank_local_feeds),
             rank_local_params=frozenset(carry.rank_local_params),

@@ -247,11 +247,11 @@ PAIR_RULES = (
     ),
     PairRule(
         "pairs of the user", "operators that the map file pairs", "names", 1.0, _pair_forced,
-        "before names, which would give its operators to others",
+        "names leave its operators out, wherever they stand",
     ),
     PairRule(
         "file names", "operators whose files have equal names", "names", 1.0, _pair_file_names,
-        "before short names, which are less sure",
+        "surer than short names, which leave out what has its equal",
     ),
     PairRule(
         "short names", "operators whose type and last part of the name are unique and alike",
@@ -264,7 +264,8 @@ PAIR_RULES = (
     ),
     PairRule(
         "fused kernels", "what crosses the edges of kernels that stand for several operators",
-        "graphs", 1.0, pair_fusions, "after matches: it skips what is left inside, folded weights too",
+        "graphs", 1.0, pair_fusions,
+        "before floats of quantized layers, which would skip its edges; it skips what is left inside",
     ),
     PairRule(
         "floats of quantized layers", "nothing: skips what has integers in its place on the other side",

@@ -92,8 +92,9 @@ SENTENCES: dict[str, str] = {
     "no-elements": "cannot read the elements of {name} {io}.{slot}: {why}",
     "no-row": "select a row or name an operator",
     "row": "no row {got!r}: use a row or its index (0 to {last})",
-    "operator": "no operator {got!r}; similar: {known:list}",
-    "operator-ambiguous": "{got!r} fits several operators: {known:list}",
+    "operator": "no operator {got!r} among {count:count operator}",
+    "operator-near": "no operator {got!r} among {count:count operator}; similar: {near:list}",
+    "operator-ambiguous": "{got!r} fits {count:count operator}, such as {known:list}; use a longer part of the name",
     # preview
     "preview-graph": "a preview needs a graph",
     "preview-ge": "{surface} needs a MindSpore graph (ms_output_trace_code_graph_*.ir), not one of GE",
