@@ -375,18 +375,22 @@ def test_parameters_pair_by_name_and_behind_a_wrapper_by_the_graph():
 def test_constants_pair_by_value_and_not_by_their_changing_names(tmp_path):
     ours = [constant("data-1", [1, 2]), constant("data-2", [3, 4]), constant("data-3", [3, 4])]
     theirs = [constant("data-1", [3, 4]), constant("data-8", [1, 2]), constant("data-9", [7, 7])]
+    for side in (ours, theirs):
+        side.append(constant("data-broken", [5, 6]))
     roots = []
     for name, shots in (("a", ours), ("b", theirs)):
         root = small.on_disk(
             tmp_path / name, SHOTS + [s._replace(iteration=0, graph_id=9) for s in shots]
         )
-        (root / "rank_0/Net/9/0").rename(root / "rank_0/Net/0/constants")
+        folder = (root / "rank_0/Net/9/0").rename(root / "rank_0/Net/0/constants")
         roots.append(load(root))
+        (broken,) = folder.glob("*data-broken*")
+        broken.write_bytes(b"no array")
     found = pairing(*roots)
     same = {(p.op_name, p.golden.key.op_name) for p in found.pairs if p.op_name.startswith("data")}
     assert same == {("data-1", "data-8"), ("data-2", "data-1")}
-    assert [lone.op_name for lone in found.only_target] == ["data-3"]
-    assert [lone.op_name for lone in found.only_golden] == ["data-9"]
+    assert [lone.op_name for lone in found.only_target] == ["data-3", "data-broken"]
+    assert [lone.op_name for lone in found.only_golden] == ["data-9", "data-broken"]
 
 
 def test_parameter_files_of_several_slots_are_all_counted():
