@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 from kit.words import check_said
-from workbench.comparison.explain.case import Candidate, ScoredCandidate
+from workbench.comparison.explain.case import Candidate, Evaluation, ScoredCandidate
 from workbench.comparison.explain.explain import features
 from workbench.comparison.explain.hypotheses import inside
+from workbench.comparison.explain.hypotheses.attributes import _solved_scalars
 from workbench.comparison.explain.hypotheses.operands import transposed_output
 from workbench.comparison.explain.inferred import Head, _guessed
 from workbench.comparison.limits import LIMITS
+from workbench.comparison.replay.kernel import Kernel, Trial
+from workbench.core.tensors import TensorSpec
+from workbench.graph.nodes import Op, Param, Value
 
 
 def in_order(array, axes):
@@ -141,3 +145,30 @@ def test_what_may_lie_at_the_beginning_of_an_input():
     assert found[:-3] == [[float(np.float16(number))] * 3 for number in numbers]
     assert found[-3:] == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     assert list(_guessed(np.zeros(4, np.int32), head, outputs)) == []
+
+
+ROW = np.array([0.5, -1.25, 3.0, 7.0], np.float32)
+SCALARS = {
+    "a number": (np.float32([2.0]), ROW, [3.0]),
+    "an integer": (np.int32([2]), ROW, []),
+    "of two elements": (np.float32([2.0, 2.0]), ROW[:2], []),
+    "one element of one": (np.float32([2.0]), ROW[:1], []),
+    "no number": (np.float32([math.inf]), ROW, []),
+}
+"""What x was multiplied by → that, x, and what it must have been where three times x was given."""
+
+
+@pytest.mark.parametrize("case", SCALARS)
+def test_a_number_that_was_read_is_solved_for(case):
+    factor, x, expected = SCALARS[case]
+    op = Op("m", "Mul", (Param(0), Param(1)), outputs=(TensorSpec("float32", x.shape),))
+    kernel = Kernel((op,), (Value(0),))
+    with np.errstate(all="ignore"):
+        wrong = (x * factor).astype(np.float32)
+    trial = Trial(kernel, {0: x, 1: factor}, 0, 3 * x, wrong, 1e-7)
+    found = list(_solved_scalars(Evaluation(trial), 0, op))
+    values = {float(one.said.values["used"]) for one in found}
+    assert sorted(values) == expected
+    for one in found:
+        assert one.output.tolist() == pytest.approx((3 * x).tolist(), rel=1e-5)
+        assert (one.said.values["slot"], one.said.values["value"]) == (1, "2")

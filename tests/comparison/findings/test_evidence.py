@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from kit.build.runs import on_device, on_reference, replayed
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from kit.words import check_said
 from workbench.comparison.findings.evidence import (
+    _stands_for,
     counted,
     named_iterations,
     own_words,
@@ -121,3 +124,24 @@ def test_unmatched_tensors_are_counted_by_side(target, golden, code, values):
 )
 def test_iterations_are_named_one_by_one_or_as_a_range(numbers, code, values):
     check_said(named_iterations(numbers), f"compare/{code}", **values)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (None, []),
+        ([], []),
+        (["kernel"], []),
+        (["other"], [("other",)]),
+        (["kernel", "next"], [("kernel", "next")]),
+    ],
+    ids=str,
+)
+def test_a_kernel_is_told_to_stand_for_the_operators_it_was_made_of(names, told):
+    attr = "" if names is None else small.ge_attr("_datadump_original_op_names", names)
+    graph = small.ge_graph(f'op {{ name: "kernel" type: "Conv2D" {attr} }}')
+    trace = SimpleNamespace(
+        pairing=SimpleNamespace(target=SimpleNamespace(graph=lambda block: graph))
+    )
+    event = SimpleNamespace(block=None, op=0, origin_op=0)
+    assert [one.values["names"] for one in _stands_for(trace, event)] == told
