@@ -172,3 +172,20 @@ def test_a_number_that_was_read_is_solved_for(case):
     for one in found:
         assert one.output.tolist() == pytest.approx((3 * x).tolist(), rel=1e-5)
         assert (one.said.values["slot"], one.said.values["value"]) == (1, "2")
+
+
+def test_what_two_operators_hand_on_stands_beside_what_others_read():
+    x, y = ROW, ROW[::-1].copy()
+    spec = (TensorSpec("float32", (4,)),)
+    ops = (
+        Op("a", "Tanh", (Param(0),), outputs=spec),
+        Op("b", "Neg", (Param(0),), outputs=spec),
+        Op("c", "Add", (Value(0), Value(1)), outputs=spec),
+        Op("d", "Mul", (Value(2), Param(1)), outputs=spec),
+    )
+    given = ((np.tanh(x) - x) * y).astype(np.float32)
+    case = Evaluation(Trial(Kernel(ops, (Value(3),)), {0: x, 1: y}, 0, given, given, 1e-6))
+    step = inside.step_at(case, 1, ops[1])
+    assert step.given.tolist() == (-x).tolist()
+    twice = step.handing(lambda array: 2 * array)
+    assert twice == pytest.approx((np.tanh(x) - 2 * x) * y, rel=1e-5)
