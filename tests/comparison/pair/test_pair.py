@@ -346,18 +346,22 @@ def test_parameters_pair_by_name_and_behind_a_wrapper_by_the_graph():
 def test_constants_pair_by_value_and_not_by_their_changing_names(tmp_path):
     ours = [constant("data-1", [1, 2]), constant("data-2", [3, 4]), constant("data-3", [3, 4])]
     theirs = [constant("data-1", [3, 4]), constant("data-8", [1, 2]), constant("data-9", [7, 7])]
+    for side in (ours, theirs):
+        side.append(constant("data-broken", [5, 6]))
     roots = []
     for name, shots in (("a", ours), ("b", theirs)):
         root = small.on_disk(
             tmp_path / name, SHOTS + [s._replace(iteration=0, graph_id=9) for s in shots]
         )
-        (root / "rank_0/Net/9/0").rename(root / "rank_0/Net/0/constants")
+        folder = (root / "rank_0/Net/9/0").rename(root / "rank_0/Net/0/constants")
         roots.append(load(root))
+        (broken,) = folder.glob("*data-broken*")
+        broken.write_bytes(b"no array")
     found = pairing(*roots)
     same = {(p.op_name, p.golden.key.op_name) for p in found.pairs if p.op_name.startswith("data")}
     assert same == {("data-1", "data-8"), ("data-2", "data-1")}
-    assert [lone.op_name for lone in found.only_target] == ["data-3"]
-    assert [lone.op_name for lone in found.only_golden] == ["data-9"]
+    assert [lone.op_name for lone in found.only_target] == ["data-3", "data-broken"]
+    assert [lone.op_name for lone in found.only_golden] == ["data-9", "data-broken"]
 
 
 def test_parameter_files_of_several_slots_are_all_counted():
@@ -410,6 +414,72 @@ def test_a_group_far_behind_its_neighbours_claims_no_tensor_twice():
     ours, theirs = graph(True), graph(False)
     values = {"x": np.float32([0.5])}
     found = pairing(in_memory(shoot(ours, values), ours), in_memory(shoot(theirs, values), theirs))
+    ledger(found)
+
+
+# --- constants that a compiler has computed ------------------------------------------------------
+
+MATRIX = np.zeros((4, 4), np.float32)
+
+
+def ge_node(name, op_type, *inputs, names=None, types=()):
+    """An operator of a graph of GE that stands for the network's operators of these names and types."""
+    said = {"_datadump_original_op_names": names, "_datadump_original_op_types": types or None}
+    attrs = " ".join(
+        small.ge_attr(key, list(value)) for key, value in said.items() if value is not None
+    )
+    desc = 'dtype: DT_FLOAT shape { dim: 4 dim: 4 } layout: "ND"'
+    edges = "".join(f'input: "{one}" ' for one in inputs) + f"input_desc {{ {desc} }} " * len(
+        inputs
+    )
+    return f'op {{ name: "{name}" type: "{op_type}" {edges} {attrs} output_desc {{ {desc} }} }}'
+
+
+def folded(*types, weights=1):
+    """A kernel of two operators that reads a constant of the compiler's, and both operators with their weights."""
+    target = small.ge_graph(
+        ge_node("x", "Data"),
+        ge_node("k", "Const", names=[]),
+        ge_node("conv", "Conv2D", "x:0", "k:0", names=["conv", "next"], types=types),
+    )
+    net = Net()
+    held = [net.weight(f"w{number}") for number in range(weights)]
+    net.op("ReLU", net.op("Conv2D", net.feed("x"), *held, name="conv"), name="next")
+    dumps = []
+    for graph in (target, net.graph()):
+        shots = [
+            small.Shot(op.op_type, op.name, io, slot, MATRIX)
+            for op in graph.ops
+            if op.op_type not in ("Data", "Const")
+            for io, tensors in (("input", op.inputs), ("output", op.outputs))
+            for slot in range(len(tensors))
+        ]
+        dumps.append(in_memory(shots, graph))
+    return dumps
+
+
+FOLDED = {
+    "converted": (folded("Conv2D", "ReLU"), {(1, 1)}, [], []),
+    "converted, one of two": (folded("Conv2D", "ReLU", weights=2), {(1, 1)}, [], []),
+    "normalized": (folded("Conv2D", "BatchNorm"), set(), ["conv"], ["conv"]),
+    "normalized, of two": (
+        folded("Conv2D", "BNInference", weights=2),
+        set(),
+        ["conv"],
+        ["conv"] * 2,
+    ),
+}
+"""What a constant is → dumps, slots of it and of the weight it is, and operators of whom constants are left out."""
+
+
+@pytest.mark.parametrize("case", FOLDED)
+def test_a_constant_of_the_compiler_is_a_weight_unless_a_normalization_went_into_it(case):
+    dumps, slots, *skips = FOLDED[case]
+    found = pairing(*dumps)
+    pairs = {(p.slot, p.golden.key.slot) for p in found.pairs if p.io == "input" and p.slot}
+    assert pairs == slots
+    for side, names in zip(("target", "golden"), skips, strict=True):
+        assert [s.name for s in found.skips.of(side) if s.reason == "folded"] == names
     ledger(found)
 
 

@@ -148,7 +148,6 @@ def _is_given_others(event: Assessment) -> bool:
 def _reached(trace: Trace, event: Assessment, graph: Graph) -> set[int] | None:
     """Operators that the difference reaches; ``None`` if it reaches an end of the graph."""
     values = trace.values.get(event.block, {})
-    results = {output for output in graph.outputs if isinstance(output, Value)}
     waiting, reached = [event.op], set[int]()
     while waiting:
         number = waiting.pop()
@@ -159,7 +158,7 @@ def _reached(trace: Trace, event: Assessment, graph: Graph) -> set[int] | None:
             if state is None or not state.tainted:
                 continue
             readers = {reader for reader, _ in graph.consumers.get(value, [])}
-            if not readers or value in results:
+            if not readers or value in graph.outputs:
                 return None
             if any(_proves_nothing(trace, event, graph, reader) for reader in readers):
                 return None
