@@ -62,7 +62,7 @@ def test_paths_and_dumps_in_memory_give_the_same_rows(pair, comparison):
 def test_the_first_divergence_is_the_output_of_the_culprit_and_selected(comparison):
     row = comparison.first_divergence
     assert (row.op_name, row.io, row.iteration, row.status) == (CULPRIT, "output", 0, "fail")
-    assert comparison.selected is row
+    assert comparison.selected == row
 
 
 def test_a_dump_has_no_divergence_from_itself(pair):
