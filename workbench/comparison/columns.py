@@ -193,6 +193,10 @@ class Titles:
         self.places = {title: (at, one) for at, (title, one) in enumerate(whole.items())}
         self.whole = tuple(at for at, one in self.places.values() if one)
 
+    def is_whole(self, title: str) -> bool:
+        """Whether figures under a title are whole numbers, or there are none."""
+        return self.places.get(title, (0, True))[1]
+
 
 class Figures(Mapping[str, float]):
     """Figures of one row by title: those of a flat sequence from a place on, in the order of the titles."""

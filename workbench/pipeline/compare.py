@@ -13,9 +13,9 @@ from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_override
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.result import Row
-from workbench.core.errors import AlignError, WorkbenchError
+from workbench.core.errors import AlignError, FormatError, WorkbenchError
 from workbench.core.faces import make_face
-from workbench.core.files import write_text
+from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.stages import Stages
 from workbench.core.text import one_line
 from workbench.dump.read.reader import load
@@ -364,6 +364,30 @@ class Comparison:
         if path is not None:
             write_text(path, json_result.spelled(values))
         return values
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write all that `to_json` gives, and every row with dtypes, shapes and files, as parquet.
+
+        Title, unit and meaning of each column stand in its metadata. Needs pyarrow, the extra ``[scale]``; raises
+        WorkbenchError without it.
+        """
+        from workbench.pipeline.parquet import to_parquet
+
+        return write_bytes(path, to_parquet(self.result))
+
+    @classmethod
+    def from_parquet(cls, path: str | Path) -> Comparison:
+        """Read what `to_parquet` wrote.
+
+        Raises FormatError for another or a damaged file, and WorkbenchError without pyarrow.
+        """
+        from workbench.pipeline.parquet import MAX_BYTES, from_parquet
+
+        content = file_content(Path(path), MAX_BYTES, "result")
+        try:
+            return cls(from_parquet(content))
+        except FormatError as error:
+            raise error.at(str(path)) from error
 
     def to_csv(self, path: str | Path) -> Path:
         """Write every row as CSV."""
