@@ -92,7 +92,7 @@ def test_whoever_looks_deeper_finds_what_the_full_way_finds(monkeypatch):
     assert [one.conclusion for one in short.flow.events.values()] == [
         one.conclusion for one in full.flow.events.values()
     ]
-    assert short.flow.replayed.own.keys() == full.flow.replayed.own.keys() != set()
+    assert short.flow.replayed.own_errors.keys() == full.flow.replayed.own_errors.keys() != set()
     assert short.origins.origins == ()
 
 
@@ -155,7 +155,7 @@ VIOLATED = [
     ("graphs alike", lambda met, _: graphed(
         met, with_op(3, outputs=(TensorSpec("float16", (4, 4)),)), "target")),
     ("one to one", lambda met, _: aligned(met, groups=(Group((0,), (0,), (), ()),))),
-    ("one to one", lambda met, _: aligned(met, partner={0: 2, 1: 1, 2: 0, 3: 3})),
+    ("one to one", lambda met, _: aligned(met, match_of={0: 2, 1: 1, 2: 0, 3: 3})),
     ("no flags or collectives", lambda met, _: graphed(met, with_op(1, op_type="AllReduce"), *BOTH)),
     ("no flags or collectives", lambda met, _: graphed(met, with_op(1, op_type="AllFinite"), *BOTH)),
 ]  # fmt: skip

@@ -173,7 +173,7 @@ def test_limits_of_the_thread_are_those_of_its_comparisons():
 
 @pytest.mark.parametrize("value", [0, -1.0, float("inf"), float("nan")])
 def test_a_limit_is_a_positive_number(value):
-    with pytest.raises(ValueError, match="^pass_factor: "):
+    with pytest.raises(ValueError, match=r"^pass_factor: "):
         Limits(pass_factor=value)
 
 

@@ -34,7 +34,8 @@ def own(**changes):
 def event(**changes):
     """What the walk through the data flow found: nothing."""
     facts = {
-        "guilty": False, "healed": False, "tainted": False, "unseen": 0, "inherited": 0.1, "explained": 0.15,
+        "is_origin": False, "masked": False, "tainted": False, "unobserved_count": 0, "inherited": 0.1,
+        "expected_error": 0.15,
     }  # fmt: skip
     return SimpleNamespace(**(facts | changes))
 
@@ -67,15 +68,15 @@ CASES = {
         ("origin", "replay-assumed", {"assumed": ("input.1",)}),
     ),
     "more than its inputs explain": (
-        (row(), None, event(guilty=True)),
+        (row(), None, event(is_origin=True)),
         ("origin", "walk-origin", {"inherited": 0.1, "explained": 0.15, "error": 0.2}),
     ),
     "the same behind operators that were not dumped": (
-        (row(), None, event(guilty=True, unseen=2)),
+        (row(), None, event(is_origin=True, unobserved_count=2)),
         ("origin", "walk-unobserved", {"count": 2}),
     ),
     "agrees again downstream": (
-        (row(), own(), event(healed=True)),
+        (row(), own(), event(masked=True)),
         ("propagated", "masked", {}),
     ),
     "nothing known of its inputs": (

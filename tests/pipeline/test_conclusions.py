@@ -16,7 +16,7 @@ from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.binding import Execution
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.operators import OPERATOR_RULES, SECOND_RULES
-from workbench.comparison.follow.states import Assessment, ValueState
+from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.follow.walk import TIME_RULES
 from workbench.comparison.map_file import Tolerance
 from workbench.core.words import Message
@@ -65,9 +65,9 @@ def test_what_became_of_an_error_is_told_as_well():
     tolerance = Tolerance(0.1, "known", name="*")
     excused = assessment(conclusion="exceeds-expected", tolerated=tolerance)
     assert codes(conclusion(excused))[1:] == ["compare/tolerated"]
-    masked = assessment(conclusion="named-difference", healed=True)
+    masked = assessment(conclusion="named-difference", masked=True)
     assert codes(conclusion(masked))[1:] == ["compare/no-effect"]
-    remark = assessment(conclusion="version-matter", healed=True)
+    remark = assessment(conclusion="version-matter", masked=True)
     assert codes(conclusion(remark)) == ["compare/conclusion-version-matter"]
 
 
@@ -146,9 +146,9 @@ def _without_exp(shots):
         (ValueState(0.1, True), "carries"),
         (ValueState(0.1), "carries-unmeasured"),
         (ValueState(0.1, True, tainted=True), "carries-wrong"),
-        (ValueState(0.1, True, own=True), "carries-own"),
-        (ValueState(0.1, True, carried=True), "carries-earlier"),
-        (ValueState(0.1, via=(1, 2)), "carries-unseen"),
+        (ValueState(0.1, True, rank_local=True), "carries-own"),
+        (ValueState(0.1, True, from_earlier_step=True), "carries-earlier"),
+        (ValueState(0.1, unobserved=(1, 2)), "carries-unseen"),
         (ValueState(0.1, True, causes=(GIVEN,)), "carries-cause"),
     ],
 )
@@ -158,7 +158,7 @@ def test_what_an_input_carries_is_told(state, code):
 
 
 def test_an_operator_without_a_compared_output_has_no_error():
-    assert figures(assessment(explained=1e-6)).code == "compare/figures-none"
+    assert figures(assessment(expected_error=1e-6)).code == "compare/figures-none"
 
 
 def test_the_operator_panel_says_it():

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.bind.anomalies import UNUSED, UNWRITTEN
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.findings.iterations import summarize
-from workbench.comparison.follow.flow import Trace, survey
 from workbench.comparison.follow.judge import judge_rows
 from workbench.comparison.follow.overflow import FLAGS
-from workbench.comparison.follow.states import Assessment
+from workbench.comparison.follow.state import Assessment
+from workbench.comparison.follow.trace import Trace, survey
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding
 from workbench.comparison.results.verdict import Said, made_result
@@ -28,7 +28,7 @@ from workbench.graph.table.collectives import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from workbench.comparison.follow.flow import Place
+    from workbench.comparison.follow.trace import Place
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
@@ -132,7 +132,7 @@ def _one_to_one(met: Met) -> bool:
         one.groups
         or one.fusions
         or one.quantised
-        or any(number != other for number, other in one.partner.items())
+        or any(number != other for number, other in one.match_of.items())
         for one in met.pairing.alignments.values()
     )
 
@@ -185,8 +185,8 @@ def _quiet_trace(pairing: Pairing, measured: Iterable[Measured]) -> Trace:
     return Trace(
         **{name: getattr(known, name) for name in known.__dataclass_fields__},
         events=dict(_assessed(pairing, roundoff)),
-        guilty=(), before=(), input_states=MappingProxyType({}), values=MappingProxyType({}),
-        walked=pairing.block_order, own_feeds=MappingProxyType({}), own_params=frozenset(),
+        origins=(), initial_differences=(), input_states=MappingProxyType({}), values=MappingProxyType({}),
+        walked=pairing.block_order, rank_local_feeds=MappingProxyType({}), rank_local_params=frozenset(),
         tainted_params=frozenset(),
         coarsest={key: max(some, default=0.0) for key, some in roundoff.items()},
     )  # fmt: skip

@@ -23,7 +23,7 @@ from workbench.core.blas import one_thread
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Cancelled, Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
@@ -79,7 +79,7 @@ def judge_differences(
 
 
 def _unexplained(flow: Trace) -> Origins:
-    return Origins(tuple(Origin(event) for event in flow.guilty))
+    return Origins(tuple(Origin(event) for event in flow.origins))
 
 
 def _judged(flow: Trace, measured: Iterable[Measured], profile: Profile) -> list[Row]:

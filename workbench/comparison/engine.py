@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.differing import Followed
     from workbench.comparison.explain.origins import Origins
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.limits import Limits
     from workbench.comparison.measure.measure import Cancelled, Measures, Progress
     from workbench.comparison.measure.profiles import Profile

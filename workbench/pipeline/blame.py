@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.comparison.follow.states import VERSION_MATTER
+from workbench.comparison.follow.state import VERSION_MATTER
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.own_error import result_slot
 from workbench.core.words import Message
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.result import Finding, Row
     from workbench.pipeline.places import Found
@@ -68,7 +68,7 @@ def conclusion(event: Assessment) -> tuple[Message, ...]:
     said = [Message(f"compare/conclusion-{event.conclusion}")]
     if event.tolerated is not None:
         said.append(event.tolerated.said)
-    if event.healed and event.conclusion != VERSION_MATTER:
+    if event.masked and event.conclusion != VERSION_MATTER:
         said.append(Message("compare/no-effect"))
     return tuple(said)
 
@@ -129,7 +129,7 @@ def _judged(
         return "origin", _of_own(own), 0.0
     if row.status == "pass":
         return "expected", Message("pipeline/rounding"), _growth(row)
-    if event is not None and event.guilty:
+    if event is not None and event.is_origin:
         return "origin", _of_walk(row, event), 0.0
     return _passed_on(row, own, event)
 
@@ -161,12 +161,12 @@ def _of_walk(row: Row, event: Assessment) -> Message:
     said = Message(
         "pipeline/walk-origin",
         inherited=event.inherited,
-        explained=event.explained,
+        explained=event.expected_error,
         error=row.error,
     )
-    if not event.unseen:
+    if not event.unobserved_count:
         return said
-    return Message("pipeline/walk-unobserved", said=said, count=event.unseen)
+    return Message("pipeline/walk-unobserved", said=said, count=event.unobserved_count)
 
 
 def _growth(row: Row) -> float:
@@ -184,7 +184,7 @@ def _passed_on(
     said = Message("pipeline/not-replayed")
     if own is not None:
         said = Message("pipeline/replay-matches", own=own.error)
-    if event is not None and event.healed:
+    if event is not None and event.masked:
         return "propagated", Message("pipeline/masked", said=said), factor
     read = row.inherited_error
     if not read and not (event is not None and event.tainted):

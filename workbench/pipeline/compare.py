@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.result import (
         Anomaly,
         Coverage,

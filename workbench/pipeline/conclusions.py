@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment, ValueState
+    from workbench.comparison.follow.state import Assessment, ValueState
+    from workbench.comparison.follow.trace import Trace
     from workbench.pipeline.compare import Comparison
 
 MOST = 20
@@ -63,8 +63,8 @@ def _lines(flow: Trace, name: str, block: Execution, number: int) -> Iterator[Me
 
 def _reasons(flow: Trace, event: Assessment) -> Iterator[Message]:
     graph = flow.pairing.target.graph(event.block)
-    if graph is not None and event.blamed not in (-1, event.op):
-        yield Message("compare/conclusion-at", name=graph.ops[event.blamed].name)
+    if graph is not None and event.origin_op not in (-1, event.op):
+        yield Message("compare/conclusion-at", name=graph.ops[event.origin_op].name)
     yield from (difference.said for difference in event.differences)
     yield figures(event)
     if event.replayed is not None:
@@ -76,7 +76,7 @@ def _reasons(flow: Trace, event: Assessment) -> Iterator[Message]:
 
 def figures(event: Assessment) -> Message:
     """The error of the worst output, and what it was held against."""
-    known = {"explained": event.explained, "floor": event.own_floor}
+    known = {"explained": event.expected_error, "floor": event.rounding_floor}
     if event.worst is None:
         return Message("compare/figures-none", **known)
     return Message("compare/figures", error=event.worst.error, limit=event.limit, **known)
@@ -88,12 +88,12 @@ def carries(slot: int, state: ValueState) -> Message:
     said = Message(code, slot=slot, error=state.error)
     if state.tainted:
         said = Message("compare/carries-wrong", said=said)
-    if state.own:
+    if state.rank_local:
         said = Message("compare/carries-own", said=said)
-    if state.carried:
+    if state.from_earlier_step:
         said = Message("compare/carries-earlier", said=said)
-    if state.via:
-        said = Message("compare/carries-unseen", said=said, count=len(state.via))
+    if state.unobserved:
+        said = Message("compare/carries-unseen", said=said, count=len(state.unobserved))
     if state.causes:
         causes = tuple(cause.said for cause in state.causes)
         said = Message("compare/carries-cause", said=said, causes=causes)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.comparison.findings.next_dump import DumpRequest, NextDump
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.result import Finding, Side
     from workbench.core.words import Message
     from workbench.dump.tree import Dump

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.pair.pairing import Pair, Unmatched
     from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord

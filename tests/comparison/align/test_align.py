@@ -33,7 +33,7 @@ def chain(*kinds: str, scope: str = "Default", weight: str = "w") -> Graph:
 
 
 def partners(target: Graph, golden: Graph) -> dict[int, int]:
-    return align(target, golden).partner
+    return align(target, golden).match_of
 
 
 def test_equal_graphs_align_one_to_one():
@@ -45,13 +45,13 @@ def test_equal_graphs_align_one_to_one():
 def test_renamed_scopes_align_by_structure():
     other = chain("MatMul", "ReLU", "MatMul", scope="Default/_backbone-Net")
     found = align(other, chain("MatMul", "ReLU", "MatMul"))
-    assert found.partner == {0: 0, 1: 1, 2: 2}
+    assert found.match_of == {0: 0, 1: 1, 2: 2}
     assert {match.rule for match in found.matches} == {"structure"}
 
 
 def test_casts_do_not_disturb_the_alignment():
     found = align(chain("Cast", "MatMul", "Cast", "ReLU"), chain("MatMul", "ReLU"))
-    assert found.partner == {1: 0, 3: 1}
+    assert found.match_of == {1: 0, 3: 1}
     assert found.groups == ()
 
 
@@ -62,7 +62,7 @@ def test_an_inserted_operator_shifts_no_other(position):
     longer = [*kinds[:position], "Tanh", *kinds[position:]]
     found = align(chain(*longer), chain(*kinds))
     expected = {t if t < position else t + 1: t for t in range(4)}
-    assert found.partner == expected
+    assert found.match_of == expected
     assert [(group.target, group.golden) for group in found.groups] == [((position,), ())]
 
 
@@ -103,13 +103,13 @@ def test_a_fusion_makes_one_group_for_each_layer():
     )
     found = align(chain("MatMul", "ReLU", "MatMul", "ReLU", "Softmax"), replace(golden, ops=fused))
     assert sorted((g.target, g.golden) for g in found.groups) == [((0, 1), (0,)), ((2, 3), (1,))]
-    assert found.partner == {4: 2}
+    assert found.match_of == {4: 2}
 
 
 def test_the_user_has_the_first_word():
     graph = chain("ReLU", "ReLU")
     found = align(graph, graph, Overrides((Match((graph.ops[0].name,), (graph.ops[1].name,)),)))
-    assert found.partner[0] == 1
+    assert found.match_of[0] == 1
     assert found.matches[0].rule == "map"
 
 
@@ -121,7 +121,7 @@ def test_parameters_match_behind_a_wrapper_prefix_and_feeds_by_position():
 
 def test_graphs_without_anything_in_common_leave_all_operators_over():
     found = align(chain("Sin", "Cos"), chain("Exp", "Log"))
-    assert (found.partner, found.taken) == ({}, frozenset())
+    assert (found.match_of, found.matched_golden) == ({}, frozenset())
 
 
 # ---------------------------------------------------------------- what names do not tell
@@ -138,7 +138,7 @@ def test_weights_without_their_names_are_told_by_what_is_computed_with_them():
     )
     found = align(other, golden)
     assert found.params == {0: 0, 1: 1, 2: 2, 3: 3}
-    assert found.partner == {n: n for n in range(5)}
+    assert found.match_of == {n: n for n in range(5)}
 
 
 def test_weights_without_their_names_and_in_other_numbers_are_not_guessed():
@@ -172,7 +172,7 @@ def test_a_shape_changed_and_restored_is_no_difference():
     golden = chain("MatMul", "ReLU", "MatMul")
     target = chain("MatMul", "Reshape", "ReLU", "Reshape", "MatMul")
     found = align(target, golden)
-    assert found.partner == {0: 0, 2: 1, 4: 2}
+    assert found.match_of == {0: 0, 2: 1, 4: 2}
     assert found.groups == ()
 
 
@@ -201,7 +201,7 @@ def test_what_both_sides_compute_twice_is_paired_by_who_reads_it():
         for number, op in enumerate(ops)
     )
     found = align(replace(golden, ops=ops), golden)
-    assert found.partner == {0: 1, 1: 0, 2: 2, 3: 3}
+    assert found.match_of == {0: 1, 1: 0, 2: 2, 3: 3}
 
 
 def diamond(first: str, second: str, *, again: bool) -> Graph:
@@ -244,7 +244,7 @@ def test_a_kernel_of_the_same_type_that_has_taken_in_the_bias_is_both():
     golden = weighted(chain("MatMul", "BiasAdd", "ReLU"), {0: (1,), 1: (2,)})
     target = weighted(chain("MatMul", "ReLU"), {0: (1, 2)})
     assert op_matches(target, golden) >= {("group", (0,), (0, 1))}
-    assert align(target, golden).partner == {1: 2}
+    assert align(target, golden).match_of == {1: 2}
 
 
 def test_a_long_stretch_of_other_operators_is_no_claim_about_any_of_them():

@@ -154,7 +154,7 @@ def test_sides_may_be_exchanged(target, golden):
 
 def test_two_runs_of_one_compiler_need_no_fusion():
     assert fusions(RELU, RELU) == []
-    assert align(RELU, RELU).partner[3] == 3
+    assert align(RELU, RELU).match_of[3] == 3
 
 
 def test_a_run_without_fusions_is_held_against_one_with_them():
@@ -173,21 +173,21 @@ def test_a_kernel_of_another_name_for_one_operator_is_its_partner():
         op("conv1_lxslice", "Conv2D", "x:0", "w:0", names=["conv1"]),
     )
     found = align(target, network("Conv2D", names=["conv1"]))
-    assert found.partner == {2: 0}
+    assert found.match_of == {2: 0}
     assert [(m.rule, m.score) for m in found.matches if m.target == (2,)] == [("fusion", 1.0)]
 
 
 def test_an_operator_that_keeps_its_name_may_be_of_another_type():
     target = ge_graph(op("x", "Data"), op("w", "Const"), op("conv1", "Conv2DV2", "x:0", "w:0"))
     found = align(target, network("Conv2D", names=["conv1"]))
-    assert found.partner == {2: 0}
+    assert found.match_of == {2: 0}
     assert found.matches[0].rule == "name"
 
 
 def test_alignment_knows_values_inside_and_at_the_edges():
     found = align(RELU, CHAIN)
     assert [(f.target, f.golden) for f in found.fusions] == [((3,), (0, 1))]
-    assert found.partner == {4: 2}
+    assert found.match_of == {4: 2}
     assert found.groups == ()
     assert found.mapped(Origin("op", 3)) == Origin("op", 1)
     assert found.mapped(Origin("op", 0)) == Origin("param", 0)
@@ -195,13 +195,13 @@ def test_alignment_knows_values_inside_and_at_the_edges():
     assert found.counterpart(3) == 0  # of the two, the convolution
     assert found.counterpart(4) == 2
     assert found.counterpart(0) is None
-    assert found.taken == {0, 1, 2}
+    assert found.matched_golden == {0, 1, 2}
     assert _likeness(found) == 1.0
 
 
 def test_the_users_word_counts_before_that_of_the_graph():
     found = align(RELU, CHAIN, Overrides((Match(("conv1relu1",), ("conv1",)),)))
-    assert found.partner[3] == 0
+    assert found.match_of[3] == 0
     assert found.fusions == ()
 
 

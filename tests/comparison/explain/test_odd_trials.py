@@ -107,7 +107,7 @@ def test_an_updated_weight_is_told_by_what_is_left_in_it():
     op = Op("update", "AssignSub", (Param(0), Param(1)), outputs=specs[:1], input_specs=specs)
     trial = Trial(plain_kernel(op), {0: weight, 1: step}, -1, step - weight, weight - step, 1e-7)
     assert explain(trial)[0].kind == "wrong-sign"
-    assert np.array_equal(trial.again(Change()), weight - step)
+    assert np.array_equal(trial.recompute(Change()), weight - step)
 
 
 def test_the_first_elements_are_enough():
@@ -118,7 +118,7 @@ def test_the_first_elements_are_enough():
     )
     cut = replace(trial, given=given, expected=trial.expected.reshape(-1)[:200])
     assert explain(cut)[0].kind == "scaled-output"
-    assert cut.again(Change()).shape == (200,)
+    assert cut.recompute(Change()).shape == (200,)
 
 
 def test_what_takes_too_long_is_left_out_and_named():

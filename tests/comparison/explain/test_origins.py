@@ -114,7 +114,7 @@ def test_a_finding_says_what_its_fault_looks_like():
 
 def test_a_healthy_dump_is_told_nothing():
     found = compared()
-    assert (found.flow.guilty, found.origins.origins) == ((), ())
+    assert (found.flow.origins, found.origins.origins) == ((), ())
 
 
 def test_what_an_operator_gave_an_iteration_ago_is_known_as_stale():

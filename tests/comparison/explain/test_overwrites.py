@@ -179,7 +179,7 @@ def told(flow, rows):
     """What origins are told: the operator to blame, and a fault or how surely it wrote over another's output."""
     found = []
     for one in explain_origins(flow, rows).origins:
-        name = flow.pairing.target.graph(one.event.block).ops[one.event.blamed].name
+        name = flow.pairing.target.graph(one.event.block).ops[one.event.origin_op].name
         kind = one.explanation.kind if one.explanation is not None else ""
         found.append((name.removeprefix("Default/"), "writes" if one.writer else kind))
     return found
@@ -206,11 +206,11 @@ def test_one_explainer_decides_and_without_it_another_or_none(case, row, names, 
 def test_the_walk_stays_as_it_is(case, row, names, kind):
     found = case()
     before = {place: replace(event) for place, event in found.flow.events.items()}
-    guilty = [*found.flow.guilty]
+    guilty = [*found.flow.origins]
     explain_origins(found.flow)
-    assert all(one is other for one, other in zip(found.flow.guilty, guilty, strict=True))
+    assert all(one is other for one, other in zip(found.flow.origins, guilty, strict=True))
     assert all(event == before[place] for place, event in found.flow.events.items())
-    assert all(event.blamed == event.op for event in guilty)
+    assert all(event.origin_op == event.op for event in guilty)
 
 
 def test_what_two_files_of_a_tensor_decide_is_not_explained_by_what_was_given():

@@ -11,7 +11,7 @@ import pytest
 from workbench.comparison.bind.binding import Execution
 from workbench.comparison.follow.facts import InputFacts
 from workbench.comparison.follow.naming import input_difference, overwrite_difference
-from workbench.comparison.follow.states import ValueState
+from workbench.comparison.follow.state import ValueState
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.statistics import measure_statistics
 from workbench.comparison.measure.tensors import measure_arrays
@@ -105,5 +105,5 @@ def test_a_value_carries_the_error_that_was_measured(error, state):
     cause = input_difference(("input", "w"), measured([2], [3]), 0, 0.5)
     assert facts.caused(cause) == ValueState(*state, causes=(cause,))
     assert facts.state(tainted=True) == ValueState(*state, tainted=True)
-    assert facts.state(carried=True) == ValueState(*state, carried=True)
-    assert facts.state(own=True) == ValueState(*state, own=True)
+    assert facts.state(from_earlier_step=True) == ValueState(*state, from_earlier_step=True)
+    assert facts.state(rank_local=True) == ValueState(*state, rank_local=True)

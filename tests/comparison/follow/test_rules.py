@@ -22,7 +22,7 @@ from workbench.comparison.follow.operators import (
     UpdateFacts,
 )
 from workbench.comparison.follow.rules import decide
-from workbench.comparison.follow.states import Assessment, ValueState
+from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.follow.walk import TimeFacts, TimeMemory
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
@@ -57,7 +57,7 @@ def produced(error=0.1, before=GOOD, **more):
 
 def operator(worst=1.0, **more):
     """An operator whose error nothing explains."""
-    usual = {"floor": 1e-3, "explained": 1e-3, "exceeds": True, "place": (BLOCK, 5)}
+    usual = {"floor": 1e-3, "expected_error": 1e-3, "exceeds": True, "place": (BLOCK, 5)}
     return OperatorFacts(5, worst, **{**usual, **more})
 
 
@@ -69,8 +69,8 @@ def output(error=0.1, **more):
     return OutputFacts(Value(5), BLOCK, error, **more)
 
 
-def origin(*differences, op=5, unseen=0):
-    return Conclusion("origin", op, differences, unseen)
+def origin(*differences, op=5, unobserved_count=0):
+    return Conclusion("origin", op, differences, unobserved_count)
 
 
 def tainted(error=0.1):
@@ -102,28 +102,29 @@ class Table(NamedTuple):
 
 
 INPUTS = (
-    Case("updated-by-wrong-operator", "own-batch", given(tainted=True, own_batch=True, of_job=True), tainted()),
-    Case("own-batch", "differs-elsewhere", given(None, feed=True, of_job=True, apart=WEIGHT), ValueState(own=True)),
-    Case("differs-elsewhere", "feed-not-compared", given(None, feed=True, apart=WEIGHT, received=0.5),
+    Case("updated-by-wrong-operator", "own-batch", given(tainted=True, rank_local=True, of_job=True), tainted()),
+    Case("own-batch", "differs-elsewhere", given(None, feed=True, of_job=True, apart=WEIGHT),
+    ValueState(rank_local=True)), Case("differs-elsewhere", "feed-not-compared", given(None, feed=True, apart=WEIGHT,
+    received=0.5),
          ValueState(causes=(WEIGHT,))),
     Case("feed-not-compared", "not-compared", given(None, feed=True, received=0.5, wrong_before=True),
          ValueState(0.5, tainted=True)),
     Case("not-compared", "", given(None, received=0.5), ValueState()),
     Case("within-noise-floor", "wired-otherwise", given(0.001, wiring=(WIRED,), updated=True),
-         ValueState(0.001, True, carried=True)),
+         ValueState(0.001, True, from_earlier_step=True)),
     Case("wired-otherwise", "updated-by-one-run", given(wiring=(WIRED,), by_one=ONE, first=False), caused(WIRED)),
     Case("updated-by-one-run", "left-by-earlier-run", given(by_one=ONE, updated=True, first=False),
          caused(Difference("structure", "w", ONE))),
     Case("left-by-earlier-run", "unknown-subject", given(updated=True, first=False, wrong_before=True),
-         ValueState(0.1, True, tainted=True, carried=True)),
+         ValueState(0.1, True, tainted=True, from_earlier_step=True)),
     Case("differs-at-start", "unknown-subject", given(updated=True, iteration=4, initial=INITIAL), tainted()),
     Case("unknown-subject", "", given(), ValueState(0.1, True)),
     Case("given-otherwise", "", given(cause=WEIGHT), caused(WEIGHT)),
 )  # fmt: skip
 
 PRODUCED = (
-    Case("not-compared", "known-of-producer", produced(None, ValueState(0.3, True, tainted=True, via=(2,))),
-         ValueState(0.3, True, tainted=True, via=(2,))),
+    Case("not-compared", "known-of-producer", produced(None, ValueState(0.3, True, tainted=True, unobserved=(2,))),
+         ValueState(0.3, True, tainted=True, unobserved=(2,))),
     Case("known-of-producer", "as-produced", produced(0.001, ValueState(0.3, True, tainted=True)), tainted(0.001)),
     Case("as-produced", "reads-elsewhere", produced(0.001, wiring=(WIRED,)), ValueState(0.001, True)),
     Case("reads-elsewhere", "overwritten", produced(wiring=(WIRED,), overwritten=(LOST,)), caused(WIRED)),
@@ -132,11 +133,12 @@ PRODUCED = (
 
 REASONS = (
     Case("difference-of-graphs", "differing-mover",
-         operator(region=Named(4, (SETTING,)), mover=Named(3, (AXIS,))), Named(4, (SETTING,))),
-    Case("differing-mover", "initial-state", operator(mover=Named(3, (AXIS,)), initial=(WEIGHT,)), Named(3, (AXIS,))),
-    Case("initial-state", "golden-error", operator(initial=(WEIGHT,), cleared=True, golden=(OFF,)),
+         operator(region=Named(4, (SETTING,)), differing_mover=Named(3, (AXIS,))), Named(4, (SETTING,))),
+    Case("differing-mover", "initial-state",
+         operator(differing_mover=Named(3, (AXIS,)), initial_state_differs=(WEIGHT,)), Named(3, (AXIS,))),
+    Case("initial-state", "golden-error", operator(initial_state_differs=(WEIGHT,), cleared=True, golden_error=(OFF,)),
          Named(5, (WEIGHT,))),
-    Case("golden-error", "", operator(cleared=True, golden=(OFF,)), Named(5, (OFF,))),
+    Case("golden-error", "", operator(cleared=True, golden_error=(OFF,)), Named(5, (OFF,))),
 )  # fmt: skip
 
 NAMED = Named(4, (SETTING,))
@@ -145,15 +147,15 @@ OPERATORS = (
     Case("hands-cause-on", "both-overflow", operator(moves=True, causes=(WEIGHT,), overflows=True),
          Conclusion("hands-on", differences=(WEIGHT,))),
     Case("both-overflow", "inherits", operator(overflows=True, tainted=True, settings=(AXIS,)), Conclusion("overflow")),
-    Case("inherits", "own-batch-differs", operator(tainted=True, own=True, causes=(WEIGHT,), settings=(AXIS,)),
+    Case("inherits", "own-batch-differs", operator(tainted=True, rank_local=True, causes=(WEIGHT,), settings=(AXIS,)),
          Conclusion("inherits", 5, (WEIGHT, AXIS))),
-    Case("own-batch-differs", "own-batch", operator(own=True, causes=(WEIGHT,), differences=(AXIS,)),
+    Case("own-batch-differs", "own-batch", operator(rank_local=True, causes=(WEIGHT,), differences=(AXIS,)),
          origin(WEIGHT, AXIS)),
-    Case("own-batch", "exceeds-expected", operator(own=True), Conclusion("own")),
+    Case("own-batch", "exceeds-expected", operator(rank_local=True), Conclusion("rank-local")),
     Case("computes-with-cause", "within-expected", operator(0.0015, causes=(WEIGHT,), exceeds=False), origin(WEIGHT)),
     Case("within-expected", "named-difference", operator(0.0015, region=NAMED, exceeds=False), Conclusion("agrees")),
-    Case("named-difference", "version-matter", operator(region=NAMED, version=True, unseen=2),
-         origin(SETTING, op=4, unseen=2)),
+    Case("named-difference", "version-matter", operator(region=NAMED, version=True, unobserved_count=2),
+         origin(SETTING, op=4, unobserved_count=2)),
     Case("version-matter", "sizes-differ", operator(version=True, sizes_differ=True), Conclusion("remark", 5)),
     Case("sizes-differ", "cleared-by-replay", operator(region=Named(5), sizes_differ=True, cleared=True), origin()),
     Case("cleared-by-replay", "exceeds-expected", operator(cleared=True), Conclusion("agrees")),
@@ -168,15 +170,18 @@ SECOND = (
 
 OUTPUTS = (
     Case("handed-on", "unseen", output(None, handed=(WEIGHT,)), ValueState(math.inf, causes=(WEIGHT,))),
-    Case("unseen", "", output(None, wrong=True, inherited=0.2, via=(5,), result=(0, 0, (2,))),
-         ValueState(0.2, tainted=True, via=(5,))),
+    Case("unseen", "", output(None, wrong=True, inherited=0.2, unobserved=(5,), result=(0, 0, (2,))),
+         ValueState(0.2, tainted=True, unobserved=(5,))),
     Case("seen", "", output(wrong=True, limit=0.01), tainted()),
 )  # fmt: skip
 
 UPDATES = (
-    Case("wrong-update", "own-update", UpdateFacts(KEY, 0.1, wrong=True, own=True), None),
+    Case("wrong-update", "own-update", UpdateFacts(KEY, 0.1, wrong=True, rank_local=True), None),
     Case(
-        "own-update", "update", UpdateFacts(KEY, 0.1, wrong=True, overflowed=True, own=True), None
+        "own-update",
+        "update",
+        UpdateFacts(KEY, 0.1, wrong=True, overflowed=True, rank_local=True),
+        None,
     ),
     Case("update", "", UpdateFacts(KEY, 0.1), None),
 )
@@ -187,7 +192,7 @@ FORECASTS = (
 )
 
 TIMES = (
-    Case("own-batch", "within-expected", TimeFacts(-1, 0.1, 0.2, own=True), Conclusion("own")),
+    Case("own-batch", "within-expected", TimeFacts(-1, 0.1, 0.2, rank_local=True), Conclusion("rank-local")),
     Case("within-expected", "inherits", TimeFacts(-1, 0.1, 0.2, tainted=True), Conclusion("agrees")),
     Case("inherits", "tolerated", TimeFacts(-1, 0.1, 0.01, tainted=True, tolerated=True), Conclusion("inherits", -1)),
     Case("tolerated", "exceeds-expected", TimeFacts(-1, 0.1, 0.01, tolerated=True), Conclusion("origin", -1)),
@@ -300,19 +305,20 @@ def test_an_error_without_a_name_has_no_reason():
 @pytest.mark.parametrize(
     ("rules", "facts", "learnt"),
     [
-        (inputs.INPUT_RULES, given(feed=True, of_job=True), {"own_feeds": {"w": None}, "own_params": {KEY}}),
+        (inputs.INPUT_RULES, given(feed=True, of_job=True),
+         {"rank_local_feeds": {"w": None}, "rank_local_params": {KEY}}),
         (inputs.INPUT_RULES, given(updated=True, iteration=4, initial=INITIAL),
-         {"tainted_params": {KEY}, "before": [INITIAL]}),
+         {"tainted_params": {KEY}, "initial_differences": [INITIAL]}),
         (inputs.INPUT_RULES, given(cause=WEIGHT), {"given_apart": {KEY: WEIGHT}}),
         (inputs.INPUT_RULES, given(), {}),
         (inputs.PRODUCED_RULES, produced(overwritten=(LOST,)), {}),
         (operators.OPERATOR_RULES, operator(overflows=True), {"overflowed": {(BLOCK, 5)}}),
-        (operators.OPERATOR_RULES, operator(own=True, causes=(WEIGHT, AXIS)), {"tainted_params": {KEY}}),
+        (operators.OPERATOR_RULES, operator(rank_local=True, causes=(WEIGHT, AXIS)), {"tainted_params": {KEY}}),
         (operators.OPERATOR_RULES, operator(causes=(WEIGHT,)), {}),
         (operators.UPDATE_RULES, UpdateFacts(KEY, 0.1, wrong=True),
          {"tainted_params": {KEY}, "last_update": {KEY: 0.1}}),
         (operators.UPDATE_RULES, UpdateFacts(KEY, 0.1, wrong=True, overflowed=True), {"last_update": {KEY: 0.1}}),
-        (operators.UPDATE_RULES, UpdateFacts(KEY, None, own=True), {"own_params": {KEY}}),
+        (operators.UPDATE_RULES, UpdateFacts(KEY, None, rank_local=True), {"rank_local_params": {KEY}}),
         (operators.OUTPUT_RULES, output(0.1, result=(0, 0, (2,))),
          {"values": {BLOCK: {Value(5): ValueState(0.1, True)}}, "handed_over": {(0, 0, (2,)): 0.1}}),
         (operators.OUTPUT_RULES, output(0.1, result=(0, 0, (2,)), handed=(WEIGHT,)),
@@ -347,9 +353,9 @@ def test_the_largest_error_of_a_result_is_handed_over():
         (0.9, {"updated": True, "first": False}, "left-by-earlier-run"),
         (0.9, {"feed": True, "first": False, "updated": True}, "unknown-subject"),
         (0.9, {"feed": True, "first": False, "beside": True}, "left-by-earlier-run"),
-        (math.inf, {"of_job": True, "own_batch": True}, "unknown-subject"),
-        (0.0, {"of_job": True, "own_batch": True}, "within-noise-floor"),
-        (0.1, {"own_batch": True}, "unknown-subject"),
+        (math.inf, {"of_job": True, "rank_local": True}, "unknown-subject"),
+        (0.0, {"of_job": True, "rank_local": True}, "within-noise-floor"),
+        (0.1, {"rank_local": True}, "unknown-subject"),
     ],
 )
 def test_where_the_limits_of_an_input_lie(error, limits, rule):
@@ -368,11 +374,11 @@ def test_where_the_limits_of_an_input_lie(error, limits, rule):
         (operator(0.004, region=Named(5, (WIRED,)), exceeds=False), "within-limit"),
         (operator(0.004, region=Named(5, (SETTING,)), exceeds=False), "named-difference"),
         (operator(region=Named(5, (WIRED,))), "named-difference"),
-        (operator(0.004, mover=Named(3, (SETTING,)), exceeds=False), "within-limit"),
+        (operator(0.004, differing_mover=Named(3, (SETTING,)), exceeds=False), "within-limit"),
         (operator(moves=True, causes=(SETTING,), settings=(SETTING,)), "computes-with-cause"),
         (operator(moves=True, causes=(WIRED,)), "computes-with-cause"),
         (operator(moves=True, causes=(WEIGHT,), tainted=True), "inherits"),
-        (operator(own=True, makes_nan=True), "own-batch-differs"),
+        (operator(rank_local=True, makes_nan=True), "own-batch-differs"),
     ],
 )
 def test_where_the_limits_of_an_operator_lie(facts, rule):

@@ -143,17 +143,21 @@ def test_which_rule_decides(name):
 
 def test_a_trace_and_what_it_holds_cannot_be_changed():
     flow = followed(spoiled("Default/MatMul-op1"), GOOD, GRAPH)
-    (event,) = flow.guilty
+    (event,) = flow.origins
     with pytest.raises(FrozenInstanceError):
-        flow.guilty = ()
+        flow.origins = ()
     with pytest.raises(FrozenInstanceError):
-        event.guilty = False
+        event.is_origin = False
     for table in (flow.events, flow.input_states, flow.values, flow.coarsest):
         with pytest.raises(TypeError, match="does not support item assignment"):
             table[next(iter(table))] = None
 
 
 def test_an_assessment_holds_the_figures_it_was_judged_by():
-    (event,) = followed(spoiled("Default/MatMul-op1"), GOOD, GRAPH).guilty
-    assert event.beyond
-    assert event.worst.error > event.limit == event.factor * event.explained > event.own_floor
+    (event,) = followed(spoiled("Default/MatMul-op1"), GOOD, GRAPH).origins
+    assert (
+        event.worst.error
+        > event.limit
+        == event.tolerance_factor * event.expected_error
+        > event.rounding_floor
+    )

@@ -177,7 +177,7 @@ def test_layers_correspond_though_the_graph_names_only_what_amct_inserted(fused,
     }
     names |= {
         graph.ops[t].name: found.golden.graph.ops[g].name
-        for t, g in found.partner.items()
+        for t, g in found.match_of.items()
         if t not in found.fused and Value(t) not in found.quantised.integers
     }
     assert names == pairs
@@ -191,4 +191,4 @@ def test_a_graph_is_left_as_it_is_if_both_sides_have_integers():
     found = align(graph, amct(False))
     assert not found.quantised
     assert found.target.graph is graph
-    assert len(found.partner) >= 8
+    assert len(found.match_of) >= 8

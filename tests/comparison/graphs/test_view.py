@@ -46,7 +46,7 @@ def relu(name, **attrs):
 def test_an_operator_that_does_the_same_again_is_no_kernel():
     view = GraphView(Graph("g", ops=(feed(0), relu("a"), relu("b"), relu("c", slope=0.5))))
     assert view.kernels == [0, 1, 3]
-    assert view.again == {2: 1}
+    assert view.recomputed == {2: 1}
 
 
 def test_feeds_and_weights_are_kernels_of_their_own_and_not_compared_with_each_other():

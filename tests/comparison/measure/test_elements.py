@@ -115,14 +115,14 @@ def test_the_axes_along_which_the_error_varies_are_chosen():
     golden = np.ones((4, 3, 5, 2), np.float32)
     target = golden + np.arange(4, dtype=np.float32)[:, None, None, None]
     target += np.arange(5, dtype=np.float32)[None, None, :, None]
-    assert elements(target, golden).telling_axes() == (0, 2)
+    assert elements(target, golden).most_varying_axes() == (0, 2)
 
 
 def test_an_error_without_bound_makes_its_axis_telling():
     golden = np.ones((4, 3, 5), np.float32)
     target = golden + np.arange(5, dtype=np.float32) * 1e-6
     target[2] = np.nan
-    assert elements(target, golden).telling_axes() == (0, 2)
+    assert elements(target, golden).most_varying_axes() == (0, 2)
 
 
 def test_a_plane_lies_where_it_is_told_and_holds_the_errors_there():

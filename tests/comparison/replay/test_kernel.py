@@ -217,23 +217,25 @@ def test_own_error_of_an_operator_by_hand():
 
 def test_the_same_operator_with_one_thing_changed():
     trial = tried(PRODUCT.astype(np.float32))
-    swapped = trial.again(Change(load=lambda tensors: [tensors[0], tensors[1].T]))
+    swapped = trial.recompute(Change(load=lambda tensors: [tensors[0], tensors[1].T]))
     np.testing.assert_array_equal(swapped, X @ W.T)
-    np.testing.assert_array_equal(trial.again(Change(settings={"transpose_a": True})), X.T @ W)
-    np.testing.assert_array_equal(trial.again(Change(store=lambda out: [-out[0]])), -PRODUCT)
-    np.testing.assert_array_equal(trial.again(Change(part=5, store=lambda out: [-out[0]])), PRODUCT)
+    np.testing.assert_array_equal(trial.recompute(Change(settings={"transpose_a": True})), X.T @ W)
+    np.testing.assert_array_equal(trial.recompute(Change(store=lambda out: [-out[0]])), -PRODUCT)
+    np.testing.assert_array_equal(
+        trial.recompute(Change(part=5, store=lambda out: [-out[0]])), PRODUCT
+    )
 
 
 def test_a_trial_of_the_first_elements_alone():
     trial = tried(PRODUCT.astype(np.float32).reshape(-1)[:3])
-    assert trial.again(Change()).tolist() == [-1.5, 5.0, 5.5]
+    assert trial.recompute(Change()).tolist() == [-1.5, 5.0, 5.5]
 
 
 def test_a_trial_of_an_updated_input():
     kernel = plain_kernel(op("AssignAdd", Param(0), Param(1)))
     left = (X + W).astype(np.float16)
     trial = Trial(kernel, {0: X, 1: W}, -1, left, left, 1e-6, EXACT)
-    twice = trial.again(Change(load=lambda tensors: [tensors[0], 2 * tensors[1]]))
+    twice = trial.recompute(Change(load=lambda tensors: [tensors[0], 2 * tensors[1]]))
     assert twice.dtype == np.float16
     np.testing.assert_array_equal(twice, X + 2 * W)
 

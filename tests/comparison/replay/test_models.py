@@ -44,7 +44,7 @@ def test_the_formats_of_a_device_are_told_from_its_results(golden, profile, mode
     found = replayed(on_device(LENET, profile, mode), golden)
     (model,) = found.models.values()
     assert {model.arithmetics[n].inputs for n in PRODUCTS} == {inputs}
-    assert all(own.unequal == 0.0 for own in found.own.values())
+    assert all(own.share_unequal == 0.0 for own in found.own_errors.values())
 
 
 def test_no_model_is_believed_of_a_cpu(golden):

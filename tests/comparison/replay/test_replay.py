@@ -50,10 +50,10 @@ def test_a_clean_dump_has_own_errors_of_rounding_alone():
 
 def test_nothing_of_a_replay_is_written_later():
     found = replayed(GOLDEN)
-    place = next(iter(found.own))
+    place = next(iter(found.own_errors))
     with pytest.raises(FrozenInstanceError):
-        found.own = {}
-    for table in (found.own, found.reasons, found.models):
+        found.own_errors = {}
+    for table in (found.own_errors, found.reasons, found.models):
         with pytest.raises(TypeError):
             table[place] = None
 
@@ -78,7 +78,7 @@ def test_the_size_of_an_own_error_by_hand():
     x = VALUES["x"].astype(np.float64) @ VALUES["fc0.weight"]
     y = np.tanh(np.maximum(x, 0) @ VALUES["fc2.weight"])
     assert own.error == pytest.approx(0.5 / np.linalg.norm(y), rel=1e-4)
-    assert (own.slot, own.unequal >= 1 / 16, own.rule) == (0, True, "table")
+    assert (own.slot, own.share_unequal >= 1 / 16, own.rule) == (0, True, "table")
 
 
 def test_two_operators_that_are_wrong_are_both_suspect():
@@ -117,7 +117,7 @@ def test_outputs_alone_are_enough_and_what_lies_between_is_looked_up():
 def test_what_has_no_output_in_the_dump_counts_nowhere():
     inputs = in_memory([s for s in SHOTS if s.io == "input"], GRAPH)
     found = replayed(inputs, GOLDEN)
-    assert (found.own, found.reasons, found.coverage) == ({}, {}, 0.0)
+    assert (found.own_errors, found.reasons, found.coverage) == ({}, {}, 0.0)
 
 
 def test_reasons_come_most_frequent_first():
@@ -140,14 +140,14 @@ def test_reasons_come_most_frequent_first():
 
 def test_a_replay_that_is_cancelled_stops():
     pairing = paired(GOLDEN, GOLDEN)
-    assert replay(pairing, npu=False, cancelled=lambda: True).own == {}
+    assert replay(pairing, npu=False, cancelled=lambda: True).own_errors == {}
 
 
 # --- clearing ----------------------------------------------------------------------------------------
 
 
 def place(found, name):
-    return next(p for p in found.own if GRAPH.ops[p[1]].name == name)
+    return next(p for p in found.own_errors if GRAPH.ops[p[1]].name == name)
 
 
 def test_who_gave_what_its_inputs_make_it_give_is_cleared():
@@ -172,8 +172,8 @@ def test_what_a_format_cannot_hold_is_no_reason_to_clear():
     high = np.full((4, 4), 300, np.float16)
     target = in_memory(shoot(graph, {"x": high, "y": high}), graph)
     found = replayed(target)
-    (where,) = found.own
-    assert not found.own[where].suspect  # 90,000 is infinite in float16
+    (where,) = found.own_errors
+    assert not found.own_errors[where].suspect  # 90,000 is infinite in float16
     assert not found.reproduces(*where)
 
 
@@ -182,7 +182,7 @@ def test_an_error_is_carried_as_the_data_magnify_it():
     net.op("Exp", net.feed("x", (4096,)), shape=(4096,))
     graph = net.graph()
     found = replayed(in_memory(shoot(graph, {"x": np.full(4096, 8.0, np.float32)}), graph))
-    (where,) = found.own
+    (where,) = found.own_errors
     assert found.propagated_error(*where, 0, 1e-3) == pytest.approx(8e-3, rel=0.1)
     assert found.propagated_error(where[0], where[1], 5, 1e-3) == pytest.approx(1e-3)
 
@@ -220,8 +220,8 @@ def test_nothing_raises_on_odd_tensors(odd, io):
         replayed(in_memory(shots, GRAPH), GOLDEN),
         replayed(GOLDEN, in_memory(shots, GRAPH)),
     ):
-        assert len(found.own.keys() | found.reasons.keys()) <= len(NAMES)
-        for where in found.own:
+        assert len(found.own_errors.keys() | found.reasons.keys()) <= len(NAMES)
+        for where in found.own_errors:
             assert isinstance(found.reproduces(*where), bool)
             found.golden(*where)
 
@@ -232,7 +232,7 @@ def test_nothing_raises_on_files_that_were_cut(tmp_path, size):
     for path in sorted(root.rglob("*.npy"))[::2]:
         path.write_bytes(path.read_bytes()[:size])
     found = replayed(load(root), GOLDEN)
-    assert len(found.own.keys() | found.reasons.keys()) <= len(NAMES)
+    assert len(found.own_errors.keys() | found.reasons.keys()) <= len(NAMES)
     assert found.suspects == []
 
 

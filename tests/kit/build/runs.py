@@ -115,7 +115,7 @@ def replayed(target: Dump, golden: Dump | None = None) -> Any:
 
 def by_name(found: Any) -> dict[tuple[str, int], Any]:
     """Own errors of a replay by operator name and iteration."""
-    return _named(found, found.own)
+    return _named(found, found.own_errors)
 
 
 def reasons(found: Any) -> dict[tuple[str, int], Any]:

@@ -66,7 +66,7 @@ def align(target: Graph, golden: Graph, forced: Overrides = NO_OVERRIDES) -> Ali
         work.target,
         work.golden,
         tuple(matches),
-        MappingProxyType(work.partner),
+        MappingProxyType(work.match_of),
         MappingProxyType(work.params),
         tuple(work.groups),
         tuple(work.fusions),

@@ -19,7 +19,7 @@ class Correspondence:
     """Which values of two graphs correspond, by operators and parameters that do, or as ``values`` tell."""
 
     golden: GraphView
-    partner: Mapping[int, int]
+    match_of: Mapping[int, int]
     params: Mapping[int, int]
     values: Mapping[Origin, Origin]
 
@@ -27,7 +27,7 @@ class Correspondence:
         """The golden value that a target value stands for; ``None`` if it has no partner."""
         if origin in self.values:
             return self.values[origin]
-        table = self.partner if origin.kind == "op" else self.params
+        table = self.match_of if origin.kind == "op" else self.params
         number = table.get(origin.number) if origin.kind in ("op", "param") else None
         return None if number is None else self.golden.first(origin._replace(number=number))
 
@@ -73,7 +73,7 @@ class Fusion:
 class Alignment(Correspondence):
     """Matches of two graphs, and the operators that have no partner.
 
-    ``partner`` maps a target operator to its golden one (one-to-one matches only); ``params`` maps
+    ``match_of`` maps a target operator to its golden one (one-to-one matches only); ``params`` maps
     parameter numbers; ``groups`` are the N↔M matches with the values that correspond at their edges.
     ``fusions`` are those that the graph engine itself tells of; ``values`` maps the target's values
     inside them, and those of data operators, to the golden's. ``quantised`` is what of the target has
@@ -83,7 +83,7 @@ class Alignment(Correspondence):
     target: GraphView
     golden: GraphView
     matches: tuple[OperatorMatch, ...]
-    partner: Mapping[int, int]
+    match_of: Mapping[int, int]
     params: Mapping[int, int]
     groups: tuple[Group, ...]
     fusions: tuple[Fusion, ...] = ()
@@ -91,9 +91,9 @@ class Alignment(Correspondence):
     quantised: Quantised = NOTHING
 
     @cached_property
-    def taken(self) -> frozenset[int]:
+    def matched_golden(self) -> frozenset[int]:
         """Golden operators that have a partner or are part of a fusion."""
-        return frozenset((*self.partner.values(), *(g for f in self.fusions for g in f.golden)))
+        return frozenset((*self.match_of.values(), *(g for f in self.fusions for g in f.golden)))
 
     @cached_property
     def fused(self) -> dict[int, Fusion]:
@@ -105,8 +105,8 @@ class Alignment(Correspondence):
 
         That is its partner, or of a fusion's members the only one of its type, or else the last.
         """
-        if number in self.partner:
-            return self.partner[number]
+        if number in self.match_of:
+            return self.match_of[number]
         if number not in self.fused:
             return None
         ops, members = self.golden.graph.ops, self.fused[number].golden
@@ -118,7 +118,7 @@ class Alignment(Correspondence):
         op = self.target.graph.ops[number]
         if op.op_type not in COMMUTATIVE:
             return {}
-        theirs = self.golden.origins(self.partner[number])
+        theirs = self.golden.origins(self.match_of[number])
         ours = [self.mapped(origin) for origin in self.target.origins(number)]
         if ours == theirs or None in ours or sorted(map(str, ours)) != sorted(map(str, theirs)):
             return {}

@@ -131,7 +131,7 @@ def wiring_differences(
     found: Alignment, number: int, only: int | None = None
 ) -> Iterator[Difference]:
     """Inputs (or the ``only`` one) that an aligned operator reads from elsewhere than its partner."""
-    partner = found.partner.get(number)
+    partner = found.match_of.get(number)
     if partner is None:
         return
     op = found.target.graph.ops[number]
@@ -149,7 +149,7 @@ def wiring_differences(
             continue
         if only is not None and slot != only:
             continue
-        known = found.taken if other.kind == "op" else found.params.values()
+        known = found.matched_golden if other.kind == "op" else found.params.values()
         if other.number not in known:
             continue  # its source has no partner: a group says more about it
         reads, instead = found.golden.label(mine), found.golden.label(other)
@@ -174,7 +174,7 @@ def operator_differences(
     found: Alignment, number: int, op: Op, tolerance: float
 ) -> tuple[Difference, ...]:
     """Everything that the two graphs say differently about an operator of the target."""
-    if number in found.partner or number in found.fused:
+    if number in found.match_of or number in found.fused:
         unlike = partner_settings(found, number, op, tolerance)
         return (*unlike, *wiring_differences(found, number))
     if op.op_type in IDENTITY:

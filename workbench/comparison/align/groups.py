@@ -22,9 +22,9 @@ def find_groups(work: Matching, settled: tuple[Collection[int], Collection[int]]
     ``settled`` are operators of each side that are no leftovers though they have no partner.
     """
     target, golden = work.target, work.golden
-    back = set(work.partner.values())
+    back = set(work.match_of.values())
     left = Components()
-    ours = [n for n in target.kernels if n not in work.partner and n not in settled[0]]
+    ours = [n for n in target.kernels if n not in work.match_of and n not in settled[0]]
     theirs = [n for n in golden.kernels if n not in back and n not in settled[1]]
     for side, members in (("t", ours), ("g", theirs)):
         for n in members:
@@ -55,7 +55,7 @@ def _join_inside(left: Components, side: str, view: GraphView, cuts: Collection[
 def _reader_edges(work: Matching) -> list[tuple[Origin, Origin, int]]:
     """Values that aligned operators read in the same slot, and that do not come from aligned origins."""
     edges = []
-    for t, g in work.partner.items():
+    for t, g in work.match_of.items():
         for a, b in zip(work.target.origins(t), work.golden.origins(g), strict=False):
             known = a.kind in ("op", "param") and b.kind in ("op", "param")
             if known and work.mapped(a) != b:

@@ -22,12 +22,12 @@ def match_identities(work: Matching) -> None:
     """
     for exact in (True, False):
         waiting: dict[tuple[object, ...], list[int]] = {}
-        for g in (g for g in work.golden.identities if g not in work.taken):
+        for g in (g for g in work.golden.identities if g not in work.matched_golden):
             key = _carried(work, work.golden, g, exact=exact)
             waiting.setdefault(key, []).append(g)
         mine: dict[tuple[object, ...], list[int]] = {}
         for t in work.target.identities:
-            if t not in work.partner and t not in work.fused:
+            if t not in work.match_of and t not in work.fused:
                 key = _carried(work, work.target, t, exact=exact)
                 mine.setdefault(key, []).append(t)
         for key, numbers in mine.items():
@@ -40,14 +40,14 @@ def match_identities(work: Matching) -> None:
 def match_between(work: Matching) -> None:
     """Match casts and the like whose sources do not correspond by who reads them."""
     for t in work.target.identities:
-        if t in work.partner or t in work.fused:
+        if t in work.match_of or t in work.fused:
             continue
         op = work.target.graph.ops[t]
         near = {
             g
             for reader in work.read_by(t)
             for g in work.golden.handed_to(reader)
-            if g not in work.taken and _alike(op, work.golden.graph.ops[g])
+            if g not in work.matched_golden and _alike(op, work.golden.graph.ops[g])
         }
         if len(near) == 1:
             work.claim(t, near.pop(), "topology", HANDED)
@@ -67,31 +67,33 @@ def match_recomputed(work: Matching) -> None:
     """Match what only one side computes again with what the other computes once."""
     score = MATCH_RULES[AGAIN].score
     for t, g, mine, others in _repetitions(work):
-        free = [(one, g) for one in mine if one not in work.partner]
-        free += [(t, there) for there in others if there not in work.taken]
+        free = [(one, g) for one in mine if one not in work.match_of]
+        free += [(t, there) for there in others if there not in work.matched_golden]
         work.matches += [OperatorMatch((one,), (there,), AGAIN, score) for one, there in free]
 
 
 def _repetitions(work: Matching) -> Iterator[tuple[int, int, list[int], list[int]]]:
     """Pairs of which either side has more that compute the same, whoever reads them coming first."""
-    ours, theirs = _grouped(work.target.again), _grouped(work.golden.again)
-    for t, g in sorted(work.partner.items(), reverse=True):
+    ours, theirs = _grouped(work.target.recomputed), _grouped(work.golden.recomputed)
+    for t, g in sorted(work.match_of.items(), reverse=True):
         if t in ours or g in theirs:
-            mine = [n for n in ours.get(t, ()) if n not in work.partner and n not in work.fused]
-            others = [n for n in theirs.get(g, ()) if n not in work.taken]
+            mine = [n for n in ours.get(t, ()) if n not in work.match_of and n not in work.fused]
+            others = [n for n in theirs.get(g, ()) if n not in work.matched_golden]
             yield t, g, [t, *mine], [g, *others]
 
 
 def _namesakes(work: Matching) -> None:
     """Match by name where one side alone says that an operator repeats another one."""
-    left = (n for n in (*work.golden.again, *work.golden.kernels) if n not in work.taken)
+    left = (
+        n for n in (*work.golden.recomputed, *work.golden.kernels) if n not in work.matched_golden
+    )
     named = {work.golden.graph.ops[g].name: g for g in left}
-    for t in (*work.target.again, *work.target.kernels):
+    for t in (*work.target.recomputed, *work.target.kernels):
         op = work.target.graph.ops[t]
         g = named.get(op.name)
-        if g is None or t in work.partner or t in work.fused or g in work.taken:
+        if g is None or t in work.match_of or t in work.fused or g in work.matched_golden:
             continue
-        repeats = t in work.target.again or g in work.golden.again
+        repeats = t in work.target.recomputed or g in work.golden.recomputed
         same = list(map(work.mapped, work.target.origins(t))) == work.golden.origins(g)
         if repeats and same and op.op_type == work.golden.graph.ops[g].op_type:
             work.claim(t, g, "structure")

@@ -32,8 +32,8 @@ class Matching(Correspondence):
         self.forced = forced
         self.trust = 0.0
         self.params: dict[int, int] = match_parameters(target, golden)
-        self.partner: dict[int, int] = {}
-        self.taken: set[int] = set()
+        self.match_of: dict[int, int] = {}
+        self.matched_golden: set[int] = set()
         self.matches: list[OperatorMatch] = []
         self.fusions: list[Fusion] = []
         self.fused: set[int] = set()
@@ -43,24 +43,24 @@ class Matching(Correspondence):
     def claim(self, t: int, g: int, rule: str, score: float | None = None) -> None:
         """Pair two operators; the rule's own score unless another one is given."""
         score = MATCH_RULES[rule].score if score is None else score
-        self.partner[t] = g
-        self.taken.add(g)
+        self.match_of[t] = g
+        self.matched_golden.add(g)
         same = self.target.graph.ops[t].name == self.golden.graph.ops[g].name
         self.matches.append(OperatorMatch((t,), (g,), "name" if same else rule, round(score, 3)))
 
     def release(self, t: int, g: int) -> None:
         """Take back a pair."""
-        del self.partner[t]
-        self.taken.discard(g)
+        del self.match_of[t]
+        self.matched_golden.discard(g)
         self.matches = [one for one in self.matches if one.target != (t,)]
 
     def by_hand(self) -> None:
         """Take the user's own pairs and groups."""
         ours, theirs = self.target.graph.by_name, self.golden.graph.by_name
         for name, other in self.forced.pairs.items():
-            if name in ours and other in theirs and theirs[other] not in self.taken:
-                self.partner[ours[name]] = theirs[other]
-                self.taken.add(theirs[other])
+            if name in ours and other in theirs and theirs[other] not in self.matched_golden:
+                self.match_of[ours[name]] = theirs[other]
+                self.matched_golden.add(theirs[other])
                 self.matches.append(
                     OperatorMatch((ours[name],), (theirs[other],), MAP, MATCH_RULES[MAP].score)
                 )
@@ -70,8 +70,8 @@ class Matching(Correspondence):
     def by_fusion(self) -> None:
         """Take what the graph engine says of the kernels it made."""
         for fusion in find_fusions(self.target, self.golden):
-            ours = self.partner.keys() | self.fused
-            if ours & set(fusion.target) or self.taken & set(fusion.golden):
+            ours = self.match_of.keys() | self.fused
+            if ours & set(fusion.target) or self.matched_golden & set(fusion.golden):
                 continue  # the user knows better
             (t, *more), (g, *others) = fusion.target, fusion.golden
             if not more and not others:
@@ -82,7 +82,7 @@ class Matching(Correspondence):
     def _take(self, fusion: Fusion) -> None:
         self.fusions.append(fusion)
         self.fused.update(fusion.target)
-        self.taken.update(fusion.golden)
+        self.matched_golden.update(fusion.golden)
         self.values.update(fusion.values)
         score = MATCH_RULES[fusion.rule].score
         self.matches.append(OperatorMatch(fusion.target, fusion.golden, fusion.rule, score))
@@ -94,8 +94,8 @@ class Matching(Correspondence):
         theirs = _group(self.golden.ancestry({g: f"p{t}" for t, g in self.params.items()}))
         for digest, mine in ours.items():
             other = theirs.get(digest, [])
-            mine = [t for t in mine if t not in self.partner and t not in self.fused]
-            other = [g for g in other if g not in self.taken]
+            mine = [t for t in mine if t not in self.match_of and t not in self.fused]
+            other = [g for g in other if g not in self.matched_golden]
             if len(mine) == len(other) > 0:
                 for t, g in list(self.interchangeable(mine, other)):
                     self.claim(t, g, "structure")
@@ -129,7 +129,7 @@ class Matching(Correspondence):
 
     def read_by(self, t: int) -> set[int]:
         """Golden operators whose partners read an operator directly."""
-        return {self.partner[n] for n in self.target.direct(t) if n in self.partner}
+        return {self.match_of[n] for n in self.target.direct(t) if n in self.match_of}
 
 
 def _group(digests: dict[int, int]) -> dict[int, list[int]]:

@@ -45,7 +45,7 @@ class NeighborMatcher:
         while queue:
             checkpoint()
             weight, t, g = heapq.heappop(queue)
-            if t in self.work.partner or g in self.work.taken:
+            if t in self.work.match_of or g in self.work.matched_golden:
                 continue
             now = self.weigh(t, g)
             if now < -weight:
@@ -63,7 +63,11 @@ class NeighborMatcher:
         for a, b in edges_of(groups, ()).items():
             t, g = a.number, b.number
             ours, theirs = self.work.target.graph.ops[t], self.work.golden.graph.ops[g]
-            if ours.op_type != theirs.op_type or t in self.work.partner or g in self.work.taken:
+            if (
+                ours.op_type != theirs.op_type
+                or t in self.work.match_of
+                or g in self.work.matched_golden
+            ):
                 continue
             if not self.does_more(t, g):
                 self.work.claim(t, g, "topology", ENDS)
@@ -74,7 +78,7 @@ class NeighborMatcher:
         self, t: int, queue: list[tuple[float, int, int]], known: dict[tuple[int, int], float]
     ) -> None:
         """Queue the possible partners of a target operator that weigh more than when last seen."""
-        if t in self.work.partner or t in self.work.fused:
+        if t in self.work.match_of or t in self.work.fused:
             return
         least = limits().evidence_least
         for g in self._candidates(t):
@@ -98,7 +102,7 @@ class NeighborMatcher:
             for g in near:
                 if (
                     g in seen
-                    or g in self.work.taken
+                    or g in self.work.matched_golden
                     or self.work.golden.graph.ops[g].op_type != op.op_type
                 ):
                     continue
@@ -112,7 +116,7 @@ class NeighborMatcher:
             if mapped is not None:
                 yield from self.work.golden.alike_readers(mapped, op_type)
         for slot_reader, slot in self.work.target.readers_of(t):
-            partner = self.work.partner.get(slot_reader)
+            partner = self.work.match_of.get(slot_reader)
             if partner is not None:
                 origins = self.work.golden.origins(partner)
                 if slot < len(origins) and origins[slot].kind == "op":
@@ -160,37 +164,37 @@ class NeighborMatcher:
         if ours == theirs:
             return False
         for number, _ in self.work.golden.readers_of(g):
-            if number not in self.work.taken and (ours - theirs) & set(
+            if number not in self.work.matched_golden and (ours - theirs) & set(
                 self.work.golden.origins(number)
             ):
                 return True
         return any(
-            number not in self.work.partner
+            number not in self.work.match_of
             and (theirs - ours) & set(map(self.work.mapped, self.work.target.origins(number)))
             for number, _ in self.work.target.readers_of(t)
         )
 
     def _is_next(self, origin: Origin, other: Origin) -> bool:
         """Whether one more operator stands between the readers of two values, on either side."""
-        if origin.kind == "op" and origin.number not in self.work.partner:
+        if origin.kind == "op" and origin.number not in self.work.match_of:
             return other in map(self.work.mapped, self.work.target.origins(origin.number))
-        if other.kind == "op" and other.number not in self.work.taken:
+        if other.kind == "op" and other.number not in self.work.matched_golden:
             return self.work.mapped(origin) in self.work.golden.origins(other.number)
         return False
 
     def _is_taken(self, origin: Origin) -> bool:
-        return origin.kind == "op" and origin.number in self.work.taken
+        return origin.kind == "op" and origin.number in self.work.matched_golden
 
     def _weigh_readers(self, t: int, g: int) -> float:
         theirs = set(self.work.golden.readers_of(g))
         agree = sum(
             1
             for n, slot in self.work.target.readers_of(t)
-            if (self.work.partner.get(n), slot) in theirs
+            if (self.work.match_of.get(n), slot) in theirs
         )
         clash = sum(
             1 for n, slot in self.work.target.readers_of(t)
-            if n in self.work.partner and (self.work.partner[n], slot) not in theirs
+            if n in self.work.match_of and (self.work.match_of[n], slot) not in theirs
         )  # fmt: skip
         return min(agree, 2) * 1.0 - min(clash, 2) * 0.75
 

@@ -342,7 +342,7 @@ class Evaluation:
 def recomputed(trial: Trial, change: Change) -> Array | None:
     """Return the output of a trial with one thing changed, ``None`` if that does not fit."""
     try:
-        output = trial.again(change)
+        output = trial.recompute(change)
     except FAILURES:
         return None
     return output if output.shape == trial.given.shape else None
@@ -463,7 +463,7 @@ def _others(trial: Trial) -> Iterator[Trial]:
             continue
         arithmetic = Arithmetic("cube", inputs, output)
         try:
-            expected = replace(trial, arithmetic=arithmetic).again(Change())
+            expected = replace(trial, arithmetic=arithmetic).recompute(Change())
         except FAILURES:
             return
         if distance(expected, trial.expected) <= max(trial.floor, 0.0):

@@ -14,8 +14,8 @@ from workbench.comparison.replay.attempt import TROUBLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.replay import Replay
 
     Explain = Callable[[Trace, tuple[Origin, ...], Sequence[int]], tuple[Origin, ...]]
@@ -121,7 +121,7 @@ of a producer whose readers alone were dumped nothing is known that was given.""
 
 def explain_origins(flow: Trace, explainers: Sequence[Explainer] = EXPLAINERS) -> Origins:
     """Return where errors begin with what explains them; the walk stays as it is."""
-    origins = tuple(Origin(event) for event in flow.guilty)
+    origins = tuple(Origin(event) for event in flow.origins)
     for row in explainers:
         counted = [n for n, one in enumerate(origins) if row.among(one)][: row.first]
         asked = [n for n in counted if row.applies(flow, origins[n])]

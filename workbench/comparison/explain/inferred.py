@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.explain.origins import Origin
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.kernel import Trial
     from workbench.graph.nodes import Graph
 
@@ -101,7 +101,7 @@ def _trial(flow: Trace, graph: Graph, event: Assessment) -> Trial | None:
         if array is None or array.size != inputs[slot].size:
             return None
         inputs[slot] = array.reshape(inputs[slot].shape)
-    return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).again(NOTHING))
+    return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).recompute(NOTHING))
 
 
 def _read(graph: Graph, event: Assessment, trial: Trial) -> Iterator[tuple[int, Value]]:
@@ -211,7 +211,7 @@ def _laid(array: Array, head: Head, lying: Array) -> Array:
 
 def _left(trial: Trial, slot: int, array: Array) -> float:
     """Share of the error that is left where this is an input; infinite if it does not explain what was given."""
-    result = replace(trial, inputs={**trial.inputs, slot: array}).again(NOTHING)
+    result = replace(trial, inputs={**trial.inputs, slot: array}).recompute(NOTHING)
     given, expected, result = (
         np.asarray(x, np.float64).reshape(-1) for x in (trial.given, trial.expected, result)
     )
@@ -266,7 +266,7 @@ def _fitted(trial: Trial, head: Head) -> tuple[Array, NDArray[np.bool_], bool] |
 
 def _result(trial: Trial, inputs: dict[int, Array], slot: int, array: Array) -> Array:
     wide = np.empty(trial.given.shape)  # nothing is rounded
-    result = replace(trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT).again(
+    result = replace(trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT).recompute(
         NOTHING
     )
     return np.asarray(result, np.float64).reshape(-1)

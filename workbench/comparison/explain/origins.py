@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.explain import Explanation
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.replay import Replay
 
     Array = NDArray[Any]
@@ -81,7 +81,9 @@ def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     expected = cast_like(theirs.array(), given)
     if given.shape != expected.shape:
         return None
-    floor = min(event.factor * event.explained, worst.error / limits().suspect_factor)
+    floor = min(
+        event.tolerance_factor * event.expected_error, worst.error / limits().suspect_factor
+    )
     held = _earlier(replayed, event)
     return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=held)
 
@@ -104,7 +106,7 @@ def has_few_wrong(flow: Trace, event: Assessment) -> bool:
     read = [
         item
         for (io, _), item in event.measured.items()
-        if io == "input" and item.usable and item.error > event.own_floor
+        if io == "input" and item.usable and item.error > event.rounding_floor
     ]
     worst = max(read, key=lambda item: item.error, default=None)
     if worst is None:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.explain.writers import WriterCandidate
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
 
 NAMED = 3
 """Writers that are named at most, where it may have been several."""
@@ -155,7 +155,7 @@ def _by_writer(
     subject = str(some[0].value)
     said = _told(flow, suspect, some, suspects)
     differences = tuple(Difference("overwritten", subject, one) for one in said)
-    copy = replace(event, blamed=suspect.op, replayed=None, differences=differences)
+    copy = replace(event, origin_op=suspect.op, replayed=None, differences=differences)
     return Origin(copy, writer=Writer(suspect.chance))
 
 

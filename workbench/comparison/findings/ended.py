@@ -78,12 +78,12 @@ def _missing(
     """
     ops = aligned.target.graph.ops
     known = {ops[number].op_type for number in ours if number >= 0}
-    for number in (*aligned.partner, *aligned.fused):
+    for number in (*aligned.match_of, *aligned.fused):
         kind = ops[number].op_type
         if number in ours or never_dumps(ops[number]) or (kind in MOVEMENT and kind not in known):
             continue
         fusion = aligned.fused.get(number)
-        members = fusion.golden if fusion is not None else (aligned.partner[number],)
+        members = fusion.golden if fusion is not None else (aligned.match_of[number],)
         records = [one for g in members if g in theirs for one in theirs[g].tensors.values()]
         if any(id(one) in alone for one in records):
             yield number

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.explain.origins import Origin
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.replay.replay import Replay
@@ -63,7 +63,7 @@ def _distance(flow: Trace, origin: Origin, worst: Measured) -> Message:
     if worst.divergence.mismatch:
         counts = _extremes(worst.divergence.metrics)
         return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
-    times, floor = worst.error / event.own_floor, event.own_floor
+    times, floor = worst.error / event.rounding_floor, event.rounding_floor
     return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
 
 
@@ -106,8 +106,8 @@ def _circumstances(event: Assessment) -> Iterator[Message]:
         yield Message("compare/turn", turn=event.block.turn)
     if event.op < 0:
         yield Message("compare/time-order")
-    if event.unseen:
-        yield Message("compare/unseen", count=event.unseen)
+    if event.unobserved_count:
+        yield Message("compare/unseen", count=event.unobserved_count)
 
 
 def further(names: Collection[str]) -> Iterator[Message]:
@@ -166,14 +166,14 @@ def _measured(own: OwnError, place: Message) -> Message:
 
 def _elements(own: OwnError) -> Message:
     """How many elements differ."""
-    if own.unequal == 1.0:
+    if own.share_unequal == 1.0:
         return Message("compare/all-elements")
-    return Message("compare/some-elements", percent=100 * own.unequal)
+    return Message("compare/some-elements", percent=100 * own.share_unequal)
 
 
 def replay_facts(found: Replay) -> dict[str, Message]:
     """Say how many operators were replayed, as on which device, and why others were not."""
-    done, whole = len(found.own), len(found.own) + len(found.reasons)
+    done, whole = len(found.own_errors), len(found.own_errors) + len(found.reasons)
     if not whole:
         return {}
     counts = {"done": done, "whole": whole, "share": found.coverage}

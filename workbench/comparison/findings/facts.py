@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.comparison.findings.material import Found, Material
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.pair.pairing import Pairing, Unmatched
     from workbench.graph.nodes import Op
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _aligned(pairing: Pairing) -> Iterator[tuple[tuple[int, int], int, Op, Op]]:
     """Operators of the target by graph and number, and the golden ones that do their work."""
     for key, found in pairing.alignments.items():
-        for number in sorted((*found.partner, *found.fused)):
+        for number in sorted((*found.match_of, *found.fused)):
             other = found.counterpart(number)
             if other is not None:
                 yield key, number, found.target.graph.ops[number], found.golden.graph.ops[other]
@@ -65,7 +65,7 @@ def unblamed_settings(material: Material) -> Iterator[Found]:
     """Settings that differ at operators nobody blames: worth knowing, once a setting."""
     flow, pairing = material.flow, material.pairing
     events = [one.event for one in material.origins.origins]
-    blamed = {(event.block.graph_key, event.blamed) for event in events}
+    blamed = {(event.block.graph_key, event.origin_op) for event in events}
     alike: dict[tuple[str, int, tuple[Message, ...]], list[tuple[tuple[int, int], int]]] = {}
     for key, number, op, golden in _aligned(pairing):
         if (key, number) in blamed:
@@ -88,7 +88,7 @@ def _seen(flow: Trace, graph_key: tuple[int, int], op: int) -> Message:
         return Message("compare/outputs-unknown")
     if any(event.tainted for event in events):
         return Message("compare/inputs-differ")
-    if any(event.healed for event in events):
+    if any(event.masked for event in events):
         return Message("compare/outputs-differ")
     return Message("compare/outputs-agree")
 

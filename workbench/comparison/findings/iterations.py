@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from workbench.comparison.findings.material import Found, Material, Place
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.result import Row
 

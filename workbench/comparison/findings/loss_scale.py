@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.findings.material import Found, Material
-    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.core.tensors import TensorRecord

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.explain.origins import Origins
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
@@ -111,7 +111,7 @@ def place_of_row(row: Row, execution: Execution | None = None, op: int = -1) -> 
 def blamed_operator(pairing: Pairing, event: Assessment) -> Op | None:
     """Return the operator that an assessment blames; ``None`` without a graph."""
     graph = pairing.target.graph(event.block)
-    return graph.ops[event.blamed] if graph is not None and event.blamed >= 0 else None
+    return graph.ops[event.origin_op] if graph is not None and event.origin_op >= 0 else None
 
 
 def place_blamed(pairing: Pairing, event: Assessment, *, writer: bool = False) -> Place:
@@ -126,10 +126,10 @@ def place_blamed(pairing: Pairing, event: Assessment, *, writer: bool = False) -
         name, kind = op.name, op.op_type
     shown = event.worst.pair if event.worst is not None and not writer else None
     io, slot = (shown.io, shown.slot) if shown is not None else ("output", 0)
-    source = pairing.frame(block.graph_key, event.blamed)
+    source = pairing.frame(block.graph_key, event.origin_op)
     return Place(
         name, kind, block.graph_id, block.iteration, block.rank, io, slot, source, event.order,
-        block, event.blamed,
+        block, event.origin_op,
     )  # fmt: skip
 
 

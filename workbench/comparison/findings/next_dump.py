@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.findings.material import Found, Material
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.result import Finding, Side
     from workbench.graph.nodes import Graph, Op
 
@@ -258,8 +258,8 @@ def _lacking(flow: Trace, finding: Finding, block: Execution, number: int) -> Me
         return None
     run = flow.pairing.target.runs[block].get(number)
     event = flow.events.get((block, number)) or _blaming(flow, block, number)
-    if event is not None and event.unseen:
-        return Message("compare/lacks-upstream", count=event.unseen)
+    if event is not None and event.unobserved_count:
+        return Message("compare/lacks-upstream", count=event.unobserved_count)
     if run is None:
         return Message("compare/lacks-all")
     if all(record.source is None for record in run.tensors.values()):
@@ -292,7 +292,7 @@ def _advised(one: Found, flow: Trace) -> Found:
 
 def _blaming(flow: Trace, block: Execution, number: int) -> Assessment | None:
     """Return the event that blames an operator which was not dumped itself."""
-    return next((e for e in flow.guilty if e.block == block and e.blamed == number), None)
+    return next((e for e in flow.origins if e.block == block and e.origin_op == number), None)
 
 
 def _missing(run: OperatorRun, op: Op | None) -> Message | None:

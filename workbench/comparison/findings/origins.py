@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.differences import Difference
     from workbench.comparison.findings.material import Found, Material, Place
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Row
     from workbench.graph.nodes import Graph
@@ -67,7 +67,7 @@ def origins(material: Material) -> Iterator[Found]:
     blames = [_decide(flow.pairing, one) for one in material.origins.origins]
     if not blames:
         # The error came in before anything was compared: what differs by name is the better answer.
-        doubtful = (_decide(flow.pairing, Origin(event)) for event in flow.tainted_named)
+        doubtful = (_decide(flow.pairing, Origin(event)) for event in flow.downstream_differences)
         blames = [replace(one, trust=_DOUBTFUL) for one in doubtful]
     if not blames:
         blames = list(_began_before(flow))
@@ -78,7 +78,7 @@ def tolerated(material: Material) -> Iterator[Found]:
     """What would be defects if the map file did not tolerate them."""
     flow = material.flow
     blames = []
-    for event, tolerance in flow.excused:
+    for event, tolerance in flow.tolerated:
         said = (tolerance.said, *_decide(flow.pairing, Origin(event)).said)
         blames.append(_Blame(Origin(event), "info", (str(tolerance),), said))
     return _merged(flow, blames)
@@ -98,7 +98,8 @@ def _began_before(flow: Trace) -> Iterator[_Blame]:
     The largest difference speaks for all.
     """
     worst = [
-        (event.worst.error if event.worst is not None else 0.0, event) for event in flow.before
+        (event.worst.error if event.worst is not None else 0.0, event)
+        for event in flow.initial_differences
     ]
     blames = [
         _decide(flow.pairing, Origin(event)) for _, event in sorted(worst, key=lambda one: -one[0])
@@ -139,7 +140,7 @@ def _cause(pairing: Pairing, event: Assessment, one: Difference) -> Cause:
         return (one.said if one.said.code == WIRING else one.subject,)
     if one.kind != "attribute":
         return ()
-    frame = pairing.frame(event.block.graph_key, event.blamed)
+    frame = pairing.frame(event.block.graph_key, event.origin_op)
     if not one.values or frame is None:
         return one.subject, one.said
     return frame.file, frame.line, *one.values
@@ -158,7 +159,7 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
     writer = first.origin.writer is not None
     place = place_blamed(flow.pairing, event, writer=writer)
     error = event.worst.error if event.worst is not None else None
-    floor, own = event.own_floor, event.replayed
+    floor, own = event.rounding_floor, event.replayed
     if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
         error, floor = own.error, own.explained
     # a writer's figures would be those of the operator that reads what it wrote over
@@ -186,7 +187,7 @@ def _score(blame: _Blame, error: float | None) -> float:
     base = round(KINDS[blame.kind].score * blame.trust, 3)
     if blame.kind != "own-error" or not error:
         return base
-    explained = blame.event.factor * blame.event.explained
+    explained = blame.event.tolerance_factor * blame.event.expected_error
     decades = math.log10(error / explained) if explained and math.isfinite(error) else 2.5
     return round(min(0.69, base + 0.04 * max(0.0, decades)), 3)
 

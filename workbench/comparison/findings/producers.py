@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.findings.material import Found, Material
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.forecast import Forecast, ForecastOperator
     from workbench.graph.nodes import Graph, Operand
 
@@ -98,7 +98,7 @@ def _asked(
 
 def _only_statistics(event: Assessment) -> bool:
     worst = event.worst
-    return worst is not None and worst.pair.target.source is None and event.blamed == event.op
+    return worst is not None and worst.pair.target.source is None and event.origin_op == event.op
 
 
 def _exchanges(
@@ -164,7 +164,7 @@ def _is_read_well(flow: Trace, block: Execution, graph: Graph, operand: Operand)
 def _agrees(flow: Trace, block: Execution, number: int) -> bool:
     """Whether an operator gave what it had to, as far as its statistics tell."""
     event = flow.events.get((block, number))
-    return event is not None and event.worst is not None and not (event.guilty or event.tainted)
+    return event is not None and event.worst is not None and not (event.is_origin or event.tainted)
 
 
 def _chain(flow: Trace, block: Execution, graph: Graph, operand: Operand | None) -> list[int]:

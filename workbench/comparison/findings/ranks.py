@@ -179,7 +179,7 @@ def by_design(material: Material) -> Iterator[Found]:
     if job is None or not own:
         return
     first = min(own, key=lambda row: row.order)
-    fed = [name for name in material.flow.own_feeds if name]
+    fed = [name for name in material.flow.rank_local_feeds if name]
     ours, theirs = sorted(job)
     batches = Message("compare/own-batches", target=ours, golden=theirs)
     if fed:

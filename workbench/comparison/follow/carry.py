@@ -12,8 +12,8 @@ from workbench.graph.traits import IDENTITY
 if TYPE_CHECKING:
     from workbench.comparison.align.differences import Difference
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.flow import Key, Place
-    from workbench.comparison.follow.states import Assessment, ValueState
+    from workbench.comparison.follow.state import Assessment, ValueState
+    from workbench.comparison.follow.trace import Key, Place
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Op, Value
 
@@ -60,18 +60,19 @@ class Carry:
     """What facts are made of besides the survey and the graphs.
 
     ``values`` are the states of what operators gave. By rank and name of a parameter: ``tainted_params`` were updated
-    by wrong operators, ``own_params`` by batches of their rank (``own_feeds`` are such batches), ``given_apart``
-    differ from the start, ``last_update`` is the error that the last step left. ``handed_over`` is the largest error
-    of the results of graphs, ``before`` what differed when the first compared iteration began.
+    by wrong operators, ``rank_local_params`` by batches of their rank (``rank_local_feeds`` are such batches),
+    ``given_apart`` differ from the start, ``last_update`` is the error that the last step left. ``handed_over`` is the
+    largest error of the results of graphs, ``initial_differences`` what differed when the first compared iteration
+    began.
     """
 
     values: dict[Execution, dict[Value, ValueState]] = field(default_factory=dict)
     tainted_params: set[Key] = field(default_factory=set)
-    own_feeds: dict[str, None] = field(default_factory=dict)
-    own_params: set[Key] = field(default_factory=set)
+    rank_local_feeds: dict[str, None] = field(default_factory=dict)
+    rank_local_params: set[Key] = field(default_factory=set)
     given_apart: dict[Key, Difference] = field(default_factory=dict)
     last_update: dict[Key, float] = field(default_factory=dict)
     handed_over: dict[HandedOver, float] = field(default_factory=dict)
     overflowed: set[Place] = field(default_factory=set)
-    before: list[Assessment] = field(default_factory=list)
+    initial_differences: list[Assessment] = field(default_factory=list)
     fit: ForecastFit = field(default_factory=ForecastFit)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.follow.carry import Carry
     from workbench.comparison.follow.facts import Observation, Scene
-    from workbench.comparison.follow.flow import Measures
+    from workbench.comparison.follow.trace import Measures
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Op
 
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 class Expected:
     """What explains an operator's outputs, and whether the ``worst`` of them exceeds it.
 
-    ``own_floor`` is what its own rounding explains, ``explained`` that and what it inherited, magnified as its data
-    magnify it; ``limit`` is ``factor`` times that, or what an update or a jump explains. All are relative errors.
-    ``steps`` are those to which its inputs were quantized.
+    ``rounding_floor`` is what its own rounding explains, ``expected_error`` that and what it inherited, magnified as
+    its data magnify it; ``limit`` is ``tolerance_factor`` times that, or what an update or a jump explains. All are
+    relative errors. ``steps`` are those to which its inputs were quantized.
     """
 
     worst: Measured | None = None
-    own_floor: float = 0.0
-    explained: float = 0.0
-    factor: float = field(default_factory=lambda: limits().pass_factor)
+    rounding_floor: float = 0.0
+    expected_error: float = 0.0
+    tolerance_factor: float = field(default_factory=lambda: limits().pass_factor)
     limit: float = 0.0
     exceeds: bool = False
     steps: QuantizationError | None = None
@@ -106,7 +106,7 @@ def _with_inherited(floor: float, inherited: float) -> float:
 
 def _rest_of_group(scene: Scene, number: int) -> float:
     """Rounding of the other operators that a group was measured together with."""
-    if scene.found is None or number in scene.found.partner:
+    if scene.found is None or number in scene.found.match_of:
         return 0.0
     group = next((g for g in scene.found.groups if number in g.target and g.golden), None)
     if group is None:
@@ -204,6 +204,10 @@ def initial_state_differs(scene: Scene, seen: Observation, carry: Carry) -> tupl
     names = dict(updates(scene.graph, scene.graph.ops[seen.op]))
     name = names.get(worst.pair.slot, "")
     known = (scene.block.rank, name) in carry.last_update
-    if not name or known or max(given) > seen.expected.factor * seen.expected.explained:
+    if (
+        not name
+        or known
+        or max(given) > seen.expected.tolerance_factor * seen.expected.expected_error
+    ):
         return ()
     return (Difference("parameter", name, Message("compare/initial-value", name=name)),)

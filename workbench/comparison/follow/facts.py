@@ -31,7 +31,7 @@ from workbench.comparison.follow.naming import (
 )
 from workbench.comparison.follow.overflow import is_overflowed
 from workbench.comparison.follow.ranks import is_replicated
-from workbench.comparison.follow.states import DIFFERS_AT_START, Assessment, ValueState
+from workbench.comparison.follow.state import DIFFERS_AT_START, Assessment, ValueState
 from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
 from workbench.comparison.graphs.traverse import path_back
 from workbench.comparison.limits import limits
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.carry import Carry
-    from workbench.comparison.follow.flow import Key, Measures, Place, Survey
+    from workbench.comparison.follow.trace import Key, Measures, Place, Survey
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.replay.own_error import OwnError
     from workbench.graph.nodes import Graph, Op, Operand
@@ -137,7 +137,7 @@ class InputFacts:
 
     ``key`` is its rank and name, ``error`` ``None`` where it was not compared, ``limit`` what number formats explain.
     It is a ``feed``, or ``updated`` by an operator of the run. ``of_job``: the dumps are two ranks of one job;
-    ``own_batch``: batches of its rank update it; ``tainted``: a wrong operator did. ``apart`` is its difference
+    ``rank_local``: batches of its rank update it; ``tainted``: a wrong operator did. ``apart`` is its difference
     where it was compared, ``received`` the largest error of what other graphs gave. ``beside``: another graph of the
     iteration ran before; ``last_update`` is the error that the last step left. ``initial`` is what it is noted as if
     it differs from the start.
@@ -149,7 +149,7 @@ class InputFacts:
     feed: bool = False
     updated: bool = False
     of_job: bool = False
-    own_batch: bool = False
+    rank_local: bool = False
     tainted: bool = False
     apart: Difference | None = None
     iteration: int = 0
@@ -164,11 +164,17 @@ class InputFacts:
     initial: Assessment | None = None
 
     def state(
-        self, *, tainted: bool = False, carried: bool = False, own: bool = False
+        self, *, tainted: bool = False, from_earlier_step: bool = False, rank_local: bool = False
     ) -> ValueState:
         """What it carries, without a cause."""
         compared = self.error is not None
-        return ValueState(self.error or 0.0, compared, tainted, carried=carried, own=own)
+        return ValueState(
+            self.error or 0.0,
+            compared,
+            tainted,
+            from_earlier_step=from_earlier_step,
+            rank_local=rank_local,
+        )
 
     def caused(self, *causes: Difference) -> ValueState:
         """What it carries with a cause."""
@@ -190,12 +196,13 @@ def input_facts(
         feed=kind == "input" and not updated,  # torchair has weights as Data, too
         updated=updated,
         of_job=known.job is not None,
-        own_batch=key in carry.own_params,
+        rank_local=key in carry.rank_local_params,
         tainted=key in carry.tainted_params,
         apart=carry.given_apart.get(key),
         iteration=scene.block.iteration,
         received=_received(scene, operand, carry),
-        wrong_before=scene.wrong_before or any(one.block == scene.block for one in carry.before),
+        wrong_before=scene.wrong_before
+        or any(one.block == scene.block for one in carry.initial_differences),
         by_one=known.updated_by_one.get(key),
         first=scene.first,
         beside=scene.beside,
@@ -238,7 +245,7 @@ def _initial(
     floor = expected_rounding(None, scene.roundoff[number])
     return Assessment(
         scene.block, number, floor, 0.0, True, scene.base + number, measured,
-        blamed=number, worst=measured.get(("input", slot)), differences=differences,
+        origin_op=number, worst=measured.get(("input", slot)), differences=differences,
         conclusion=DIFFERS_AT_START,
     )  # fmt: skip
 
@@ -269,7 +276,7 @@ def produced_facts(
     ops = scene.graph.ops
     rounding = expected_rounding(None, scene.roundoff[number])
     limit = limits().pass_factor * (rounding + limits().amplification * before.error)
-    seen = before.measured or all(ops[n].op_type in IDENTITY for n in before.via)
+    seen = before.measured or all(ops[n].op_type in IDENTITY for n in before.unobserved)
     facts = ProducedFacts(before, error, limit, seen)
     if error <= limit or not seen:
         return facts
@@ -299,7 +306,7 @@ class Observation:
     inherited: float
     correlated: float
     tainted: bool
-    own: bool
+    rank_local: bool
     replayed: OwnError | None = None
     expected: Expected = field(default_factory=Expected)
 
@@ -309,9 +316,9 @@ class Observation:
         return self.expected.worst
 
     @property
-    def own_floor(self) -> float:
+    def rounding_floor(self) -> float:
         """Error that its own rounding explains."""
-        return self.expected.own_floor
+        return self.expected.rounding_floor
 
     @property
     def causes(self) -> tuple[Difference, ...]:
@@ -319,9 +326,9 @@ class Observation:
         return tuple(dict.fromkeys(cause for state in self.reads for cause in state.causes))
 
     @property
-    def unseen(self) -> tuple[int, ...]:
+    def unobserved(self) -> tuple[int, ...]:
         """Operators before it that nobody dumped."""
-        return tuple(dict.fromkeys(number for state in self.reads for number in state.via))
+        return tuple(dict.fromkeys(number for state in self.reads for number in state.unobserved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,18 +336,19 @@ class OperatorFacts:
     """What the rules ask of an operator.
 
     ``worst`` is the error of its worst output (``None``: nothing was compared), ``floor`` what its own rounding
-    explains, ``explained`` that and what it inherits; it ``exceeds`` that by more than its factor. ``moves``: it only
-    moves or casts. ``own``: it computes with the batch of its rank; ``makes_nan``: its outputs are not finite, its
-    inputs are. ``region`` is what the graphs say differently about it, or about the operators before it that nobody
-    has seen; ``mover`` is a mover before it that moves otherwise, ``initial`` state that differs from the start, and
-    ``golden`` says that the golden is off. ``cleared``: replay says that it gave what it had to. ``version``: two
-    versions are known to differ here. ``suspect``: replay says that it did not give what it had to.
+    explains, ``expected_error`` that and what it inherits; it ``exceeds`` that by more than its factor. ``moves``: it
+    only moves or casts. ``rank_local``: it computes with the batch of its rank; ``makes_nan``: its outputs are not
+    finite, its inputs are. ``region`` is what the graphs say differently about it, or about the operators before it
+    that nobody has seen; ``differing_mover`` is a mover before it that moves otherwise, ``initial_state_differs``
+    state that differs from the start, and ``golden_error`` says that the golden is off. ``cleared``: replay says that
+    it gave what it had to. ``version``: two versions are known to differ here. ``suspect``: replay says that it did
+    not give what it had to.
     """
 
     op: int
     worst: float | None = 0.0
     floor: float = 0.0
-    explained: float = 0.0
+    expected_error: float = 0.0
     exceeds: bool = False
     sizes_differ: bool = False
     moves: bool = False
@@ -348,17 +356,17 @@ class OperatorFacts:
     settings: tuple[Difference, ...] = ()
     differences: tuple[Difference, ...] = ()
     tainted: bool = False
-    own: bool = False
+    rank_local: bool = False
     makes_nan: bool = False
     overflows: bool = False
     region: Named = NOBODY
-    mover: Named = NOBODY
-    initial: tuple[Difference, ...] = ()
-    golden: tuple[Difference, ...] = ()
+    differing_mover: Named = NOBODY
+    initial_state_differs: tuple[Difference, ...] = ()
+    golden_error: tuple[Difference, ...] = ()
     cleared: bool = False
     version: bool = False
     suspect: bool = False
-    unseen: int = 0
+    unobserved_count: int = 0
     place: Place | None = None
     rank: int = 0
 
@@ -370,7 +378,7 @@ class OperatorFacts:
     @property
     def agrees(self) -> bool:
         """Whether its outputs are within the hint range."""
-        small = self.worst is None or self.worst <= limits().named_factor * self.explained
+        small = self.worst is None or self.worst <= limits().named_factor * self.expected_error
         return small and not self.sizes_differ
 
 
@@ -384,7 +392,7 @@ def observe(
     """See what an operator reads and gives; ``of_peers`` are states of what other ranks give it to read."""
     op, measured = scene.graph.ops[number], scene.measured(number)
     reads = (*states.values(), *of_peers)
-    noise = [s.error for s in reads if not s.causes and not s.own and math.isfinite(s.error)]
+    noise = [s.error for s in reads if not s.causes and not s.rank_local and math.isfinite(s.error)]
     return Observation(
         scene.block,
         number,
@@ -394,9 +402,9 @@ def observe(
         reads,
         _outputs(scene, number, measured),
         max([*noise, *_left_by_the_last_step(scene, op, carry)], default=0.0),
-        correlated_error(op, (s.error for s in reads if s.carried)),
+        correlated_error(op, (s.error for s in reads if s.from_earlier_step)),
         any(s.tainted for s in reads),
-        any(s.own for s in reads) and not is_replicated(scene.graph, op),
+        any(s.rank_local for s in reads) and not is_replicated(scene.graph, op),
         scene.survey.own_error(scene.block, number),
     )
 
@@ -432,20 +440,20 @@ def operator_facts(scene: Scene, seen: Observation, carry: Carry) -> OperatorFac
     facts = OperatorFacts(
         seen.op,
         worst.error if worst is not None else None,
-        expected.own_floor,
-        expected.explained,
+        expected.rounding_floor,
+        expected.expected_error,
         expected.exceeds,
         sizes_differ=any(m.pair.io == "output" and m.sizes_differ for m in seen.measured.values()),
         moves=op.op_type in MOVEMENT,
         causes=seen.causes,
         tainted=seen.tainted,
-        own=seen.own,
+        rank_local=seen.rank_local,
         makes_nan=worst is not None
         and bool(worst.divergence.mismatch)
         and all(math.isfinite(s.error) for s in seen.reads),
         overflows=is_overflowed(scene, seen, carry),
         suspect=bool(replayed is not None and replayed.suspect),
-        unseen=len(seen.unseen),
+        unobserved_count=len(seen.unobserved),
         place=(seen.block, seen.op),
         rank=scene.block.rank,
     )
@@ -455,7 +463,7 @@ def operator_facts(scene: Scene, seen: Observation, carry: Carry) -> OperatorFac
 def _with_names(scene: Scene, facts: OperatorFacts) -> OperatorFacts:
     """Add what the two graphs say differently, where a rule may ask it."""
     named = facts.tainted or facts.suspect or bool(facts.given)
-    differs = facts.worst != 0.0 or facts.sizes_differ or facts.own
+    differs = facts.worst != 0.0 or facts.sizes_differ or facts.rank_local
     differs = differs and not facts.tainted
     if not named and not differs:
         return facts
@@ -470,11 +478,11 @@ def _with_reasons(
     scene: Scene, seen: Observation, facts: OperatorFacts, carry: Carry
 ) -> OperatorFacts:
     """Add what may be the reason of an error that is too large to agree."""
-    if facts.agrees or facts.tainted or facts.own:
+    if facts.agrees or facts.tainted or facts.rank_local:
         return facts
     facts = replace(
         facts,
-        region=scene.names.region(facts.op, seen.unseen, facts.differences),
+        region=scene.names.region(facts.op, seen.unobserved, facts.differences),
         version=scene.survey.two_versions
         and is_version_matter(scene.graph.ops[facts.op], seen.worst),
     )
@@ -483,17 +491,17 @@ def _with_reasons(
     cleared = _is_cleared(scene, seen)
     return replace(
         facts,
-        mover=scene.names.mover(facts.op),
-        initial=initial_state_differs(scene, seen, carry),
+        differing_mover=scene.names.differing_mover(facts.op),
+        initial_state_differs=initial_state_differs(scene, seen, carry),
         cleared=cleared,
-        golden=golden_error(scene.survey, seen) if cleared else (),
+        golden_error=golden_error(scene.survey, seen) if cleared else (),
     )
 
 
 def _is_cleared(scene: Scene, seen: Observation) -> bool:
     """Whether replay says that an operator did what it had to, and all that it read was compared."""
     replayed, ops = scene.survey.replayed, scene.graph.ops  # replay looks through what only moves
-    unseen = any(ops[number].op_type not in MOVEMENT for number in seen.unseen)
+    unseen = any(ops[number].op_type not in MOVEMENT for number in seen.unobserved)
     return replayed is not None and replayed.reproduces(seen.block, seen.op) and not unseen
 
 
@@ -568,8 +576,8 @@ def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured
 
 def _reads_the_same(found: Alignment | None, number: int, slot: int, operand: Value) -> bool:
     """Whether the golden's reader gets its input from the partner of the target's producer."""
-    if found is None or number not in found.partner:
+    if found is None or number not in found.match_of:
         return True
     producer = found.mapped(found.target.origin(operand))
-    others = found.golden.origins(found.partner[number])
+    others = found.golden.origins(found.match_of[number])
     return producer is None or slot >= len(others) or others[slot] == producer

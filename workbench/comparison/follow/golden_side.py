@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.follow.facts import Observation
-    from workbench.comparison.follow.flow import Survey
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Survey
 
     Array = NDArray[Any]
 
@@ -40,7 +40,7 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
         said = Message("compare/golden-error-by", error=golden.error)
         return (Difference("own-error", "golden", said),) if golden.suspect else ()
     carried = replayed.propagated_error(event.block, event.op, max(own.slot, 0), event.inherited)
-    if worst.error <= limits().suspect_factor * (carried + event.own_floor):
+    if worst.error <= limits().suspect_factor * (carried + event.rounding_floor):
         return ()
     return (Difference("own-error", "golden", Message("compare/golden-error")),)
 

@@ -16,7 +16,7 @@ from workbench.comparison.follow.facts import (
 )
 from workbench.comparison.follow.ranks import met_by
 from workbench.comparison.follow.rules import Rule, decide
-from workbench.comparison.follow.states import DIFFERS_AT_START, ValueState
+from workbench.comparison.follow.state import DIFFERS_AT_START, ValueState
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
 from workbench.graph.nodes import Value
@@ -35,13 +35,13 @@ ProducedRule = Rule[ProducedFacts, ValueState, Carry]
 
 def _is_of_own_batch(facts: InputFacts) -> bool:
     differs = facts.error is None or 0 < facts.error < math.inf
-    return facts.of_job and (facts.feed or facts.own_batch) and differs
+    return facts.of_job and (facts.feed or facts.rank_local) and differs
 
 
 def _learn_own_batch(facts: InputFacts, _: ValueState, carry: Carry) -> None:
     if facts.feed:
-        carry.own_feeds[facts.key[1]] = None
-        carry.own_params.add(facts.key)
+        carry.rank_local_feeds[facts.key[1]] = None
+        carry.rank_local_params.add(facts.key)
 
 
 def _is_apart_elsewhere(facts: InputFacts) -> bool:
@@ -78,7 +78,7 @@ def _began_before(facts: InputFacts) -> bool:
 def _learn_initial(facts: InputFacts, _: ValueState, carry: Carry) -> None:
     carry.tainted_params.add(facts.key)
     if facts.initial is not None:
-        carry.before.append(facts.initial)
+        carry.initial_differences.append(facts.initial)
 
 
 def _given_otherwise(facts: InputFacts) -> ValueState:
@@ -101,7 +101,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
     Rule(
         "own-batch",
         _is_of_own_batch,
-        lambda i: i.state(own=True),
+        lambda i: i.state(rank_local=True),
         learns=_learn_own_batch,
         why="two ranks differ by design: said before any cause is looked for",
     ),
@@ -127,7 +127,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
     Rule(
         "within-noise-floor",
         lambda i: i.error is not None and i.error <= i.limit,
-        lambda i: i.state(carried=i.updated),
+        lambda i: i.state(from_earlier_step=i.updated),
         why="number formats explain it: from here on it differs",
     ),
     Rule(
@@ -145,7 +145,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
     Rule(
         "left-by-earlier-run",
         _was_left,
-        lambda i: i.state(tainted=i.wrong_before, carried=i.updated),
+        lambda i: i.state(tainted=i.wrong_before, from_earlier_step=i.updated),
         why="what ran before may have left it: asked before a weight is accused",
         excludes="the next row is for the first execution of a rank, before which nothing ran",
     ),
@@ -176,12 +176,19 @@ INPUT_RULES: tuple[GivenRule, ...] = (
 
 def _as_its_producer(facts: ProducedFacts) -> ValueState:
     before = facts.before
-    return ValueState(facts.error or 0.0, True, before.tainted, before.causes, own=before.own)
+    return ValueState(
+        facts.error or 0.0, True, before.tainted, before.causes, rank_local=before.rank_local
+    )
 
 
 def _as_produced(facts: ProducedFacts) -> ValueState:
     before = facts.before
-    return ValueState(facts.error or 0.0, True, via=before.via, carried=before.carried)
+    return ValueState(
+        facts.error or 0.0,
+        True,
+        unobserved=before.unobserved,
+        from_earlier_step=before.from_earlier_step,
+    )
 
 
 PRODUCED_RULES: tuple[ProducedRule, ...] = (
@@ -193,7 +200,7 @@ PRODUCED_RULES: tuple[ProducedRule, ...] = (
     ),
     Rule(
         "known-of-producer",
-        lambda i: i.before.tainted or i.before.causes or i.before.own,
+        lambda i: i.before.tainted or i.before.causes or i.before.rank_local,
         _as_its_producer,
         why="what is known of its history says more than how large the error is now",
     ),

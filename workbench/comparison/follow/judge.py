@@ -24,8 +24,8 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.comparison.map_file import Overrides
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
@@ -171,7 +171,7 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
     if d.mismatch:
         return Judged("fail", _mismatch(item), own, inherited)
     given = event is not None and item.pair.io == "output"
-    factor = event.factor if event is not None and given else limits().pass_factor
+    factor = event.tolerance_factor if event is not None and given else limits().pass_factor
     if item.error <= factor * own:
         return Judged("pass", reason, own, inherited)
     if trace.job is not None and _is_own(trace, item, event):
@@ -184,34 +184,34 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
 
 def _own_floor(trace: Trace, item: Measured, event: Assessment | None) -> float:
     if event is not None and item.pair.io == "output":
-        return event.own_floor
+        return event.rounding_floor
     key = (item.pair.target.key.rank, item.pair.target.key.graph_id)
     coarsest = trace.coarsest.get(key, 0.0)
     if event is None:
         return expected_rounding(None, coarsest)
-    return min(event.own_floor, expected_rounding(None, coarsest))
+    return min(event.rounding_floor, expected_rounding(None, coarsest))
 
 
 def _is_own(trace: Trace, item: Measured, event: Assessment | None) -> bool:
     """Whether a difference is that of the batches of two ranks, and no defect is known upstream."""
     if event is None:
-        return trace.is_own(item.pair.target.key.rank, item.pair.op_name)
+        return trace.is_rank_local(item.pair.target.key.rank, item.pair.op_name)
     if item.pair.io == "output" or item.rewritten:
-        return event.own and not event.guilty
+        return event.rank_local and not event.is_origin
     states = trace.input_states.get((event.block, event.op))
     if states is None:
-        return event.own
+        return event.rank_local
     state = states.get(item.pair.slot)
-    return state is not None and state.own and not state.causes
+    return state is not None and state.rank_local and not state.causes
 
 
 def _heals(trace: Trace, item: Measured, event: Assessment) -> bool:
     """Whether a difference was found to have no effect."""
-    if event.healed:
+    if event.masked:
         return True
     states = trace.input_states.get((event.block, event.op), {})
     state = states.get(item.pair.slot) if item.pair.io == "input" else None
-    quiet = not event.guilty and not event.tainted
+    quiet = not event.is_origin and not event.tainted
     return quiet and state is not None and bool(state.causes)
 
 
@@ -221,10 +221,10 @@ def _is_wrong(trace: Trace, item: Measured, event: Assessment | None) -> bool:
         name = item.pair.op_name
         key = item.pair.target.key
         if key.graph_key not in trace.pairing.target.graphs:
-            return bool(trace.guilty)  # nobody can say whether the run updates it
+            return bool(trace.origins)  # nobody can say whether the run updates it
         return trace.is_tainted(item.pair.target.key.rank, name) or not trace.is_updated(name)
     if item.pair.io == "output" or item.rewritten:
-        return event.guilty or event.tainted
+        return event.is_origin or event.tainted
     states = trace.input_states.get((event.block, event.op))
     if states is None:  # without a graph nothing says whose output the input is
         return event.tainted

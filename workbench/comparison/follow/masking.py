@@ -20,8 +20,8 @@ from workbench.comparison.measure.noise import is_discontinuous
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
-    from workbench.comparison.follow.flow import Trace
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Trace
     from workbench.graph.nodes import Graph
 
 
@@ -75,7 +75,7 @@ MASKING_RULES: tuple[Rule[OriginFacts, Masking, None], ...] = (
 
 def mark_masked(trace: Trace) -> Trace:
     """Acquit every origin whose difference is of structure and has no effect."""
-    known = [(event, *_effect(trace, event)) for event in trace.guilty]
+    known = [(event, *_effect(trace, event)) for event in trace.origins]
     agreeing = {
         (event.block, number)
         for event, facts, reached in known
@@ -84,21 +84,21 @@ def mark_masked(trace: Trace) -> Trace:
     }
     if not agreeing:
         return trace
-    left = [event for event in trace.guilty if (event.block, event.op) not in agreeing]
+    left = [event for event in trace.origins if (event.block, event.op) not in agreeing]
     proven = {cause for event in left for cause in _given(event)}
     events = dict(trace.events)
     for place in agreeing:
-        events[place] = replace(events[place], guilty=False, tainted=False, healed=True)
+        events[place] = replace(events[place], is_origin=False, tainted=False, masked=True)
     for event, facts, _ in known:
         place, harms = (event.block, event.op), bool(proven & _given(event))
         _, masking = decide(MASKING_RULES, replace(facts, harms=harms), None)
         if masking == "first-trace":
-            events[place] = replace(events[place], guilty=True, healed=False)
-    origins = [events[event.block, event.op] for event in trace.guilty]
+            events[place] = replace(events[place], is_origin=True, masked=False)
+    origins = [events[event.block, event.op] for event in trace.origins]
     return replace(
         trace,
         events=MappingProxyType(events),
-        guilty=tuple(one for one in origins if not one.healed),
+        origins=tuple(one for one in origins if not one.masked),
     )
 
 
@@ -184,4 +184,4 @@ def _lasts(event: Assessment) -> bool:
     """Whether an operator leaves a difference in a parameter, which the next iteration reads."""
     if event.worst is None or not event.worst.rewritten:
         return False
-    return event.worst.error > event.factor * event.own_floor
+    return event.worst.error > event.tolerance_factor * event.rounding_floor

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.flow import Survey
+    from workbench.comparison.follow.trace import Survey
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Graph
 
@@ -78,7 +78,7 @@ class Names:
                 return Named(before, found)
         return Named(number, own)
 
-    def mover(self, number: int) -> Named:
+    def differing_mover(self, number: int) -> Named:
         """Return the mover before a guilty operator that moves otherwise than in the golden.
 
         A Reshape to other dimensions gives the same elements in the same order, and is wrong.

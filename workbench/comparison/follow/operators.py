@@ -11,7 +11,7 @@ from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.facts import OperatorFacts
 from workbench.comparison.follow.naming import NOBODY, Named
 from workbench.comparison.follow.rules import Rule
-from workbench.comparison.follow.states import INHERITS, VERSION_MATTER, ValueState
+from workbench.comparison.follow.state import INHERITS, VERSION_MATTER, ValueState
 from workbench.comparison.graphs.roles import updates
 from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.carry import HandedOver
     from workbench.comparison.follow.facts import Observation, Scene
-    from workbench.comparison.follow.flow import Key
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.state import Assessment
+    from workbench.comparison.follow.trace import Key
 
-Kind = Literal["origin", "inherits", "hands-on", "overflow", "own", "remark", "agrees"]
+Kind = Literal["origin", "inherits", "hands-on", "overflow", "rank-local", "remark", "agrees"]
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """What an operator is found to be.
 
-    ``op`` is the operator to name (-1: none), ``differences`` why, ``unseen`` the number of operators before it that
-    nobody has seen, where the error may as well have begun.
+    ``op`` is the operator to name (-1: none), ``differences`` why, ``unobserved_count`` the number of operators before
+    it that nobody has seen, where the error may as well have begun.
     """
 
     kind: Kind
     op: int = -1
     differences: tuple[Difference, ...] = ()
-    unseen: int = 0
+    unobserved_count: int = 0
 
 
 OperatorRule = Rule[OperatorFacts, Conclusion, Carry]
@@ -81,20 +81,20 @@ REASONS: tuple[Rule[OperatorFacts, Named, Carry], ...] = (
     ),
     Rule(
         "differing-mover",
-        lambda o: o.exceeds and o.mover.differences,
-        lambda o: o.mover,
+        lambda o: o.exceeds and o.differing_mover.differences,
+        lambda o: o.differing_mover,
         why="the graphs say it of an operator whose output is right element by element",
     ),
     Rule(
         "initial-state",
-        lambda o: o.exceeds and o.initial,
-        lambda o: Named(o.op, o.initial),
+        lambda o: o.exceeds and o.initial_state_differs,
+        lambda o: Named(o.op, o.initial_state_differs),
         why="inferred from all else that it reads agreeing; still of the target",
     ),
     Rule(
         "golden-error",
-        lambda o: o.exceeds and o.cleared and o.golden,
-        lambda o: Named(o.op, o.golden),
+        lambda o: o.exceeds and o.cleared and o.golden_error,
+        lambda o: Named(o.op, o.golden_error),
         why="only where the target gave what it had to the other side is asked",
     ),
 )
@@ -121,7 +121,7 @@ def _with_all(facts: OperatorFacts) -> Conclusion:
 
 def _at(facts: OperatorFacts, named: Named) -> Conclusion:
     mine = facts.causes if named.op == facts.op else ()
-    return origin(named.op, (*mine, *named.differences), unseen=facts.unseen)
+    return origin(named.op, (*mine, *named.differences), unseen=facts.unobserved_count)
 
 
 def _inherits(facts: OperatorFacts) -> Conclusion:
@@ -161,15 +161,15 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
     ),
     Rule(
         "own-batch-differs",
-        lambda o: o.own and (o.causes or o.differences or o.makes_nan),
+        lambda o: o.rank_local and (o.causes or o.differences or o.makes_nan),
         _with_all,
         learns=_learn_named,
         why="errors of two batches are no measure; a name and new NaN are",
     ),
     Rule(
         "own-batch",
-        lambda o: o.own,
-        lambda o: Conclusion("own"),
+        lambda o: o.rank_local,
+        lambda o: Conclusion("rank-local"),
         why="two ranks differ by design",
         excludes="the next row needs a cause, and with a cause the row before has decided",
     ),
@@ -268,11 +268,11 @@ class OutputFacts:
     equal: bool = False
     handed: tuple[Difference, ...] = ()
     wrong: bool = False
-    own: bool = False
+    rank_local: bool = False
     inherited: float = 0.0
     limit: float = 0.0
-    via: tuple[int, ...] = ()
-    carried: bool = False
+    unobserved: tuple[int, ...] = ()
+    from_earlier_step: bool = False
     result: HandedOver | None = None
 
 
@@ -294,14 +294,18 @@ def _handed_on(facts: OutputFacts) -> ValueState:
 
 def _unseen(facts: OutputFacts) -> ValueState:
     return ValueState(
-        facts.inherited, tainted=facts.wrong, via=facts.via, carried=facts.carried, own=facts.own
+        facts.inherited,
+        tainted=facts.wrong,
+        unobserved=facts.unobserved,
+        from_earlier_step=facts.from_earlier_step,
+        rank_local=facts.rank_local,
     )
 
 
 def _seen(facts: OutputFacts) -> ValueState:
     error = facts.error or 0.0
-    wrong, own = facts.wrong and error > facts.limit, facts.own and not facts.equal
-    return ValueState(error, True, wrong, carried=facts.carried, own=own)
+    wrong, own = facts.wrong and error > facts.limit, facts.rank_local and not facts.equal
+    return ValueState(error, True, wrong, from_earlier_step=facts.from_earlier_step, rank_local=own)
 
 
 OUTPUT_RULES: tuple[Rule[OutputFacts, ValueState, Carry], ...] = (
@@ -339,7 +343,7 @@ class UpdateFacts:
     error: float | None = None
     wrong: bool = False
     overflowed: bool = False
-    own: bool = False
+    rank_local: bool = False
 
 
 def _learn_update(facts: UpdateFacts, _: None, carry: Carry) -> None:
@@ -355,7 +359,7 @@ def _learn_wrong_update(facts: UpdateFacts, _: None, carry: Carry) -> None:
 
 def _learn_own_update(facts: UpdateFacts, _: None, carry: Carry) -> None:
     _learn_update(facts, None, carry)
-    carry.own_params.add(facts.key)
+    carry.rank_local_params.add(facts.key)
 
 
 UPDATE_RULES: tuple[Rule[UpdateFacts, None, Carry], ...] = (
@@ -368,7 +372,7 @@ UPDATE_RULES: tuple[Rule[UpdateFacts, None, Carry], ...] = (
     ),
     Rule(
         "own-update",
-        lambda o: o.own,
+        lambda o: o.rank_local,
         lambda o: None,
         learns=_learn_own_update,
         why="what a batch of its own updates differs by design",
@@ -422,7 +426,7 @@ def outputs_left(
 ) -> Iterator[OutputFacts]:
     """Facts of every output of a judged operator; ``handed`` are the causes that it hands on."""
     op = scene.graph.ops[seen.op]
-    carried = op.op_type in MOVEMENT and any(state.carried for state in seen.reads)
+    carried = op.op_type in MOVEMENT and any(state.from_earlier_step for state in seen.reads)
     for slot in range(max(len(op.outputs), 1)):
         value, item = Value(seen.op, slot), seen.outputs.get(slot)
         yield OutputFacts(
@@ -431,11 +435,11 @@ def outputs_left(
             item.error if item is not None else None,
             item is not None and item.divergence.equal,
             handed,
-            made.guilty or made.tainted,
-            made.own,
+            made.is_origin or made.tainted,
+            made.rank_local,
             max(made.inherited, seen.correlated),
-            made.factor * made.own_floor,
-            (*seen.unseen[-64:], seen.op),
+            made.tolerance_factor * made.rounding_floor,
+            (*seen.unobserved[-64:], seen.op),
             carried,
             _result(scene, value),
         )
@@ -458,8 +462,8 @@ def updates_left(scene: Scene, seen: Observation, made: Assessment) -> Iterator[
     for slot, name in updates(scene.graph, scene.graph.ops[seen.op]):
         item = seen.measured.get(("input", slot))
         error = item.error if item is not None and item.usable else None
-        wrong = made.guilty or made.tainted
-        yield UpdateFacts((scene.block.rank, name), error, wrong, made.overflowed, made.own)
+        wrong = made.is_origin or made.tainted
+        yield UpdateFacts((scene.block.rank, name), error, wrong, made.overflowed, made.rank_local)
 
 
 def forecast_left(scene: Scene, made: Assessment, rounding: float) -> ForecastFacts:
@@ -469,7 +473,7 @@ def forecast_left(scene: Scene, made: Assessment, rounding: float) -> ForecastFa
     return ForecastFacts(
         op.op_type,
         worst.error / rounding if known and worst is not None else None,
-        made.guilty or made.tainted,
+        made.is_origin or made.tainted,
         op.op_type in MOVEMENT,
         worst.divergence.size if worst is not None else 0,
     )

@@ -27,7 +27,6 @@ from workbench.comparison.follow.facts import (
     read_inputs,
     scene_of,
 )
-from workbench.comparison.follow.flow import Survey, Trace, survey
 from workbench.comparison.follow.inputs import input_states, states_of_peers
 from workbench.comparison.follow.masking import mark_masked
 from workbench.comparison.follow.operators import (
@@ -45,7 +44,8 @@ from workbench.comparison.follow.operators import (
 )
 from workbench.comparison.follow.ranks import lockstep, measured_of_peers
 from workbench.comparison.follow.rules import Rule, decide
-from workbench.comparison.follow.states import INHERITS, Assessment
+from workbench.comparison.follow.state import INHERITS, Assessment
+from workbench.comparison.follow.trace import Survey, Trace, survey
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding, spec_roundoff
 from workbench.graph.table.collectives import COLLECTIVES
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.facts import Observation, Scene
-    from workbench.comparison.follow.flow import Place
-    from workbench.comparison.follow.states import ValueState
+    from workbench.comparison.follow.state import ValueState
+    from workbench.comparison.follow.trace import Place
     from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
@@ -78,7 +78,7 @@ def follow(
     """
     walk = _Walk(survey(pairing, measured, npu=npu, replayed=replayed))
     for blocks in lockstep(pairing.block_order):
-        walk.together(blocks)
+        walk.lockstep(blocks)
     return mark_masked(walk.trace())
 
 
@@ -96,7 +96,7 @@ class _Walk:
         self._coarsest: dict[tuple[int, int], float] = {}
         self._count = 0
 
-    def together(self, blocks: Sequence[Execution]) -> None:
+    def lockstep(self, blocks: Sequence[Execution]) -> None:
         """Visit executions of several ranks operator by operator; those without a graph one after another."""
         target = self._survey.pairing.target
         scenes: list[Scene] = []
@@ -121,7 +121,8 @@ class _Walk:
             self._coarsest[key] = max(self._roundoff[key], default=0.0)
         return scene_of(
             self._survey, block, graph, self._roundoff[key],
-            number=self._count, walked=self._walked, wrong_before=bool(self._carry.before or self._origins),
+            number=self._count, walked=self._walked,
+            wrong_before=bool(self._carry.initial_differences or self._origins),
         )  # fmt: skip
 
     def _visit(self, scene: Scene, number: int, peers: Sequence[Scene]) -> None:
@@ -145,7 +146,7 @@ class _Walk:
 
     def _note(self, made: Assessment) -> None:
         self._made[made.block, made.op] = made
-        self._origins += [made] if made.guilty else []
+        self._origins += [made] if made.is_origin else []
 
     def trace(self) -> Trace:
         """What was found."""
@@ -154,13 +155,13 @@ class _Walk:
         return Trace(
             **known,
             events=MappingProxyType(self._made),
-            guilty=tuple(one for one in self._origins if not one.healed),
-            before=tuple(carry.before),
+            origins=tuple(one for one in self._origins if not one.masked),
+            initial_differences=tuple(carry.initial_differences),
             input_states=MappingProxyType(self._states),
             values=MappingProxyType(carry.values),
             walked=tuple(self._walked),
-            own_feeds=MappingProxyType(carry.own_feeds),
-            own_params=frozenset(carry.own_params),
+            rank_local_feeds=MappingProxyType(carry.rank_local_feeds),
+            rank_local_params=frozenset(carry.rank_local_params),
             tainted_params=frozenset(carry.tainted_params),
             coarsest=MappingProxyType(self._coarsest),
         )
@@ -172,7 +173,7 @@ def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
     found = known.pairing.alignments.get(block.graph_key)
     if found is not None:
         theirs = coarsest_roundoff(found.golden.graph, npu=known.npu)
-        for t, g in found.partner.items():
+        for t, g in found.match_of.items():
             ours[t] = max(ours[t], theirs[g])
         for t, fusion in found.fused.items():
             ours[t] = max(ours[t], *(theirs[g] for g in fusion.golden))
@@ -203,22 +204,21 @@ def _assessment(
     return Assessment(
         seen.block,
         seen.op,
-        expected.own_floor,
+        expected.rounding_floor,
         seen.inherited,
         seen.tainted or first.kind in ("hands-on", "overflow"),
         seen.order,
         seen.measured,
-        expected.factor,
-        expected.explained,
+        expected.tolerance_factor,
+        expected.expected_error,
         said.differences if said.kind != "hands-on" else (),
-        guilty=said.kind == "origin" and excuse is None,
-        healed=first.kind == "remark",
+        is_origin=said.kind == "origin" and excuse is None,
+        masked=first.kind == "remark",
         worst=expected.worst,
-        blamed=said.op,
+        origin_op=said.op,
         steps=expected.steps,
-        unseen=said.unseen,
-        beyond=expected.exceeds,
-        own=seen.own,
+        unobserved_count=said.unobserved_count,
+        rank_local=seen.rank_local,
         replayed=seen.replayed if first.kind != "hands-on" else None,
         overflowed=first.kind == "overflow",
         limit=expected.limit,
@@ -273,12 +273,12 @@ def _leave(
 class TimeMemory:
     """What an execution without a graph has shown so far, changed by what rules learn.
 
-    ``allowed`` is the largest error that an operator may have given, ``excused`` the largest that the map file
+    ``allowed`` is the largest error that an operator may have given, ``tolerated`` the largest that the map file
     tolerates; ``failed``: one was too large.
     """
 
     allowed: float = 0.0
-    excused: float = 0.0
+    tolerated: float = 0.0
     failed: bool = False
 
 
@@ -286,14 +286,14 @@ class TimeMemory:
 class TimeFacts:
     """An operator in the order of time; ``limit`` is what its inputs and the formats explain of ``worst``.
 
-    ``own``: it may differ by design, ``tainted``: more than what was allowed before it comes in; ``tolerated``: the
-    map file excuses its error.
+    ``rank_local``: it may differ by design, ``tainted``: more than what was allowed before it comes in; ``tolerated``:
+    the map file excuses its error.
     """
 
     op: int = 0
     worst: float = 0.0
     limit: float = 0.0
-    own: bool = False
+    rank_local: bool = False
     tainted: bool = False
     tolerated: bool = False
 
@@ -307,14 +307,14 @@ def _learn_failed(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
 
 
 def _learn_excused(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
-    memory.excused = max(memory.excused, facts.worst)
+    memory.tolerated = max(memory.tolerated, facts.worst)
 
 
 TIME_RULES: tuple[Rule[TimeFacts, Conclusion, TimeMemory], ...] = (
     Rule(
         "own-batch",
-        lambda o: o.own,
-        lambda o: Conclusion("own"),
+        lambda o: o.rank_local,
+        lambda o: Conclusion("rank-local"),
         why="two ranks differ by design, and what they may give says nothing of others",
     ),
     Rule(
@@ -367,10 +367,10 @@ def in_time(known: Survey, block: Execution, base: int) -> tuple[list[Assessment
         seen = _seen_in_time(known, block, op, base, expected_rounding(None, coarsest), memory)
         facts = _time_facts(known, seen)
         name, concluded = decide(TIME_RULES, facts, memory)
-        made = replace(seen, conclusion=name, blamed=concluded.op)
+        made = replace(seen, conclusion=name, origin_op=concluded.op)
         if concluded.kind == "origin":
             excuse = _excuse(known, seen, concluded)
-            made = replace(made, guilty=excuse is None, tolerated=excuse)
+            made = replace(made, is_origin=excuse is None, tolerated=excuse)
         found.append(made)
     return found, coarsest
 
@@ -382,27 +382,30 @@ def _seen_in_time(
     measured = known.index[block, op]
     inputs = [m.error for m in measured.values() if m.usable and m.pair.io == "input"]
     outputs = [m for m in measured.values() if m.usable and m.pair.io == "output"]
-    inherited = max(inputs, default=memory.excused)
+    inherited = max(inputs, default=memory.tolerated)
     judging = limits()
-    excused = judging.amplification * memory.excused
+    excused = judging.amplification * memory.tolerated
     tainted = inherited > max(judging.pass_factor * floor, excused, memory.allowed)
     tainted |= memory.failed and not inputs
     seen = Assessment(
         block, op, floor, inherited, tainted, base - op, measured,
-        explained=floor + judging.amplification * inherited, worst=max(outputs, key=lambda m: m.error, default=None),
+        expected_error=floor + judging.amplification * inherited,
+        worst=max(outputs, key=lambda m: m.error, default=None),
     )  # fmt: skip
     if known.job is None:
         return seen
     # what it reads differs between two ranks of a job, or is not known, up to where they meet
     if known.pairing.target.runs[block][op].op_type in COLLECTIVES:
-        return replace(seen, tainted=False, inherited=0.0, explained=floor)
-    return replace(seen, tainted=False, own=tainted or not inputs)
+        return replace(seen, tainted=False, inherited=0.0, expected_error=floor)
+    return replace(seen, tainted=False, rank_local=tainted or not inputs)
 
 
 def _time_facts(known: Survey, seen: Assessment) -> TimeFacts:
     worst = seen.worst.error if seen.worst is not None else 0.0
-    facts = TimeFacts(seen.op, worst, seen.factor * seen.explained, seen.own, seen.tainted)
-    if worst <= facts.limit or seen.own or seen.tainted:
+    facts = TimeFacts(
+        seen.op, worst, seen.tolerance_factor * seen.expected_error, seen.rank_local, seen.tainted
+    )
+    if worst <= facts.limit or seen.rank_local or seen.tainted:
         return facts
     excuse = _excuse(known, seen, Conclusion("origin", seen.op))
     return replace(facts, tolerated=excuse is not None)

@@ -41,7 +41,7 @@ COMMON = 64
 class GraphView:
     """Read-only index over a graph.
 
-    *Kernels* are operators that are neither identities nor computed *again*: ``again`` maps operators to
+    *Kernels* are operators that are neither identities nor computed *again*: ``recomputed`` maps operators to
     an earlier one of the same type that reads the same values under the same settings, whose result counts for theirs.
     """
 
@@ -49,7 +49,7 @@ class GraphView:
         self.graph = graph
         self.identities: list[int] = []
         self.kernels: list[int] = []
-        self.again: dict[int, int] = {}
+        self.recomputed: dict[int, int] = {}
         self._sources: dict[int, Origin] = {}
         self._origins: list[list[Origin]] = []
         seen: dict[object, list[int]] = {}
@@ -66,7 +66,7 @@ class GraphView:
                 alike = seen.setdefault((op.op_type, *inputs), [])
                 first = next((one for one in alike if work(one) == work(number)), None)
                 if first is not None:
-                    self.again[number] = first
+                    self.recomputed[number] = first
                     continue
                 alike.append(number)
             self.kernels.append(number)
@@ -76,16 +76,16 @@ class GraphView:
         if isinstance(operand, Value):
             if operand.op in self._sources:
                 return self._sources[operand.op]
-            return Origin("op", self.again.get(operand.op, operand.op), operand.slot)
+            return Origin("op", self.recomputed.get(operand.op, operand.op), operand.slot)
         if isinstance(operand, Param):
             return Origin("param", operand.index)
         return Origin("const", -1) if operand is not None else Origin("none", -1)
 
     def first(self, origin: Origin) -> Origin:
         """A value by who computes it first."""
-        if origin.kind != "op" or origin.number not in self.again:
+        if origin.kind != "op" or origin.number not in self.recomputed:
             return origin
-        return origin._replace(number=self.again[origin.number])
+        return origin._replace(number=self.recomputed[origin.number])
 
     def direct(self, number: int) -> set[int]:
         """Operators that read any output of an operator, identities among them."""

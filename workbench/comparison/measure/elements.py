@@ -179,7 +179,7 @@ class Elements:
         finite = np.isfinite(golden) & np.isfinite(target)
         return golden[finite], target[finite]
 
-    def telling_axes(self, kind: ErrorKind = "absolute") -> tuple[int, int]:
+    def most_varying_axes(self, kind: ErrorKind = "absolute") -> tuple[int, int]:
         """Return the two axes along which the mean error varies most; -1 for one that the tensor does not have."""
         axes = [axis for axis, size in enumerate(self.shape) if size > 1]
         if len(axes) <= 2:
@@ -209,7 +209,7 @@ class Elements:
         ``axes`` are by default the most telling two; ``at`` says where the plane lies in the others, by default
         where the worst element is.
         """
-        rows, columns = self.telling_axes(kind) if axes is None else self._checked(axes)
+        rows, columns = self.most_varying_axes(kind) if axes is None else self._checked(axes)
         place = self._plane(at, kind)
         if not self.size:
             return HeatMap(np.full((0, 0), np.nan), (rows, columns), (1, 1), place)

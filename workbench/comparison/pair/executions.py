@@ -105,7 +105,10 @@ def _likeness(found: Alignment) -> float:
     ours, theirs = (set(view.kernels) - ends_of(view.graph) for view in views)
     if not ours and not theirs:
         return 1.0
-    both = [*(ours & (found.partner.keys() | found.fused.keys())), *(theirs & found.taken)]
+    both = [
+        *(ours & (found.match_of.keys() | found.fused.keys())),
+        *(theirs & found.matched_golden),
+    ]
     return len(both) / (len(ours) + len(theirs))
 
 

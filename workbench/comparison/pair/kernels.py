@@ -214,7 +214,7 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
     found = at.alignment
     graphs = Sides(found.target.graph, found.golden.graph)
     others = Sides(graphs.golden, graphs.target)
-    partners = Sides(found.partner, {g: t for t, g in found.partner.items()})
+    partners = Sides(found.match_of, {g: t for t, g in found.match_of.items()})
     for side, runs in at.runs.named:
         graph, partner = graphs.of(side), partners.of(side)
         for number, run in runs.items():
@@ -278,7 +278,7 @@ def _counterparts(found: Alignment, number: int) -> tuple[int, ...]:
     """Golden operators that do the work of a target's."""
     if number in found.fused:
         return found.fused[number].golden
-    return (found.partner[number],) if number in found.partner else ()
+    return (found.match_of[number],) if number in found.match_of else ()
 
 
 def skip_floats(claims: Claims, at: ExecutionPair, _score: float) -> None:

@@ -72,7 +72,7 @@ def _pair_matches(claims: Claims, at: ExecutionPair, score: float) -> None:
         checkpoint()
         run, other = at.target.get(match.target[0]), at.golden.get(match.golden[0])
         if run is not None and other is not None:
-            order = found.input_order(run.op) if run.op in found.partner else {}
+            order = found.input_order(run.op) if run.op in found.match_of else {}
             worth = score * match.score
             for io, slot in run.tensors:
                 there = io, order.get(slot, slot) if io == "input" else slot

@@ -120,7 +120,7 @@ def pair_updates(claims: Claims, at: ExecutionPair, score: float) -> None:
             continue
         (number, slot), (other, there) = mine[parameter], others[partner]
         run, golden_run = at.target.get(number), at.golden.get(other)
-        if run is None or golden_run is None or found.partner.get(number) == other:
+        if run is None or golden_run is None or found.match_of.get(number) == other:
             continue
         claims.pair(at, (run, golden_run), (("input", slot), ("input", there)), "group", score)
 

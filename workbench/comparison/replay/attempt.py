@@ -169,7 +169,7 @@ class ReplayCache:
         several = self._of_members(block, other, number, found) if loosely else None
         if several is not None:
             return several
-        partner = found.counterpart(number) if loosely else found.partner.get(number)
+        partner = found.counterpart(number) if loosely else found.match_of.get(number)
         if partner is None:
             return Message("compare/no-match")
         op = graph.ops[partner]
@@ -260,7 +260,7 @@ class ReplayCache:
         operand = op.operand(slot)
         found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
-        partner = found.partner.get(number) if found is not None else None
+        partner = found.match_of.get(number) if found is not None else None
         if graph is None or found is None or other is None or partner is None:
             return None
         if not is_state(operand, graph) or slot in rewritten_slots(op):

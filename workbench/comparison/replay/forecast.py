@@ -288,7 +288,7 @@ class _ExecutionForecast:
     def _lowering(self, number: int, op: Op) -> Lowering:
         """Return what an operator should compute: with the golden's settings, where its own are others."""
         found = self.alignment
-        partner = found.partner.get(number) if found is not None else None
+        partner = found.match_of.get(number) if found is not None else None
         equal = limits().forecast_equal
         if found is None or partner is None or not partner_settings(found, number, op, equal):
             return self._cache.lowering(self.execution, number, op)
@@ -330,7 +330,7 @@ class _ExecutionForecast:
         found = self.alignment
         if found is None:
             return None
-        golden, partner = self._cache.golden_inputs, found.partner.get(number)
+        golden, partner = self._cache.golden_inputs, found.match_of.get(number)
         if partner is not None:
             known = golden.read(self.golden, partner, found.input_order(number).get(slot, slot))
             if known is not None:

@@ -308,7 +308,7 @@ class Trial(Computation):
         """Own error: relative distance of what it gave from what it should have given."""
         return distance(self.given, self.expected)
 
-    def again(self, change: Change) -> Array:
+    def recompute(self, change: Change) -> Array:
         """Return the output as it would be with one thing changed, in the dtype of ``given``."""
         array = self.computed((self.slot,), self.arithmetic, change)[self.slot]
         array = beginning(array, self.given)

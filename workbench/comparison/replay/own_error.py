@@ -58,7 +58,7 @@ class OwnError:
     slot: int
     error: float
     floor: Floor
-    unequal: float
+    share_unequal: float
     arithmetic: Arithmetic = EXACT
     rule: str = "table"
     assumed: tuple[Message, ...] = ()
@@ -79,7 +79,7 @@ class OwnError:
     @property
     def is_reproduced(self) -> bool:
         """Whether the result is reproduced to the bit, but for single elements."""
-        return self.unequal <= limits().bit_share
+        return self.share_unequal <= limits().bit_share
 
     @property
     def is_beyond_rounding(self) -> bool:

@@ -67,7 +67,7 @@ class Replay:
         The numeric model that was selected, by rank and number of the graph; none where exact arithmetic does.
     """
 
-    own: Mapping[Place, OwnError]
+    own_errors: Mapping[Place, OwnError]
     reasons: Mapping[Place, Message]
     models: Mapping[tuple[int, int], Candidate]
     _cache: ReplayCache = field(repr=False, compare=False)
@@ -100,8 +100,8 @@ class Replay:
     @property
     def coverage(self) -> float:
         """Share of the dumped compute operators that were computed again."""
-        whole = len(self.own) + len(self.reasons)
-        return len(self.own) / whole if whole else 0.0
+        whole = len(self.own_errors) + len(self.reasons)
+        return len(self.own_errors) / whole if whole else 0.0
 
     def why_not(self) -> list[tuple[Message, int]]:
         """Reasons with the number of operators, most frequent first; what reads alike is one."""
@@ -114,7 +114,7 @@ class Replay:
 
         What a number format cannot hold, too large or too small, is no reason to clear it.
         """
-        own = self.own.get((block, number))
+        own = self.own_errors.get((block, number))
         if own is None or own.suspect or own.assumed:
             return False
         attempt = self._cache.attempt(block, number)
@@ -141,7 +141,7 @@ class Replay:
     @property
     def suspects(self) -> list[Place]:
         """Executions whose own error nothing explains, in order."""
-        return [place for place, one in self.own.items() if one.suspect]
+        return [place for place, one in self.own_errors.items() if one.suspect]
 
 
 def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None = None) -> Replay:
@@ -162,7 +162,7 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
         if graph is not None and not (cancelled is not None and cancelled()):
             one = _GraphReplay(cache, graph, executions, npu=npu)
             one.run(cancelled)
-            own |= one.own
+            own |= one.own_errors
             reasons |= one.reasons
             if one.selected_model is not None:
                 models[key] = one.selected_model
@@ -192,7 +192,7 @@ class _GraphReplay:
         self.npu = npu
         self.graph = graph
         self.executions = executions
-        self.own: dict[Place, OwnError] = {}
+        self.own_errors: dict[Place, OwnError] = {}
         self.reasons: dict[Place, Message] = {}
         self.selected_model: Candidate | None = None
         self.open: dict[Place, None] = {}
@@ -215,9 +215,9 @@ class _GraphReplay:
             self._second(place)
         self._wide_inside()
         self._outliers()
-        for place in [place for place in self.open if self.own.get(place, _CLEAN).suspect]:
+        for place in [place for place in self.open if self.own_errors.get(place, _CLEAN).suspect]:
             if self._golden_too(place):
-                del self.own[place]
+                del self.own_errors[place]
                 self.reasons[place] = Message("compare/golden-deviates")
 
     def _first(self, place: Place, op: Op) -> None:
@@ -235,7 +235,7 @@ class _GraphReplay:
             self._not(place, op, Message("compare/inputs-unknown"))
             return
         own, explained = found
-        self.own[place] = own
+        self.own_errors[place] = own
         self.tried[place, EXACT] = _order(error for _, error in own.errors)
         self.open |= {} if explained else {place: None}
 
@@ -250,7 +250,7 @@ class _GraphReplay:
         kinds = {self.graph.ops[place[1]].op_type: place for place in reversed(self.open)}
         step = max(1, len(self.open) // _SAMPLE)
         sample = list(dict.fromkeys((*kinds.values(), *list(self.open)[::step])))
-        settled = [place for place in self.own if place not in self.open]
+        settled = [place for place in self.own_errors if place not in self.open]
         sample += settled[:: max(1, len(settled) // _SAMPLE)]
         best, least = None, sum(self._left(place, EXACT) for place in sample) - 1.0
         for model in candidates(self.graph):
@@ -263,7 +263,7 @@ class _GraphReplay:
         """Whether operators of 16-bit formats, but for a few, are off by the rounding of their results alone."""
         found = [
             place in self.open
-            for place, own in self.own.items()
+            for place, own in self.own_errors.items()
             if own.floor.ulp > _HALF
             and self.graph.ops[place[1]].op_type not in CONTRACTIONS | MOVEMENT
         ]
@@ -305,9 +305,9 @@ class _GraphReplay:
             own = assess_own_error(attempt, arithmetic, wide=self.wide)
             if own.suspect and attempt.invented and not self._golden_fits(place):
                 own = assess_own_error(attempt.without_inventions(), arithmetic, wide=self.wide)
-            self.own[place] = own
+            self.own_errors[place] = own
         except TROUBLE as error:
-            self.own.pop(place, None)
+            self.own_errors.pop(place, None)
             self.reasons[place] = Message("compare/inputs-unfit", why=error)
 
     def _golden_fits(self, place: Place) -> bool:
@@ -318,7 +318,7 @@ class _GraphReplay:
 
     def _golden_too(self, place: Place) -> bool:
         """Whether the golden's counterpart is off as much: then the reference is another operator."""
-        own = self.own[place]
+        own = self.own_errors[place]
         attempt = self._cache.golden_attempt(*place)
         if not isinstance(attempt, Attempt):
             return bool(own.assumed)
@@ -337,20 +337,20 @@ class _GraphReplay:
     def _wide_inside(self) -> None:
         """Measure kernels again whose steps round nothing in others, which are reproduced to the bit."""
         fused = dict(self._fused())
-        exact = {place for place in fused if self.own[place].is_reproduced}
+        exact = {place for place in fused if self.own_errors[place].is_reproduced}
         kernels = {(place[1], step) for place in exact for step in fused[place]}
         shown = Counter(step for _, step in kernels)
         alike = limits().kernels_alike
         for place in fused.keys() - exact:
-            if self.own[place].suspect or min(shown[one] for one in fused[place]) < alike:
+            if self.own_errors[place].suspect or min(shown[one] for one in fused[place]) < alike:
                 continue
-            again = self._again(place, wide=True)
+            again = self._retry(place, wide=True)
             if again is not None and again.suspect:
-                self.own[place] = again
+                self.own_errors[place] = again
 
     def _fused(self) -> Iterable[tuple[Place, frozenset[tuple[str, str]]]]:
         """Kernels of several operators, a product among them: the types of the others, and the written dtype."""
-        for place, own in self.own.items():
+        for place, own in self.own_errors.items():
             attempt = self._cache.attempt(*place)
             if not isinstance(attempt, Attempt) or attempt.given[own.slot].size < 2:
                 continue
@@ -362,16 +362,16 @@ class _GraphReplay:
     def _outliers(self) -> None:
         """Suspect operators that are not reproduced to the bit where all of their like are."""
         for members in self._like():
-            odd = [place for place in members if not self.own[place].is_reproduced]
+            odd = [place for place in members if not self.own_errors[place].is_reproduced]
             numbers = {number for _, number in odd}
             exact = sum(p[1] not in numbers for p in members)
             if len(numbers) != 1 or exact < limits().peers_exact:
                 continue
             for place in odd:
-                own = self.own[place]
-                again = None if own.suspect or own.rule != "table" else self._again(place)
+                own = self.own_errors[place]
+                again = None if own.suspect or own.rule != "table" else self._retry(place)
                 if again is not None and again.is_beyond_rounding:
-                    self.own[place] = replace(again, suspect=limits().outlier_factor)
+                    self.own_errors[place] = replace(again, suspect=limits().outlier_factor)
 
     def _like(self) -> Iterable[list[Place]]:
         """Executions of operators of one type that are computed alike.
@@ -379,13 +379,13 @@ class _GraphReplay:
         Single numbers are left out: they are reproduced to the bit by luck.
         """
         groups: dict[tuple[str, Arithmetic, str], list[Place]] = {}
-        for place, own in self.own.items():
+        for place, own in self.own_errors.items():
             op = self.graph.ops[place[1]]
             if not (op.outputs[:1] and op.outputs[0].size == 1):
                 groups.setdefault((op.op_type, own.arithmetic, own.rule), []).append(place)
         return groups.values()
 
-    def _again(self, place: Place, *, wide: bool = False) -> OwnError | None:
+    def _retry(self, place: Place, *, wide: bool = False) -> OwnError | None:
         """Measure an operator with the arithmetic of the selected units, whatever else explains it."""
         attempt = self._cache.attempt(*place)
         model = self.selected_model

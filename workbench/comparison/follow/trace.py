@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.follow.overflow import both_overflow
 from workbench.comparison.follow.ranks import ranks_of_one_job
-from workbench.comparison.follow.states import INHERITS, VERSION_MATTER
+from workbench.comparison.follow.state import INHERITS, VERSION_MATTER
 from workbench.comparison.graphs.roles import updated_names
 from workbench.comparison.pair.parameters import updated_by_one
 from workbench.dump.names.mindspore import sanitize
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.states import Assessment, ValueState
+    from workbench.comparison.follow.state import Assessment, ValueState
     from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
@@ -55,7 +55,7 @@ class Survey:
 
     def own_error(self, block: Execution, number: int) -> OwnError | None:
         """Own error of an operator, if it was replayed."""
-        return None if self.replayed is None else self.replayed.own.get((block, number))
+        return None if self.replayed is None else self.replayed.own_errors.get((block, number))
 
     def is_updated(self, file_name: str) -> bool:
         """Whether any operator updates a parameter, by the name its file carries."""
@@ -84,31 +84,31 @@ def survey(
 class Trace(Survey):
     """What the walk found: the survey, every operator's assessment, and what its inputs carry.
 
-    ``events`` are the assessments in the order of the walk, by execution and operator, ``guilty`` those where errors
-    begin, ``before`` the updated parameters that differ when the first compared iteration begins. ``own_feeds`` and
-    ``own_params`` are what differs by design between two ranks of a job: feeds by name, and (rank, name) of what
-    their batches update. ``tainted_params`` were updated by wrong operators, ``coarsest`` is the coarsest roundoff
-    of every graph, ``values`` are the states of what operators gave.
+    ``events`` are the assessments in the order of the walk, by execution and operator, ``origins`` those where errors
+    begin, ``initial_differences`` the updated parameters that differ when the first compared iteration begins.
+    ``rank_local_feeds`` and ``rank_local_params`` are what differs by design between two ranks of a job: feeds by
+    name, and (rank, name) of what their batches update. ``tainted_params`` were updated by wrong operators,
+    ``coarsest`` is the coarsest roundoff of every graph, ``values`` are the states of what operators gave.
     """
 
     events: Mapping[Place, Assessment]
-    guilty: Sequence[Assessment]
-    before: Sequence[Assessment]
+    origins: Sequence[Assessment]
+    initial_differences: Sequence[Assessment]
     input_states: Mapping[Place, Mapping[int, ValueState]]
     values: Mapping[Execution, Mapping[Value, ValueState]]
     walked: Sequence[Execution]
-    own_feeds: Mapping[str, None]
-    own_params: Set[Key]
+    rank_local_feeds: Mapping[str, None]
+    rank_local_params: Set[Key]
     tainted_params: Set[Key]
     coarsest: Mapping[tuple[int, int], float]
 
     @property
-    def tainted_named(self) -> tuple[Assessment, ...]:
+    def downstream_differences(self) -> tuple[Assessment, ...]:
         """Operators whose settings differ but whose inputs were wrong already."""
         return tuple(
             one
             for one in self.events.values()
-            if one.conclusion == INHERITS and one.differences and not one.healed
+            if one.conclusion == INHERITS and one.differences and not one.masked
         )
 
     @property
@@ -117,14 +117,14 @@ class Trace(Survey):
         return tuple(one for one in self.events.values() if one.conclusion == VERSION_MATTER)
 
     @property
-    def excused(self) -> tuple[tuple[Assessment, Tolerance], ...]:
+    def tolerated(self) -> tuple[tuple[Assessment, Tolerance], ...]:
         """What the map file tolerates."""
         found = ((one, one.tolerated) for one in self.events.values())
         return tuple((one, tolerance) for one, tolerance in found if tolerance is not None)
 
-    def is_own(self, rank: int, file_name: str) -> bool:
+    def is_rank_local(self, rank: int, file_name: str) -> bool:
         """Whether batches of a rank update a parameter, by the name its file carries."""
-        return _is_named(self.own_params, rank, file_name)
+        return _is_named(self.rank_local_params, rank, file_name)
 
     def is_tainted(self, rank: int, file_name: str) -> bool:
         """Whether a parameter, by the name its file carries, was updated by a wrong operator."""

@@ -28,8 +28,8 @@ class ValueState:
     """What is known of a value: its relative error, and whether a named defect explains it.
 
     ``causes`` are differences in something that no operator produced, on their way to the first
-    operator that computes with it; ``via`` operators since the last measured value that were not
-    dumped. ``carried`` values come from an earlier step, at most moved; ``own`` ones of the batch of
+    operator that computes with it; ``unobserved`` operators since the last measured value that were not
+    dumped. ``from_earlier_step`` values come from an earlier step, at most moved; ``rank_local`` ones of the batch of
     their rank.
     """
 
@@ -37,42 +37,41 @@ class ValueState:
     measured: bool = False
     tainted: bool = False
     causes: tuple[Difference, ...] = ()
-    via: tuple[int, ...] = ()
-    carried: bool = False
-    own: bool = False
+    unobserved: tuple[int, ...] = ()
+    from_earlier_step: bool = False
+    rank_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """One execution of one operator, judged.
 
-    ``conclusion`` names the rule that decided. ``own_floor`` is the error its own rounding explains,
-    ``explained`` that and what it inherited, magnified as its data magnify it; it is guilty beyond ``limit``,
-    ``factor`` times that or what an update or a jump explains, which ``beyond`` says. ``blamed`` is the
-    operator to name, another one if the error began where nothing was dumped. ``healed`` says that
-    whatever reads the difference agrees again, ``tolerated`` what of the map file excuses it. ``steps`` are those
-    to which its inputs were quantized; ``own`` says that it computes with the batch of its own rank; ``replayed``
-    is its own error; ``overflowed`` results come of an overflow that both runs have.
+    ``conclusion`` names the rule that decided. ``rounding_floor`` is the error its own rounding explains,
+    ``expected_error`` that and what it inherited, magnified as its data magnify it; it is guilty beyond ``limit``,
+    ``tolerance_factor`` times that, or what an update or a jump explains.
+    ``origin_op`` is the operator to name, another one if the error began where nothing was dumped. ``masked`` says
+    that whatever reads the difference agrees again, ``tolerated`` what of the map file excuses it. ``steps`` are those
+    to which its inputs were quantized; ``rank_local`` says that it computes with the batch of its own rank;
+    ``replayed`` is its own error; ``overflowed`` results come of an overflow that both runs have.
     """
 
     block: Execution
     op: int
-    own_floor: float
+    rounding_floor: float
     inherited: float
     tainted: bool
     order: int
     measured: Mapping[tuple[str, int], Measured] = field(default_factory=dict)
-    factor: float = field(default_factory=lambda: limits().pass_factor)
-    explained: float = 0.0
+    tolerance_factor: float = field(default_factory=lambda: limits().pass_factor)
+    expected_error: float = 0.0
     differences: tuple[Difference, ...] = ()
-    guilty: bool = False
-    healed: bool = False
+    is_origin: bool = False
+    masked: bool = False
     worst: Measured | None = None
-    blamed: int = -1
+    origin_op: int = -1
     steps: QuantizationError | None = None
-    unseen: int = 0
-    beyond: bool = False
-    own: bool = False
+    unobserved_count: int = 0
+    rank_local: bool = False
     replayed: OwnError | None = None
     overflowed: bool = False
     limit: float = 0.0
