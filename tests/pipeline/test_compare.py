@@ -15,7 +15,7 @@ from kit.build.small_dumps import START, chain, on_disk, shoot, write_ir
 from kit.trees import rows
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
-from workbench.core.files import write_text
+from workbench.core.files import write_bytes, write_text
 from workbench.dump.read.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
@@ -157,7 +157,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_half_one(tmp_path):
     path = tmp_path / "r.txt"
     write_text(path, "old")
     with pytest.raises(TypeError):
-        write_text(path, 3)  # type: ignore[arg-type]
+        write_bytes(path, 3)  # type: ignore[arg-type]
     assert path.read_text(encoding="utf-8") == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]
 

@@ -11,7 +11,6 @@ from workbench.core.tensors import TensorSpec
 from workbench.show.columns import (
     alone,
     columns,
-    metric_titles,
     screen_columns,
     shown_status,
     worst_first,
@@ -80,7 +79,7 @@ def test_every_title_and_key_is_used_once():
 
 def test_metrics_of_any_row_get_a_column_in_order_of_appearance():
     made = [make_row(metrics={"B": 1.0}), make_row(metrics={"A": 2.0, "B": 3.0})]
-    assert metric_titles(made) == ("B", "A")
+    assert make_result(rows=made).columns.titles == ("B", "A")
 
 
 def test_cosine_is_worse_when_small_and_counts_are_counts():

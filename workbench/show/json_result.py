@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "workbench.comparison/1"
 
+_LEAST, _MOST = -(2**63), 2**63 - 1
+"""Bounds of whole numbers, which rows keep in 64 bits."""
+
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -208,7 +211,7 @@ class _Node:
             raise FormatError(
                 "show/json-type", place=self.place, key=key, expected=wanted, got=value
             )
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        if type(value) is int and not _LEAST <= value <= _MOST:
             raise FormatError(
                 "show/json-type", place=self.place, key=key, expected=["int64"], got=value
             )
