@@ -14,6 +14,7 @@ from workbench.show.columns import (
     screen_columns,
     shown_status,
     worst_first,
+    worst_order,
 )
 
 STATUS_BY_HAND = ["fail", "warn", "uncomparable", "pass", "equal"]
@@ -100,3 +101,9 @@ def test_shapes_read_as_products_and_unknown_ones_stay_empty():
     row = make_row(target_spec=TensorSpec("int8", ()), golden_spec=TensorSpec("int8", (2, -1)))
     values = {column.key: column.value(row) for column in columns(make_result(rows=(row,)))}
     assert (values["shape"], values["golden_shape"]) == ("scalar", "2×?")
+
+
+@given(st.lists(rows, max_size=12))
+def test_numbers_of_the_worst_rows_stand_as_the_rows_do(made):
+    kept = make_result(rows=made).columns
+    assert [kept[number] for number in worst_order(kept)] == worst_first(made)

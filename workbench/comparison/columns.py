@@ -171,6 +171,11 @@ class Table(Sequence[Mapping[str, Any]]):
         where: NDArray[np.bool_] = found[numbers]
         return where
 
+    def known(self, name: str) -> NDArray[np.bool_]:
+        """Return in which rows a column that may hold none holds a number."""
+        where: NDArray[np.bool_] = self.rows[_known(name)]
+        return where
+
     def take(self, numbers: Sequence[int]) -> Table:
         """Return a table of some rows, in the order of their numbers."""
         rows = self.rows[np.asarray(numbers, np.intp)]

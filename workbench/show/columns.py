@@ -14,9 +14,9 @@ from workbench.comparison.rows import Rows
 from workbench.show import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
-    from workbench.comparison.result import Result, Row, Status
+    from workbench.comparison.result import Result, Row
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import SourceFrame
 
@@ -246,21 +246,21 @@ def worst_first(rows: Iterable[Row]) -> list[Row]:
 
     Tensors without a partner come last: nothing was measured of them.
     """
-    kept = [*rows]
-    keys = [(bool(alone(r)), r.status, r.error, (r.rank, r.iteration, r.order)) for r in kept]
-    return [kept[number] for number in _worst(keys)]
+    kept = sorted(rows, key=lambda row: (row.rank, row.iteration, row.order))
+    kept.sort(key=lambda row: (_SEVERITY[row.status], badness(row.error)), reverse=True)
+    return sorted(kept, key=lambda row: bool(alone(row)))
 
 
 def worst_order(rows: Rows) -> list[int]:
     """Return the numbers of rows in the order of `worst_first`."""
-    places = zip(*(rows.column(name) for name in ("rank", "iteration", "order")), strict=True)
-    lonely = map(bool, all_alone(rows))
-    keys = zip(lonely, rows.column("status"), rows.column("error"), places, strict=True)
-    return _worst([*keys])
-
-
-def _worst(keys: Sequence[tuple[bool, Status, float | None, tuple[int, int, int]]]) -> list[int]:
-    """Numbers of keys, each of which says whether a tensor is alone, its status, its error and its place in time."""
-    order = sorted(range(len(keys)), key=lambda number: keys[number][3])
-    bad = [(-lonely, _SEVERITY[status], badness(error)) for lonely, status, error, _ in keys]
-    return sorted(order, key=bad.__getitem__, reverse=True)
+    cells, error = rows.table.rows, rows.table.rows["error"]
+    odd = np.where(np.isnan(error), 3, np.where(np.isinf(error), 2, 1))
+    kind = np.where(rows.table.known("error"), odd, 0)
+    severity = np.array([_SEVERITY[status] for status in rows.column("status")], np.int64)
+    lonely = np.zeros(len(rows), np.bool_)
+    lonely[[*_lonely(rows)]] = True
+    times = (cells["order"], cells["iteration"], cells["rank"])
+    found: list[int] = np.lexsort(
+        (*times, np.where(kind == 1, -error, 0.0), -kind, -severity, lonely)
+    ).tolist()
+    return found
