@@ -321,6 +321,8 @@ class Limits:
     @property
     def changed(self) -> Mapping[str, float]:
         """Limits that are not the default, by name."""
+        if self == LIMITS:
+            return {}
         usual = asdict(LIMITS)
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 

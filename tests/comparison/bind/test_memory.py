@@ -297,7 +297,7 @@ def test_a_span_says_what_is_known_of_it(span, code):
 
 def test_what_nobody_reads_is_said_to_be_so(tmp_path):
     (change,) = changes(tree(tmp_path, ("B1", spoilt(0))), graph())
-    said = list(evidence(replace(change, readers=(), last_reader="")))
+    said = list(evidence(change._replace(readers=(), last_reader="")))
     the(said, "changed-unread", slot=0, op_type="Add", op_name="C", after="B1")
 
 

@@ -205,7 +205,7 @@ def test_one_explainer_decides_and_without_it_another_or_none(case, row, names, 
 @pytest.mark.parametrize(("case", "row", "names", "kind"), DECIDES)
 def test_the_walk_stays_as_it_is(case, row, names, kind):
     found = case()
-    before = {place: replace(event) for place, event in found.flow.events.items()}
+    before = {place: event._replace() for place, event in found.flow.events.items()}
     guilty = [*found.flow.origins]
     explain_origins(found.flow)
     assert all(one is other for one, other in zip(found.flow.origins, guilty, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -207,7 +207,7 @@ def reads(materials):
 
 @pytest.mark.parametrize("row", [*FINDERS, *REFINEMENTS], ids=lambda row: row.name)
 def test_the_tables_say_what_is_read(reads, row):
-    assert set(row.needs) <= {field.name for field in fields(Material)}
+    assert set(row.needs) <= {*Material._fields}
     assert reads[row.name] == set(row.needs)
 
 
@@ -246,7 +246,7 @@ def one(kind="own-error", order=0, group="runs", score=None):
 
 
 READER = one("own-error", 3)
-PRODUCER = replace(one("own-error", 2), behind=READER.finding)
+PRODUCER = one("own-error", 2)._replace(behind=READER.finding)
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ PRODUCER = replace(one("own-error", 2), behind=READER.finding)
         pytest.param(one("own-error", 1, score=0.5), one("own-error", 2, score=0.69), id="order again"),
         pytest.param(one("info", 9, "memory"), one("precision", 0), id="facts by group"),
         pytest.param(READER, PRODUCER, id="a producer behind its reader"),
-        pytest.param(replace(PRODUCER, first=True), READER, id="a producer before it"),
+        pytest.param(PRODUCER._replace(first=True), READER, id="a producer before it"),
         pytest.param(PRODUCER, one("own-error", 4), id="a producer before what follows its reader"),
-        pytest.param(one("own-error", 2), replace(PRODUCER, first=True), id="and behind what precedes it"),
+        pytest.param(one("own-error", 2), PRODUCER._replace(first=True), id="and behind what precedes it"),
     ],
 )  # fmt: skip
 def test_what_ranks_before_what(first, second):

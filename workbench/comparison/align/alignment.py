@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.quantization import NOTHING, Quantised
 from workbench.graph.traits import COMMUTATIVE
@@ -32,8 +32,7 @@ class Correspondence:
         return None if number is None else self.golden.first(origin._replace(number=number))
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorMatch:
+class OperatorMatch(NamedTuple):
     """Target operators and golden operators that stand for the same computation."""
 
     target: tuple[int, ...]
@@ -42,8 +41,7 @@ class OperatorMatch:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Leftover operators of both sides that stand for the same stretch of computation.
 
     One side may be empty (inserted or removed operators). ``edges`` are pairs of values (target,
@@ -56,8 +54,7 @@ class Group:
     readers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fusion:
+class Fusion(NamedTuple):
     """Kernels of both sides that stand for the same operators of the network.
 
     ``values`` are outputs (target, golden) that are the same tensor, ``rule`` who says so.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ class Execution(NamedTuple):
         return self.rank, self.graph_id
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorRun:
+class OperatorRun(NamedTuple):
     """One execution of one operator: its tensors by ``(io, slot)``.
 
     ``op`` is the operator's number in its graph, -1 where no graph knows it.
@@ -39,7 +39,7 @@ class OperatorRun:
     op: int
     op_type: str
     op_name: str
-    tensors: Mapping[tuple[str, int], TensorRecord] = field(default_factory=dict)
+    tensors: Mapping[tuple[str, int], TensorRecord] = MappingProxyType({})
 
     @property
     def time(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -83,8 +83,7 @@ class Budget:
         return self.left
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """What the operator gives if it has a certain fault.
 
     ``parameters`` counts the free numbers that were fitted to what it gave; a choice among a few is
@@ -98,8 +97,7 @@ class Candidate:
     loose: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredCandidate:
+class ScoredCandidate(NamedTuple):
     """A guess and what it leaves over, and its score: the lower, the better.
 
     The score is a length of description (Rissanen, *Modeling by shortest data description*, 1978): what it takes

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -46,8 +45,7 @@ WEIGHTS: dict[str, float] = {
 """Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1029 of `benchmarks/hypotheses.py`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """A kind of fault that explains an operator's own error.
 
     Attributes
@@ -105,7 +103,7 @@ def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -
         found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe_pattern(case), rest))
     if missed:
         said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
-        found[0] = replace(found[0], text=said)
+        found[0] = found[0]._replace(text=said)
     return found
 
 

@@ -8,7 +8,6 @@ take their place.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -155,7 +154,7 @@ def _by_writer(
     subject = str(some[0].value)
     said = _told(flow, suspect, some, suspects)
     differences = tuple(Difference("overwritten", subject, one) for one in said)
-    copy = replace(event, origin_op=suspect.op, replayed=None, differences=differences)
+    copy = event._replace(origin_op=suspect.op, replayed=None, differences=differences)
     return Origin(copy, writer=Writer(suspect.chance))
 
 

@@ -118,10 +118,13 @@ def _pair_file_names(claims: Claims, at: ExecutionPair, score: float) -> None:
 def _pair_short_names(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair operators whose type and last part of the name are alike, where no other has these."""
     names = _Names.left(claims, at)
+    unnamed = [run for run in names.target if names.key(run) not in names.golden]
+    if not unnamed:
+        return
     lasts, mine = _unique_lasts(names.golden.values()), _unique_lasts(names.target)
-    for run in names.target:
+    for run in unnamed:
         last = (run.op_type, _last(run.op_name))
-        if names.key(run) not in names.golden and last in lasts and last in mine:
+        if last in lasts and last in mine:
             _pair_slots(claims, at, (run, lasts[last]), "short-name", score)
 
 

@@ -136,7 +136,7 @@ class Attempt(Computation):
         given = self.given[slot]
         row = self._narrow(slot)
         if row is not None and not arithmetic.output and row.name in ROUND:
-            arithmetic = replace(arithmetic, output=row.name)
+            arithmetic = arithmetic._replace(output=row.name)
         return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
 
 

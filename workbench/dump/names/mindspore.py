@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MAX_NAME_BYTES = 255
 """Longest file name of most file systems; of longer ones see `workbench.dump.names.mapping`."""
 
-_SANITIZED = str.maketrans({"/": "_", "\\": "_", ".": "_", " ": "_"})
 _IO = ("input", "output")
 _SHAPE = re.compile("[0-9]+(?:x[0-9]+)*")
 
@@ -119,7 +118,8 @@ def sanitize(op_name: str) -> str:
     >>> sanitize("Expand/_Muls/Mul-op0"), sanitize("w with space.1")
     ('Expand__Muls_Mul-op0', 'w_with_space_1')
     """
-    return op_name.translate(_SANITIZED)
+    # a fifth of the time of str.translate
+    return op_name.replace("/", "_").replace("\\", "_").replace(".", "_").replace(" ", "_")
 
 
 def short_name(op_name: str) -> str:
