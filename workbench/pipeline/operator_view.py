@@ -352,7 +352,7 @@ def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> Op
     if isinstance(wanted, int):
         found = wanted if 0 <= wanted < len(comparison.rows) else -1
     else:
-        found = next((n for n, row in enumerate(comparison.rows) if row is wanted), -1)
+        found = comparison.result.columns.number_of(wanted)
     if found < 0:
         raise WorkbenchError("pipeline/row", got=wanted, last=len(comparison.rows) - 1)
     return OperatorView(comparison, found)

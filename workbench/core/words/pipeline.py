@@ -113,6 +113,12 @@ SENTENCES: dict[str, str] = {
     "sheet-size": "part {part!r} of the workbook unpacks to more than {limit:count byte}",
     "sheet-xml": "part {part!r} of the workbook declares a document type or is not UTF-8",
     "openpyxl": "reading {path} needs openpyxl: pip install 'npu-accuracy-workbench[xlsx]'",
+    "pyarrow": "parquet needs pyarrow: pip install 'npu-accuracy-workbench[scale]'",
+    "parquet": "cannot read the parquet file: {why}",
+    "parquet-damaged": "the file is damaged: its content does not match its checksum",
+    "parquet-foreign": "not a comparison written by to_parquet",
+    "parquet-size": "the parquet file has {got:count} {what}, more than the limit of {limit:count}",
+    "parquet-column": "column {name!r} must be {expected} once and without gaps, got {got}",
     # demo
     "demo-folder": "{got!r} is not empty; choose another folder with --out",
     "demo-golden": "{model}: {ops:count operator} traced; the golden run is the NumPy reference",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from workbench.core.dtypes import dtype_name
@@ -70,6 +71,8 @@ def parse_name(file_name: str) -> NameParts | None:
     except ValueError:  # one of the four is empty
         return None
     dtype = _canonical(word) if word else ""
+    # few words in thousands of names: each is kept once
+    op_type, io, form = map(intern, (op_type, io, form))
     return NameParts(op_type, op_name, *numbers[:3], cast("Io", io), numbers[3], form, dtype)
 
 
