@@ -21,6 +21,7 @@ from generators.figures import metrics, profiles  # noqa: E402
 from generators.findings import findings  # noqa: E402
 from generators.limits import limits  # noqa: E402
 from generators.operators import operators  # noqa: E402
+from generators.parquet import parquet  # noqa: E402
 from generators.requirements import requirements  # noqa: E402
 from generators.settings import pages  # noqa: E402
 from generators.simulation import simulation  # noqa: E402
@@ -33,6 +34,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/exit-status.md": exit_status,
     "reference/comparison-json.md": comparison_json,
     f"reference/{FILE}": schema,
+    "reference/parquet.md": parquet,
     "reference/findings.md": findings,
     "reference/metrics.md": metrics,
     "reference/profiles.md": profiles,

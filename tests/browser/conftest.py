@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from kit.face.jupyter_lab import jupyter_lab, missing
-from kit.face.pages import show  # noqa: F401  a fixture
+from kit.face.pages import pages, show  # noqa: F401  fixtures
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 

@@ -1,12 +1,14 @@
 """The explorer module on a page of its own, without Jupyter, filters, thresholds, plot, names."""
 
 import re
+from itertools import product
 
 import pytest
 
 import workbench as wb
-from kit.build.sample_results import make_result, make_row, network_result
-from kit.face.pages import PIXELS, ROWS, chips, order, shown, state
+from kit.build.sample_results import make_result, make_row, network_result, one_of_each
+from kit.cases import nightly
+from kit.face.pages import GRAVE, PIXELS, ROWS, chips, faults_of_access, order, shown, state
 from kit.face.screen import label
 from workbench.show.payload import compressed
 
@@ -317,20 +319,18 @@ class TestStateFromOutside:
         page.get_by_role("button", name=label("explorer/next-failing")).click()
 
 
+WAYS = [*product((True, False), (1280, 800))]
+
+
 class TestRow16:
     """axe finds nothing serious."""
 
-    @pytest.mark.parametrize("light", [True, False])
-    @pytest.mark.parametrize("width", [1280, 800])
+    @pytest.mark.parametrize(("light", "width"), nightly(WAYS, WAYS[::3]))
     @pytest.mark.criterion(16)
     def test_axe_is_content(self, show, comparison, light, width):
-        from axe_playwright_python.sync_playwright import Axe
-
-        page = show(comparison, light=light, width=width)
+        page = show(wb.Comparison(one_of_each(comparison.result)), light=light, width=width)
         page.get_by_label(label("explorer/limit")).fill("1e-3")
-        found = Axe().run(page).response["violations"]
-        grave = [one for one in found if one["impact"] in ("serious", "critical")]
-        assert [(one["id"], one["nodes"][0]["html"][:120]) for one in grave] == []
+        assert faults_of_access(page, impacts=GRAVE) == []
 
     def test_nothing_is_wider_than_the_page(self, show, comparison):
         page = show(comparison, width=700)

@@ -3,7 +3,6 @@
 Every run takes each panel in both themes and both widths by turns, the nightly run in all four ways.
 """
 
-import io
 import os
 from itertools import product
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from kit.cases import nightly
 from kit.face.jupyter_lab import Reader, within
-from kit.face.pages import FAULT, REAL, faults_of_access
+from kit.face.pages import FAULT, REAL, faults_of_access, pixels
 from kit.face.screen import label
 
 pytest.importorskip("playwright.sync_api")
@@ -199,21 +198,17 @@ def sitter(chromium, lab):
 
 
 def picture(page, place, path):
-    """Keep what is seen there, or all of the page, as a file; give its pixels, from 0 to 1."""
-    from matplotlib.image import imread
-
+    """Keep what is seen there, or all of the page, as a file; give its pixels, from 0 to 255."""
     if place is None:
-        shot = page.screenshot(path=path, full_page=True)
-    else:
-        box = place.bounding_box()
-        box |= {"width": box["width"] + 2, "height": box["height"] + 2}
-        shot = page.screenshot(path=path, clip=box)
-    return imread(io.BytesIO(shot), format="png")[..., :3]
+        return pixels(page.screenshot(path=path, full_page=True))
+    box = place.bounding_box()
+    box |= {"width": box["width"] + 2, "height": box["height"] + 2}
+    return pixels(page.screenshot(path=path, clip=box))
 
 
-def assert_it_shows_something(pixels, theme):
+def assert_it_shows_something(shown, theme):
     """Neither blank nor in the other theme."""
-    light = pixels @ [0.2126, 0.7152, 0.0722]
+    light = shown @ (np.float32([0.2126, 0.7152, 0.0722]) / 255)
     back = np.bincount(np.round(255 * light).astype(int).ravel()).argmax() / 255
     assert (back > 0.9) == (theme == "light")
     assert (back < 0.2) == (theme == "dark")
@@ -225,9 +220,9 @@ def assert_it_shows_something(pixels, theme):
 @pytest.mark.parametrize(("theme", "width", "view"), nightly(POSES, DAILY))
 def test_a_panel_looks_right_and_everybody_can_read_it(sitter, lab, pictures, view, theme, width):
     place = sitter.pose(lab, view, theme, width)
-    pixels = picture(sitter.page, place, pictures / f"{view}-{theme}-{width}.png")
+    shown = picture(sitter.page, place, pictures / f"{view}-{theme}-{width}.png")
     assert place.evaluate(LAYOUT) == []
-    assert_it_shows_something(pixels, theme)
+    assert_it_shows_something(shown, theme)
     if width == WIDTHS[0]:
         assert faults_of_access(sitter.page, FORM) == []
 
@@ -253,11 +248,11 @@ def test_the_explorer_in_a_frame_looks_right(sitter, lab, pictures, theme, width
     place.scroll_into_view_if_needed()
     page.frame_locator(f"{FRAME} iframe").locator(".wbx-table tbody tr[data-row]").first.wait_for()
     page.evaluate(STILL, FRAME)
-    pixels = picture(page, place, pictures / f"frame-{theme}-{width}.png")
+    shown = picture(page, place, pictures / f"frame-{theme}-{width}.png")
     inside = page.frame_locator(f"{FRAME} iframe").locator("body")
     assert place.evaluate(LAYOUT) == []
     assert inside.evaluate(LAYOUT) == []
-    assert_it_shows_something(pixels, theme)
+    assert_it_shows_something(shown, theme)
 
 
 def test_nothing_went_wrong_and_nothing_left_the_machine(sitter):
@@ -285,8 +280,8 @@ def test_the_report_looks_right(chromium, report, pictures, medium, theme, width
     page.locator(".wbx[data-ready]").wait_for()
     page.emulate_media(media=medium, color_scheme=theme)
     page.evaluate(STILL, "body")
-    pixels = picture(page, None, pictures / f"file-{medium}-{theme}-{width}.png")
-    assert_it_shows_something(pixels, theme)
+    shown = picture(page, None, pictures / f"file-{medium}-{theme}-{width}.png")
+    assert_it_shows_something(shown, theme)
     if width == WIDTHS[0] or medium == "print":
         assert faults_of_access(page, "body") == []
     page.evaluate(

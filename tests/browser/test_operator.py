@@ -1,12 +1,10 @@
 """One operator in a real JupyterLab: follow a line to it, read its own line, move its heat map, walk on."""
 
-import io
-
 import numpy as np
 import pytest
 
 from kit.face.jupyter_lab import Reader
-from kit.face.pages import OUTPUT, alert, faults_of_access, real_bench
+from kit.face.pages import OUTPUT, alert, faults_of_access, pixels, real_bench
 from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -38,17 +36,10 @@ def user(chromium, lab):
     reader.page.close()
 
 
-def pixels(place):
-    """What is drawn there."""
-    from matplotlib.image import imread
-
-    return imread(io.BytesIO(place.screenshot()), format="png")
-
-
 def changed(place, before):
     """Share of the pixels that are other ones, once it is painted."""
     for _ in range(20):
-        after = pixels(place)
+        after = pixels(place.screenshot())
         assert after.shape == before.shape
         if share := np.mean(np.any(after != before, axis=-1)):
             return share
@@ -97,7 +88,7 @@ def test_a_slider_draws_another_plane(user):
     picture = page.locator(".wb-op-heat:visible svg")
     caption = page.locator(".wb-op-heat:visible figcaption")
     expect(caption).to_contain_text("axis 0: 1, axis 3: 2")  # it is that of the operator by now
-    before, drawn = picture.evaluate(IMAGES), pixels(picture)
+    before, drawn = picture.evaluate(IMAGES), pixels(picture.screenshot())
     handle = page.get_by_role("slider", name=label("ui/axis", axis=3))
     handle.focus()
     page.keyboard.press("ArrowLeft")

@@ -1,18 +1,25 @@
 """The report in a real Chromium, opened from a file with the network off."""
 
-import io
 import itertools
 import json
 import math
 import re
 from collections import Counter
+from functools import partial
 from urllib.parse import quote
 
 import numpy as np
 import pytest
 
-from kit.build.sample_results import NASTY, make_result, make_row, network_result
+from kit.build.sample_results import (
+    NASTY,
+    make_result,
+    make_row,
+    network_result,
+    one_of_each,
+)
 from kit.cases import nightly
+from kit.face.pages import GRAVE, Pages, faults_of_access, pixels
 from kit.face.screen import label
 from workbench.comparison.results.regrade import regrade
 from workbench.show.report import Extras, report_html
@@ -77,32 +84,54 @@ def reports(tmp_path_factory):
     return report
 
 
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """Address of a report with everything that one shows, and few rows."""
+    path = tmp_path_factory.mktemp("few") / "report.html"
+    path.write_text(report_html(one_of_each(network_result())), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def readers(chromium):
+    """Two sorts of readers without a network: a fixture or test that is done with one leaves it empty."""
+    made = [Pages(chromium, offline=True) for _ in range(2)]
+    yield made
+    for pages in made:
+        pages.close()
+
+
+def opened(pages, address, *, ready=True, first=lambda page: None, **look):
+    """An address on an empty page."""
+    page = pages.empty(width=1400, **look)
+    pages.allowed = address.partition("#")[0]
+    first(page)
+    page.goto(address)
+    if ready:
+        page.wait_for_selector("#explorer[data-ready]")
+    return page
+
+
 @pytest.fixture
-def visit(chromium):
+def visit(readers):
     """Open an address; afterwards no request may have been tried and no error been logged."""
-    contexts, trouble = [], []
+    yield partial(opened, readers[0])
+    assert readers[0].leave() == []
+
+
+@pytest.fixture
+def visit_with(chromium):
+    """The same in a browser that has or lacks something: no page of it is used again."""
+    made = []
 
     def visit(address, *, ready=True, first=lambda page: None, **options):
-        options = {"viewport": {"width": 1400, "height": 1000}, "offline": True, **options}
-        context = chromium.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.on("console", lambda m: trouble.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
-        page.on("request", lambda r: trouble.append(r.url) if r.url != page_url else None)
-        page_url = address.partition("#")[0]
-        first(page)
-        page.goto(address)
-        if ready:
-            page.wait_for_selector("#explorer[data-ready]")
-        return page
+        made.append(Pages(chromium, offline=True, **options))
+        return opened(made[-1], address, ready=ready, first=first)
 
     yield visit
-    for context in contexts:
-        context.close()
-    assert trouble == []
+    assert [pages.leave() for pages in made] == [[] for _ in made]
+    for pages in made:
+        pages.close()
 
 
 def shown(page):
@@ -152,18 +181,21 @@ def test_a_report_of_any_size_opens_with_every_row(visit, reports, rows):
     page.locator(f"{ROWS}[aria-rowindex='{len(result.rows) + 1}']").wait_for()
 
 
+@pytest.fixture(scope="class")
+def large(readers, reports):
+    """Rows of a large report, and its page, which the tests of a class use in their order."""
+    result, address = reports(20_000, 4)
+    yield result.rows, opened(readers[1], address)
+    assert readers[1].leave() == []
+
+
 @pytest.mark.slow
 @pytest.mark.criterion(24)
 class TestTwentyThousandRows:
     """Whatever the reader does with many rows gives what Python gives."""
 
-    @pytest.fixture
-    def opened(self, visit, reports):
-        result, address = reports(20_000, 4)
-        return result.rows, visit(address)
-
-    def test_an_order_begins_with_what_is_worst(self, opened):
-        rows, page = opened
+    def test_an_order_begins_with_what_is_worst(self, large):
+        rows, page = large
         sort(page, "Error")
         odd = [row.error for row in rows if row.error is not None and not math.isfinite(row.error)]
         worst = max(row.error for row in rows if row.error is not None and math.isfinite(row.error))
@@ -171,8 +203,8 @@ class TestTwentyThousandRows:
         assert texts[: len(odd)] == ["NaN" if math.isnan(one) else "Inf" for one in odd]
         assert float(texts[len(odd)]) == pytest.approx(worst, rel=5e-3)
 
-    def test_words_and_a_chip_leave_what_fits(self, opened):
-        rows, page = opened
+    def test_words_and_a_chip_leave_what_fits(self, large):
+        rows, page = large
         page.locator(".wbx-filter").fill("matmul")
         page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
         named = [row for row in rows if "matmul" in f"{row.op_name} {row.op_type}".lower()]
@@ -180,8 +212,8 @@ class TestTwentyThousandRows:
         page.get_by_role("button", name=label("explorer/reset")).click()
         assert shown(page)[0] == len(rows)
 
-    def test_the_mouse_on_the_plot_leaves_a_part_of_the_run(self, opened):
-        rows, page = opened
+    def test_the_mouse_on_the_plot_leaves_a_part_of_the_run(self, large):
+        rows, page = large
         canvas = page.locator(".wbx-over")
         canvas.scroll_into_view_if_needed()
         box = canvas.bounding_box()
@@ -195,8 +227,8 @@ class TestTwentyThousandRows:
         assert 0 < low < high < 20_000
         assert shown(page)[0] == sum(low <= row.order <= high for row in rows if row.match_rule)
 
-    def test_a_link_leads_to_its_operator(self, opened):
-        rows, page = opened
+    def test_a_link_leads_to_its_operator(self, large):
+        rows, page = large
         place = 19_990
         link = f"#op={quote(rows[place].op_name, safe='')}&it={rows[place].iteration}"
         page.evaluate("(link) => { location.hash = link }", link)
@@ -307,16 +339,23 @@ def listed(page):
     )
 
 
+WRITTEN = """([name, iteration]) => {
+  const said = new URLSearchParams(location.hash.slice(1));
+  return said.get('op') === name && said.get('it') === iteration;
+}"""
+"""Whether the address tells of a row; it follows the view a moment later."""
+
+
 def test_the_address_keeps_selection_filter_and_order(visit, reports):
-    page = visit(reports()[1])
+    result, address = reports()
+    page = visit(address)
     page.locator(".wbx-filter").fill("relu")
     page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
     sort(page, "Error")
     page.locator(ROWS).nth(3).click()
     before = listed(page)
-    page.wait_for_function(
-        "() => location.hash.includes('sort=error') && /it=/.test(location.hash)"
-    )
+    row = result.rows[int(before[-1])]
+    page.wait_for_function(WRITTEN, arg=[row.op_name, str(row.iteration)])
     assert listed(visit(page.url)) == before
 
 
@@ -395,9 +434,9 @@ def test_a_click_on_the_plot_selects_and_a_drag_narrows(visit, reports):
 
 
 @pytest.mark.criterion(28)
-def test_without_javascript_the_essentials_can_be_read(visit, reports):
+def test_without_javascript_the_essentials_can_be_read(visit_with, reports):
     result, address = reports()
-    page = visit(address, ready=False, java_script_enabled=False)
+    page = visit_with(address, ready=False, java_script_enabled=False)
     text = " ".join(page.locator("main").inner_text().split())
     assert result.sentence in text
     assert label("show/of", n=20, total=338) in text
@@ -419,20 +458,14 @@ def test_nothing_from_a_dump_becomes_markup(visit, reports):
     assert page.locator("main b").count() == 0
 
 
-def pixels(png):
-    from PIL import Image
-
-    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=int)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_both_themes_are_readable_and_the_plot_follows(visit, reports, scheme):
     page = visit(reports()[1], color_scheme=scheme)
-    image = pixels(page.locator("#explorer").screenshot())
+    image = pixels(page.locator("#explorer").screenshot()).astype(int)
     background = image[0, 0].mean()
     assert background > 240 if scheme == "light" else background < 40
     assert (np.abs(image - image[0, 0]).sum(axis=2) > 60).mean() > 0.02
-    plot = pixels(page.locator(".wbx-plot").screenshot())
+    plot = pixels(page.locator(".wbx-plot").screenshot()).astype(int)
     reds = (plot[..., 0] - np.maximum(plot[..., 1], plot[..., 2])) > 60
     assert reds.sum() > 500
     assert page.evaluate(CONTRAST) == []
@@ -441,10 +474,10 @@ def test_both_themes_are_readable_and_the_plot_follows(visit, reports, scheme):
 
 def test_the_plot_is_drawn_again_when_the_theme_changes(visit, reports):
     page = visit(reports()[1], color_scheme="light")
-    light = pixels(page.locator(".wbx-plot").screenshot())
+    light = pixels(page.locator(".wbx-plot").screenshot()).astype(int)
     page.emulate_media(color_scheme="dark")
     page.wait_for_timeout(200)
-    dark = pixels(page.locator(".wbx-plot").screenshot())
+    dark = pixels(page.locator(".wbx-plot").screenshot()).astype(int)
     assert (np.abs(light - dark).sum(axis=2) > 60).mean() > 0.5
     brightest = dark[:, :80].max()
     assert brightest > 130, "axis labels must stay readable on the dark background"
@@ -468,16 +501,12 @@ def test_print_shows_the_drawing_and_all_failing_rows(visit, reports):
 
 @pytest.mark.parametrize("media", ["light", "dark", "print"])
 @pytest.mark.criterion(27)
-def test_axe_finds_nothing_serious(visit, reports, media):
-    from axe_playwright_python.sync_playwright import Axe
-
-    page = visit(reports()[1], color_scheme="dark" if media == "dark" else "light")
+def test_axe_finds_nothing_serious(visit, few, media):
+    page = visit(few, color_scheme="dark" if media == "dark" else "light")
     if media == "print":
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
-    found = Axe().run(page).response["violations"]
-    grave = [one for one in found if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], one["nodes"][0]["html"][:120]) for one in grave] == []
+    assert faults_of_access(page, impacts=GRAVE) == []
 
 
 def test_thresholds_grade_to_the_last_row_as_python_does(visit, tmp_path):
@@ -504,7 +533,7 @@ def test_thresholds_grade_to_the_last_row_as_python_does(visit, tmp_path):
 
 @pytest.mark.parametrize("allowed", [True, False])
 @pytest.mark.parametrize("sections", [None, ("provenance",)])
-def test_how_it_is_made_again_is_copied_or_selected(visit, tmp_path, allowed, sections):
+def test_how_it_is_made_again_is_copied_or_selected(visit_with, tmp_path, allowed, sections):
     code = "import workbench as wb\n\nprint('<&>')\n"
     extras = Extras(recipe={"Command": "workbench 'a b'", "Python": code})
     path = tmp_path / "r.html"
@@ -518,7 +547,7 @@ def test_how_it_is_made_again_is_copied_or_selected(visit, tmp_path, allowed, se
 
     permissions = ["clipboard-read", "clipboard-write"] if allowed else []
     first = (lambda page: None) if allowed else forbid
-    page = visit(path.as_uri(), ready=sections is None, first=first, permissions=permissions)
+    page = visit_with(path.as_uri(), ready=sections is None, first=first, permissions=permissions)
     page.locator("summary", has_text="Python").click()
     page.get_by_role("button", name=f"{label('show/copy')} Python").click()
     words = label("show/copied" if allowed else "show/select-to-copy")
@@ -598,8 +627,8 @@ def test_a_link_counts_more_than_the_view_it_is_followed_from(visit, reports):
     expect(page.locator(".wbx-details h3")).to_have_text(name)
 
 
-def test_on_another_screen_the_plot_is_as_sharp(visit, reports):
-    page = visit(reports()[1])
+def test_on_another_screen_the_plot_is_as_sharp(visit_with, reports):
+    page = visit_with(reports()[1])
     size = page.viewport_size
     page.context.new_cdp_session(page).send(
         "Emulation.setDeviceMetricsOverride", {**size, "deviceScaleFactor": 2, "mobile": False}

@@ -14,11 +14,12 @@ from kit.build import small_dumps as small
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.columns import TEXT, Column, Columns, FigureTable, Titles
 from workbench.comparison.map_file import Ignore, Overrides
-from workbench.comparison.measure.measure import MEASURES, measure_pairs, measure_table
+from workbench.comparison.measure.measure import measure_pairs
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import Selection
-from workbench.comparison.pair.tables import PAIRS, SKIPS, pair_table
+from workbench.comparison.pair.tables import SKIPS
+from workbench.comparison.rows import ROWS
 from workbench.core.words import Message
 
 PLACES = Columns(
@@ -38,8 +39,8 @@ def test_a_table_gives_back_what_it_was_made_of():
     assert len(table) == 3
     assert table[1]["size"] == 2**60
     assert [row["name"] for row in table] == ["a", "b", "a"]
-    assert table.to_arrays()["name"].tolist() == ["a", "b", "a"]
-    assert table.to_arrays()["error"].tolist()[::2] == [0.5, inf]
+    assert table.values("name") == ["a", "b", "a"]
+    assert table.values("error")[::2] == [0.5, inf]
 
 
 def test_a_text_is_kept_once():
@@ -51,9 +52,9 @@ def test_a_text_is_kept_once():
 
 def test_no_array_of_a_table_can_be_written():
     table = places()
-    for array in (table.rows, *table.to_arrays().values()):
+    for one in (table, table.take([1, 0]), table.with_values("size", [1, 2, 3])):
         with pytest.raises(ValueError, match="read-only"):
-            array[0] = array[1]
+            one.rows[0] = one.rows[1]
 
 
 @pytest.mark.parametrize(
@@ -66,10 +67,10 @@ def test_columns_of_other_lengths_and_missing_ones_are_refused(values):
 
 def test_an_empty_table_has_columns_all_the_same():
     table = PLACES.table({"name": [], "size": [], "error": []})
-    assert ([*table], [*table.to_arrays()]) == ([], ["name", "size", "error"])
+    assert ([*table], table.values("name")) == ([], [])
 
 
-@pytest.mark.parametrize("columns", [PAIRS, SKIPS, MEASURES], ids=["pairs", "skips", "measures"])
+@pytest.mark.parametrize("columns", [ROWS, SKIPS], ids=["rows", "skips"])
 def test_every_column_is_declared_once_and_says_what_it_means(columns):
     names = [one.name for one in columns.columns]
     assert len({*names}) == len(names)
@@ -129,42 +130,19 @@ def pairing(ignore=()):
     return pair_tensors(*sides, Selection(overrides=Overrides((), tuple(map(Ignore, ignore)))))
 
 
-def test_pairs_as_columns_are_the_pairs():
-    found = pairing()
-    rows = [*pair_table(found)]
-    for pair, row in zip(found.pairs, rows, strict=True):
-        same = {
-            name: getattr(pair, name)
-            for name in ("io", "slot", "rule", "score", "op_name", "order")
-        }
-        assert same.items() <= row.items()
-        if pair.run is not None:
-            assert found.block_order[row["execution"]] == pair.run.block
-            assert (row["op"], row["golden_op"]) == (pair.run.op, pair.golden_run.op)
-    assert {
-        (row["execution"], row["op"])
-        for row in rows
-        if row["rule"] == "name" and "fc" in row["op_name"]
-    } == {(-1, -1)}
-
-
 def test_skips_are_kept_as_columns_and_read_as_values():
     found = pairing(["*Tanh*"])
     sides = [side for side, some in found.skips.named for _ in some]
-    assert found.left_out.to_arrays()["side"].tolist() == sides == ["target"] * 2 + ["golden"] * 2
+    assert found.left_out.values("side") == sides == ["target"] * 2 + ["golden"] * 2
     assert {one.reason for _, some in found.skips.named for one in some} == {"ignored"}
     assert len(found.left_out.texts) == 5  # two sides, a name, a word and a sentence
 
 
-def test_measures_as_columns_are_what_was_measured():
+def test_figures_of_all_pairs_are_those_of_each():
     measures = measure_pairs(pairing())
     assert measures.figures.shape == (len(measures.items), len(METRICS))
-    rows = [*measure_table(measures)]
-    assert [row["error"] for row in rows] == [item.error for item in measures.items]
-    assert {row["equal"] for row in rows} == {True, False}
-    for item, row in zip(measures.items, rows, strict=True):
-        assert {title: row[title] for title in METRICS} == item.divergence.metrics
-        assert (row["reason"], isnan(row["forecast"])) == (None, True)
+    for item, figures in zip(measures.items, measures.figures.tolist(), strict=True):
+        assert dict(zip(METRICS, figures, strict=True)) == item.divergence.metrics
 
 
 def test_what_was_not_measured_has_no_figures():
@@ -173,7 +151,7 @@ def test_what_was_not_measured_has_no_figures():
     known = [bool(item.divergence.metrics) for item in measures.items]
     assert 0 < sum(known) < len(known)
     assert (~np.isnan(measures.figures).any(axis=1)).tolist() == known
-    reasons = {row["reason"] for row in measure_table(measures)}
+    reasons = {item.reason for item in measures.items}
     assert reasons == {None, Message("compare/cancelled")}
 
 

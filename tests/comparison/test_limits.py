@@ -74,23 +74,6 @@ STAY = {
 device has, and how much is shown."""
 
 
-NOT_YET = {
-    "align/matching": "MOST_ALIKE",
-    "align/rules": "CARRIES ENDS HANDED",
-    "explain/case": "_FAR _FINEST _GRAIN _WORSE",
-    "explain/explain": "_CLEAR _FREE",
-    "explain/hypotheses/elements": "_NEAR _REACH",
-    "explain/hypotheses/outputs": "_NOTHING _SMALL",
-    "explain/overwrites": "_CLEARED _CONVICTED",
-    "explain/writers": "_BYTES _NOT_BYTES",
-    "finding_kinds": "NAMED",
-    "findings/ended": "_SURE",
-    "findings/origins": "_DOUBTFUL _UNSURE",
-    "graphs/view": "COMMON",
-}
-"""Module → numbers that judge, and have not become `Limits` yet."""
-
-
 def is_number(node: ast.expr) -> bool:
     """Whether an expression is a number, or computed of numbers alone."""
     leaves = [one for one in ast.walk(node) if isinstance(one, ast.expr)]
@@ -117,11 +100,7 @@ def test_no_judging_number_stands_outside_the_limits():
         for path in COMPARISON.rglob("*.py")
         if (names := numbers(path))
     }
-    listed = {
-        name: set(f"{STAY.get(name, '')} {NOT_YET.get(name, '')}".split())
-        for name in STAY.keys() | NOT_YET.keys()
-    }
-    assert found == listed
+    assert found == {name: set(stay.split()) for name, stay in STAY.items()}
 
 
 def read_in() -> dict[str, set[str]]:
@@ -138,6 +117,61 @@ def read_in() -> dict[str, set[str]]:
 def test_each_limit_is_read_in_its_stages_and_nowhere_else():
     said = {one.name: set(one.metadata["stages"].split()) for one in fields(Limits)}
     assert read_in() == said
+
+
+def limit_reads(function: ast.AST) -> list[ast.Attribute]:
+    """Where a function reads a limit, functions inside it included."""
+    names = {one.name for one in fields(Limits)}
+    found = [one for one in ast.walk(function) if isinstance(one, ast.Attribute)]
+    return [one for one in found if one.attr in names]
+
+
+def is_current(expression: ast.expr) -> bool:
+    """Whether an expression is ``limits()``."""
+    called = isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name)
+    return called and expression.func.id == "limits"
+
+
+def current_names(function: ast.AST) -> set[str]:
+    """Names that a function gives to ``limits()``."""
+    found = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            target, value = node.targets[0], node.value
+            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
+            found |= {one.id for one, given in pairs if is_current(given)}
+    return found
+
+
+def decorators(function: ast.FunctionDef) -> set[str]:
+    return {
+        node.id
+        for one in function.decorator_list
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name)
+    }
+
+
+SHARED = {"cache", "lru_cache", "once"}
+"""Decorators whose results outlive a comparison: what is kept there must not hang on its limits."""
+
+
+def test_each_limit_is_read_of_the_running_comparison():
+    """Inside of functions alone, as ``limits().name``, and nothing is kept of it for the next comparison."""
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.Lambda)]
+        reads = [(one, function) for function in functions for one in limit_reads(function)]
+        inside = {one for one, _ in reads}
+        wrong += [(path.name, one.attr) for one in limit_reads(tree) if one not in inside]
+        for one, function in reads:
+            named = isinstance(one.value, ast.Name) and one.value.id in current_names(function)
+            kept = isinstance(function, ast.FunctionDef) and SHARED & decorators(function)
+            if kept or not (named or is_current(one.value)):
+                wrong.append((path.name, one.attr))
+    assert wrong == []
 
 
 def test_each_limit_says_what_it_is():

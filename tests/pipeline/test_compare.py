@@ -15,7 +15,7 @@ from kit.build.small_dumps import START, chain, on_disk, shoot, write_ir
 from kit.trees import rows
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
-from workbench.core.files import write_text
+from workbench.core.files import write_bytes, write_text
 from workbench.dump.read.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
@@ -62,7 +62,7 @@ def test_paths_and_dumps_in_memory_give_the_same_rows(pair, comparison):
 def test_the_first_divergence_is_the_output_of_the_culprit_and_selected(comparison):
     row = comparison.first_divergence
     assert (row.op_name, row.io, row.iteration, row.status) == (CULPRIT, "output", 0, "fail")
-    assert comparison.selected is row
+    assert comparison.selected == row
 
 
 def test_a_dump_has_no_divergence_from_itself(pair):
@@ -157,7 +157,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_half_one(tmp_path):
     path = tmp_path / "r.txt"
     write_text(path, "old")
     with pytest.raises(TypeError):
-        write_text(path, 3)  # type: ignore[arg-type]
+        write_bytes(path, 3)  # type: ignore[arg-type]
     assert path.read_text(encoding="utf-8") == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]
 

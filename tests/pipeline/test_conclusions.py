@@ -19,11 +19,13 @@ from workbench.comparison.follow.operators import OPERATOR_RULES, SECOND_RULES
 from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.follow.walk import TIME_RULES
 from workbench.comparison.map_file import Tolerance
+from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
 from workbench.pipeline.blame import conclusion
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.conclusions import MOST, carries, explain, figures
+from workbench.pipeline.operator_view import full_name
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)
@@ -112,6 +114,43 @@ def test_every_execution_is_told_up_to_a_number():
 def test_a_name_must_be_that_of_one_operator(wanted, code):
     with refused(code, got=wanted):
         explain(compared(None), wanted)
+
+
+NAMES = [
+    f"Default/layer{n}/{kind}-op{n}" for n in range(40) for kind in ("Conv2D", "ReLU", "BiasAdd")
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "near"),
+    [
+        ("layer7/relu", ["Default/layer7/ReLU-op7"]),
+        ("Relu-op39", ["Default/layer39/ReLU-op39"]),
+        ("conv2d", NAMES[:15:3]),  # a few of those that hold it
+        ("Conv2d-opp7", ["Default/layer7/Conv2D-op7"]),
+        ("layer3/BiasAd-op3", ["Default/layer3/BiasAdd-op3"]),
+    ],
+)
+def test_of_an_unknown_name_only_similar_ones_are_named_and_all_are_counted(wanted, near):
+    with pytest.raises(WorkbenchError) as raised:
+        full_name(NAMES, wanted)
+    assert raised.value.code == "pipeline/operator-near"
+    assert raised.value.values["count"] == len(NAMES)
+    assert raised.value.values["near"][:1] == near[:1]
+    assert len(raised.value.values["near"]) <= 5
+
+
+@pytest.mark.parametrize("wanted", ["", "qqqqqqqq", "x" * 100_000])
+def test_a_name_that_none_is_like_names_no_other(wanted):
+    with refused("pipeline/operator", got=wanted, count=len(NAMES)):
+        full_name(NAMES, wanted)
+
+
+def test_of_many_that_a_name_fits_a_few_are_named():
+    with refused("pipeline/operator-ambiguous", count=4, known=["a/x", "b/x", "c/x", "d/x"]):
+        full_name(["a/x", "b/x", "c/x", "d/x"], "x")
+    with refused("pipeline/operator-ambiguous", count=26):
+        full_name([f"{one}/x" for one in "abcdefghijklmnopqrstuvwxyz"], "x")
 
 
 def test_a_result_alone_explains_nothing():

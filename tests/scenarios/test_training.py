@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -52,9 +52,17 @@ CASES = [
     for name in TRAININGS
     for device in DEVICES
 ]
+DAILY = dict.fromkeys(
+    [
+        *FAST,
+        *((name, REFERENCE) for name in TRAININGS),
+        *zip(TRAININGS, cycle(PROFILES), strict=False),
+    ]
+)
+"""Every training on the reference and on a device of its own, every device with the smallest."""
 
 
-@pytest.mark.parametrize(("name", "device"), CASES)
+@pytest.mark.parametrize(("name", "device"), nightly(CASES, DAILY))
 def test_the_loss_falls(name, device):
     losses = losses_of(name, device)
     assert len(losses) == STEPS
@@ -190,7 +198,7 @@ UNDER_O2 = [*product(("lenet_train", "resnet_train"), ("910a", "a2"))]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "device"), nightly(UNDER_O2, UNDER_O2[:3]))
+@pytest.mark.parametrize(("name", "device"), nightly(UNDER_O2, UNDER_O2[::3]))
 def test_steps_with_one_between_agree_under_o2(name, device):
     comparison = rehearse(
         load_graph(name), asked("mindspore-o2", "0|2"), device=device, iterations=3

@@ -11,10 +11,10 @@ from workbench.core.tensors import TensorSpec
 from workbench.show.columns import (
     alone,
     columns,
-    metric_titles,
     screen_columns,
     shown_status,
     worst_first,
+    worst_order,
 )
 
 STATUS_BY_HAND = ["fail", "warn", "uncomparable", "pass", "equal"]
@@ -80,7 +80,7 @@ def test_every_title_and_key_is_used_once():
 
 def test_metrics_of_any_row_get_a_column_in_order_of_appearance():
     made = [make_row(metrics={"B": 1.0}), make_row(metrics={"A": 2.0, "B": 3.0})]
-    assert metric_titles(made) == ("B", "A")
+    assert make_result(rows=made).columns.titles == ("B", "A")
 
 
 def test_cosine_is_worse_when_small_and_counts_are_counts():
@@ -101,3 +101,9 @@ def test_shapes_read_as_products_and_unknown_ones_stay_empty():
     row = make_row(target_spec=TensorSpec("int8", ()), golden_spec=TensorSpec("int8", (2, -1)))
     values = {column.key: column.value(row) for column in columns(make_result(rows=(row,)))}
     assert (values["shape"], values["golden_shape"]) == ("scalar", "2×?")
+
+
+@given(st.lists(rows, max_size=12))
+def test_numbers_of_the_worst_rows_stand_as_the_rows_do(made):
+    kept = make_result(rows=made).columns
+    assert [kept[number] for number in worst_order(kept)] == worst_first(made)

@@ -223,3 +223,14 @@ def test_what_is_no_object_is_refused_shortly():
     with refused(TYPE, FormatError, place="comparison", expected=["object"]) as caught:
         from_json([0] * 500)
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("key", ["slot", "graph_id", "iteration"])
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30])
+def test_whole_numbers_of_more_than_64_bits_are_refused(key, value):
+    values = to_json(make_result())
+    values["operators"][0][key] = value
+    with refused("show/json-type", key=key, expected=["int64"]):
+        from_json(values)
+    values["operators"][0][key] = 2**63 - 1
+    assert getattr(from_json(values).rows[0], key) == 2**63 - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -101,9 +102,13 @@ def row_with(key, value):
 
 
 def order_of(rows, key, falling):
-    """Numbers of the rows in the order of a column."""
-    found = wb.Comparison(make_result(rows=tuple(rows))).sort(key, falling=falling).rows
-    return [next(n for n, row in enumerate(rows) if row is one) for one in found]
+    """Numbers of the rows in the order of a column; what no column shows tells them apart."""
+    marked = [
+        replace(row, target_spec=row.target_spec._replace(format=str(n)))
+        for n, row in enumerate(rows)
+    ]
+    found = wb.Comparison(make_result(rows=marked)).sort(key, falling=falling).rows
+    return [int(one.target_spec.format) for one in found]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.key)

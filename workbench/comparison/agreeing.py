@@ -17,7 +17,7 @@ from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.follow.judge import judge_rows
 from workbench.comparison.follow.overflow import FLAGS
-from workbench.comparison.follow.state import Assessment
+from workbench.comparison.follow.state import agreeing
 from workbench.comparison.follow.trace import Trace, survey
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding
@@ -28,6 +28,7 @@ from workbench.graph.table.collectives import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Place
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
@@ -202,4 +203,4 @@ def _assessed(
         for number, op in enumerate(graph.ops):
             if number not in ends:
                 floor, order = expected_rounding(op, context[number]), (count << 24) + number
-                yield (block, number), Assessment(block, number, floor, 0.0, False, order)
+                yield (block, number), agreeing(block, number, floor, order)

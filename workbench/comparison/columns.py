@@ -3,6 +3,8 @@
 A `Columns` says what a table holds: name, number format, title, unit and meaning of every column. A `Table` is one
 NumPy structured array of that declaration; what is no number stands once in a table of texts of its own. `Figures`
 are the figures of one row under titles that all rows share, as a mapping.
+
+Whoever reads a whole column asks for all its `values` at once; reading row by row takes ten times as long.
 """
 
 from __future__ import annotations
@@ -15,13 +17,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.core.words import Message
+
 if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterable, Iterator, ValuesView
+    from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
 
     from numpy.typing import NDArray
 
 TEXT = "text"
 """Format of columns whose values are no numbers: they are numbers of the table's texts."""
+
+MAYBE = "f8?"
+"""Format of columns of float64 that hold ``None`` where nobody knows a number; NaN is a number."""
 
 
 class Column(NamedTuple):
@@ -39,23 +46,85 @@ class Columns:
 
     def __init__(self, *columns: Column) -> None:
         self.columns = columns
-        self.dtype = np.dtype(
-            [(one.name, "u4" if one.format == TEXT else one.format) for one in columns]
-        )
+        self.dtype = np.dtype([field for one in columns for field in _fields(one)])
+        self.formats = {one.name: one.format for one in columns}
 
     def table(self, values: Mapping[str, Sequence[object] | NDArray[Any]]) -> Table:
         """Return a table of the values of every column, all equally long."""
         size = len(values[self.columns[0].name])
-        rows, texts = np.empty(size, self.dtype), dict[object, int]()
+        rows, texts = np.empty(size, self.dtype), _Texts()
         for one in self.columns:
             found = values[one.name]
             if len(found) != size:
                 raise ValueError(one.name, len(found), size)
-            if one.format == TEXT:
-                found = [texts.setdefault(text, len(texts)) for text in found]
-            rows[one.name] = found
+            _fill(rows, one, found, texts)
         rows.setflags(write=False)
-        return Table(self, rows, tuple(texts))
+        return Table(self, rows, texts.all)
+
+
+def _fields(column: Column) -> list[tuple[str, str]]:
+    """What the array of a table holds of a column."""
+    if column.format == TEXT:
+        return [(column.name, "u4")]
+    if column.format == MAYBE:
+        return [(column.name, "f8"), (_known(column.name), "?")]
+    return [(column.name, column.format)]
+
+
+def _known(name: str) -> str:
+    """Field that says in which rows a column of numbers holds one."""
+    return f"{name}?"
+
+
+def _fill(rows: NDArray[np.void], column: Column, values: Any, texts: _Texts) -> None:
+    if column.format == TEXT:
+        values = texts.numbers(values)
+    elif column.format == MAYBE:
+        rows[_known(column.name)] = [value is not None for value in values]
+        values = [nan if value is None else value for value in values]
+    rows[column.name] = values
+
+
+class _Texts:
+    """Numbers of what is no number, in the order of first appearance.
+
+    Messages of one code hash alike whatever their values, so they are not looked up by their value: each is compared
+    with the one before of its code.
+    """
+
+    def __init__(self, known: Iterable[Any] = ()) -> None:
+        self._last: dict[str, Message] = {}
+        self._all = list(known)
+        self._numbers: dict[Any, int] = {}
+        for number, one in enumerate(self._all):
+            self._numbers.setdefault(self._key(one), number)
+
+    @property
+    def all(self) -> tuple[Any, ...]:
+        """All of them by number."""
+        return tuple(self._all)
+
+    def number(self, value: Any) -> int:
+        """Return the number of a text, a new one if it is new."""
+        found = self._numbers.setdefault(self._key(value), len(self._all))
+        if found == len(self._all):
+            self._all.append(value)
+        return found
+
+    def numbers(self, values: Iterable[Any]) -> list[int]:
+        """Return the numbers of many texts."""
+        values = [*values]
+        if any(issubclass(kind, Message) for kind in {*map(type, values)}):
+            return [*map(self.number, values)]
+        found = {value: self.number(value) for value in dict.fromkeys(values)}
+        return [*map(found.__getitem__, values)]
+
+    def _key(self, value: Any) -> Any:
+        if not isinstance(value, Message):
+            return value
+        if (last := self._last.get(value.code)) is None or last != value:
+            last = self._last[value.code] = value
+        return id(last)  # no text is a number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,19 +140,55 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def __getitem__(self, number: Any) -> Any:
         """Return a row as a mapping by column."""
-        found = zip(self.declared.columns, self.rows[number].tolist(), strict=True)
-        return {one.name: self.texts[v] if one.format == TEXT else v for one, v in found}
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return every column as an array of its own, texts in place of their numbers; read-only."""
-        texts = np.empty(len(self.texts), object)
-        texts[:] = self.texts
-        found = {}
-        for one in self.declared.columns:
-            values = self.rows[one.name]
-            found[one.name] = texts[values] if one.format == TEXT else np.ascontiguousarray(values)
-            found[one.name].setflags(write=False)
+        found: dict[str, Any] = dict(
+            zip(self.rows.dtype.names or (), self.rows[number].item(), strict=True)
+        )
+        for name, kind in self.declared.formats.items():
+            if kind == TEXT:
+                found[name] = self.texts[found[name]]
+            elif kind == MAYBE and not found.pop(_known(name)):
+                found[name] = None
         return found
+
+    def values(self, name: str, make: Callable[[Any], Any] | None = None) -> list[Any]:
+        """Return a column as values of Python; ``make`` is applied to each, once to those that are the same text."""
+        found, kind = self.rows[name].tolist(), self.declared.formats[name]
+        if kind == TEXT:
+            texts: Any = self.texts
+            if make is not None:
+                texts = {number: make(texts[number]) for number in {*found}}
+            return [texts[number] for number in found]
+        if kind == MAYBE:
+            for number in np.flatnonzero(~self.rows[_known(name)]).tolist():
+                found[number] = None
+        return found if make is None else [make(value) for value in found]
+
+    def where(self, name: str, fits: Callable[[Any], object]) -> NDArray[np.bool_]:
+        """Return in which rows a column of texts holds one that fits."""
+        numbers, found = self.rows[name], np.zeros(len(self.texts), np.bool_)
+        for number in np.unique(numbers).tolist():
+            found[number] = bool(fits(self.texts[number]))
+        where: NDArray[np.bool_] = found[numbers]
+        return where
+
+    def known(self, name: str) -> NDArray[np.bool_]:
+        """Return in which rows a column that may hold none holds a number."""
+        where: NDArray[np.bool_] = self.rows[_known(name)]
+        return where
+
+    def take(self, numbers: Sequence[int]) -> Table:
+        """Return a table of some rows, in the order of their numbers."""
+        rows = self.rows[np.asarray(numbers, np.intp)]
+        rows.setflags(write=False)
+        return Table(self.declared, rows, self.texts)
+
+    def with_values(self, name: str, values: Sequence[object]) -> Table:
+        """Return a table with other values in one column."""
+        rows, texts = self.rows.copy(), _Texts(self.texts)
+        column = next(one for one in self.declared.columns if one.name == name)
+        _fill(rows, column, values, texts)
+        rows.setflags(write=False)
+        return Table(self.declared, rows, texts.all)
 
 
 class Titles:
@@ -92,6 +197,10 @@ class Titles:
     def __init__(self, whole: Mapping[str, bool]) -> None:
         self.places = {title: (at, one) for at, (title, one) in enumerate(whole.items())}
         self.whole = tuple(at for at, one in self.places.values() if one)
+
+    def is_whole(self, title: str) -> bool:
+        """Whether figures under a title are whole numbers, or there are none."""
+        return self.places.get(title, (0, True))[1]
 
 
 class Figures(Mapping[str, float]):
@@ -132,7 +241,13 @@ class Figures(Mapping[str, float]):
 
     def __reduce__(self) -> tuple[type[Figures], tuple[Titles, Sequence[float]]]:
         """Travel with figures of its own alone."""
-        return Figures, (self._titles, self._values[self._first : self._first + len(self)])
+        own = self._values[self._first : self._first + len(self)]
+        return Figures, (self._titles, array("d", own))
+
+    @property
+    def place(self) -> tuple[Titles, Sequence[float], int]:
+        """Its titles, the figures of many rows among which its own are, and where they begin."""
+        return self._titles, self._values, self._first
 
     def __repr__(self) -> str:
         return repr(self._as_dict())

@@ -1,6 +1,7 @@
 """Where something differs: what operators add by themselves, where errors begin, why, and what that comes to.
 
-Loaded by need: two dumps that agree never come here (`workbench.comparison.agreeing`).
+Loaded by need: two dumps that agree never come here (`workbench.comparison.agreeing`). Where errors begin nowhere,
+nothing that explains them is loaded.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.binding import is_npu
-from workbench.comparison.explain.explainers import explain_origins
 from workbench.comparison.explain.origins import Origin, Origins
 from workbench.comparison.findings.find import find
 from workbench.comparison.findings.iterations import summarize
@@ -54,7 +54,8 @@ def follow_errors(
         either = npu or is_npu(pairing.golden.dump)
         flow = follow(pairing, measured, npu=either, replayed=replayed)
     with stage("explain"):  # why: faults, writers
-        return Followed(flow, _unexplained(flow) if stage.stopped else explain_origins(flow))
+        explained = bool(flow.origins) and not stage.stopped
+        return Followed(flow, _explained(flow) if explained else _unexplained(flow))
 
 
 def judge_differences(
@@ -76,6 +77,12 @@ def judge_differences(
         findings, odd = find(material)
     with stage("result"):
         return result_of(material, findings, odd, partial=partial)
+
+
+def _explained(flow: Trace) -> Origins:
+    from workbench.comparison.explain.explainers import explain_origins
+
+    return explain_origins(flow)
 
 
 def _unexplained(flow: Trace) -> Origins:

@@ -108,6 +108,3 @@ KINDS: dict[str, Kind] = {
 
 CHANGED = "changed-memory"
 """Kind without a verdict of its own that is worth a warning."""
-
-NAMED = 0.7
-"""Findings from this score on name a difference; they come before unexplained errors."""

@@ -91,8 +91,8 @@ class Limits:
         0.01, "share", "follow", _UNRECORDED,
         "Elements of a weight that are few.",
     )
-    golden_run: int = _row(
-        64, "elements", "pair follow findings pipeline", _UNRECORDED,
+    golden_neighbors: int = _row(
+        64, "elements", "follow", _UNRECORDED,
         "Neighbors of a weight that one number may stand in.",
     )
     masking_weight: float = _row(
@@ -165,9 +165,29 @@ class Limits:
         5.0, "weight", "align", _UNRECORDED,
         "Evidence that leaves no doubt: less is scored as its share of this.",
     )
+    score_carried: float = _row(
+        0.8, "score", "align", _UNRECORDED,
+        "Of casts and the like that are matched because both carry the same value on.",
+    )
+    score_handed: float = _row(
+        0.7, "score", "align", _UNRECORDED,
+        "Of casts and the like that are matched because matched operators read both.",
+    )
+    score_ends: float = _row(
+        0.6, "score", "align", _UNRECORDED,
+        "Of operators that are matched because both end the same region.",
+    )
     group_largest: int = _row(
         16, "pairs", "align", _UNRECORDED,
         "Pairs of operators up to which a group of several on both sides says that they belong together.",
+    )
+    alike_most: int = _row(
+        64, "operators", "align", _UNRECORDED,
+        "Operators that compute the same up to which readers, shapes and names tell them apart.",
+    )
+    hint_most: int = _row(
+        64, "operators", "graphs", _UNRECORDED,
+        "Operators of one type up to which a common source line, scope or input is a hint that two are the same.",
     )
     graph_likeness: float = _row(
         0.5, "share", "pair", _UNRECORDED,
@@ -181,6 +201,22 @@ class Limits:
     guess_met: float = _row(
         0.9, "share", "explain", _UNRECORDED,
         "Of what was given: a guess that leaves more has nothing of it.",
+    )
+    grain_share: float = _row(
+        0.1, _ROUNDING, "explain", _UNRECORDED,
+        "To so much the numbers of an output are described.",
+    )
+    grain_least: float = _row(
+        1e-9, _ERROR, "explain", _UNRECORDED,
+        "No number is described more finely.",
+    )
+    gap_far: float = _row(
+        100.0, "× `grain_share`", "explain", _UNRECORDED,
+        "From about here on a gap is none of noise.",
+    )
+    gap_numbers: float = _row(
+        3.0, "free numbers", "explain", _UNRECORDED,
+        "Counted for an element whose gap is none of noise.",
     )
     element_beyond: float = _row(
         6.0, "× expected noise", "explain", _UNRECORDED,
@@ -222,6 +258,14 @@ class Limits:
         32, "elements", "explain", _UNRECORDED,
         "Elements of which all are equal before nothing further is tried.",
     )
+    settled_numbers: float = _row(
+        2.0, "free numbers", "explain", _UNRECORDED,
+        "Most of a guess that ends the search where it explains everything.",
+    )
+    settled_error: float = _row(
+        100.0, _ROUNDING, "explain", _UNRECORDED,
+        "Error above which a guess that leaves no more than expected rounding ends the search.",
+    )
     rival_numbers: float = _row(
         4.0, "free numbers", "explain", _UNRECORDED,
         "More than the best guess has, up to which another is its rival.",
@@ -246,6 +290,14 @@ class Limits:
         0.95, "share", "explain", _UNRECORDED,
         "Of an output that is off in parts: where more is off, nothing was written, and what is right is so by chance.",
     )
+    overrun_begins: int = _row(
+        64, "bytes", "explain", _UNRECORDED,
+        "From the beginning of an output, before which an overrun shows.",
+    )
+    overrun_ends: int = _row(
+        2048, "bytes", "explain", _UNRECORDED,
+        "From the beginning of an output, at which an overrun has ended.",
+    )
     telling_elements: int = _row(
         8, "elements", "explain", _UNRECORDED,
         "Of which a likeness can be told.",
@@ -257,6 +309,14 @@ class Limits:
     zero_numbers: float = _row(
         0.5, "free numbers", "explain", _UNRECORDED,
         "Of a zero: it has more causes than a number that is none.",
+    )
+    factor_nothing: float = _row(
+        2.0, _ROUNDING, "explain", _UNRECORDED,
+        "A factor below it makes noise of an output, and is no guess.",
+    )
+    factor_small: float = _row(
+        0.05, "factor", "explain", _UNRECORDED,
+        "A factor above it is a guess, however much rounding is expected.",
     )
     saturating_peers: int = _row(
         4, "elements", "explain", _UNRECORDED,
@@ -306,10 +366,42 @@ class Limits:
         0.05, "× likeliest chance", "explain", _UNRECORDED,
         "A writer that is less likely is not named.",
     )
+    writer_bytes: float = _row(
+        1000.0, "× chance", "explain", _UNRECORDED,
+        "Of who wrote just the bytes that were found.",
+    )
+    writer_other_bytes: float = _row(
+        0.01, "× chance", "explain", _UNRECORDED,
+        "Of who wrote other bytes than those found.",
+    )
+    reader_cleared: float = _row(
+        0.001, "× chance", "explain", _UNRECORDED,
+        "Of an operator that replay reproduces from the overwritten input: it ran later.",
+    )
+    reader_convicted: float = _row(
+        100.0, "× chance", "explain", _UNRECORDED,
+        "Of an operator that replay does not reproduce from it: it ran before.",
+    )
     # What is reported first
     exchange_leaves: float = _row(
         0.05, "share of the error", "findings", _UNRECORDED,
         "What an exchange may leave over where it is the explanation.",
+    )
+    score_named: float = _row(
+        0.7, "score", "findings", _UNRECORDED,
+        "A finding from it on names a difference, and comes before unexplained errors.",
+    )
+    listed_enough: int = _row(
+        8, "entries", "findings", _UNRECORDED,
+        "Names or scopes from which on nobody writes a dump list for the first operators alone.",
+    )
+    trust_tainted: float = _row(
+        0.75, "× score", "findings", _UNRECORDED,
+        "Of a named difference whose operator reads wrong inputs.",
+    )
+    trust_before: float = _row(
+        0.5, "× score", "findings", _UNRECORDED,
+        "Of a difference from before the first iteration compared.",
     )
     # fmt: on
 
@@ -321,6 +413,8 @@ class Limits:
     @property
     def changed(self) -> Mapping[str, float]:
         """Limits that are not the default, by name."""
+        if self == LIMITS:
+            return {}
         usual = asdict(LIMITS)
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 

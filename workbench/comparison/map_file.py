@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from workbench.core.errors import AlignError, FormatError
 from workbench.core.files import file_content, write_text
@@ -49,8 +49,7 @@ _KEYS = ("pairs", "ignore", "tolerances")
 _SIDES = ("both", "target", "golden")
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Operators of the target and of the golden that stand for the same computation, N to M."""
 
     target: tuple[str, ...]
@@ -65,8 +64,7 @@ class Match:
         return one_line(f"{', '.join(self.target)} ↔ {', '.join(self.golden)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(NamedTuple):
     """Operators to leave out: a name or pattern, on which side, and why."""
 
     name: str
@@ -84,8 +82,7 @@ class Ignore:
         return one_line(str(Message("compare/map-side", name=self.name, side=self.side)))
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(NamedTuple):
     """Relative error that outputs of some operators of the target may have, and why.
 
     ``name`` is a name or pattern, ``op_type`` a type; what is given must fit.

@@ -9,17 +9,30 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.rows import Row, Rows, Status
 from workbench.core.text import one_line
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from workbench.core.tensors import TensorSpec
-    from workbench.core.words import Message
     from workbench.graph.nodes import SourceFrame
 
-Status = Literal["equal", "pass", "warn", "fail", "uncomparable"]
+__all__ = [
+    "Anomaly",
+    "Coverage",
+    "Finding",
+    "IterationRow",
+    "OverrideUse",
+    "Result",
+    "Row",
+    "Rows",
+    "Side",
+    "SideInfo",
+    "Status",
+    "Verdict",
+]
+
 Verdict = Literal["pass", "warn", "fail", "inconclusive"]
 Side = Literal["target", "golden"]
 
@@ -54,59 +67,6 @@ class Anomaly:
     kind: str
     op_name: str
     detail: str | Message
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Row:
-    """One matched pair of tensors, or one tensor alone (``match_rule`` empty).
-
-    ``order`` is the position of the operator in data-flow order over the whole run; ``metrics`` are
-    under the field's own titles; errors are relative and dimensionless: ``error`` the measured one
-    (RelativeEuclideanDistance, against the golden scale; of statistics the one against the forecast if
-    that is smaller), ``inherited_error`` what came in through
-    the inputs, ``noise_floor`` what the number formats explain, ``own_error`` what the operator adds to this
-    result by itself (``None``: nobody knows, or it is read here and made elsewhere).
-    """
-
-    op_name: str
-    op_type: str
-    graph_id: int
-    iteration: int
-    io: str
-    slot: int
-    golden_op_name: str
-    match_rule: str
-    match_score: float
-    status: Status
-    reason: str | Message
-    metrics: Mapping[str, float]
-    source: SourceFrame | None
-    order: int = 0
-    turn: int = 0
-    rank: int = 0
-    error: float | None = None
-    inherited_error: float | None = None
-    noise_floor: float | None = None
-    target_spec: TensorSpec | None = None
-    golden_spec: TensorSpec | None = None
-    target_path: str = ""
-    golden_path: str = ""
-    own_error: float | None = None
-
-    @property
-    def graph_key(self) -> tuple[int, int]:
-        """Rank and graph id: of which graph its operator is."""
-        return self.rank, self.graph_id
-
-    @property
-    def reason_code(self) -> str:
-        """Code of the reason; empty if there is none, or another tool's."""
-        return self.reason.code if isinstance(self.reason, Message) else ""
-
-    def __repr__(self) -> str:
-        name = self.op_name or self.golden_op_name
-        error = "" if self.error is None else f", error {self.error:.3g}"
-        return one_line(f"<Row {name} {self.io}.{self.slot}: {self.status}{error}>")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -190,6 +150,7 @@ class Result:
     ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
     map file. ``tool`` names the tool whose result it is; empty for a comparison of dumps.
     ``limits`` are the `workbench.comparison.limits` that were not the default, by name.
+    ``rows`` may be given as any sequence of `Row`; they are kept as columns.
     """
 
     verdict: Verdict
@@ -199,7 +160,7 @@ class Result:
     coverage: Coverage
     anomalies: tuple[Anomaly, ...] = ()
     findings: tuple[Finding, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: Sequence[Row] = ()
     iterations: tuple[IterationRow, ...] = ()
     profile: str = "noise-floor"
     partial: bool = False
@@ -207,6 +168,14 @@ class Result:
     facts: Mapping[str, str | Message] = field(default_factory=dict)
     tool: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", Rows.of(self.rows))
+
+    @property
+    def columns(self) -> Rows:
+        """The rows, for whoever reads whole columns of them."""
+        return Rows.of(self.rows)
 
     @property
     def clauses(self) -> tuple[str, ...]:
@@ -219,5 +188,5 @@ class Result:
     @property
     def by_rank(self) -> bool:
         """Whether several ranks were compared, so that a place needs one."""
-        ranks = {row.rank for row in self.rows} | {finding.rank for finding in self.findings}
+        ranks = {*self.columns.column("rank")} | {finding.rank for finding in self.findings}
         return len(ranks) > 1

@@ -88,22 +88,27 @@ def write_text(path: str | Path, text: str, what: str = "output") -> Path:
     Folders that lack are made. A link is written through, and what is no regular file (a device, a pipe) is written
     to: a rename would put a file in its place. Raises OutputError if that cannot be done.
     """
+    return write_bytes(path, text.encode("utf-8", "backslashreplace"), what)
+
+
+def write_bytes(path: str | Path, content: bytes, what: str = "output") -> Path:
+    """Write a file of bytes as `write_text` writes one of text."""
     try:
-        _write(Path(path).resolve(), text)
+        _write(Path(path).resolve(), content)
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a circle of links
         raise unwritable(path, error, what) from error
     return Path(path)
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, content: bytes) -> None:
     if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
-            stream.write(text)
+        with target.open("wb") as stream:
+            stream.write(content)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        partial.write_bytes(content)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

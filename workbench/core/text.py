@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import html
 import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _HIDDEN = (
     "\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
@@ -120,3 +124,12 @@ def _cut(text: str) -> str:
 
 def _spelled(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
+
+
+def call_text(name: str, options: Mapping[str, Any]) -> str:
+    """Return the call of a method, or nothing if there are no options to it."""
+    return (
+        f".{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
+        if options
+        else ""
+    )

@@ -12,9 +12,10 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
-from workbench.core.errors import AlignError, WorkbenchError
+from workbench.comparison.result import Row
+from workbench.core.errors import AlignError, FormatError, WorkbenchError
 from workbench.core.faces import make_face
-from workbench.core.files import write_text
+from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.stages import Stages
 from workbench.core.text import one_line
 from workbench.dump.read.reader import load
@@ -24,13 +25,21 @@ from workbench.show import json_result
 from workbench.show.landmarks import first_divergence, largest_jump
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure
 
     from workbench.comparison.follow.trace import Trace
-    from workbench.comparison.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
+    from workbench.comparison.result import (
+        Anomaly,
+        Coverage,
+        Finding,
+        Result,
+        Rows,
+        Side,
+        Verdict,
+    )
     from workbench.core.words.translate import Language
     from workbench.pipeline.context import MatchContext
     from workbench.pipeline.extract import Extracted
@@ -62,7 +71,7 @@ class Comparison:
         self.result = result
         self.recipe = recipe
         self._flow = flow
-        self._measured: tuple[Row, ...] | None = None
+        self._measured: Sequence[Row] | None = None
 
     @cached_property
     def look(self) -> Look:
@@ -88,15 +97,17 @@ class Comparison:
         """Index of a row: itself, or the worst of the operator of a name."""
         if isinstance(wanted, int) and 0 <= wanted < len(self.rows):
             return wanted
-        found = [n for n, row in enumerate(self.rows) if row is wanted]
-        if not found and isinstance(wanted, str):
+        columns, found = self.result.columns, -1
+        if isinstance(wanted, str):
             from workbench.show.columns import worst_first
 
-            named = [row for row in self.rows if wanted in (row.op_name, row.golden_op_name)]
-            found = [self.index_of(row) for row in worst_first(named)[:1]]
-        if not found:
+            named = [row for row in columns if wanted in (row.op_name, row.golden_op_name)]
+            found = next(map(columns.number_of, worst_first(named)), -1)
+        elif isinstance(wanted, Row):
+            found = columns.number_of(wanted)
+        if found < 0:
             raise WorkbenchError("pipeline/selected", got=wanted, last=len(self.rows) - 1)
-        return found[0]
+        return found
 
     @property
     def verdict(self) -> Verdict:
@@ -124,7 +135,7 @@ class Comparison:
         return self.result.anomalies
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> Sequence[Row]:
         """Every pair in data-flow order, then every tensor without a partner."""
         return self.result.rows
 
@@ -198,7 +209,10 @@ class Comparison:
         given |= {"status": status, "name": name, "source": source, "positions": positions}
         given |= {"query": query or None, "keep": keep}
 
-        def fits(row: Row) -> bool:
+        views = self.result.columns.views()
+
+        def fits(number: int) -> bool:
+            row = views[number]
             place = f"{row.source.file}:{row.source.line}" if row.source is not None else ""
             return (
                 (name is None or name in row.op_name or name in row.golden_op_name)
@@ -206,7 +220,8 @@ class Comparison:
                 and (keep is None or keep(row))
             )
 
-        return self._with(filter(fits, (self.rows[n] for n in left)), "filter", given)
+        rows = self.result.columns.take([*filter(fits, left)])
+        return self._with(rows, "filter", given)
 
     def regrade(self, factor: float | None = None, limit: float | None = None) -> Comparison:
         """Return the comparison with statuses by thresholds of one's own; nothing is computed again.
@@ -224,7 +239,7 @@ class Comparison:
         return made
 
     @property
-    def measured(self) -> tuple[Row, ...]:
+    def measured(self) -> Sequence[Row]:
         """The rows with the statuses that sentence, findings and blame rest on, whatever they are re-graded to."""
         return self.rows if self._measured is None else self._measured
 
@@ -238,9 +253,9 @@ class Comparison:
         rows = ordered(self.result, key, falling=falling)
         return self._with(rows, "sort", {"key": key, "falling": falling or None})
 
-    def _with(self, rows: Iterable[Row], method: str, given: Mapping[str, object]) -> Comparison:
+    def _with(self, rows: Rows, method: str, given: Mapping[str, object]) -> Comparison:
         """Return the comparison with other rows, and how a method made it."""
-        result = replace(self.result, rows=tuple(rows))
+        result = replace(self.result, rows=rows)
         return Comparison(result, self._flow, and_then(self.recipe, method, given))
 
     def explore(self, *, fallback: bool = False, language: Language = "en") -> Any:
@@ -349,6 +364,30 @@ class Comparison:
         if path is not None:
             write_text(path, json_result.spelled(values))
         return values
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write all that `to_json` gives, and every row with dtypes, shapes and files, as parquet.
+
+        Title, unit and meaning of each column stand in its metadata. Needs pyarrow, the extra ``[scale]``; raises
+        WorkbenchError without it.
+        """
+        from workbench.pipeline.parquet import to_parquet
+
+        return write_bytes(path, to_parquet(self.result))
+
+    @classmethod
+    def from_parquet(cls, path: str | Path) -> Comparison:
+        """Read what `to_parquet` wrote.
+
+        Raises FormatError for another or a damaged file, and WorkbenchError without pyarrow.
+        """
+        from workbench.pipeline.parquet import MAX_BYTES, from_parquet
+
+        content = file_content(Path(path), MAX_BYTES, "result")
+        try:
+            return cls(from_parquet(content))
+        except FormatError as error:
+            raise error.at(str(path)) from error
 
     def to_csv(self, path: str | Path) -> Path:
         """Write every row as CSV."""

@@ -209,7 +209,7 @@ class MatchContext:
 
     def frame(self) -> pd.DataFrame:
         """Return `lines` as a DataFrame."""
-        import pandas as pd
+        from workbench.show.tables import data_frame
 
         columns = ("Number", "Level", "Target", "Golden", "MatchRule", "MatchScore")
         lines = [
@@ -223,7 +223,7 @@ class MatchContext:
             )
             for one in self.lines
         ]
-        return pd.DataFrame(lines, columns=list(columns))
+        return data_frame(lines, columns)
 
     def _repr_html_(self) -> str:
         from workbench.pipeline.context_html import context_html

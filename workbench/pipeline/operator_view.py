@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
     from workbench.pipeline.side_values import SideValue
     from workbench.pipeline.source_lines import Context
     from workbench.show.graph_picture import Neighbourhood
+
+_MOST_NAMED = 5
+"""Operators that an error names."""
+
+_LONGEST = 100
+"""Letters of a name that are compared where none is equal: names come from files, and may be of any length."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -345,7 +352,7 @@ def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> Op
     if isinstance(wanted, int):
         found = wanted if 0 <= wanted < len(comparison.rows) else -1
     else:
-        found = next((n for n, row in enumerate(comparison.rows) if row is wanted), -1)
+        found = comparison.result.columns.number_of(wanted)
     if found < 0:
         raise WorkbenchError("pipeline/row", got=wanted, last=len(comparison.rows) - 1)
     return OperatorView(comparison, found)
@@ -354,7 +361,7 @@ def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> Op
 def full_name(names: Iterable[str], wanted: str) -> str:
     """Return the name of the one operator that is called so, or whose name ends so.
 
-    Raises WorkbenchError naming what fits if several do or none.
+    Raises WorkbenchError if several do or none, and names a few that do or are similar.
     """
     known = list(dict.fromkeys(filter(None, names)))
     if wanted in known:
@@ -363,6 +370,26 @@ def full_name(names: Iterable[str], wanted: str) -> str:
     if len(fits) == 1:
         return fits[0]
     if fits:
-        raise WorkbenchError("pipeline/operator-ambiguous", got=wanted, known=fits)
-    alike = [name for name in known if wanted.lower() in name.lower()]
-    raise WorkbenchError("pipeline/operator", got=wanted, known=alike or known)
+        few = fits[:_MOST_NAMED]
+        raise WorkbenchError("pipeline/operator-ambiguous", got=wanted, count=len(fits), known=few)
+    near = similar_names(known, wanted)
+    if not near:
+        raise WorkbenchError("pipeline/operator", got=wanted, count=len(known))
+    raise WorkbenchError("pipeline/operator-near", got=wanted, count=len(known), near=near)
+
+
+def similar_names(known: Iterable[str], wanted: str) -> list[str]:
+    """Return a few names that hold the wanted one, or else whose ends are spelled like it, the likest first.
+
+    An end has as many parts between slashes as the wanted name.
+    """
+    looked = wanted.lower()[:_LONGEST]
+    holding = [name for name in known if looked and looked in name.lower()]
+    if holding:
+        return holding[:_MOST_NAMED]
+    parts = looked.count("/") + 1
+    ends: dict[str, list[str]] = {}
+    for name in known:
+        ends.setdefault("/".join(name.lower().split("/")[-parts:])[:_LONGEST], []).append(name)
+    near = difflib.get_close_matches(looked, ends, _MOST_NAMED)
+    return [name for end in near for name in ends[end]][:_MOST_NAMED]

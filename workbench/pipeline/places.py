@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.comparison.rows import Rows
 from workbench.dump.names.mindspore import sanitize
 from workbench.pipeline.partners import Together, find_partners, joined
 from workbench.show.columns import shown_status
@@ -53,7 +54,7 @@ class Places:
     """Index over the rows of a comparison; without ``flow`` it knows what the rows say and no more."""
 
     def __init__(self, rows: Sequence[Row], flow: Trace | None) -> None:
-        self.rows, self.flow = rows, flow
+        self.rows, self.flow = Rows.of(rows).views(), flow
         self._found: dict[Key, Found] = {}
         self._executions: dict[Key, list[int]] = defaultdict(list)
         self._lasting: dict[Key, list[int]] = defaultdict(list)

@@ -7,8 +7,7 @@ import string
 from typing import TYPE_CHECKING, Any, Final
 
 from workbench.comparison.map_file import NO_OVERRIDES, overrides_text
-from workbench.core.text import json_visible
-from workbench.show.look import call_text
+from workbench.core.text import call_text, json_visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

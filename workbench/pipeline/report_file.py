@@ -29,6 +29,7 @@ def report_text(
     pins: Iterable[str],
 ) -> str:
     """Return the report as `Comparison.to_html` writes it."""
+    held = comparison.result.columns.views()  # for all who read rows until the report is written
     chosen, pinned = tuple(SECTIONS if sections is None else sections), tuple(pins)
     told = _told_in_full(comparison, pinned) if "operators" in chosen else {}
     source = source_html(SourceMap(comparison)) if "source" in chosen else ""
@@ -36,7 +37,9 @@ def report_text(
     options["sections"] = None if set(chosen) == set(SECTIONS) else chosen
     made = _made_again(comparison, options)
     extras = Extras(notes=notes, recipe=made, operators=told, source=source)
-    return report_html(comparison.result, title=title, sections=chosen, extras=extras)
+    text = report_html(comparison.result, title=title, sections=chosen, extras=extras)
+    del held
+    return text
 
 
 def _made_again(comparison: Comparison, options: Mapping[str, object]) -> dict[str, str]:

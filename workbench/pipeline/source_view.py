@@ -150,7 +150,7 @@ class SourceMap:
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each operator and its line as a DataFrame."""
-        import pandas as pd
+        from workbench.show.tables import data_frame
 
         columns = (
             "File",
@@ -169,7 +169,7 @@ class SourceMap:
             for line in file.made
             for one in line.operators
         ]  # fmt: skip
-        return pd.DataFrame(table, columns=list(columns))
+        return data_frame(table, columns)
 
     def _repr_html_(self) -> str:
         return source_html(self, standalone=True)

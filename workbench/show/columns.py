@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND, Metric
+from workbench.comparison.rows import Rows
 from workbench.show import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from workbench.comparison.result import Result, Row
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import SourceFrame
 
 Cell = str | int | float | None
 Kind = Literal["text", "count", "number", "share"]
+Alone = Literal["", "target", "golden"]
 
 _WORSE = {"lower": 1, "higher": -1, "neither": 0}
 
@@ -27,8 +32,8 @@ class Column:
     """One column.
 
     ``title`` is the field's own word (data frame, CSV), ``heading`` the code
-    of the one on screen, empty where it is the title. ``worse`` is
-    +1 if large values are bad, -1 if small ones are, 0 if the column does not judge. ``constant``
+    of the one on screen, empty where it is the title. ``value`` reads one row, ``cells`` those of all rows at once.
+    ``worse`` is +1 if large values are bad, -1 if small ones are, 0 if the column does not judge. ``constant``
     columns vanish from the screen while all rows agree.
     """
 
@@ -37,143 +42,174 @@ class Column:
     heading: str
     kind: Kind
     value: Callable[[Row], Cell]
+    cells: Callable[[Rows], list[Cell]]
     worse: int = 0
     constant: bool = False
 
 
+def _column(
+    key: str,
+    title: str,
+    kind: Kind,
+    name: str = "",
+    make: Callable[[Any], Cell] | None = None,
+    *,
+    heading: str = "",
+    worse: int = 0,
+    constant: bool = False,
+) -> Column:
+    """Return the column of one attribute of rows, its key if no other ``name`` is given; ``make`` makes its cells."""
+    name, read = name or key, attrgetter(name or key)
+
+    def value(row: Row) -> Cell:
+        cell: Cell = read(row) if make is None else make(read(row))
+        return cell
+
+    def cells(rows: Rows) -> list[Cell]:
+        return rows.column(name, make)
+
+    return Column(key, title, heading or f"show/col-{key}", kind, value, cells, worse, constant)
+
+
 def gain(row: Row) -> float | None:
     """How many times the error that an operator reads its result has; ``None`` where it reads none or nobody knows."""
-    error, read = row.error, row.inherited_error
-    if row.io != "output" or error is None or not read or not math.isfinite(error):
+    return _gain(row.io, row.error, row.inherited_error)
+
+
+def _gain(io: str, error: float | None, read: float | None) -> float | None:
+    if io != "output" or error is None or not read or not math.isfinite(error):
         return None
     return error / read if math.isfinite(read) else None
 
 
-def _line(row: Row) -> str:
-    return f"{row.source.file}:{row.source.line}" if row.source else ""
+def _gains(rows: Rows) -> list[Cell]:
+    return [*map(_gain, *(rows.column(name) for name in ("io", "error", "inherited_error")))]
+
+
+def _tensors(rows: Rows) -> list[Cell]:
+    pairs = zip(rows.column("io"), rows.column("slot"), strict=True)
+    return [f"{io}:{slot}" for io, slot in pairs]
+
+
+def _dtype(spec: TensorSpec | None) -> str:
+    return "" if spec is None else spec.dtype
+
+
+def _line(source: SourceFrame | None) -> str:
+    return f"{source.file}:{source.line}" if source else ""
+
+
+def _code(source: SourceFrame | None) -> str:
+    return source.code.strip() if source else ""
 
 
 IDENTITY: tuple[Column, ...] = (
-    Column("order", "Order", "show/col-order", "count", lambda r: r.order),
-    Column("op_name", "NPUDump", "show/col-operator", "text", lambda r: r.op_name),
-    Column("op_type", "OpType", "show/col-type", "text", lambda r: r.op_type),
-    Column("tensor", "TensorIndex", "show/col-tensor", "text", lambda r: f"{r.io}:{r.slot}"),
-    Column("rank", "Rank", "show/col-rank", "count", lambda r: r.rank, constant=True),
-    Column("graph_id", "GraphId", "show/col-graph", "count", lambda r: r.graph_id, constant=True),
+    _column("order", "Order", "count"),
+    _column("op_name", "NPUDump", "text", heading="show/col-operator"),
+    _column("op_type", "OpType", "text", heading="show/col-type"),
     Column(
-        "iteration",
-        "Iteration",
-        "show/col-iteration",
-        "count",
-        lambda r: r.iteration,
-        constant=True,
+        "tensor", "TensorIndex", "show/col-tensor", "text", lambda r: f"{r.io}:{r.slot}", _tensors
     ),
-    Column("turn", "Turn", "show/col-turn", "count", lambda r: r.turn, constant=True),
-    Column("status", "Status", "show/col-status", "text", lambda r: r.status),
-    Column("error", "Error", "show/col-error", "number", lambda r: r.error, worse=1),
-    Column("own", "OwnError", "show/col-own", "number", lambda r: r.own_error, worse=1),
-    Column(
-        "inherited",
-        "InheritedError",
-        "show/col-inherited",
-        "number",
-        lambda r: r.inherited_error,
-        1,
-    ),
-    Column("floor", "NoiseFloor", "show/col-floor", "number", lambda r: r.noise_floor),
-    Column("gain", "Gain", "show/col-gain", "number", gain, worse=1),
+    _column("rank", "Rank", "count", constant=True),
+    _column("graph_id", "GraphId", "count", heading="show/col-graph", constant=True),
+    _column("iteration", "Iteration", "count", constant=True),
+    _column("turn", "Turn", "count", constant=True),
+    _column("status", "Status", "text"),
+    _column("error", "Error", "number", worse=1),
+    _column("own", "OwnError", "number", "own_error", worse=1),
+    _column("inherited", "InheritedError", "number", "inherited_error", worse=1),
+    _column("floor", "NoiseFloor", "number", "noise_floor"),
+    Column("gain", "Gain", "show/col-gain", "number", gain, _gains, worse=1),
 )
 """Columns that stand before the metrics."""
 
 CONTEXT: tuple[Column, ...] = (
-    Column(
-        "dtype", "DataType", "show/col-dtype", "text", lambda r: getattr(r.target_spec, "dtype", "")
-    ),
-    Column(
-        "golden_dtype",
-        "GroundTruthDataType",
-        "show/col-golden-dtype",
-        "text",
-        lambda r: getattr(r.golden_spec, "dtype", ""),
-    ),
-    Column("shape", "Shape", "show/col-shape", "text", lambda r: words.shape(r.target_spec)),
-    Column(
-        "golden_shape",
-        "GroundTruthShape",
-        "show/col-golden-shape",
-        "text",
-        lambda r: words.shape(r.golden_spec),
-    ),
-    Column("golden", "GroundTruth", "show/col-golden", "text", lambda r: r.golden_op_name),
-    Column("rule", "MatchRule", "show/col-rule", "text", lambda r: r.match_rule),
-    Column("score", "MatchScore", "show/col-score", "number", lambda r: r.match_score),
-    Column("reason", "Reason", "show/col-reason", "text", lambda r: str(r.reason)),
-    Column("source", "Source", "show/col-source", "text", _line),
-    Column(
-        "code",
-        "SourceCode",
-        "show/col-code",
-        "text",
-        lambda r: r.source.code.strip() if r.source else "",
-    ),
-)
+    _column("dtype", "DataType", "text", "target_spec", _dtype),
+    _column("golden_dtype", "GroundTruthDataType", "text", "golden_spec", _dtype,
+            heading="show/col-golden-dtype"),
+    _column("shape", "Shape", "text", "target_spec", words.shape),
+    _column("golden_shape", "GroundTruthShape", "text", "golden_spec", words.shape,
+            heading="show/col-golden-shape"),
+    _column("golden", "GroundTruth", "text", "golden_op_name"),
+    _column("rule", "MatchRule", "text", "match_rule"),
+    _column("score", "MatchScore", "number", "match_score"),
+    _column("reason", "Reason", "text", make=str),
+    _column("source", "Source", "text", make=_line),
+    _column("code", "SourceCode", "text", "source", _code),
+)  # fmt: skip
 """Columns that stand after the metrics."""
 
 FILES: tuple[Column, ...] = (
-    Column("target_path", "NPUDumpFile", "show/col-target-file", "text", lambda r: r.target_path),
-    Column(
-        "golden_path", "GroundTruthFile", "show/col-golden-file", "text", lambda r: r.golden_path
-    ),
+    _column("target_path", "NPUDumpFile", "text", heading="show/col-target-file"),
+    _column("golden_path", "GroundTruthFile", "text", heading="show/col-golden-file"),
 )
 """Columns of the data frame and the CSV alone."""
-
-
-def metric_titles(rows: Iterable[Row]) -> tuple[str, ...]:
-    """Every metric that some row holds, in order of first appearance."""
-    seen: dict[str, None] = {}
-    for row in rows:
-        seen.update(dict.fromkeys(row.metrics))
-    return tuple(seen)
 
 
 def metric_column(title: str, rows: Iterable[Row]) -> Column:
     """Return the column of one metric; it counts something if all its figures are whole numbers."""
     known = METRICS.get(title) or ON_DEMAND.get(title) or Metric("", "neither")
-    values = np.array([row.metrics.get(title) for row in rows], np.float64)  # None becomes NaN
+    values = np.array(Rows.of(rows).metric(title), np.float64)  # None becomes NaN
     whole = bool(np.all((values == np.rint(values)) | ~np.isfinite(values)))
     kind: Kind = "share" if known.better == "higher" else "count" if whole else "number"
-    worse = _WORSE[known.better]
-    return Column(title, title, "", kind, lambda row: row.metrics.get(title), worse)
+
+    def value(row: Row) -> Cell:
+        return row.metrics.get(title)
+
+    def cells(rows: Rows) -> list[Cell]:
+        return [*rows.metric(title)]
+
+    return Column(title, title, "", kind, value, cells, _WORSE[known.better])
 
 
 def columns(result: Result) -> tuple[Column, ...]:
     """All columns of a result, in the order of the CSV."""
-    metrics = tuple(metric_column(title, result.rows) for title in metric_titles(result.rows))
+    rows = result.columns
+    metrics = tuple(metric_column(title, rows) for title in rows.titles)
     return IDENTITY + metrics + CONTEXT + FILES
 
 
 def screen_columns(result: Result) -> tuple[Column, ...]:
     """Columns worth a place on screen: without files and without columns that never vary or hold nothing."""
     shown = columns(result)[: -len(FILES)]
-    return tuple(c for c in shown if _worth(c, result.rows))
+    return tuple(c for c in shown if _worth(c, result.columns))
 
 
-def _worth(column: Column, rows: Sequence[Row]) -> bool:
+def _worth(column: Column, rows: Rows) -> bool:
     if column.key in _RARE:
-        return any(column.value(row) is not None for row in rows)
-    return not column.constant or len({column.value(row) for row in rows}) > 1
+        return any(cell is not None for cell in column.cells(rows))
+    return not column.constant or len({*column.cells(rows)}) > 1
 
 
 _RARE = frozenset(("own", "gain"))
 """Columns that dumps of a kind cannot fill."""
 
 
-def alone(row: Row) -> str:
+def alone(row: Row) -> Alone:
     """Side of a tensor without a partner (``target`` or ``golden``), ``""`` for a matched pair."""
-    if row.match_rule:
+    return _alone(row.match_rule, row.target_spec, row.golden_spec, row.op_name)
+
+
+def all_alone(rows: Rows) -> list[Alone]:
+    """Return `alone` of every row."""
+    found: list[Alone] = [""] * len(rows)
+    for number, side in _lonely(rows).items():
+        found[number] = side
+    return found
+
+
+def _lonely(rows: Rows) -> dict[int, Alone]:
+    """Side of each tensor without a partner, by its number."""
+    numbers = np.flatnonzero(~rows.table.where("match_rule", bool)).tolist()
+    lonely = rows.take(numbers)
+    names = ("match_rule", "target_spec", "golden_spec", "op_name")
+    return dict(zip(numbers, map(_alone, *map(lonely.column, names)), strict=True))
+
+
+def _alone(rule: str, target: object, golden: object, op_name: str) -> Alone:
+    if rule:
         return ""
-    golden_only = row.target_spec is None and (row.golden_spec is not None or not row.op_name)
-    return "golden" if golden_only else "target"
+    return "golden" if target is None and (golden is not None or not op_name) else "target"
 
 
 def badness(value: float | None) -> tuple[int, float]:
@@ -194,6 +230,14 @@ def shown_status(row: Row) -> str:
     return words.UNMATCHED if alone(row) else row.status
 
 
+def shown_statuses(rows: Rows) -> list[str]:
+    """Return `shown_status` of every row."""
+    found = rows.column("status")
+    for number in _lonely(rows):
+        found[number] = words.UNMATCHED
+    return found
+
+
 _SEVERITY = {status: place for place, status in enumerate(reversed(words.STATUSES))}
 
 
@@ -205,3 +249,18 @@ def worst_first(rows: Iterable[Row]) -> list[Row]:
     kept = sorted(rows, key=lambda row: (row.rank, row.iteration, row.order))
     kept.sort(key=lambda row: (_SEVERITY[row.status], badness(row.error)), reverse=True)
     return sorted(kept, key=lambda row: bool(alone(row)))
+
+
+def worst_order(rows: Rows) -> list[int]:
+    """Return the numbers of rows in the order of `worst_first`."""
+    cells, error = rows.table.rows, rows.table.rows["error"]
+    odd = np.where(np.isnan(error), 3, np.where(np.isinf(error), 2, 1))
+    kind = np.where(rows.table.known("error"), odd, 0)
+    severity = np.array([_SEVERITY[status] for status in rows.column("status")], np.int64)
+    lonely = np.zeros(len(rows), np.bool_)
+    lonely[[*_lonely(rows)]] = True
+    times = (cells["order"], cells["iteration"], cells["rank"])
+    found: list[int] = np.lexsort(
+        (*times, np.where(kind == 1, -error, 0.0), -kind, -severity, lonely)
+    ).tolist()
+    return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.words.translate import Say
 from workbench.show import view
-from workbench.show.columns import worst_first
+from workbench.show.columns import worst_order
 from workbench.show.templates import render
 
 if TYPE_CHECKING:
@@ -23,17 +23,18 @@ def repr_html(result: Result) -> str:
     It needs no script, folds by ``<details>`` and takes the colors of the notebook. Long lists are
     cut and say so; everything from a dump is escaped.
     """
+    rows = result.columns
     return render(
         "repr.html.j2",
         result=result,
         styles=("parts",),
         sides=view.ledger(result),
         findings=result.findings[:TOP_FINDINGS],
-        rows=worst_first(result.rows)[:TOP_ROWS],
-        statuses=view.status_counts(result.rows),
+        rows=rows.take(worst_order(rows)[:TOP_ROWS]),
+        statuses=view.status_counts(rows),
         anomalies=view.anomaly_groups(result.anomalies),
-        lonely=view.lonely_groups(result.rows),
-        uncomparable=view.uncomparable_groups(result.rows),
+        lonely=view.lonely_groups(rows),
+        uncomparable=view.uncomparable_groups(rows),
     )
 
 

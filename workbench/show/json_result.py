@@ -28,7 +28,12 @@ from workbench.graph.nodes import SourceFrame
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from workbench.comparison.result import Rows
+
 SCHEMA = "workbench.comparison/1"
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+"""Bounds of whole numbers, which rows keep in 64 bits."""
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -44,7 +49,6 @@ def to_json(result: Result) -> dict[str, Any]:
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
     coverage, several = result.coverage, result.by_rank
-    own = any(row.own_error is not None for row in result.rows)
     values = {
         "schema": SCHEMA,
         "verdict": result.verdict,
@@ -64,11 +68,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "findings": [
             _finding(one) | _looks(one) | _ranked(one, several) for one in result.findings
         ],
-        "operators": [
-            _row(row) | _ranked(row, several) | _own(row, own)
-            for row in result.rows
-            if row.match_rule
-        ],
+        "operators": _operators(result.columns, several),
     }
     if result.iterations:
         values["iterations"] = [_iteration(step) for step in result.iterations]
@@ -77,14 +77,9 @@ def to_json(result: Result) -> dict[str, Any]:
     return values
 
 
-def _ranked(item: Finding | Row, several: bool) -> dict[str, Any]:
-    """The rank of a finding or row, if there are several."""
+def _ranked(item: Finding, several: bool) -> dict[str, Any]:
+    """The rank of a finding, if there are several."""
     return {"rank": item.rank} if several else {}
-
-
-def _own(row: Row, known: bool) -> dict[str, Any]:
-    """The own error of a row, if it is known of any."""
-    return {"own_error": _number(row.own_error)} if known else {}
 
 
 def dumps(result: Result) -> str:
@@ -142,21 +137,29 @@ def _looks(finding: Finding) -> dict[str, Any]:
     return {"fault": finding.fault, "probability": _number(finding.probability)}
 
 
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "op_name": row.op_name,
-        "op_type": row.op_type,
-        "graph_id": row.graph_id,
-        "iteration": row.iteration,
-        "io": row.io,
-        "slot": row.slot,
-        "golden_op_name": row.golden_op_name,
-        "match": {"rule": row.match_rule, "score": _number(row.match_score)},
-        "status": row.status,
-        "reason": str(row.reason),
-        "metrics": _metrics(row.metrics),
-        "source": _source(row.source),
+_PLAIN = ("op_name", "op_type", "graph_id", "iteration", "io", "slot", "golden_op_name")
+
+
+def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
+    """Every pair; its rank where there are several, own errors if one is known of any."""
+    rules = rows.column("match_rule")
+    scores = map(_number, rows.column("match_score"))
+    columns = {name: rows.column(name) for name in _PLAIN} | {
+        "match": [
+            {"rule": rule, "score": score} for rule, score in zip(rules, scores, strict=True)
+        ],
+        "status": rows.column("status"),
+        "reason": rows.column("reason", str),
+        "metrics": [*map(_metrics, rows.metric_values())],
+        "source": rows.column("source", _source),
     }
+    if several:
+        columns["rank"] = rows.column("rank")
+    own = rows.column("own_error")
+    if any(error is not None for error in own):
+        columns["own_error"] = [*map(_number, own)]
+    lines = zip(rules, *columns.values(), strict=True)
+    return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
 
 
 def _iteration(step: IterationRow) -> dict[str, Any]:
@@ -167,10 +170,10 @@ def _iteration(step: IterationRow) -> dict[str, Any]:
 _STEP_ERRORS = ("error", "inherited_error", "noise_floor")
 
 
-def _metrics(metrics: Mapping[str, float]) -> dict[str, Any]:
-    if all(map(math.isfinite, metrics.values())):  # nearly always, and 28 times a row
-        return dict(metrics.items())
-    return {title: _number(value) for title, value in metrics.items()}
+def _metrics(values: dict[str, float]) -> dict[str, Any]:
+    if all(map(math.isfinite, values.values())):  # nearly always, and 28 times a row
+        return values
+    return {title: _number(value) for title, value in values.items()}
 
 
 def _source(frame: SourceFrame | None) -> dict[str, Any] | None:
@@ -207,6 +210,10 @@ class _Node:
             wanted = ["null" if one is type(None) else one.__name__ for one in types]
             raise FormatError(
                 "show/json-type", place=self.place, key=key, expected=wanted, got=value
+            )
+        if type(value) is int and not _LEAST <= value <= _MOST:
+            raise FormatError(
+                "show/json-type", place=self.place, key=key, expected=["int64"], got=value
             )
         return value
 

@@ -9,6 +9,7 @@ import traitlets as T
 
 from workbench.comparison.measure.elements import KINDS
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import call_text
 from workbench.core.words import Message
 from workbench.show.checked import TEXT, Checked, a, one_of, some_of, whole
 from workbench.show.narrow import CHOICES
@@ -167,12 +168,3 @@ def look_lines(look: Look) -> list[str]:
         for name, value in given.items()
         if value != getattr(plain, name)
     ]
-
-
-def call_text(name: str, options: Mapping[str, Any]) -> str:
-    """Return the call of a method, or nothing if there are no options to it."""
-    return (
-        f".{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
-        if options
-        else ""
-    )

@@ -13,7 +13,7 @@ from workbench.show.columns import alone, worst_first
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.comparison.result import Result, Row, Side, Status
+    from workbench.comparison.result import Result, Row, Rows, Side, Status
 
 UNMATCHED, SKIPPED = Message("show/unmatched"), Message("show/skipped")
 """Parts of the coverage beside the rules."""
@@ -67,8 +67,9 @@ def match_lines(result: Result) -> list[MatchLine]:
 
     Operators that share tensors are one line: N↔M groups are connected components of the pairs of one rule.
     """
+    columns = result.columns
     pairs = sorted(
-        (r for r in result.rows if r.match_rule), key=lambda r: (r.rank, r.iteration, r.order)
+        (r for r in columns if r.match_rule), key=lambda r: (r.rank, r.iteration, r.order)
     )
     parents: dict[tuple[str, str], tuple[str, str]] = {}
     for row in pairs:
@@ -76,8 +77,7 @@ def match_lines(result: Result) -> list[MatchLine]:
     lines: dict[tuple[str, str], list[Row]] = {}
     for row in pairs:
         lines.setdefault(_root(parents, ("target", row.op_name)), []).append(row)
-    place = {id(row): index for index, row in enumerate(result.rows)}
-    return [_line(rows, place) for rows in lines.values()]
+    return [_line(found, columns) for found in lines.values()]
 
 
 def _root(
@@ -94,7 +94,7 @@ def _join(
     parents[_root(parents, a)] = _root(parents, b)
 
 
-def _line(rows: list[Row], place: Mapping[int, int]) -> MatchLine:
+def _line(rows: list[Row], columns: Rows) -> MatchLine:
     order = {rule: place for place, rule in enumerate(MATCH_RULES)}
     first = min(rows, key=lambda r: (order.get(r.match_rule, len(order)), -r.match_score))
     worst = worst_first(rows)[0]
@@ -106,16 +106,15 @@ def _line(rows: list[Row], place: Mapping[int, int]) -> MatchLine:
         score=min(row.match_score for row in rows),
         tensors=len(rows),
         status=worst.status,
-        rows=tuple(place[id(row)] for row in rows),
-        index=place[id(worst)],
+        rows=tuple(map(columns.number_of, rows)),
+        index=columns.number_of(worst),
     )
 
 
 def row_of(result: Result, side: Side, name: str) -> int:
     """Index of the row that tells most of an operator of a side: the worst pair, else a tensor alone; -1: none."""
     found = [row for row in result.rows if alone(row) in ("", side) and _name(row, side) == name]
-    worst = worst_first(found)[:1]
-    return next((n for n, row in enumerate(result.rows) if worst and row is worst[0]), -1)
+    return next(map(result.columns.number_of, worst_first(found)), -1)
 
 
 def _name(row: Row, side: Side) -> str:

@@ -6,8 +6,9 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from workbench.comparison.rows import Rows
 from workbench.core.errors import WorkbenchError
-from workbench.show.columns import CONTEXT, IDENTITY, columns, shown_status
+from workbench.show.columns import CONTEXT, IDENTITY, columns, shown_statuses
 from workbench.show.series import positions as places_of
 from workbench.show.words import STATUSES, UNMATCHED
 
@@ -34,7 +35,7 @@ CHOICES: dict[str, Callable[[Row, Cell], bool]] = {
 
 _SEVERITY = ("fail", "warn", "uncomparable", UNMATCHED, "pass", "equal")
 
-_TEXTS = [column.value for column in (*IDENTITY, *CONTEXT) if column.key in SEARCHED]
+_TEXTS = [column.cells for column in (*IDENTITY, *CONTEXT) if column.key in SEARCHED]
 
 
 def narrowed(
@@ -49,22 +50,25 @@ def narrowed(
     wanted = _known("statuses", statuses, (*STATUSES, UNMATCHED))
     chosen = dict(choices or {})
     _known("choices", chosen, CHOICES)
-    terms = query.lower().split()
-    places = places_of(rows) if positions else [0] * len(rows)
-    low, high = positions or (0, 0)
+    columns = Rows.of(rows)
+    left: Iterable[int] = range(len(columns))
+    if wanted:
+        shown = shown_statuses(columns)
+        left = [n for n in left if shown[n] in wanted]
+    if chosen:
+        views = columns.views()
+        left = [n for n in left if all(CHOICES[k](views[n], v) for k, v in chosen.items())]
+    if positions is not None:
+        low, high = positions
+        places = places_of(columns)
+        left = [n for n in left if (place := places[n]) is not None and low <= place <= high]
+    if terms := query.lower().split():
+        texts = [*zip(*([str(c).lower() for c in cells(columns)] for cells in _TEXTS), strict=True)]
+        left = [n for n in left if all(any(term in one for one in texts[n]) for term in terms)]
+    return [*left]
 
-    def fits(row: Row, place: int | None) -> bool:
-        return (
-            (not wanted or shown_status(row) in wanted)
-            and all(CHOICES[key](row, value) for key, value in chosen.items())
-            and (place is not None and low <= place <= high)
-            and all(any(term in str(text(row)).lower() for text in _TEXTS) for term in terms)
-        )
 
-    return [n for n, (row, place) in enumerate(zip(rows, places, strict=True)) if fits(row, place)]
-
-
-def ordered(result: Result, key: str, *, falling: bool = False) -> tuple[Row, ...]:
+def ordered(result: Result, key: str, *, falling: bool = False) -> Rows:
     """Return the rows in the order of a column.
 
     Text goes by the numbers in it (2 before 10), a status by how bad it is. Beyond all numbers stand infinities, then
@@ -73,28 +77,28 @@ def ordered(result: Result, key: str, *, falling: bool = False) -> tuple[Row, ..
     known = {column.key: column for column in columns(result)}
     if key not in known:
         raise WorkbenchError("core/choice", subject="column", got=key, known=list(known))
-    place = _place_of(known[key], -1 if falling else 1)
-    if known[key].kind != "text":
-        return tuple(sorted(result.rows, key=place))
-    return tuple(sorted(result.rows, key=place, reverse=falling))
+    rows = result.columns
+    places = _places(known[key], rows, -1 if falling else 1)
+    falling = falling and known[key].kind == "text"
+    return rows.take(sorted(range(len(rows)), key=places.__getitem__, reverse=falling))
 
 
-def _place_of(column: Column, sign: int) -> Callable[[Row], Any]:
+def _places(column: Column, rows: Rows, sign: int) -> list[Any]:
+    """Return a key for every row, by which it is sorted."""
     if column.key == "status":
-        return lambda row: -_SEVERITY.index(shown_status(row))
+        return [-_SEVERITY.index(status) for status in shown_statuses(rows)]
     if column.kind == "text":
-        return lambda row: _natural(str(column.value(row)))
+        return [_natural(str(cell)) for cell in column.cells(rows)]
     side = -sign if column.worse < 0 else sign
 
-    def place(row: Row) -> tuple[bool, int, float]:
-        value = column.value(row)
+    def place(value: Cell) -> tuple[bool, int, float]:
         if value is None or isinstance(value, str):
             return (True, 0, 0.0)
         if math.isfinite(value):
             return (False, 0, sign * value)
         return (False, side * (2 if math.isnan(value) else 1), 0.0)
 
-    return place
+    return [*map(place, column.cells(rows))]
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -16,7 +16,7 @@ from workbench.comparison.results.regrade import in_floors
 from workbench.core.words.render import table
 from workbench.core.words.translate import Say
 from workbench.show import words
-from workbench.show.columns import IDENTITY, screen_columns, shown_status
+from workbench.show.columns import IDENTITY, screen_columns, shown_statuses
 from workbench.show.series import positions, series
 from workbench.show.view import status_meanings
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.result import Result, Row
+    from workbench.comparison.result import Result, Rows
     from workbench.core.words.translate import Language
     from workbench.show.columns import Cell, Column, Kind
 
@@ -74,7 +74,7 @@ def explorer_data(
     if exact:
         places |= dict.fromkeys(("error", "inherited", "floor"), _ALL_DIGITS)
     say = Say(language)
-    columns = [_column(column, result.rows, places[column.key], say) for column in shown]
+    columns = [_column(column, result.columns, places[column.key], say) for column in shown]
     return {
         "schema": SCHEMA,
         "rows": len(result.rows),
@@ -98,10 +98,10 @@ def _words(say: Say) -> dict[str, str]:
 
 def _graded(columns: Sequence[dict[str, Any]], result: Result) -> dict[str, Any]:
     """Put errors into their column, and return how many noise floors they are, both fit to be graded."""
-    errors = [row.error for row in result.rows]
+    errors, floors = (result.columns.column(name) for name in ("error", "noise_floor"))
     places = max(digits(result), GRADED_DIGITS)
     next(c for c in columns if c["key"] == "error")["values"] = _beside_thresholds(errors, places)
-    ratios = [in_floors(row.error, row.noise_floor) for row in result.rows]
+    ratios = [*map(in_floors, errors, floors)]
     return {"times": _beside_thresholds(ratios, places)}
 
 
@@ -124,11 +124,20 @@ def left_out(result: Result) -> tuple[str, ...]:
 
 
 def _kept(shown: tuple[Column, ...], result: Result) -> tuple[Column, ...]:
-    if all(repr(row.metrics.get(_ERROR, row.error)) == repr(row.error) for row in result.rows):
+    if _is_said_twice(result.columns):
         shown = tuple(c for c in shown if c.title != _ERROR)  # the column Error has it already
     if len(result.rows) <= DESCRIPTION_LIMIT:
         return shown
     return tuple(c for c in shown if not _describes(c))
+
+
+def _is_said_twice(rows: Rows) -> bool:
+    """Whether the metric that errors are of says the same as they do, wherever it was measured."""
+    errors = rows.column("error")
+    pairs = zip(rows.column("titles"), rows.metric(_ERROR), errors, strict=True)
+    return all(
+        repr(metric) == repr(error) for titles, metric, error in pairs if _ERROR in titles.places
+    )
 
 
 def _describes(column: Column) -> bool:
@@ -136,20 +145,20 @@ def _describes(column: Column) -> bool:
     return metric is not None and metric.better == "neither"
 
 
-def _column(column: Column, rows: Sequence[Row], places: int, say: Say) -> dict[str, Any]:
-    value = shown_status if column.key == "status" else column.value
-    cells = [value(row) for row in rows]
+def _column(column: Column, rows: Rows, places: int, say: Say) -> dict[str, Any]:
+    read = shown_statuses if column.key == "status" else column.cells
+    cells: list[Cell] = [*read(rows)]
     heading = say(column.heading) if column.heading else column.title
     head = {"key": column.key, "heading": heading, "kind": column.kind}
     if column.kind == "text":
         if column.key == "golden":
-            pairs = zip(cells, rows, strict=True)
-            cells = [None if cell == row.op_name else cell for cell, row in pairs]
+            pairs = zip(cells, rows.column("op_name"), strict=True)
+            cells = [None if cell == name else cell for cell, name in pairs]
         texts = [text for text in dict.fromkeys(cells) if text is not None]
         index: dict[Cell, int] = {None: -1} | {text: number for number, text in enumerate(texts)}
         return {**head, "texts": texts, "values": [index[cell] for cell in cells]}
     if column.key == "order":
-        return {**head, "worse": 0, "help": "", "values": _steps([row.order for row in rows])}
+        return {**head, "worse": 0, "help": "", "values": _steps(rows.column("order"))}
     if column.key == "gain":
         return {**head, "worse": column.worse, "help": "", "values": None}
     metric = METRICS.get(column.title)

@@ -12,7 +12,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.words.translate import ENGLISH, Say
 from workbench.show import payload, view
 from workbench.show.assets import explorer_module, read_asset
-from workbench.show.columns import worst_first
+from workbench.show.columns import worst_order
 from workbench.show.html import TOP_ROWS
 from workbench.show.match_view import coverage_parts, match_lines
 from workbench.show.plots import divergence_svg
@@ -85,14 +85,15 @@ def report_html(
     """
     from markupsafe import Markup
 
-    shown = _sections(sections)
+    shown, rows = _sections(sections), result.columns
+    views = rows.views()  # for all who read them row by row until the report is written
     with_rows = "rows" in shown
     script = _script(shown, extras)
     data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
     matches = match_lines(result) if "alignment" in shown else []
     looks = bool(extras.operators or extras.source)
     styles = ("parts", "explorer", *(["operator"] if looks else []), "report")
-    return render(
+    text = render(
         "report.html.j2",
         result=result,
         title=title or ENGLISH("show/accuracy-comparison"),
@@ -104,13 +105,13 @@ def report_html(
         encoding=encoding,
         svg=Markup(divergence_svg(result)) if with_rows else "",
         sides=view.ledger(result),
-        statuses=view.status_counts(result.rows),
+        statuses=view.status_counts(rows),
         all_statuses=view.status_meanings(result),
         origin=view.origin(result),
-        worst=worst_first(result.rows)[:TOP_ROWS],
+        worst=rows.take(worst_order(rows)[:TOP_ROWS]),
         anomalies=view.anomaly_groups(result.anomalies),
-        lonely=view.lonely_groups(result.rows),
-        uncomparable=view.uncomparable_groups(result.rows),
+        lonely=view.lonely_groups(rows),
+        uncomparable=view.uncomparable_groups(rows),
         iterations=view.iteration_lines(result)[: view.LISTED],
         iteration_parts=list(view.ITERATION_PARTS.values()),
         definitions=view.definitions(result),
@@ -128,6 +129,8 @@ def report_html(
         coverage=coverage_parts(result),
         headings=SECTIONS,
     )
+    del views
+    return text
 
 
 def explorer_page(result: Result, language: Language = "en") -> str:

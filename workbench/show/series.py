@@ -9,8 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from workbench.comparison.rows import Rows
 from workbench.show import words
-from workbench.show.columns import alone
+from workbench.show.columns import all_alone
 from workbench.show.view import place_of
 
 if TYPE_CHECKING:
@@ -78,29 +79,30 @@ def positions(rows: Sequence[Row]) -> list[int | None]:
 
     Equal operators share a place; places are dense, so an iteration is as wide as it has operators.
     """
-    steps = sorted({_step(row) for row in rows if not alone(row)})
-    place = {step: x for x, step in enumerate(steps)}
-    return [None if alone(row) else place[_step(row)] for row in rows]
-
-
-def _step(row: Row) -> tuple[int, int, int]:
-    return (row.rank, row.iteration, row.order)
+    columns = Rows.of(rows)
+    times = zip(*(columns.column(name) for name in ("rank", "iteration", "order")), strict=True)
+    steps = [
+        None if lonely else time for lonely, time in zip(all_alone(columns), times, strict=True)
+    ]
+    place = {step: x for x, step in enumerate(sorted({*filter(None, steps)}))}
+    return [None if step is None else place[step] for step in steps]
 
 
 def series(result: Result) -> Series:
     """Compute the picture of a result; an empty result gives an empty picture on a usable axis."""
-    places = positions(result.rows)
+    rows = result.columns.views()
+    places = positions(rows)
     points = tuple(
         _point(number, x, row)
-        for number, (x, row) in enumerate(zip(places, result.rows, strict=True))
+        for number, (x, row) in enumerate(zip(places, rows, strict=True))
         if x is not None
     )
-    floor = _floor(places, result.rows)
+    floor = _floor(places, rows)
     low, high = _limits([p.y for p in points if p.lane == "scale"], [y for _, y in floor])
     return Series(
         points=points,
         floor=floor,
-        segments=segments(places, result.rows),
+        segments=segments(places, rows),
         marks=marks(places, result),
         low=low,
         high=high,

@@ -6,16 +6,16 @@ import csv
 import io
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.show.columns import columns, worst_first
+from workbench.show.columns import columns, worst_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from workbench.comparison.result import Result, Row
+    from workbench.comparison.result import Result, Rows
     from workbench.show.columns import Cell
 
 Order = Literal["execution", "worst"]
@@ -30,22 +30,29 @@ def frame(result: Result, *, order: Order = "execution") -> pd.DataFrame:
     ``order="worst"`` puts failing rows first and, among them, NaN and Inf before any number
     (`DataFrame.sort_values` would put NaN last).
     """
+    rows = _ordered(result, order)
+    return data_frame({column.title: column.cells(rows) for column in columns(result)})
+
+
+def data_frame(data: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return a data frame of lists by title, or of rows under ``columns``, the same wherever it is made.
+
+    With pyarrow installed pandas would keep texts there, which refuses names of files that are not valid UTF-8.
+    """
     import pandas as pd
 
-    rows = _ordered(result, order)
-    data = {column.title: [column.value(row) for row in rows] for column in columns(result)}
-    return pd.DataFrame(data)
+    with pd.option_context("mode.string_storage", "python"):
+        return pd.DataFrame(data, columns=None if columns is None else [*columns])
 
 
 def iteration_frame(result: Result) -> pd.DataFrame:
     """What was found in every part of every iteration as a data frame."""
-    import pandas as pd
-
-    data = {
-        title: [getattr(step, name) for step in result.iterations]
-        for name, title in ITERATION_TITLES.items()
-    }
-    return pd.DataFrame(data)
+    return data_frame(
+        {
+            title: [getattr(step, name) for step in result.iterations]
+            for name, title in ITERATION_TITLES.items()
+        }
+    )
 
 
 ITERATION_TITLES = {
@@ -76,9 +83,7 @@ def csv_text(result: Result) -> str:
     writer = csv.writer(out)
     shown = columns(result)
     writer.writerow([column.title for column in shown])
-    writer.writerows(
-        zip(*(_cells([c.value(row) for row in result.rows]) for c in shown), strict=True)
-    )
+    writer.writerows(zip(*(_cells(c.cells(result.columns)) for c in shown), strict=True))
     return out.getvalue()
 
 
@@ -91,12 +96,16 @@ def plain_text(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def _ordered(result: Result, order: Order) -> Sequence[Row]:
-    return worst_first(result.rows) if order == "worst" else result.rows
+def _ordered(result: Result, order: Order) -> Rows:
+    rows = result.columns
+    return rows.take(worst_order(rows)) if order == "worst" else rows
 
 
-def _cells(values: list[Cell]) -> list[Cell]:
+def _cells(values: Sequence[Cell]) -> Sequence[Cell]:
     """Return a column as it is written: the writer spells finite figures in full and leaves ``None`` empty."""
+    if all(isinstance(value, str) for value in values):  # many say the same
+        texts = {value: _cell(value) for value in {*values} if value is not None}
+        return [texts[value] for value in values if value is not None]
     return [
         value
         if value is None or (not isinstance(value, str) and math.isfinite(value))

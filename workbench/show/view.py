@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
+from workbench.comparison.rows import Rows
 from workbench.core.words import Message
 from workbench.core.words.translate import ENGLISH
 from workbench.show import words
-from workbench.show.columns import alone, metric_titles, shown_status
+from workbench.show.columns import all_alone, alone, shown_statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -119,8 +121,9 @@ def worst_caption(say: Say, shown: int, total: int, statuses: Mapping[str, int])
 
 def lonely_groups(rows: Iterable[Row]) -> list[Group]:
     """Tensors without a partner, by side and reason."""
-    lonely = (row for row in rows if alone(row))
-    return _groups(lonely, _side_and_reason)
+    columns = Rows.of(rows)
+    lonely = [number for number, side in enumerate(all_alone(columns)) if side]
+    return _groups(columns.take(lonely), _side_and_reason)
 
 
 def _side_and_reason(row: Row) -> Message:
@@ -160,15 +163,15 @@ def place_of(rank: int, iteration: int, several: bool) -> Message:
 
 def uncomparable_groups(rows: Iterable[Row]) -> list[Group]:
     """Pairs that could not be compared, by reason."""
-    pairs = (row for row in rows if row.status == "uncomparable" and not alone(row))
-    return _groups(pairs, lambda row: row.reason or NO_REASON)
+    columns = Rows.of(rows)
+    found = [n for n, status in enumerate(shown_statuses(columns)) if status == "uncomparable"]
+    return _groups(columns.take(found), lambda row: row.reason or NO_REASON)
 
 
 def status_counts(rows: Iterable[Row]) -> dict[str, int]:
     """Count the rows of every status that occurs, the worst first, those without a partner last."""
     counts = dict.fromkeys((*words.STATUSES, words.UNMATCHED), 0)
-    for row in rows:
-        counts[shown_status(row)] += 1
+    counts.update(Counter(shown_statuses(Rows.of(rows))))
     return {status: count for status, count in counts.items() if count}
 
 
@@ -196,7 +199,7 @@ def definitions(result: Result) -> list[tuple[str, list[Definition]]]:
     known = {} if tool else {**METRICS, **ON_DEMAND}
     other = Message("show/defined-by", tool=tool) if tool else Message("show/no-definition")
     groups: dict[bool, list[Definition]] = {False: [], True: []}
-    for title in metric_titles(result.rows):
+    for title in result.columns.titles:
         metric = known.get(title)
         entry = Definition(title, other, "")
         if metric is not None:

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from workbench.comparison.align.align import align
+from workbench.comparison.align.alignment import OperatorMatch
+from workbench.comparison.align.matching import Matching
 from workbench.comparison.align.parameters import match_parameters
 from workbench.comparison.graphs.view import GraphView
-from workbench.comparison.map_file import Match, Overrides
+from workbench.comparison.map_file import NO_OVERRIDES, Match, Overrides
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 
@@ -117,6 +119,54 @@ def test_parameters_match_behind_a_wrapper_prefix_and_feeds_by_position():
     ours = Graph("g", (Parameter("_backbone.fc.weight", FLOAT, True), Parameter("args0", FLOAT)))
     theirs = Graph("g", (Parameter("x", FLOAT), Parameter("fc.weight", FLOAT, True)))
     assert match_parameters(GraphView(ours), GraphView(theirs)) == {0: 1, 1: 0}
+
+
+SMALL, MATRIX = TensorSpec("float32", (2,)), TensorSpec("float32", (2, 3))
+PARAMETERS = {
+    "the name of a wrapper alone": (["network.net", "v"], ["u", "net"], {0: 1, 1: 0}),
+    "several wrappers": (["a", "_backbone.network.b"], ["b", "a"], {0: 1, 1: 0}),
+    "a wrapper within": (["a.net.b", "c"], ["c", "b"], {0: 1, 1: 0}),
+    "as many of a name": (["w", "v", "w"], ["w", "w", "v"], {0: 0, 1: 2, 2: 1}),
+    "fewer of a name": (["w", "v", "w"], ["w", "v"], {1: 1}),
+    "weights in order": (["a", "b"], ["c", "d"], {0: 0, 1: 1}),
+    "weights of other shapes": ([("a", SMALL), "b"], ["c", ("d", SMALL)], {}),
+    "as many feeds": ([("x", None), "y"], ["p", ("q", None)], {0: 0, 1: 1}),
+    "fewer feeds": ([("x", SMALL), ("y", MATRIX)], [("p", SMALL), "q", "r"], {0: 0}),
+}
+"""Names and shapes of weights, or of feeds → which of both sides are the same."""
+
+
+@pytest.mark.parametrize("case", PARAMETERS)
+def test_what_tells_parameters_that_nobody_reads(case):
+    *sides, expected = PARAMETERS[case]
+    views = []
+    for names in sides:
+        parts = [one if isinstance(one, tuple) else (one, FLOAT) for one in names]
+        views.append(
+            GraphView(
+                Graph("g", tuple(Parameter(n, s or SMALL, "feeds" not in case) for n, s in parts))
+            )
+        )
+    assert match_parameters(*views) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "told"),
+    [
+        (("a/x", "b/x"), None, ("structure", 1.0)),
+        (("a/x", "b/x"), 0.98765, ("structure", 0.988)),
+        (("a/x", "a/x"), 0.98765, ("name", 0.988)),
+    ],
+    ids=["usual", "weighed", "same name"],
+)
+def test_a_match_is_as_sure_as_its_rule_or_as_was_weighed(names, given, told):
+    views = (GraphView(Graph("g", (), (Op(name, "Tanh", (), {}, (FLOAT,)),))) for name in names)
+    work = Matching(*views, NO_OVERRIDES)
+    work.claim(0, 0, "structure", given)
+    assert work.matches == [OperatorMatch((0,), (0,), *told)]
+    assert (work.match_of, work.matched_golden) == ({0: 0}, {0})
+    work.release(0, 0)
+    assert (work.matches, work.match_of, work.matched_golden) == ([], {}, set())
 
 
 def test_graphs_without_anything_in_common_leave_all_operators_over():

@@ -8,7 +8,8 @@ import pytest
 
 from kit.build.small_dumps import Net, ge_graph
 from workbench.comparison.align import align as module
-from workbench.comparison.align.rules import CARRIES, MATCH_RULES
+from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.limits import LIMITS
 from workbench.comparison.map_file import NO_OVERRIDES, Match, Overrides
 from workbench.graph.nodes import Value
 
@@ -131,8 +132,12 @@ CASES = {
         region("Cos", "q", "Mul", "Sub", scope="b"),
         {("structure", (1,), (2,)), ("structure", (2,), (1,))},
     ),
-    ("edges", "identities again"): (replaced("AvgPool"), replaced("MaxPool"), CARRIES),
-    ("identities again", "between"): (replaced("AvgPool"), replaced("MaxPool"), CARRIES),
+    ("edges", "identities again"): (replaced("AvgPool"), replaced("MaxPool"), LIMITS.score_carried),
+    ("identities again", "between"): (
+        replaced("AvgPool"),
+        replaced("MaxPool"),
+        LIMITS.score_carried,
+    ),
 }
 """Neighbors → target, golden, and matches of the operators in question; or the score of those of a cast."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -11,6 +12,7 @@ from kit.build.foreign_files import PAIRS
 from kit.build.runs import on_reference
 from kit.build.small_dumps import START, Net, chain, in_memory, on_disk, shoot
 from kit.words import check_said
+from workbench.comparison.bind import bind as module
 from workbench.comparison.bind.bind import bind
 from workbench.dump.names.mindspore import sanitize, short_name
 from workbench.dump.read.reader import load
@@ -148,6 +150,39 @@ def test_a_whole_name_comes_before_the_end_of_another_one():
     last = [s for s in shoot(graph, small.given(graph)) if s.name == "X"]
     (runs,) = bind(in_memory(last, graph)).runs.values()
     assert runs.keys() == {1}
+
+
+def counted(root):
+    """Outputs alone, of which nothing tells whether their ids were counted anew."""
+    return file_of(bind(written(root, renumbered(), by_rank, io=("output",))))
+
+
+def whole(_root):
+    """The end of one name is the whole of another."""
+    net = Net()
+    for name in ("Default/X", "X"):
+        net.op("Tanh", net.feed(name), name=name)
+    graph = net.graph()
+    last = [s for s in shoot(graph, small.given(graph)) if s.name == "X"]
+    return [[*runs] for runs in bind(in_memory(last, graph)).runs.values()]
+
+
+NEIGHBORS = {("id-rank", "exact-name"): counted, ("exact-name", "short-name"): whole}
+"""Neighboring naming rules → what is bound of files that both name."""
+
+
+def test_every_two_neighboring_naming_rules_have_a_case():
+    assert [*pairwise(rule.name for rule in module.NAMING_RULES)] == [*NEIGHBORS]
+
+
+@pytest.mark.parametrize("names", NEIGHBORS, ids=" before ".join)
+def test_the_order_of_two_naming_rules_decides(names, tmp_path, monkeypatch):
+    usual = NEIGHBORS[names](tmp_path / "usual")
+    rows = list(module.NAMING_RULES)
+    first = [rule.name for rule in rows].index(names[0])
+    rows[first : first + 2] = reversed(rows[first : first + 2])
+    monkeypatch.setattr(module, "NAMING_RULES", tuple(rows))
+    assert NEIGHBORS[names](tmp_path / "swapped") != usual
 
 
 def test_counting_goes_on_through_the_graphs_in_order_of_their_ids(tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kit.build.small_dumps import LEAF, Net, save_container
+from kit.build.small_dumps import LEAF, Net, file_name, given, in_memory, save_container, shoot
 from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.comparison.bind.bind import bind
@@ -16,6 +16,7 @@ from workbench.comparison.bind.memory import (
     Snapshot,
     Span,
     find_changes,
+    find_overwrites,
     first_overwrite,
 )
 from workbench.comparison.engine import compare_dumps
@@ -259,6 +260,39 @@ def test_two_snapshots_tell_that_a_tensor_was_written_over(name):
     assert found is None or found.suspects == range(expected[1] + 1, expected[0] + 1)
 
 
+LOST = {
+    "nothing": (set(), None, []),
+    "one, seen by both of its readers": ({(2, 0), (3, 1)}, None, [(1, 2, 1)]),
+    "two, in the order in which that shows": (
+        {(2, 0), (3, 1), (3, 0)},
+        None,
+        [(1, 2, 1), (0, 3, 1)],
+    ),
+    "both, where an operator near had one": ({(2, 0), (3, 1), (3, 0)}, {0}, [(1, 2, 1), (0, 3, 1)]),
+    "one that nobody near had": ({(3, 0)}, {2}, []),
+}
+"""Operator and input that differ, operators near → tensors: who gave it, who shows it first, who saw it whole."""
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_all_tensors_are_looked_for_where_one_near_was_written_over(case):
+    altered, near, expected = LOST[case]
+    net = Net()
+    a = net.op("Tanh", net.feed("x"))
+    b = net.op("Exp", a)
+    net.op("Neg", b)
+    net.op("Sub", a, b)
+    graph = net.graph()
+    names = [file_name(op.name) for op in graph.ops]
+    places = {(names[number], "input", slot) for number, slot in altered}
+    shots = [
+        one._replace(data=one.data + 1) if (one.name, one.io, one.slot) in places else one
+        for one in shoot(graph, given(graph))
+    ]
+    found = list(find_overwrites(bind(in_memory(shots, graph)), BLOCK, near))
+    assert [(one.value.op, one.reader.op, one.since) for one in found] == expected
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "size", "same"),
     [
@@ -297,7 +331,7 @@ def test_a_span_says_what_is_known_of_it(span, code):
 
 def test_what_nobody_reads_is_said_to_be_so(tmp_path):
     (change,) = changes(tree(tmp_path, ("B1", spoilt(0))), graph())
-    said = list(evidence(replace(change, readers=(), last_reader="")))
+    said = list(evidence(change._replace(readers=(), last_reader="")))
     the(said, "changed-unread", slot=0, op_type="Add", op_name="C", after="B1")
 
 

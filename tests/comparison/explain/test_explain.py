@@ -7,12 +7,13 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from kit.build.runs import KINDS, clean_trials, planted
+from workbench.comparison.explain import explain as module
 from workbench.comparison.explain.case import (
     FAILURES,
     Budget,
@@ -24,6 +25,7 @@ from workbench.comparison.explain.case import (
 from workbench.comparison.explain.explain import WEIGHTS, explain, features, probability
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.replay.kernel import Change, Kernel, Trial, plain_kernel
+from workbench.core.words import Message
 from workbench.core.words.compare_faults import FAULTS
 from workbench.graph.nodes import Const, Op, Param
 
@@ -115,6 +117,50 @@ def test_rows_are_tried_from_what_was_given_before_what_is_computed():
     order = [row.made_from for row in HYPOTHESES.values()]
     assert order == sorted(order, key=["output", "handed", "computed"].index)
     assert all(row.why for row in HYPOTHESES.values())
+
+
+def equally_good(names):
+    """Rows of two kinds that guess the same."""
+    x = np.linspace(1, 2, 64, dtype=np.float32)
+    trial = Trial(KERNELS["formula"], {0: x}, 0, -np.exp(x), np.exp(x), 1e-6)
+
+    def guess(kind):
+        return lambda case: iter([Candidate(kind, trial.given, Message("compare/fault-sign"))])
+
+    rows = {
+        n: HYPOTHESES[n]._replace(guesses=guess(n), types=(), needs=(), made_from="output")
+        for n in names
+    }
+    return trial, rows
+
+
+@pytest.mark.parametrize("names", [*pairwise(HYPOTHESES)], ids=" before ".join)
+def test_the_order_of_two_rows_says_which_of_two_equally_good_guesses_is_told(names, monkeypatch):
+    for order in (names, names[::-1]):
+        trial, rows = equally_good(order)
+        monkeypatch.setattr(module, "HYPOTHESES", rows)
+        assert explain(trial)[0].kind == order[0]
+
+
+@pytest.mark.parametrize("names", [*pairwise(HYPOTHESES)], ids=" before ".join)
+def test_the_order_of_two_rows_says_what_a_budget_still_reaches(names, monkeypatch):
+    for order in (names, names[::-1]):
+        trial, rows = equally_good(order)
+        monkeypatch.setattr(module, "HYPOTHESES", rows)
+        case = Evaluation(trial, Budget(module._JUDGING * trial.given.size))
+        tried, missed = module.score_hypotheses(case)
+        assert ([one.candidate.kind for one in tried], missed) == ([order[0]], [order[1]])
+
+
+def test_rows_are_tried_in_this_order():
+    """From what a glance at the output tells to what is computed most often."""
+    assert [*HYPOTHESES] == [
+        "nan-output", "bit-flip", "overwritten-element", "overrun", "unwritten-tail-tile", "wrong-sign",
+        "flush-to-zero", "saturated", "scaled-output", "wrong-layout-lanes", "transposed-output", "stale-output",
+        "faults between steps",
+        "integer-wrap", "missing-step", "swapped-inputs", "half-accumulation", "missing-cast", "fast-approximation",
+        "transposed-weight", "dropped-k-tail", "wrong-weight-element", "wrong-attribute", "shifted-output",
+    ]  # fmt: skip
 
 
 def test_every_sentence_about_a_fault_is_said_by_one_row():

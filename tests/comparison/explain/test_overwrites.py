@@ -13,14 +13,15 @@ from kit.evidence import the
 from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.explain.explainers import EXPLAINERS, explain_origins
+from workbench.comparison.limits import Limits, using
 from workbench.core.words import Message
 from workbench.dump.tables.statistic import TITLES, statistics_of
 
 
-def beside(pattern, seen=lambda dump: dump, scaled=False):
+def beside(pattern, seen=lambda dump: dump, *, scaled=False, computes=True):
     """A chain with a branch between producer and reader; ``pattern`` lies over what the reader finds.
 
-    ``scaled``: an operator behind all that is wrong by itself.
+    ``scaled``: an operator behind all that is wrong by itself. ``computes``: the reader computes with the pattern.
     """
     net = Net()
     x = net.feed("x")
@@ -37,7 +38,7 @@ def beside(pattern, seen=lambda dump: dump, scaled=False):
     hurt = outputs[small.file_name("Default/Tanh-op0")].copy()
     hurt.reshape(-1)[:12] = pattern(outputs)
     added = hurt - outputs[small.file_name("Default/Tanh-op0")]
-    change = {(reader, "input", 0): added, (reader, "output", 0): added}
+    change = {(reader, "input", 0): added, (reader, "output", 0): added if computes else 0 * added}
     found = [
         shot._replace(data=shot.data + change.get((shot.name, shot.io, shot.slot), np.float32(0)))
         for shot in wrong
@@ -205,7 +206,7 @@ def test_one_explainer_decides_and_without_it_another_or_none(case, row, names, 
 @pytest.mark.parametrize(("case", "row", "names", "kind"), DECIDES)
 def test_the_walk_stays_as_it_is(case, row, names, kind):
     found = case()
-    before = {place: replace(event) for place, event in found.flow.events.items()}
+    before = {place: event._replace() for place, event in found.flow.events.items()}
     guilty = [*found.flow.origins]
     explain_origins(found.flow)
     assert all(one is other for one, other in zip(found.flow.origins, guilty, strict=True))
@@ -240,3 +241,52 @@ def test_of_the_origins_only_the_first_are_explained(first, explained):
 def test_what_was_given_decides_before_inputs_that_nobody_saw():
     flow = scaled().flow
     assert told(flow, [SEEN, INFERRED, GIVEN]) != told(flow, EXPLAINERS)
+
+
+# --- the limits of it --------------------------------------------------------------------------------
+
+
+def of_neg(outputs):
+    """The bytes of an operator that ran between."""
+    return outputs[small.file_name("Default/Neg-op0")].reshape(-1)[:12]
+
+
+def nobodys(_):
+    """Bytes that nobody wrote."""
+    return np.linspace(3, 4, 12, dtype=np.float32)
+
+
+def without_data_of_relu(dump):
+    """The same dump without the output of an operator that ran between."""
+    kept = [one for one in dump.records if (one.key.op_type, one.key.io) != ("ReLU", "output")]
+    return replace(dump, records=tuple(kept))
+
+
+def early():
+    """A reader that ran before something lay over what it read."""
+    return beside(lambda _: 7.5, computes=False)
+
+
+LIMITS_OF_WRITERS = {
+    "reader_cleared": (1.0, lambda: beside(lambda _: 7.5)),
+    "reader_convicted": (1.0, early),
+    "writer_bytes": (1.0, lambda: beside(of_neg)),
+    "writer_other_bytes": (1.0, lambda: beside(nobodys, without_data_of_relu)),
+}
+"""Limit → another value of it, and a pair of dumps whose writers are others then."""
+
+
+@pytest.mark.parametrize("name", LIMITS_OF_WRITERS)
+def test_another_limit_names_others_or_with_another_probability(name):
+    value, case = LIMITS_OF_WRITERS[name]
+
+    def writers():
+        return [
+            (f.op_name, f.probability) for f in case().result.findings if f.kind == "overwritten"
+        ]
+
+    usual = writers()
+    with using(replace(Limits(), **{name: value})):
+        assert writers() != usual
+    assert usual == writers()
+    assert usual

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,13 @@ from kit.build import small_dumps as small
 from kit.build.runs import on_device, on_reference, replayed
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from kit.words import check_said
-from workbench.comparison.findings.evidence import own_words, replay_facts
+from workbench.comparison.findings.evidence import (
+    _stands_for,
+    counted,
+    named_iterations,
+    own_words,
+    replay_facts,
+)
 from workbench.comparison.replay.floors import Floor
 from workbench.comparison.replay.own_error import OwnError
 from workbench.core.words import Message
@@ -90,3 +98,50 @@ def test_an_outlier_is_told_beside_its_like():
     said, _ = said_of(OwnError(0, 2e-5, Floor(5e-4, 5e-4), 0.5, suspect=3.0))
     elements = Message("compare/some-elements", percent=50.0)
     check_said(said, "compare/replay-outlier", error=2e-5, elements=elements)
+
+
+@pytest.mark.parametrize(
+    ("target", "golden", "code", "values"),
+    [
+        (2, 3, "unmatched", {"target": 2, "golden": 3}),
+        (2, 0, "unmatched-target", {"count": 2}),
+        (0, 3, "unmatched-golden", {"count": 3}),
+    ],
+)
+def test_unmatched_tensors_are_counted_by_side(target, golden, code, values):
+    check_said(counted(target, golden), f"compare/{code}", **values)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code", "values"),
+    [
+        ([4, 4], "iteration", {"number": 4}),
+        ([4, 5], "iterations", {"numbers": [4, 5]}),
+        ([6, 4, 5], "iterations-range", {"first": 4, "last": 6}),
+        ([4, 5, 7], "iterations", {"numbers": [4, 5, 7]}),
+    ],
+    ids=str,
+)
+def test_iterations_are_named_one_by_one_or_as_a_range(numbers, code, values):
+    check_said(named_iterations(numbers), f"compare/{code}", **values)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (None, []),
+        ([], []),
+        (["kernel"], []),
+        (["other"], [("other",)]),
+        (["kernel", "next"], [("kernel", "next")]),
+    ],
+    ids=str,
+)
+def test_a_kernel_is_told_to_stand_for_the_operators_it_was_made_of(names, told):
+    attr = "" if names is None else small.ge_attr("_datadump_original_op_names", names)
+    graph = small.ge_graph(f'op {{ name: "kernel" type: "Conv2D" {attr} }}')
+    trace = SimpleNamespace(
+        pairing=SimpleNamespace(target=SimpleNamespace(graph=lambda block: graph))
+    )
+    event = SimpleNamespace(block=None, op=0, origin_op=0)
+    assert [one.values["names"] for one in _stands_for(trace, event)] == told

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,9 +14,12 @@ from kit.build.runs import on_device, on_reference
 from kit.build.small_dumps import LEAF, Net, chain, in_memory, save_container, shoot
 from workbench.comparison import differing, engine
 from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.findings import find as module
+from workbench.comparison.findings import loss_scale, producers, ranks
 from workbench.comparison.findings.find import FINDERS, GROUPS, REFINEMENTS, find, rank
 from workbench.comparison.findings.material import Figures, Material, Place, finding
 from workbench.core.plan import Iterations
+from workbench.core.words import Message
 from workbench.dump.tables.statistic import statistics_of
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
@@ -207,7 +211,7 @@ def reads(materials):
 
 @pytest.mark.parametrize("row", [*FINDERS, *REFINEMENTS], ids=lambda row: row.name)
 def test_the_tables_say_what_is_read(reads, row):
-    assert set(row.needs) <= {field.name for field in fields(Material)}
+    assert set(row.needs) <= {*Material._fields}
     assert reads[row.name] == set(row.needs)
 
 
@@ -237,6 +241,136 @@ def test_producers_stand_next_to_their_reader_and_before_it_if_they_explain_it(m
     assert reader.order > producers[0].order
 
 
+# --- the order of the tables ------------------------------------------------------------------
+
+
+def statistics_of_a_producer(patch, material):
+    """A producer of which memory shows that it wrote over something is no further suspect."""
+    patch.setattr(producers, "_exchanges", lambda *_: {})
+    named = next(one for one in find(material)[0] if codes_of(one)[:1] == ["producer"])
+    place = Place(named.op_name, named.op_type, named.graph_id, named.iteration, named.rank)
+    patch.setattr(module, "watched", lambda _: [finding("overwritten", place, (), group="memory")])
+
+
+def written_first(patch, material):
+    """What memory shows is one of the first three, so that an own error less is advised to be dumped."""
+    place = Place("Default/Other", "Other", 0, 0, 0)
+    patch.setattr(module, "watched", lambda _: [finding("overwritten", place, (), group="memory")])
+
+
+def small_gradient_of_an_overflow(patch, material):
+    """An own error that is too small for its format, of a step that overflows."""
+    block = next(one.event.block for one in module.origins(material))
+    patch.setattr(loss_scale, "is_backward", lambda op: True)
+    patch.setattr(loss_scale, "_too_small", lambda *_: Message("compare/overflow-both"))
+    flag(patch, block)
+
+
+def flag_within_limits(patch, material):
+    """A step overflows whose tensors keep the limits."""
+    flag(patch, material.pairing.block_order[0])
+
+
+def flag(patch, block):
+    """The target raises its flag in an execution."""
+    patch.setattr(loss_scale, "_overflows", lambda pairing: {True: [block]})
+    patch.setattr(loss_scale, "_overflow_said", lambda *_, **__: ())
+    patch.setattr(loss_scale, "_place_of_flag", lambda *_, **__: Place("flag", "Flag", 0, 0, 0))
+
+
+def outlier_of_another_job(patch, material):
+    """A feed that ranks of two jobs hold, of a rank that differs from its peers."""
+    first = next(iter(module.origins(material)))
+    feed = first._replace(finding=replace(first.finding, kind="input"))
+    patch.setattr(module, "FINDERS", [FINDERS[0]._replace(find=lambda _: [feed])])
+    two_jobs(patch)
+    odd = ranks.Outlier(
+        next(iter(material.pairing.target.runs.values()))[0], "output", 0, "w", (0,), (1, 2)
+    )
+    patch.setattr(ranks, "find_outlier", lambda _: odd)
+
+
+def two_jobs(patch):
+    patch.setattr(ranks, "other_ranks", lambda _: (0, 1))
+
+
+def nothing_else(patch, material):
+    """The material as it is."""
+
+
+ORDERED = {
+    ("underflow", "overflow"): ("spoilt", small_gradient_of_an_overflow),
+    ("overflow", "thresholds"): ("wide limits", flag_within_limits),
+    ("thresholds", "onset"): ("wide limits", nothing_else),
+    ("onset", "outlier"): ("ranks", nothing_else),
+    ("outlier", "two jobs"): ("spoilt", outlier_of_another_job),
+    ("producers", "memory"): ("statistics", statistics_of_a_producer),
+    ("memory", "next dump"): ("statistics", written_first),
+}
+"""Neighboring refinements → a material, and what is made of it, of which they say another thing in another order."""
+
+INDEPENDENT = {
+    (
+        "two jobs",
+        "producers",
+    ): "one tells of inputs that differ, the other looks behind own errors and adds such"
+}
+"""Neighboring refinements that never tell of the same finding → why."""
+
+
+def swapped(names):
+    rows = list(REFINEMENTS)
+    first = [row.name for row in rows].index(names[0])
+    assert rows[first + 1].name == names[1]
+    rows[first : first + 2] = reversed(rows[first : first + 2])
+    return tuple(rows)
+
+
+def test_every_two_refinements_have_a_case_or_a_reason_why_they_need_none():
+    names = [*pairwise(row.name for row in REFINEMENTS)]
+    assert {*names} == ORDERED.keys() ^ INDEPENDENT.keys()
+
+
+@pytest.mark.parametrize("names", ORDERED, ids=" before ".join)
+def test_the_order_of_two_refinements_decides(materials, names, monkeypatch):
+    case, prepare = ORDERED[names]
+    prepare(monkeypatch, materials[case])
+    usual = find(materials[case])
+    monkeypatch.setattr(module, "REFINEMENTS", swapped(names))
+    assert find(materials[case]) != usual
+
+
+@pytest.mark.parametrize("names", INDEPENDENT, ids=" before ".join)
+@pytest.mark.parametrize("case", CASES)
+def test_any_order_of_two_refinements_that_exclude_each_other_says_the_same(
+    materials, case, names, monkeypatch
+):
+    two_jobs(monkeypatch)
+    usual = find(materials[case])
+    monkeypatch.setattr(module, "REFINEMENTS", swapped(names))
+    assert find(materials[case]) == usual
+
+
+@pytest.mark.parametrize(("first", "second"), [*pairwise(range(len(FINDERS)))])
+def test_facts_are_told_in_the_order_of_the_finders(materials, first, second, monkeypatch):
+    """A fact each: the earlier finder's stands first, and a finder that is moved takes its fact along."""
+    told = [one(kind="info", order=number) for number in range(len(FINDERS))]
+    rows = [row._replace(find=lambda _, n=n: [told[n]]) for n, row in enumerate(FINDERS)]
+    monkeypatch.setattr(module, "REFINEMENTS", ())
+    monkeypatch.setattr(module, "FINDERS", rows)
+    assert find(materials["spoilt"])[0] == tuple(one.finding for one in told)
+    rows[first], rows[second] = rows[second], rows[first]
+    assert find(materials["spoilt"])[0][first] == told[second].finding
+
+
+def test_the_order_in_which_facts_are_told():
+    """What most differences come of stands before what nothing came of, and that before what was not judged."""
+    assert [row.name for row in FINDERS] == [
+        "origins", "endings", "formats", "settings", "versions", "tolerated", "unmatched", "overflows of both",
+        "own batches",
+    ]  # fmt: skip
+
+
 # --- the ranking -----------------------------------------------------------------------------
 
 
@@ -246,7 +380,7 @@ def one(kind="own-error", order=0, group="runs", score=None):
 
 
 READER = one("own-error", 3)
-PRODUCER = replace(one("own-error", 2), behind=READER.finding)
+PRODUCER = one("own-error", 2)._replace(behind=READER.finding)
 
 
 @pytest.mark.parametrize(
@@ -261,9 +395,9 @@ PRODUCER = replace(one("own-error", 2), behind=READER.finding)
         pytest.param(one("own-error", 1, score=0.5), one("own-error", 2, score=0.69), id="order again"),
         pytest.param(one("info", 9, "memory"), one("precision", 0), id="facts by group"),
         pytest.param(READER, PRODUCER, id="a producer behind its reader"),
-        pytest.param(replace(PRODUCER, first=True), READER, id="a producer before it"),
+        pytest.param(PRODUCER._replace(first=True), READER, id="a producer before it"),
         pytest.param(PRODUCER, one("own-error", 4), id="a producer before what follows its reader"),
-        pytest.param(one("own-error", 2), replace(PRODUCER, first=True), id="and behind what precedes it"),
+        pytest.param(one("own-error", 2), PRODUCER._replace(first=True), id="and behind what precedes it"),
     ],
 )  # fmt: skip
 def test_what_ranks_before_what(first, second):

@@ -8,9 +8,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kit.build.small_dumps import Net
+from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.binding import Execution
 from workbench.comparison.follow.facts import InputFacts
-from workbench.comparison.follow.naming import input_difference, overwrite_difference
+from workbench.comparison.follow.naming import (
+    Named,
+    Names,
+    input_difference,
+    overwrite_difference,
+)
 from workbench.comparison.follow.state import ValueState
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.statistics import measure_statistics
@@ -107,3 +114,63 @@ def test_a_value_carries_the_error_that_was_measured(error, state):
     assert facts.state(tainted=True) == ValueState(*state, tainted=True)
     assert facts.state(from_earlier_step=True) == ValueState(*state, from_earlier_step=True)
     assert facts.state(rank_local=True) == ValueState(*state, rank_local=True)
+
+
+# --- operators to name -----------------------------------------------------------------------
+
+AXIS = Difference("attribute", "axis", Message("compare/setting", name="axis", target=0, golden=1))
+
+
+class Told(Names):
+    """Names in a graph whose operators differ by what is told."""
+
+    def __init__(self, graph, told):
+        super().__init__(graph, None, [0.0] * len(graph.ops))
+        self.told = told
+
+    def settings(self, number):
+        return self.told.get(number, ())
+
+    differences = settings
+
+
+def behind(*kinds):
+    """Operators of a feed, and the last one, which reads them all and the feed."""
+    net = Net()
+    x = net.feed("x")
+    net.op("Concat", x, *[net.op(kind, x) for kind in kinds])
+    return net.graph()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told", "named"),
+    [
+        (["Transpose"], {0: (AXIS,)}, Named(0, (AXIS,))),
+        (["Transpose"], {}, Named(1)),
+        (["Transpose"], {1: (AXIS,)}, Named(1)),
+        (["Exp"], {0: (AXIS,)}, Named(1)),
+        (["Exp", "Transpose", "Transpose"], {1: (AXIS,), 2: (AXIS,)}, Named(1, (AXIS,))),
+        ([], {0: (AXIS,)}, Named(0)),
+    ],
+    ids=["moves otherwise", "moves alike", "itself", "computes", "the first of several", "a feed"],
+)
+def test_a_mover_that_moves_otherwise_is_named(kinds, told, named):
+    assert Told(behind(*kinds), told).differing_mover(len(kinds)) == named
+
+
+@pytest.mark.parametrize(
+    ("unseen", "named"),
+    [
+        ((), Named(2, (AXIS,))),
+        ((0,), Named(2, (AXIS,))),
+        ((3, 1, 0), Named(1, (AXIS, AXIS))),
+    ],
+    ids=["none", "alike", "the first that differs"],
+)
+def test_the_first_operator_that_nobody_has_seen_and_that_differs_is_named(unseen, named):
+    names = Told(behind("Exp", "Exp", "Exp"), {1: (AXIS, AXIS), 3: (AXIS,)})
+    assert names.region(2, unseen, (AXIS,)) == named
+
+
+def test_without_the_goldens_graph_nothing_is_wired_otherwise():
+    assert Told(behind("Exp"), {}).wiring(1) == ()

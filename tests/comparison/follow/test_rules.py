@@ -242,9 +242,10 @@ def swapped(table, number):
 
 def set_fields(facts):
     """Fields of facts, those of the facts in them apart, that are not as they are by default."""
-    known = {name: getattr(facts, name) for name in facts.__slots__}
-    usual = {name: one.default for name, one in facts.__dataclass_fields__.items()}
-    return {name: value for name, value in known.items() if value != usual[name]}
+    known, usual = facts._asdict(), facts._field_defaults
+    return {
+        name: value for name, value in known.items() if name not in usual or value != usual[name]
+    }
 
 
 def mixtures(table):

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from workbench.comparison.graphs.view import (
-    COMMON,
     GraphView,
     Origin,
     changed_parameters,
     hands_on,
     is_repeatable,
 )
+from workbench.comparison.limits import LIMITS
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Graph, Op, Param, Parameter, SourceFrame, Value
 
@@ -62,7 +62,10 @@ def test_settings_of_operators_that_read_the_same_are_read_once():
     assert Counted.reads <= 301
 
 
-@pytest.mark.parametrize(("readers", "hint"), [(COMMON, [*range(1, COMMON + 1)]), (COMMON + 1, [])])
+@pytest.mark.parametrize(
+    ("readers", "hint"),
+    [(LIMITS.hint_most, [*range(1, LIMITS.hint_most + 1)]), (LIMITS.hint_most + 1, [])],
+)
 def test_what_too_many_of_a_type_read_is_no_hint(readers, hint):
     ops = (feed(0), *(relu(f"relu{number}", slope=number) for number in range(readers)))
     view = GraphView(Graph("g", ops=(*ops, Op("tanh", "Tanh", (Value(0, 0),), outputs=SPEC))))

@@ -84,37 +84,11 @@ def test_old_names_without_scope_pair_by_their_last_part():
     assert len(found.pairs) == len(SHOTS)
 
 
-# --- iterations ------------------------------------------------------------------------------
+# --- iterations and ranks --------------------------------------------------------------------
 
 
-def test_common_iterations_pair_and_the_others_stay_alone():
-    found = pairing(in_memory(steps([1, 2]), GRAPH), in_memory(steps([2, 3]), GRAPH))
-    assert {(p.target.key.iteration, p.golden.key.iteration) for p in found.pairs} == {(2, 2)}
-    assert {lone.record.key.iteration for lone in found.only_target} == {1}
-    assert {lone.record.key.iteration for lone in found.only_golden} == {3}
-
-
-def test_the_only_iterations_pair_whatever_their_numbers():
-    dump = in_memory(steps([1]), GRAPH)
-    found = pairing(dump, in_memory(steps([5]), GRAPH))
-    assert alike(found, dump.records)
-    assert {(p.target.key.iteration, p.golden.key.iteration) for p in found.pairs} == {(1, 5)}
-
-
-def test_several_iterations_without_a_common_number_pair_nothing():
-    found = pairing(in_memory(steps([1, 2]), GRAPH), in_memory(steps([5, 6]), GRAPH))
-    assert found.pairs == ()
-
-
-def test_a_selected_iteration_leaves_the_others_out_by_name():
-    dumps = in_memory(steps([0, 1, 2]), GRAPH), in_memory(steps([0, 1, 2]), GRAPH)
-    found = pairing(*dumps, iteration=(2, 0))
-    assert {(p.target.key.iteration, p.golden.key.iteration) for p in found.pairs} == {(2, 0)}
-    assert {reason for _, reason in skipped(found, "target")} == {"not-selected"}
-    assert len(found.skips.target) == len(found.skips.golden) == 2 * len(SHOTS)
-
-
-# --- ranks -----------------------------------------------------------------------------------
+def iterations(*numbers):
+    return in_memory(steps(numbers), GRAPH)
 
 
 def ranks(*numbers):
@@ -123,32 +97,45 @@ def ranks(*numbers):
     return replace(dumps[0], records=sum((d.records for d in dumps), ()), graphs=graphs)
 
 
-def rank_pairs(found):
-    return {(p.target.key.rank, p.golden.key.rank) for p in found.pairs}
+def numbers(kind, found):
+    """Iterations, ranks or whatever else a key holds, of every pair."""
+    return [(getattr(p.target.key, kind), getattr(p.golden.key, kind)) for p in found.pairs]
 
 
-def test_equal_ranks_pair():
-    found = pairing(ranks(0, 1), ranks(1, 2))
-    assert rank_pairs(found) == {(1, 1)}
-    assert len(found.only_target) == len(found.only_golden) == len(SHOTS)
+KINDS = {"iteration": iterations, "rank": ranks}
+NUMBERS = [
+    ((1, 2), (2, 3), {(2, 2)}),
+    ((1,), (5,), {(1, 5)}),  # the only ones pair whatever their numbers
+    ((1, 2), (5, 6), set()),
+]
 
 
-def test_the_only_ranks_pair_whatever_their_numbers():
-    assert rank_pairs(pairing(ranks(3), ranks(0))) == {(3, 0)}
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("target", "golden", "pairs"), NUMBERS)
+def test_common_numbers_pair_and_the_others_stay_alone(kind, target, golden, pairs):
+    found = pairing(KINDS[kind](*target), KINDS[kind](*golden))
+    assert sorted(numbers(kind, found)) == sorted([*pairs] * len(SHOTS))
+    assert all(tensors(pair.target) == tensors(pair.golden) for pair in found.pairs)
+    for n, alone in enumerate((found.only_target, found.only_golden)):
+        left = {*(target, golden)[n]} - {pair[n] for pair in pairs}
+        assert {getattr(lone.record.key, kind) for lone in alone} == left
 
 
-def test_a_selected_rank_leaves_the_others_out_by_name():
-    found = pairing(ranks(0, 1), ranks(0, 1), rank=(1, 0))
-    assert rank_pairs(found) == {(1, 0)}
-    assert {reason for _, reason in skipped(found, "golden")} == {"not-selected"}
+@pytest.mark.parametrize(("kind", "wanted"), [("iteration", (2, 0)), ("rank", (1, 0))])
+def test_a_selected_number_leaves_the_others_out_by_name(kind, wanted):
+    found = pairing(KINDS[kind](0, 1, 2), KINDS[kind](0, 1, 2), **{kind: wanted})
+    assert {*numbers(kind, found)} == {wanted}
+    for side in ("target", "golden"):
+        assert {reason for _, reason in skipped(found, side)} == {"not-selected"}
+        assert len(found.skips.of(side)) == 2 * len(SHOTS)
 
 
 def test_the_only_ranks_pair_where_one_side_has_no_graph():
     bare = replace(ranks(3), graphs={})
-    for dumps, numbers in (((bare, ranks(0)), (3, 0)), ((ranks(0), bare), (0, 3))):
+    for dumps, pair in (((bare, ranks(0)), (3, 0)), ((ranks(0), bare), (0, 3))):
         found = pairing(*dumps)
         assert alike(found, bare.records)
-        assert rank_pairs(found) == {numbers}
+        assert {*numbers("rank", found)} == {pair}
 
 
 # --- graphs ----------------------------------------------------------------------------------
@@ -158,32 +145,24 @@ def numbered(graph, number):
     return replace(graph, graph_id=number, name=f"kernel_graph{number}")
 
 
-def two_graphs(first: int, second: int):
+OTHER = chain("Exp", "Sigmoid", "Neg")
+RELATIVE = chain("MatMul", "ReLU", "MatMul", "Tanh", "Exp", "Neg")
+
+
+def two_graphs(first: int, second: int, other=OTHER):
     """Two different graphs in one dump under the given ids."""
-    one, two = numbered(GRAPH, first), numbered(chain("Exp", "Sigmoid", "Neg"), second)
+    one, two = numbered(GRAPH, first), numbered(other, second)
     shots = shoot(one, VALUES) + shoot(two, small.given(two), start=START + 500)
     return in_memory(shots, one, two)
 
 
-def test_graphs_pair_by_content_where_their_ids_differ():
-    found = pairing(two_graphs(0, 1), two_graphs(1, 0))
-    assert {(p.target.key.graph_id, p.golden.key.graph_id) for p in found.pairs} == {(0, 1), (1, 0)}
+@pytest.mark.parametrize("other", [OTHER, RELATIVE], ids=["other", "relative"])
+def test_graphs_pair_by_content_where_their_ids_differ(other):
+    """As evaluation and training do, which share most of their operators."""
+    found = pairing(two_graphs(0, 1, other), two_graphs(1, 0, other))
+    assert {*numbers("graph_id", found)} == {(0, 1), (1, 0)}
     assert not found.only_target
     assert not found.only_golden
-
-
-def test_a_graph_and_its_shorter_relative_pair_with_their_equals():
-    """Evaluation shares most of its operators with training; the ids are swapped on one side."""
-    long = chain("MatMul", "ReLU", "MatMul", "Tanh", "Exp", "Neg")
-
-    def dump(first, second):
-        a, b = numbered(GRAPH, first), numbered(long, second)
-        shots = shoot(a, VALUES) + shoot(b, small.given(b), start=START + 500)
-        return in_memory(shots, a, b)
-
-    found = pairing(dump(0, 1), dump(1, 0))
-    assert {(p.target.key.graph_id, p.golden.key.graph_id) for p in found.pairs} == {(0, 1), (1, 0)}
-    assert not found.only_target
 
 
 def test_files_of_a_graph_without_an_ir_are_compared_by_name():
@@ -193,7 +172,7 @@ def test_files_of_a_graph_without_an_ir_are_compared_by_name():
     for target, golden in ((half, full), (full, half), (half, half)):
         found = pairing(target, golden)
         assert alike(found, full.records)
-        assert {p.target.key.graph_id - p.golden.key.graph_id for p in found.pairs} == {0}
+        assert {ours - theirs for ours, theirs in numbers("graph_id", found)} == {0}
         assert not found.skips.target
         assert not found.skips.golden
 
@@ -224,7 +203,7 @@ def loop(count: int, step: int = 100, start: int = START):
 
 def test_turns_of_a_loop_pair_one_by_one_and_extra_ones_stay_alone():
     found = pairing(in_memory(loop(3), GRAPH), in_memory(loop(2), GRAPH))
-    assert {(p.target.key.turn, p.golden.key.turn) for p in found.pairs} == {(0, 0), (1, 1)}
+    assert {*numbers("turn", found)} == {(0, 0), (1, 1)}
     assert {lone.record.key.turn for lone in found.only_target} == {2}
 
 
@@ -270,9 +249,7 @@ def test_nets_of_different_names_pair_where_no_name_is_common():
     other = in_memory(shoot(GRAPH, VALUES, net_name="Renamed"), GRAPH)
     found = pairing(other, in_memory(SHOTS, GRAPH))
     assert alike(found, other.records)
-    assert {(p.target.key.net_name, p.golden.key.net_name) for p in found.pairs} == {
-        ("Renamed", "Net")
-    }
+    assert {*numbers("net_name", found)} == {("Renamed", "Net")}
 
 
 # --- map file --------------------------------------------------------------------------------
@@ -298,12 +275,6 @@ def test_ignored_operators_are_skipped_by_name_on_both_sides(graphs):
     name = "Default/Tanh-op0" if graphs else "Default_Tanh-op0"
     found = pairing(in_memory(SHOTS, *graphs), in_memory(SHOTS, *graphs), ignore=[name])
     assert skipped(found, "target") == skipped(found, "golden") == {(name, "ignored")}
-
-
-@pytest.mark.parametrize("graphs", [(), (GRAPH,)])
-def test_an_ignored_operator_is_one_that_its_entry_fits(graphs):
-    name = "Default/Tanh-op0" if graphs else "Default_Tanh-op0"
-    found = pairing(in_memory(SHOTS, *graphs), in_memory(SHOTS, *graphs), ignore=[name])
     (use,) = override_uses(found, ())
     assert (use.operators, use.tensors) == (2, 4)
 
@@ -375,18 +346,22 @@ def test_parameters_pair_by_name_and_behind_a_wrapper_by_the_graph():
 def test_constants_pair_by_value_and_not_by_their_changing_names(tmp_path):
     ours = [constant("data-1", [1, 2]), constant("data-2", [3, 4]), constant("data-3", [3, 4])]
     theirs = [constant("data-1", [3, 4]), constant("data-8", [1, 2]), constant("data-9", [7, 7])]
+    for side in (ours, theirs):
+        side.append(constant("data-broken", [5, 6]))
     roots = []
     for name, shots in (("a", ours), ("b", theirs)):
         root = small.on_disk(
             tmp_path / name, SHOTS + [s._replace(iteration=0, graph_id=9) for s in shots]
         )
-        (root / "rank_0/Net/9/0").rename(root / "rank_0/Net/0/constants")
+        folder = (root / "rank_0/Net/9/0").rename(root / "rank_0/Net/0/constants")
         roots.append(load(root))
+        (broken,) = folder.glob("*data-broken*")
+        broken.write_bytes(b"no array")
     found = pairing(*roots)
     same = {(p.op_name, p.golden.key.op_name) for p in found.pairs if p.op_name.startswith("data")}
     assert same == {("data-1", "data-8"), ("data-2", "data-1")}
-    assert [lone.op_name for lone in found.only_target] == ["data-3"]
-    assert [lone.op_name for lone in found.only_golden] == ["data-9"]
+    assert [lone.op_name for lone in found.only_target] == ["data-3", "data-broken"]
+    assert [lone.op_name for lone in found.only_golden] == ["data-9", "data-broken"]
 
 
 def test_parameter_files_of_several_slots_are_all_counted():
@@ -398,17 +373,18 @@ def test_parameter_files_of_several_slots_are_all_counted():
 # --- groups ----------------------------------------------------------------------------------
 
 
+def fused_and_plain():
+    """The same computation with a fused operator on one side: what is left forms a group."""
+    nets = Net(), Net()
+    x, w = [net.feed("x") for net in nets], [net.weight("w") for net in nets]
+    nets[0].op("Tanh", nets[0].op("ReLU", nets[0].op("MatMul", x[0], w[0])))
+    nets[1].op("Tanh", nets[1].op("MatMulRelu", x[1], w[1]))
+    graphs = [net.graph() for net in nets]
+    return [in_memory(shoot(graph, small.given(graph)), graph) for graph in graphs]
+
+
 def test_a_fusion_pairs_its_outer_value_and_skips_what_lies_inside():
-    net = Net()
-    x, w = net.feed("x"), net.weight("w")
-    net.op("Tanh", net.op("ReLU", net.op("MatMul", x, w)))
-    plain = net.graph()
-    net = Net()
-    x, w = net.feed("x"), net.weight("w")
-    net.op("Tanh", net.op("MatMulRelu", x, w))
-    fused = net.graph()
-    values = small.given(plain)
-    found = pairing(in_memory(shoot(plain, values), plain), in_memory(shoot(fused, values), fused))
+    found = pairing(*fused_and_plain())
     assert {
         (p.op_name, p.golden_run.op_name, p.rule) for p in found.pairs if p.rule == "group"
     } == {("Default/ReLU-op0", "Default/MatMulRelu-op0", "group")}
@@ -438,6 +414,72 @@ def test_a_group_far_behind_its_neighbours_claims_no_tensor_twice():
     ours, theirs = graph(True), graph(False)
     values = {"x": np.float32([0.5])}
     found = pairing(in_memory(shoot(ours, values), ours), in_memory(shoot(theirs, values), theirs))
+    ledger(found)
+
+
+# --- constants that a compiler has computed ------------------------------------------------------
+
+MATRIX = np.zeros((4, 4), np.float32)
+
+
+def ge_node(name, op_type, *inputs, names=None, types=()):
+    """An operator of a graph of GE that stands for the network's operators of these names and types."""
+    said = {"_datadump_original_op_names": names, "_datadump_original_op_types": types or None}
+    attrs = " ".join(
+        small.ge_attr(key, list(value)) for key, value in said.items() if value is not None
+    )
+    desc = 'dtype: DT_FLOAT shape { dim: 4 dim: 4 } layout: "ND"'
+    edges = "".join(f'input: "{one}" ' for one in inputs) + f"input_desc {{ {desc} }} " * len(
+        inputs
+    )
+    return f'op {{ name: "{name}" type: "{op_type}" {edges} {attrs} output_desc {{ {desc} }} }}'
+
+
+def folded(*types, weights=1):
+    """A kernel of two operators that reads a constant of the compiler's, and both operators with their weights."""
+    target = small.ge_graph(
+        ge_node("x", "Data"),
+        ge_node("k", "Const", names=[]),
+        ge_node("conv", "Conv2D", "x:0", "k:0", names=["conv", "next"], types=types),
+    )
+    net = Net()
+    held = [net.weight(f"w{number}") for number in range(weights)]
+    net.op("ReLU", net.op("Conv2D", net.feed("x"), *held, name="conv"), name="next")
+    dumps = []
+    for graph in (target, net.graph()):
+        shots = [
+            small.Shot(op.op_type, op.name, io, slot, MATRIX)
+            for op in graph.ops
+            if op.op_type not in ("Data", "Const")
+            for io, tensors in (("input", op.inputs), ("output", op.outputs))
+            for slot in range(len(tensors))
+        ]
+        dumps.append(in_memory(shots, graph))
+    return dumps
+
+
+FOLDED = {
+    "converted": (folded("Conv2D", "ReLU"), {(1, 1)}, [], []),
+    "converted, one of two": (folded("Conv2D", "ReLU", weights=2), {(1, 1)}, [], []),
+    "normalized": (folded("Conv2D", "BatchNorm"), set(), ["conv"], ["conv"]),
+    "normalized, of two": (
+        folded("Conv2D", "BNInference", weights=2),
+        set(),
+        ["conv"],
+        ["conv"] * 2,
+    ),
+}
+"""What a constant is → dumps, slots of it and of the weight it is, and operators of whom constants are left out."""
+
+
+@pytest.mark.parametrize("case", FOLDED)
+def test_a_constant_of_the_compiler_is_a_weight_unless_a_normalization_went_into_it(case):
+    dumps, slots, *skips = FOLDED[case]
+    found = pairing(*dumps)
+    pairs = {(p.slot, p.golden.key.slot) for p in found.pairs if p.io == "input" and p.slot}
+    assert pairs == slots
+    for side, names in zip(("target", "golden"), skips, strict=True):
+        assert [s.name for s in found.skips.of(side) if s.reason == "folded"] == names
     ledger(found)
 
 
@@ -496,16 +538,6 @@ def test_the_only_graph_of_each_side_is_the_same_whatever_its_id():
 
 
 # --- the table of rules ----------------------------------------------------------------------
-
-
-def fused_and_plain():
-    """The same computation with a fused operator on one side: what is left forms a group."""
-    nets = Net(), Net()
-    x, w = [net.feed("x") for net in nets], [net.weight("w") for net in nets]
-    nets[0].op("Tanh", nets[0].op("ReLU", nets[0].op("MatMul", x[0], w[0])))
-    nets[1].op("Tanh", nets[1].op("MatMulRelu", x[1], w[1]))
-    graphs = [net.graph() for net in nets]
-    return [in_memory(shoot(graph, small.given(graph)), graph) for graph in graphs]
 
 
 def without_scope():

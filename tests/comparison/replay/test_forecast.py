@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_a_rerun_tells_what_operators_read_and_changes_nothing():
     assert changed.keys() == one.errors_with({}).keys()
     assert min(changed.values()) > 0.1
     assert (dict(found.errors), dict(found.models)) == before
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError, match="can't set attribute"):
         found.errors = {}
     with pytest.raises(TypeError):
         found.errors[0] = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from kit.build import small_dumps as small
 from kit.build.runs import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, on_disk, shoot
 from workbench.comparison.bind.binding import Execution
+from workbench.comparison.replay import inputs
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
@@ -408,26 +410,109 @@ def updated(place, *places):
 OPTIMIZER, PRODUCT = "Default_ApplyMomentum-op0", "Default_MatMul-op0"
 
 
-@pytest.mark.parametrize(
-    ("values", "place"),
-    [
-        behind("Reshape", Const((4, 4), "tuple")),
-        behind("Transpose", Const((1, 0), "tuple")),
-        read_twice(),
-        updated(
-            (block(1), 1, 0),
-            (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
-        ),
-        updated(
-            (block(1), 0, 1),
-            (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
-        ),
-    ],
-    ids=["renamed", "moved", "parameter", "overwritten", "updated"],
-)  # fmt: skip
-def test_the_first_source_that_knows_an_input_decides(values, place):
+KNOWN_TWICE = {
+    "renamed": behind("Load"),
+    "reshaped": behind("Reshape", Const((4, 4), "tuple")),
+    "moved": behind("Transpose", Const((1, 0), "tuple")),
+    "parameter": read_twice(),
+    "overwritten": updated(
+        (block(1), 1, 0),
+        (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
+    ),
+    "updated": updated(
+        (block(1), 0, 1),
+        (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
+    ),
+}  # fmt: skip
+"""Case → values of which the first files are gone, and an input that several of the files know."""
+
+
+@pytest.mark.parametrize("case", KNOWN_TWICE)
+def test_the_first_source_that_knows_an_input_decides(case):
+    values, place = KNOWN_TWICE[case]
     found = [values(gone).read(*place).array for gone in range(3)]
     assert [np.unique(array).tolist() for array in found] == [[1.0], [2.0], [3.0]]
+
+
+SOURCES = {
+    ("read", "own file", "producer"): "renamed",
+    ("read", "producer", "renamed"): "renamed",
+    ("read", "other readers", "parameter file"): "parameter",
+    ("overwritten", "readers before", "last iteration"): "overwritten",
+}
+"""Kind of input and two neighboring sources that both know it → case."""
+
+NEVER_BOTH = {
+    ("read", "renamed", "moved"): "one takes the types that the other does not",
+    (
+        "read",
+        "moved",
+        "other readers",
+    ): "one is of what an operator gives, the other of parameters and the like",
+    (
+        "read",
+        "parameter file",
+        "last iteration",
+    ): "one is of what nobody updates, the other of what somebody does",
+    (
+        "read",
+        "last iteration",
+        "part",
+    ): "one is of parameters and the like, the other of what an operator gives",
+    ("overwritten", "last iteration", "beginning"): "the first iteration has none before it",
+}
+"""Neighboring sources that never know the same input → why."""
+
+
+def exchanged(patch, kind, first, second):
+    rows = list(inputs.INPUT_SOURCES[kind])
+    place = [row.name for row in rows].index(first)
+    assert rows[place + 1].name == second
+    rows[place : place + 2] = reversed(rows[place : place + 2])
+    patch.setitem(inputs.INPUT_SOURCES, kind, tuple(rows))
+
+
+def known(case):
+    values, place = KNOWN_TWICE[case]
+    return [np.unique(values(gone).read(*place).array).tolist() for gone in range(3)]
+
+
+@pytest.mark.parametrize("both", SOURCES, ids=" ".join)
+def test_the_order_of_two_sources_decides(both, monkeypatch):
+    usual = known(SOURCES[both])
+    exchanged(monkeypatch, *both)
+    assert known(SOURCES[both]) != usual
+
+
+@pytest.mark.parametrize("both", NEVER_BOTH, ids=" ".join)
+@pytest.mark.parametrize("case", KNOWN_TWICE)
+def test_any_order_of_two_sources_that_exclude_each_other_knows_the_same(case, both, monkeypatch):
+    usual = known(case)
+    exchanged(monkeypatch, *both)
+    assert known(case) == usual
+
+
+def test_the_file_of_a_constant_comes_before_what_its_graph_prints(monkeypatch):
+    net = Net()
+    net.op("Add", net.feed("x"), Const(0.3333))
+    graph = net.graph()
+    shots = [
+        s._replace(data=np.float32(1 / 3)) if s.slot == 1 else s
+        for s in shoot(graph, small.given(graph))
+    ]
+    usual = values_of(shots, graph).read(block(), 0, 1).array
+    exchanged(monkeypatch, "constant", "own file", "graph")
+    assert values_of(shots, graph).read(block(), 0, 1).array != usual == np.float32(1 / 3)
+
+
+def test_every_two_neighboring_sources_have_a_case_or_exclude_each_other():
+    neighbors = {
+        (kind, *both)
+        for kind, rows in inputs.INPUT_SOURCES.items()
+        for both in pairwise(row.name for row in rows)
+    }
+    assert neighbors == {*SOURCES, *NEVER_BOTH, ("constant", "own file", "graph")}
+    assert not SOURCES.keys() & NEVER_BOTH.keys()
 
 
 # --- what is held ----------------------------------------------------------------------------------

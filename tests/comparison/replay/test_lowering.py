@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -93,29 +93,43 @@ def test_no_type_is_known_in_two_ways(kinds):
     assert [set(a) & set(b) for a, b in combinations(kinds, 2) if set(a) & set(b)] == []
 
 
+BOTH = [
+    (op("Dropout", Param(0)), "random", "table"),
+    (op("StandardNormal", Param(0), **INT8), "random", "int8"),
+    (op("NPUGetFloatStatusV2", Param(0)), "registers", "table"),
+    (op("NPUGetFloatStatus", Param(0), **INT8), "registers", "int8"),
+    (op("AllReduce", Param(0), Param(1), **INT8), "collectives", "int8"),
+    (op("AllReduce", Param(0)), "collectives", "table"),
+    (op("MatMul", Param(0), Param(1), **TWO, **INT8), "int8", "fusion"),
+    (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
+    (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
+    (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
+    (op("MatMul", Param(0), Param(1)), "table", "unknown"),
+    (op("MatMulV2", Param(0), Param(1)), "spelling", "unknown"),
+    (op("MatMulExt", Param(0), Param(1)), "expansion", "unknown"),
+]  # fmt: skip
+"""Operators that two rules apply to: the one that decides, and the other."""
+
+
 @pytest.mark.parametrize(
-    ("operator", "first", "second"),
-    [
-        (op("Dropout", Param(0)), "random", "table"),
-        (op("StandardNormal", Param(0), **INT8), "random", "int8"),
-        (op("NPUGetFloatStatusV2", Param(0)), "registers", "table"),
-        (op("NPUGetFloatStatus", Param(0), **INT8), "registers", "int8"),
-        (op("AllReduce", Param(0), Param(1), **INT8), "collectives", "int8"),
-        (op("AllReduce", Param(0)), "collectives", "table"),
-        (op("MatMul", Param(0), Param(1), **TWO, **INT8), "int8", "fusion"),
-        (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
-        (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
-        (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
-        (op("MatMul", Param(0), Param(1)), "table", "unknown"),
-        (op("MatMulV2", Param(0), Param(1)), "spelling", "unknown"),
-        (op("MatMulExt", Param(0), Param(1)), "expansion", "unknown"),
-    ],
-    ids=lambda one: one if isinstance(one, str) else "",
-)  # fmt: skip
+    ("operator", "first", "second"), BOTH, ids=lambda one: one if isinstance(one, str) else ""
+)
 def test_where_two_rules_apply_the_first_one_decides(operator, first, second):
     applying = [rule.name for rule in LOWERING_RULES if rule.applies(operator)]
     assert applying[0] == first
     assert second in applying
+
+
+NO_TYPE_IN_COMMON = {
+    ("random", "registers"), ("registers", "collectives"), ("table", "spelling"), ("spelling", "expansion"),
+}  # fmt: skip
+"""Neighbors that exclude each other: no type is in the sets of both (`EXCLUSIVE`)."""
+
+
+def test_every_two_neighbors_have_a_case_or_exclude_each_other():
+    cases = {(first, second) for _, first, second in BOTH}
+    neighbors = [*pairwise(rule.name for rule in LOWERING_RULES)]
+    assert [both for both in neighbors if (both in cases) == (both in NO_TYPE_IN_COMMON)] == []
 
 
 # --- single operators --------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_the_own_error_of_a_defect_is_that_of_its_finding():
     assert (row.op_name, row.io, row.slot) == (defect.op_name, defect.io, defect.slot)
     assert row.own_error == defect.own_error > 0.1
     later = [
-        r.own_error for r in found.rows if r.io == "output" and r.status == "fail" and r is not row
+        r.own_error for r in found.rows if r.io == "output" and r.status == "fail" and r != row
     ]
     assert max(error for error in later if error is not None) < 1e-5
 

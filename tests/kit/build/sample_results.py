@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.result import (
@@ -254,3 +255,15 @@ def network_result(rows: int = 334, iterations: int = 2) -> Result:
         rows=(*made, *map(_lonely_row, range(4))),
         facts={"target.device": "Ascend 910B", "golden.device": "GPU", "seed": "0"},
     )
+
+
+def one_of_each(result: Result) -> Result:
+    """The result with one row of each kind and those that its findings tell of: a page of it is soon checked."""
+    named = {finding.op_name for finding in result.findings}
+    kinds = {
+        (row.status, row.match_rule, row.error is not None and math.isfinite(row.error)): row
+        for row in reversed(result.rows)
+    }
+    kept = {id(row) for row in kinds.values()}
+    rows = (row for row in result.rows if id(row) in kept or row.op_name in named)
+    return replace(result, rows=tuple(rows))

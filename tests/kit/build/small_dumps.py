@@ -45,6 +45,7 @@ RUN = {
     "Reshape": lambda a, shape=None: a,
     "Transpose": lambda a, axes=None: a.T,
     "Cast": lambda a, dtype=None: a,
+    "Load": lambda a: a,
     "StridedSlice": lambda a, begin, end, steps: a[tuple(map(slice, begin, end, steps))],
     "BiasAddGrad": lambda a: a.sum(0),
     "Softmax": lambda a, axis=None: np.exp(a) / np.exp(a).sum(-1, keepdims=True),

@@ -4,9 +4,11 @@ Controls, alerts and statuses are found by code. The explorer stands on a page o
 """
 
 import base64
+import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -81,12 +83,27 @@ def rule_of(value, setting="common_dump_settings.iteration"):
     return wb.config.new("mindspore-o0o1").set(setting, value).check()[0].id
 
 
-def faults_of_access(page, place):
-    """What axe finds there: rule and element."""
+def pixels(png):
+    """Red, green and blue of a picture, from 0 to 255: (height, width, 3), uint8."""
+    from PIL import Image
+
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
+
+
+GRAVE = ("serious", "critical")
+
+VIOLATIONS = """async ([place, impacts]) => {
+  const { violations } = await axe.run({ include: [[place]] }, { resultTypes: ["violations"] });
+  return violations.filter((one) => !impacts || impacts.includes(one.impact));
+}"""
+
+
+def faults_of_access(page, place="html", impacts=None):
+    """What axe finds there, of some impacts or of any: rule and element."""
     axe = pytest.importorskip("axe_playwright_python")
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("(place) => axe.run({include: [[place]]})", place)["violations"]
+    found = page.evaluate(VIOLATIONS, [place, impacts])
     return [(one["id"], node["html"][:160]) for one in found for node in one["nodes"]]
 
 
@@ -109,10 +126,59 @@ ROWS = ".wbx-table tbody tr[data-row]"
 PIXELS = "() => document.querySelector('.wbx-plot canvas').toDataURL()"
 
 
+class Pages:
+    """Pages that are emptied and used again: a new one takes longer than what most tests do with it."""
+
+    def __init__(self, chromium, **options) -> None:
+        self.trouble: list[str] = []
+        self.allowed = ""  # the only address that may be asked for
+        self._context = chromium.new_context(**options)
+        self._pages, self._taken = [], 0
+
+    def empty(self, *, width=1280, color_scheme="light"):
+        """A page with nothing on it, which nothing that was done to it before can be told by."""
+        if self._taken == len(self._pages):
+            self._pages.append(self._opened())
+        page = self._pages[self._taken]
+        self._taken += 1
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.emulate_media(media="null", color_scheme=color_scheme)
+        return page
+
+    def _opened(self):
+        page, trouble = self._context.new_page(), self.trouble
+        page.set_default_timeout(60_000)
+        page.on("console", lambda m: m.type == "error" and trouble.append(m.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        page.on("request", lambda r: r.url != self.allowed and trouble.append(r.url))
+        return page
+
+    def leave(self) -> list[str]:
+        """Empty all pages; what went wrong since it was done last."""
+        for page in self._pages[: self._taken]:
+            page.mouse.move(0, 0)
+            page.goto("about:blank")
+        self._taken, self.allowed = 0, ""
+        trouble = [*self.trouble]
+        self.trouble.clear()
+        return trouble
+
+    def close(self) -> None:
+        self._context.close()
+
+
+@pytest.fixture(scope="session")
+def pages(chromium):
+    """The pages of the session; `show` takes them."""
+    made = Pages(chromium)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def show(chromium):
+def show(pages):
     """Open the explorer of a comparison; nothing may be logged or requested meanwhile."""
-    pages, trouble = [], []
 
     def show(comparison, *, language="en", light=True, width=1280, payload=None):
         data = base64.b64encode(payload or compressed(comparison.result, language)).decode("ascii")
@@ -123,21 +189,13 @@ def show(chromium):
             light="true" if light else "false",
             back="#ffffff" if light else "#111111",
         )
-        page = chromium.new_page(viewport={"width": width, "height": 1000})
-        pages.append(page)
-        page.set_default_timeout(60_000)
-        page.on("console", lambda m: m.type == "error" and trouble.append(m.text))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
-        page.on("request", lambda request: trouble.append(request.url))
+        page = pages.empty(width=width)
         page.set_content(text)
         page.wait_for_selector("#root[data-ready]")
         return page
 
     yield show
-    for page in pages:
-        page.close()
-    assert trouble == []
+    assert pages.leave() == []
 
 
 def shown(page):

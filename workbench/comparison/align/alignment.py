@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.quantization import NOTHING, Quantised
 from workbench.graph.traits import COMMUTATIVE
@@ -32,8 +33,7 @@ class Correspondence:
         return None if number is None else self.golden.first(origin._replace(number=number))
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorMatch:
+class OperatorMatch(NamedTuple):
     """Target operators and golden operators that stand for the same computation."""
 
     target: tuple[int, ...]
@@ -42,8 +42,7 @@ class OperatorMatch:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Leftover operators of both sides that stand for the same stretch of computation.
 
     One side may be empty (inserted or removed operators). ``edges`` are pairs of values (target,
@@ -56,8 +55,7 @@ class Group:
     readers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fusion:
+class Fusion(NamedTuple):
     """Kernels of both sides that stand for the same operators of the network.
 
     ``values`` are outputs (target, golden) that are the same tensor, ``rule`` who says so.
@@ -96,9 +94,9 @@ class Alignment(Correspondence):
         return frozenset((*self.match_of.values(), *(g for f in self.fusions for g in f.golden)))
 
     @cached_property
-    def fused(self) -> dict[int, Fusion]:
+    def fused(self) -> Mapping[int, Fusion]:
         """The fusion that a target operator is part of, by its number."""
-        return {t: fusion for fusion in self.fusions for t in fusion.target}
+        return MappingProxyType({t: fusion for fusion in self.fusions for t in fusion.target})
 
     def counterpart(self, number: int) -> int | None:
         """The golden operator that does the work of a target's, fused or not.

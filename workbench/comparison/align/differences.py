@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.view import Origin
@@ -34,8 +33,7 @@ WIRING = "compare/wiring"
 """Code of an input that is read from elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """One difference between two operators: a kind of KINDS, its subject, and what is said of it."""
 
     kind: str

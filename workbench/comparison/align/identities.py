@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.alignment import OperatorMatch
-from workbench.comparison.align.rules import AGAIN, CARRIES, HANDED, MATCH_RULES
+from workbench.comparison.align.rules import AGAIN, MATCH_RULES
 from workbench.comparison.graphs.view import RESHAPING, GraphView, Origin
+from workbench.comparison.limits import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ def match_identities(work: Matching) -> None:
             others = waiting.get(key, [])
             if exact or len(numbers) == len(others) == 1:
                 for t, g in work.interchangeable(numbers, others):
-                    work.claim(t, g, "topology", CARRIES)
+                    work.claim(t, g, "topology", limits().score_carried)
 
 
 def match_between(work: Matching) -> None:
@@ -50,7 +51,7 @@ def match_between(work: Matching) -> None:
             if g not in work.matched_golden and _alike(op, work.golden.graph.ops[g])
         }
         if len(near) == 1:
-            work.claim(t, near.pop(), "topology", HANDED)
+            work.claim(t, near.pop(), "topology", limits().score_handed)
 
 
 def match_repeated(work: Matching) -> None:

@@ -9,15 +9,13 @@ from workbench.comparison.align.fusions import find_fusions, find_leaves
 from workbench.comparison.align.parameters import match_parameters
 from workbench.comparison.align.rules import MAP, MATCH_RULES
 from workbench.comparison.graphs.view import Origin, shapes
+from workbench.comparison.limits import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.comparison.graphs.view import GraphView
     from workbench.comparison.map_file import Overrides
-
-MOST_ALIKE = 64
-"""Operators that compute the same from which on their order alone tells them apart."""
 
 
 class Matching(Correspondence):
@@ -105,7 +103,7 @@ class Matching(Correspondence):
     ) -> Iterator[tuple[int, int]]:
         """Pair operators that compute the same: by who reads them, then equal names, then order."""
         ours, theirs = self.target.graph.ops, self.golden.graph.ops
-        if len(mine) == len(others) == 1 or len(mine) > MOST_ALIKE:
+        if len(mine) == len(others) == 1 or len(mine) > limits().alike_most:
             yield from zip(mine, others, strict=False)
             return
         readers = {g: self.golden.direct(g) for g in others}

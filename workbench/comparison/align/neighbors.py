@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.groups import edges_of
-from workbench.comparison.align.rules import ENDS, MATCH_RULES
+from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.graphs.view import shapes
 from workbench.comparison.limits import limits
 from workbench.core.stopping import checkpoint
@@ -70,7 +70,7 @@ class NeighborMatcher:
             ):
                 continue
             if not self.does_more(t, g):
-                self.work.claim(t, g, "topology", ENDS)
+                self.work.claim(t, g, "topology", limits().score_ends)
                 found = True
         return found
 

@@ -52,12 +52,6 @@ MAP = "map"
 AGAIN = "again"
 """Rule of operators that repeat what an aligned one has computed."""
 
-CARRIES, HANDED, ENDS = 0.8, 0.7, 0.6
-"""Scores by ``topology`` where one observation decides.
-
-Both carry the same value on (`CARRIES`), matched operators read both (`HANDED`), both end the same region (`ENDS`).
-"""
-
 
 def rule_meaning(rule: str) -> str | Message:
     """Say what a rule goes by; of another tool's pairs, that they are its own."""

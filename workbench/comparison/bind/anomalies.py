@@ -55,18 +55,22 @@ class Seen(NamedTuple):
         """Operator and output slot that a tensor comes from; ``None`` if no operator of a graph made it."""
         if self.op is None or self.graph is None:
             return None
-        operand = Value(self.run.op, slot) if io == "output" else self.op.operand(slot)
+        if io == "output":
+            return self.op, slot
+        operand = self.op.operand(slot)
         return (self.graph.ops[operand.op], operand.slot) if isinstance(operand, Value) else None
 
 
 def find_anomalies(binding: Binding) -> list[Anomaly]:
     """Return every distrusted tensor, once, in the order of the binding's runs."""
     found: dict[int, Anomaly] = {}
-    for runs in binding.runs.values():
-        for run in runs.values():
+    on_cpu = binding.on_cpu
+    for block, runs in binding.runs.items():
+        graph = binding.graph(block)
+        for number, run in runs.items():
             checkpoint()
-            op = binding.operator(run)
-            seen = Seen(run, binding.on_cpu, op, binding.graph(run.block) if op else None)
+            op = graph.ops[number] if graph is not None and number >= 0 else None
+            seen = Seen(run, on_cpu, op, graph if op is not None else None)
             for rule in ANOMALY_RULES if op is not None else WITHOUT_GRAPH:
                 for io, slot, said in rule.finds(seen):
                     record = run.tensors[io, slot]
@@ -76,15 +80,16 @@ def find_anomalies(binding: Binding) -> list[Anomaly]:
 
 def _mislabelled(seen: Seen) -> Found:
     for (io, slot), record in seen.run.tensors.items():
-        where, written = f"{io}.{slot}", seen.written_by(io, slot)
+        written = seen.written_by(io, slot)
         if written is None and seen.op is not None:
             continue
         if written is None or not written[0].device_outputs:  # nobody says what the kernel wrote
             if _is_oversized(record):
-                yield io, slot, Message("compare/oversized", where=where)
+                yield io, slot, Message("compare/oversized", where=f"{io}.{slot}")
             continue
         real, label = wider_device_type(*written), written[0].outputs[written[1]].dtype
         if real and _label(record) == label:
+            where = f"{io}.{slot}"
             yield io, slot, Message("compare/mislabelled", where=where, label=label, real=real)
 
 

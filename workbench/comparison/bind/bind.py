@@ -331,7 +331,9 @@ class _Draft:
         runs = self._runs.setdefault(block, {})
         if number not in runs:
             name = record.key.op_name if op is None else op.name
-            runs[number] = OperatorRun(block, number, record.key.op_type, name, tensors)
+            runs[number] = OperatorRun(
+                block, number, record.key.op_type, name, MappingProxyType(tensors)
+            )
         io, slot = record.key.io, _slot(record, op)
         if (io, slot) in tensors:
             said = Message("compare/twice", where=f"{io}.{slot}")

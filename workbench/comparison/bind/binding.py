@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
     from workbench.graph.nodes import Graph, Op
+
+
+_Key = TypeVar("_Key")
+_Held = TypeVar("_Held")
 
 
 class Execution(NamedTuple):
@@ -28,8 +33,7 @@ class Execution(NamedTuple):
         return self.rank, self.graph_id
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorRun:
+class OperatorRun(NamedTuple):
     """One execution of one operator: its tensors by ``(io, slot)``.
 
     ``op`` is the operator's number in its graph, -1 where no graph knows it.
@@ -39,7 +43,7 @@ class OperatorRun:
     op: int
     op_type: str
     op_name: str
-    tensors: Mapping[tuple[str, int], TensorRecord] = field(default_factory=dict)
+    tensors: Mapping[tuple[str, int], TensorRecord] = MappingProxyType({})
 
     @property
     def time(self) -> int:
@@ -58,11 +62,19 @@ class Binding:
 
     dump: Dump
     graphs: Mapping[tuple[int, int], Graph]
-    runs: dict[Execution, dict[int, OperatorRun]] = field(default_factory=dict)
-    parameters: dict[Execution, dict[str, TensorRecord]] = field(default_factory=dict)
+    runs: Mapping[Execution, Mapping[int, OperatorRun]] = field(default_factory=dict)
+    parameters: Mapping[Execution, Mapping[str, TensorRecord]] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
     oddities: Mapping[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        runs = {block: _read_only(some) for block, some in self.runs.items()}
+        parameters = {block: _read_only(some) for block, some in self.parameters.items()}
+        object.__setattr__(self, "graphs", _read_only(self.graphs))
+        object.__setattr__(self, "runs", _read_only(runs))
+        object.__setattr__(self, "parameters", _read_only(parameters))
+        object.__setattr__(self, "oddities", _read_only(self.oddities))
 
     @property
     def on_cpu(self) -> bool:
@@ -77,6 +89,11 @@ class Binding:
         """Operator of a run."""
         graph = self.graph(run.block)
         return graph.ops[run.op] if graph is not None and run.op >= 0 else None
+
+
+def _read_only(held: Mapping[_Key, _Held]) -> Mapping[_Key, _Held]:
+    """Return a view that cannot be changed, of what may still grow where it is made."""
+    return held if isinstance(held, MappingProxyType) else MappingProxyType(held)
 
 
 def is_npu(dump: Dump) -> bool:

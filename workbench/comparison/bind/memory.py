@@ -13,7 +13,6 @@ a `WatchedChange` has the names and bytes of files, an `Overwrite` operators by 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -55,8 +54,7 @@ class Snapshot(NamedTuple):
     record: TensorRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Overwrite:
+class Overwrite(NamedTuple):
     """A tensor that is not what its operator wrote.
 
     ``value`` is the tensor, ``reader`` the snapshot that shows it first, ``written`` what it was. ``since`` is the
@@ -108,8 +106,7 @@ class Named(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedChange:
+class WatchedChange(NamedTuple):
     """A watched output that is not what it was.
 
     Attributes
@@ -322,8 +319,7 @@ def _told(record: TensorRecord, span: Span, since: str, binding: Binding) -> Wat
         return change
     reading = _reading(graph, Value(owner.number, key.slot))
     still = tuple(name for number, name in reading if number > after.number)
-    return replace(
-        change,
+    return change._replace(
         between=tuple(op.name for op in graph.ops[before.number + 1 : after.number]),
         readers=still,
         last_reader=reading[-1][1] if reading and not still else "",

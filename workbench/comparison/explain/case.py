@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,13 +45,6 @@ _THIN_TYPES: dict[str, tuple[Any, ...]] = {
 }
 """What of its inputs the first image and channels of an operator's output come from."""
 
-_GRAIN, _FINEST = 0.1, 1e-9  # of the floor: to so much numbers are described
-
-_FAR, _WORSE = (
-    100.0,
-    3.0,
-)  # grains from which a gap is none of noise, and what it costs in free numbers
-
 FAILURES = (WorkbenchError, *TROUBLE)
 """What a guess may raise when settings or inputs do not fit together."""
 
@@ -83,8 +76,7 @@ class Budget:
         return self.left
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """What the operator gives if it has a certain fault.
 
     ``parameters`` counts the free numbers that were fitted to what it gave; a choice among a few is
@@ -98,8 +90,7 @@ class Candidate:
     loose: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredCandidate:
+class ScoredCandidate(NamedTuple):
     """A guess and what it leaves over, and its score: the lower, the better.
 
     The score is a length of description (Rissanen, *Modeling by shortest data description*, 1978): what it takes
@@ -164,7 +155,7 @@ class Evaluation:
 
     @cached_property
     def grain(self) -> float:
-        return max(_GRAIN * self.floor, _FINEST)
+        return max(limits().grain_share * self.floor, limits().grain_least)
 
     @cached_property
     def number(self) -> float:
@@ -259,7 +250,7 @@ class Evaluation:
         if output.shape != self.shape:
             return math.inf
         flat, total = output.reshape(-1), 0.0
-        grain = max(self.grain, _GRAIN * self.coarse) if loose else self.grain
+        grain = max(self.grain, limits().grain_share * self.coarse) if loose else self.grain
         for piece in slices_of(flat.size):
             guess = flat[piece].astype(np.float64, copy=False)
             total += float(np.sum(self._surprises(self.given[piece], guess, grain)))
@@ -273,8 +264,9 @@ class Evaluation:
                 same = (given == guess) | (np.isnan(given) & np.isnan(guess))
                 other = np.where(np.isfinite(gap), gap, self.grain**-2.0)
                 gap = np.where(same, 0.0, other)
-        far = (_FAR * grain / self.grain) ** 2
-        return np.asarray(np.log1p(gap) / 2 + _WORSE * self.number * gap / (gap + far))
+        far = (limits().gap_far * grain / self.grain) ** 2
+        worst = limits().gap_numbers * self.number
+        return np.asarray(np.log1p(gap) / 2 + worst * gap / (gap + far))
 
     def exact(self, output: Array) -> float:
         """Share of the elements whose value is the given one."""

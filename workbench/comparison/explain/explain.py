@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
-_FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
 _JUDGING = 20.0  # operations an element
 
 WEIGHTS: dict[str, float] = {
@@ -46,8 +44,7 @@ WEIGHTS: dict[str, float] = {
 """Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1029 of `benchmarks/hypotheses.py`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """A kind of fault that explains an operator's own error.
 
     Attributes
@@ -105,7 +102,7 @@ def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -
         found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe_pattern(case), rest))
     if missed:
         said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
-        found[0] = replace(found[0], text=said)
+        found[0] = found[0]._replace(text=said)
     return found
 
 
@@ -159,9 +156,10 @@ def _settles(one: ScoredCandidate, case: Evaluation) -> bool:
     One number everywhere can have many causes, and so can few elements.
     """
     few = case.given.size < limits().equal_enough
-    if one.candidate.parameters > _FREE or few or not np.ptp(case.given):
+    if one.candidate.parameters > limits().settled_numbers or few or not np.ptp(case.given):
         return False
-    return one.exact == 1.0 or (one.remains <= case.floor and case.error > _CLEAR * case.floor)
+    clear = case.error > limits().settled_error * case.floor
+    return one.exact == 1.0 or (one.remains <= case.floor and clear)
 
 
 def _share(one: ScoredCandidate, case: Evaluation) -> float:

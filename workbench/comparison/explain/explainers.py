@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, explain
@@ -77,7 +76,7 @@ def explain_errors(
     assert replayed is not None
     found = list(origins)
     for n in asked:
-        found[n] = replace(origins[n], explanation=_explanation(replayed, origins[n].event))
+        found[n] = origins[n]._replace(explanation=_explanation(replayed, origins[n].event))
     return tuple(found)
 
 

@@ -6,7 +6,6 @@ the origin holds a copy of the reader's assessment that blames the writer; the w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,8 +34,7 @@ class Writer(NamedTuple):
     chance: float
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where an error begins: an assessment, and what is known of its cause besides named differences.
 
     ``explanation`` is the fault that explains it best; ``writer`` says that the operator which ``event`` blames
@@ -48,8 +46,7 @@ class Origin:
     writer: Writer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
+class Origins(NamedTuple):
     """The origins of a comparison's errors, in the order of the walk."""
 
     origins: tuple[Origin, ...] = ()

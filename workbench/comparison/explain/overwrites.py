@@ -8,7 +8,6 @@ take their place.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,11 +32,6 @@ if TYPE_CHECKING:
 
 NAMED = 3
 """Writers that are named at most, where it may have been several."""
-
-_CLEARED, _CONVICTED = (
-    0.001,
-    100.0,
-)  # who computed with the damage; who computed before it was there
 
 
 def blame_writers(
@@ -135,12 +129,12 @@ def _prior(flow: Trace, some: Iterable[Overwrite]) -> dict[int, float]:
         place = damage.block, damage.reader.op
         own = flow.own_error(*place)
         if damage.inferred:
-            found[damage.reader.op] = _CLEARED
+            found[damage.reader.op] = limits().reader_cleared
         elif damage.reader.io == "input" and own is not None and flow.replayed is not None:
             if own.suspect:
-                found[damage.reader.op] = _CONVICTED
+                found[damage.reader.op] = limits().reader_convicted
             elif flow.replayed.reproduces(*place):
-                found[damage.reader.op] = _CLEARED
+                found[damage.reader.op] = limits().reader_cleared
     return found
 
 
@@ -155,7 +149,7 @@ def _by_writer(
     subject = str(some[0].value)
     said = _told(flow, suspect, some, suspects)
     differences = tuple(Difference("overwritten", subject, one) for one in said)
-    copy = replace(event, origin_op=suspect.op, replayed=None, differences=differences)
+    copy = event._replace(origin_op=suspect.op, replayed=None, differences=differences)
     return Origin(copy, writer=Writer(suspect.chance))
 
 

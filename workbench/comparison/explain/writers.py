@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _PERIODS = (1, 2, 4, 8)  # bytes of a number that is repeated
-_BYTES, _NOT_BYTES = (
-    1000.0,
-    0.01,
-)  # how much likelier who wrote just these bytes is, and who wrote others
 
 
 class WriterCandidate(NamedTuple):
@@ -133,7 +129,7 @@ def find_writers(
             if damage.block == damages[0].block:  # places are the same in every execution
                 weights[number] *= _by_place(memory, number)
             if any(told.values()):
-                weights[number] *= _BYTES if told[number] else 1.0
+                weights[number] *= limits().writer_bytes if told[number] else 1.0
             elif pieces:
                 weights[number] *= _by_size(memory, number, period)
     total = sum(weights.values()) or 1.0
@@ -173,7 +169,7 @@ def _by_size(memory: Memory, number: int, period: int) -> float:
     if array is None:
         return 1.0
     if not period:
-        return _NOT_BYTES
+        return limits().writer_other_bytes
     return 1.0 if array.itemsize == period else limits().writer_size
 
 

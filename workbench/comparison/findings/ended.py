@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.material import finding, place_in
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.traits import MOVEMENT
 from workbench.ir.ge_ops import never_dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution, OperatorRun
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from workbench.dump.tree import Failure
 
 ENDED, CUT_SHORT = "ended", "cut-short"
-
-_SURE = 8
-"""Entries of a list, names or scopes, from which on nobody writes it for just the first operators."""
 
 
 class _End(NamedTuple):
@@ -68,8 +66,8 @@ def _end(pairing: Pairing, block: Execution, alone: set[int]) -> _End | None:
 
 def _missing(
     aligned: Alignment,
-    ours: dict[int, OperatorRun],
-    theirs: dict[int, OperatorRun],
+    ours: Mapping[int, OperatorRun],
+    theirs: Mapping[int, OperatorRun],
     alone: set[int],
 ) -> Iterator[int]:
     """Operators of the target that left nothing, while their counterparts' tensors have no partner.
@@ -89,7 +87,7 @@ def _missing(
             yield number
 
 
-def _first(aligned: Alignment, ours: dict[int, OperatorRun], last: int, missing: int) -> int:
+def _first(aligned: Alignment, ours: Mapping[int, OperatorRun], last: int, missing: int) -> int:
     """The first operator behind the last one: an inserted one, too, if others of its type were dumped."""
     ops = aligned.target.graph.ops
     known = {ops[number].op_type for number in ours if number >= 0}
@@ -129,7 +127,7 @@ def _proof(
     names = [op.name for op in pairing.target.graphs[block.graph_key].ops]
     dumped, missing = ([names[n] for n in numbers] for numbers in (end.dumped, end.missing))
     listed = _listed(dumped, {scope for name in missing for scope in _scopes(name)})
-    if listed < _SURE:
+    if listed < limits().listed_enough:
         return None
     return Message("compare/long-list", count=len(dumped), listed=listed)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.finding_kinds import KINDS, NAMED
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.ended import endings
 from workbench.comparison.findings.facts import precision, unblamed_settings, unmatched
 from workbench.comparison.findings.iterations import divergence_onset
@@ -28,6 +28,7 @@ from workbench.comparison.findings.ranks import (
     tell_of_two_jobs,
 )
 from workbench.comparison.findings.watched import golden_damage, unread_memory, watched
+from workbench.comparison.limits import limits
 from workbench.comparison.result import Anomaly
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _key(one: Found) -> tuple[int, ...]:
 
     1. Defects, for they decide the verdict.
     2. By GROUPS.
-    3. Defects that name a difference (score NAMED or more) before unexplained errors: a name is what can be
+    3. Defects that name a difference (score `score_named` or more) before unexplained errors: a name is what can be
        acted on, and explains the errors behind it.
     4. Defects in data-flow order: the earlier one is the cause of the later one rather than its consequence.
     5. A producer next to its reader.
@@ -84,7 +85,7 @@ def _key(one: Found) -> tuple[int, ...]:
         return 1, group
     about = one.behind or one.finding
     beside = 0 if one.behind is None else -1 if one.first else 1
-    return 0, group, about.score < NAMED, about.order, beside
+    return 0, group, about.score < limits().score_named, about.order, beside
 
 
 class Finder(NamedTuple):

@@ -6,7 +6,7 @@ looks at it again (loss scale, producers, next dump) need not search for it by n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from workbench.comparison.finding_kinds import KINDS
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op, SourceFrame
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
+class Material(NamedTuple):
     """What a comparison knows before it says what is wrong.
 
     ``rows`` are those of ``measured``, in the same order, then those of unmatched tensors; ``steps``
@@ -56,8 +55,7 @@ class Material:
         return [row for row in self.rows if row.match_rule]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What a finding is about: a tensor of an operator.
 
     ``execution`` is ``None`` where it is about every execution or about no operator; ``op`` is the
@@ -145,8 +143,7 @@ NO_FIGURES = Figures()
 """Of a finding that no single tensor shows, or another operator's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A finding, its place, and what the walk knows there; ``group`` is a row of GROUPS.
 
     ``behind`` is the finding that it stands next to, before it if ``first``.
@@ -166,7 +163,7 @@ class Found:
 
     def changed(self, **fields: Any) -> Self:
         """Return the same with other fields of the finding."""
-        return replace(self, finding=replace(self.finding, **fields))
+        return self._replace(finding=replace(self.finding, **fields))
 
     def told(self, *said: Message) -> Self:
         """Return the same with more evidence."""

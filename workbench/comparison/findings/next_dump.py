@@ -7,8 +7,7 @@ operator lists the ids of its file names, which are not always those of the IR.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -38,8 +37,7 @@ UNEXPLAINED = frozenset(("own-error", "non-finite", "shape", "structure", "overf
 """Kinds of findings that more data of the operator would tell more about."""
 
 
-@dataclass(frozen=True, slots=True)
-class DumpRequest:
+class DumpRequest(NamedTuple):
     """An operator to dump: its name, that of its model, and whether the name is certain.
 
     ``certain`` is false for the name of a file, in which ``_`` stands for several characters; ``suspect``
@@ -52,8 +50,7 @@ class DumpRequest:
     suspect: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NextDump:
+class NextDump(NamedTuple):
     """What a next dump should hold: operators with their neighbours, and of which iterations.
 
     ``suspects`` are the names of the operators themselves, ``why`` says what the dump at hand lacks.

@@ -7,8 +7,7 @@ line, a replacement by what is replaced. The first operator that it reaches spea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import WIRING
 from workbench.comparison.explain.origins import Origin, has_few_wrong
@@ -22,6 +21,7 @@ from workbench.comparison.findings.material import (
     place_of_row,
 )
 from workbench.comparison.graphs import view
+from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 
@@ -38,15 +38,11 @@ if TYPE_CHECKING:
 
     Cause = tuple[object, ...]
 
-_DOUBTFUL, _UNSURE = 0.75, 0.5
-"""Trust in a named difference where inputs were wrong already, and in one from before the first iteration."""
-
 _GIVEN = frozenset(("parameter", "input", "constant"))
 """Kinds of which the name is the cause, whoever reads it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Blame:
+class _Blame(NamedTuple):
     """An origin with its kind decided; ``cause`` is what it shares with others of the same cause."""
 
     origin: Origin
@@ -68,7 +64,7 @@ def origins(material: Material) -> Iterator[Found]:
     if not blames:
         # The error came in before anything was compared: what differs by name is the better answer.
         doubtful = (_decide(flow.pairing, Origin(event)) for event in flow.downstream_differences)
-        blames = [replace(one, trust=_DOUBTFUL) for one in doubtful]
+        blames = [one._replace(trust=limits().trust_tainted) for one in doubtful]
     if not blames:
         blames = list(_began_before(flow))
     yield from _merged(flow, blames) if blames else unexplained_failure(material)
@@ -106,7 +102,7 @@ def _began_before(flow: Trace) -> Iterator[_Blame]:
     ]
     if blames:
         others = [said for one in blames[1:4] for said in one.said[:1]]
-        yield replace(blames[0], trust=_UNSURE, said=(*blames[0].said, *others))
+        yield blames[0]._replace(trust=limits().trust_before, said=(*blames[0].said, *others))
 
 
 def _decide(pairing: Pairing, origin: Origin) -> _Blame:
@@ -228,4 +224,4 @@ def _first_reader(flow: Trace, row: Row, place: Place) -> tuple[str, Place]:
 def _moved(place: Place, graph: Graph, op: int) -> Place:
     """The same place by the name of another operator."""
     known = graph.ops[op]
-    return replace(place, op_name=known.name, op_type=known.op_type, source=known.frame, op=op)
+    return place._replace(op_name=known.name, op_type=known.op_type, source=known.frame, op=op)

@@ -9,11 +9,9 @@ exchanged in an input, and so has the statistics that were dumped, its producer 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.explain.hypotheses.outputs import exchanged
 from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.graphs.traverse import producer, readers
@@ -50,8 +48,7 @@ _PLAIN = frozenset(
 """Types that treat every channel alike and by itself: elements exchanged before are exchanged behind them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Behind:
+class _Behind(NamedTuple):
     """Producers behind a suspect.
 
     ``exchanged`` are slots whose lanes were exchanged, by which distance: that explains the statistics.
@@ -121,6 +118,8 @@ def _exchange(one: ForecastOperator) -> Iterator[tuple[int, int]]:
 
     In one of two terms of a sum it does what it does in the other one.
     """
+    from workbench.comparison.explain.hypotheses.outputs import exchanged
+
     before = _largest(one.errors_with({}))
     if not 0 < before < math.inf:
         return
@@ -221,7 +220,7 @@ def _found(flow: Trace, reader: Found, event: Assessment, number: int, behind: _
         fault = "wrong-layout-lanes", round(0.9 / len(behind.producers), 3)
     score = known.score + 0.05 if behind.first else 0.5 * known.score
     made = finding(
-        "own-error", replace(place_in(flow.pairing, event.block, number), rank=known.rank),
+        "own-error", place_in(flow.pairing, event.block, number)._replace(rank=known.rank),
         (Message("compare/producer", reader=shown), said), score=round(min(score, 0.69), 3), fault=fault,
     )  # fmt: skip
-    return replace(made, group=reader.group, behind=known, first=behind.first)
+    return made._replace(group=reader.group, behind=known, first=behind.first)

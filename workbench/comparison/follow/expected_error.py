@@ -14,8 +14,7 @@ noise may turn.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.graphs.roles import updates
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """What explains an operator's outputs, and whether the ``worst`` of them exceeds it.
 
     ``rounding_floor`` is what its own rounding explains, ``expected_error`` that and what it inherited, magnified as
@@ -57,7 +55,7 @@ class Expected:
     worst: Measured | None = None
     rounding_floor: float = 0.0
     expected_error: float = 0.0
-    tolerance_factor: float = field(default_factory=lambda: limits().pass_factor)
+    tolerance_factor: float = 0.0
     limit: float = 0.0
     exceeds: bool = False
     steps: QuantizationError | None = None

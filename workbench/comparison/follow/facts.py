@@ -8,8 +8,8 @@ too large to agree; elsewhere it is empty.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import (
     Difference,
@@ -57,9 +57,11 @@ if TYPE_CHECKING:
 GIVEN = frozenset(("attribute", "parameter", "input", "constant", "non-finite"))
 """Kinds of differences in what no operator produced; moving operators hand them on."""
 
+_NOTHING: Measures = MappingProxyType({})
+"""What was measured of an operator without a tensor in both dumps."""
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+
+class Scene(NamedTuple):
     """One execution of one graph.
 
     ``found`` aligns it with the golden's, ``base`` is added to the numbers of its operators to order them,
@@ -83,7 +85,7 @@ class Scene:
 
     def measured(self, number: int) -> Measures:
         """What was measured of an operator, by direction and slot."""
-        return self.survey.index.get((self.block, number), {})
+        return self.survey.index.get((self.block, number), _NOTHING)
 
     def subject(self, op: Op, slot: int, operand: Operand, size: int = 1) -> tuple[str, str] | None:
         """Kind and name of an input that no operator computes."""
@@ -131,8 +133,7 @@ def scene_of(
 # --- inputs ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class InputFacts:
+class InputFacts(NamedTuple):
     """An input that no operator produced: a parameter, a feed or a constant.
 
     ``key`` is its rank and name, ``error`` ``None`` where it was not compared, ``limit`` what number formats explain.
@@ -211,8 +212,7 @@ def input_facts(
     if error is None or error <= limit or facts.tainted:
         return facts
     cause = _cause(scene, number, slot, error)
-    return replace(
-        facts,
+    return facts._replace(
         wiring=tuple(wiring_differences(scene.found, number, slot)) if scene.found else (),
         cause=cause,
         initial=_initial(scene, number, slot, facts, cause) if scene.first else None,
@@ -245,13 +245,13 @@ def _initial(
     floor = expected_rounding(None, scene.roundoff[number])
     return Assessment(
         scene.block, number, floor, 0.0, True, scene.base + number, measured,
-        origin_op=number, worst=measured.get(("input", slot)), differences=differences,
+        tolerance_factor=limits().pass_factor, origin_op=number, worst=measured.get(("input", slot)),
+        differences=differences,
         conclusion=DIFFERS_AT_START,
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ProducedFacts:
+class ProducedFacts(NamedTuple):
     """An input that an operator produced: ``before`` is its state as the producer left it.
 
     ``seen``: the producer's output was measured, or only casts stand between; ``limit`` is what formats and producer
@@ -281,14 +281,13 @@ def produced_facts(
     if error <= limit or not seen:
         return facts
     lost = overwrite_difference(scene.survey, scene.graph, scene.block, value, number, slot, limit)
-    return replace(facts, wiring=scene.names.wiring(number), overwritten=(lost,))
+    return facts._replace(wiring=scene.names.wiring(number), overwritten=(lost,))
 
 
 # --- operators -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """What is seen of one execution of an operator: measures, states of what it reads, and what those explain.
 
     ``states`` are those of its own inputs by slot, ``reads`` those of other ranks besides, where all ranks meet;
@@ -308,7 +307,7 @@ class Observation:
     tainted: bool
     rank_local: bool
     replayed: OwnError | None = None
-    expected: Expected = field(default_factory=Expected)
+    expected: Expected = Expected()
 
     @property
     def worst(self) -> Measured | None:
@@ -331,8 +330,7 @@ class Observation:
         return tuple(dict.fromkeys(number for state in self.reads for number in state.unobserved))
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorFacts:
+class OperatorFacts(NamedTuple):
     """What the rules ask of an operator.
 
     ``worst`` is the error of its worst output (``None``: nothing was compared), ``floor`` what its own rounding
@@ -467,8 +465,7 @@ def _with_names(scene: Scene, facts: OperatorFacts) -> OperatorFacts:
     differs = differs and not facts.tainted
     if not named and not differs:
         return facts
-    return replace(
-        facts,
+    return facts._replace(
         settings=scene.names.settings(facts.op) if named else (),
         differences=scene.names.differences(facts.op) if differs else (),
     )
@@ -477,25 +474,24 @@ def _with_names(scene: Scene, facts: OperatorFacts) -> OperatorFacts:
 def _with_reasons(
     scene: Scene, seen: Observation, facts: OperatorFacts, carry: Carry
 ) -> OperatorFacts:
-    """Add what may be the reason of an error that is too large to agree."""
+    """Add what may be the reason of an error that is too large to agree; a less sure one is asked where none is found.
+
+    The golden is computed again for the last of them.
+    """
     if facts.agrees or facts.tainted or facts.rank_local:
         return facts
-    facts = replace(
-        facts,
+    facts = facts._replace(
         region=scene.names.region(facts.op, seen.unobserved, facts.differences),
         version=scene.survey.two_versions
         and is_version_matter(scene.graph.ops[facts.op], seen.worst),
     )
-    if not facts.exceeds:
+    if not facts.exceeds or facts.region.differences:
         return facts
-    cleared = _is_cleared(scene, seen)
-    return replace(
-        facts,
-        differing_mover=scene.names.differing_mover(facts.op),
-        initial_state_differs=initial_state_differs(scene, seen, carry),
-        cleared=cleared,
-        golden_error=golden_error(scene.survey, seen) if cleared else (),
-    )
+    mover = scene.names.differing_mover(facts.op)
+    initial = () if mover.differences else initial_state_differs(scene, seen, carry)
+    if mover.differences or initial or not _is_cleared(scene, seen):
+        return facts._replace(differing_mover=mover, initial_state_differs=initial)
+    return facts._replace(cleared=True, golden_error=golden_error(scene.survey, seen))
 
 
 def _is_cleared(scene: Scene, seen: Observation) -> bool:

@@ -86,5 +86,5 @@ def is_of_few(target: Array, golden: Array) -> bool:
     off = np.flatnonzero(~np.isclose(a, b, rtol=2.0**-7, atol=0.0, equal_nan=True))
     if not 0 < off.size <= max(8, limits().golden_few * target.size):
         one = off.size > 1 and np.ptp(a[off]) == 0 and np.ptp(b[off]) > 0
-        return bool(one and off[-1] - off[0] + 1 == off.size <= limits().golden_run)
+        return bool(one and off[-1] - off[0] + 1 == off.size <= limits().golden_neighbors)
     return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import Difference
@@ -269,5 +268,5 @@ def states_of_peers(
             if isinstance(operand, Value):
                 item = peer.measured(other).get(("input", slot))
                 state = _input_state(peer, other, slot, operand, item, carry)
-                found.append(replace(state, causes=(), tainted=state.tainted or bool(state.causes)))
+                found.append(state._replace(causes=(), tainted=state.tainted or bool(state.causes)))
     return found

@@ -9,9 +9,9 @@ prove nothing: an argmax agrees by luck.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.follow.rules import Rule, decide
@@ -31,8 +31,7 @@ _SURE = {rule for rule, row in MATCH_RULES.items() if row.tier == "sure"}
 Masking = Literal["origin", "first-trace", "masked"]
 
 
-@dataclass(frozen=True, slots=True)
-class OriginFacts:
+class OriginFacts(NamedTuple):
     """An origin, and what becomes of its difference.
 
     ``doubtful``: the blame may rest on values that do not correspond; ``lasts``: the difference stays in a parameter;
@@ -88,12 +87,12 @@ def mark_masked(trace: Trace) -> Trace:
     proven = {cause for event in left for cause in _given(event)}
     events = dict(trace.events)
     for place in agreeing:
-        events[place] = replace(events[place], is_origin=False, tainted=False, masked=True)
+        events[place] = events[place]._replace(is_origin=False, tainted=False, masked=True)
     for event, facts, _ in known:
         place, harms = (event.block, event.op), bool(proven & _given(event))
-        _, masking = decide(MASKING_RULES, replace(facts, harms=harms), None)
+        _, masking = decide(MASKING_RULES, facts._replace(harms=harms), None)
         if masking == "first-trace":
-            events[place] = replace(events[place], is_origin=True, masked=False)
+            events[place] = events[place]._replace(is_origin=True, masked=False)
     origins = [events[event.block, event.op] for event in trace.origins]
     return replace(
         trace,
@@ -149,7 +148,6 @@ def _is_given_others(event: Assessment) -> bool:
 def _reached(trace: Trace, event: Assessment, graph: Graph) -> set[int] | None:
     """Operators that the difference reaches; ``None`` if it reaches an end of the graph."""
     values = trace.values.get(event.block, {})
-    results = {output for output in graph.outputs if isinstance(output, Value)}
     waiting, reached = [event.op], set[int]()
     while waiting:
         number = waiting.pop()
@@ -160,7 +158,7 @@ def _reached(trace: Trace, event: Assessment, graph: Graph) -> set[int] | None:
             if state is None or not state.tainted:
                 continue
             readers = {reader for reader, _ in graph.consumers.get(value, [])}
-            if not readers or value in results:
+            if not readers or value in graph.outputs:
                 return None
             if any(_proves_nothing(trace, event, graph, reader) for reader in readers):
                 return None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.align.differences import of_one_subject
 from workbench.comparison.follow.carry import Carry
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 Kind = Literal["origin", "inherits", "hands-on", "overflow", "rank-local", "remark", "agrees"]
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
+class Conclusion(NamedTuple):
     """What an operator is found to be.
 
     ``op`` is the operator to name (-1: none), ``differences`` why, ``unobserved_count`` the number of operators before
@@ -225,8 +223,7 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
 """What an operator is found to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecondFacts:
+class SecondFacts(NamedTuple):
     """An operator after its first conclusion; ``convicted``: it is an origin, or excused of just that."""
 
     facts: OperatorFacts
@@ -254,8 +251,7 @@ SECOND_RULES: tuple[Rule[SecondFacts, Conclusion | None, Carry], ...] = (
 # --- what it leaves ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OutputFacts:
+class OutputFacts(NamedTuple):
     """An output of an operator that was judged; ``error`` is ``None`` if it was not compared.
 
     ``handed`` are the causes that a moving operator hands on. ``inherited`` is what an unseen output may have,
@@ -335,8 +331,7 @@ OUTPUT_RULES: tuple[Rule[OutputFacts, ValueState, Carry], ...] = (
 """What an output carries."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateFacts:
+class UpdateFacts(NamedTuple):
     """A parameter that an operator updates, by rank and name; ``error`` is how far apart it is left."""
 
     key: Key
@@ -388,8 +383,7 @@ UPDATE_RULES: tuple[Rule[UpdateFacts, None, Carry], ...] = (
 """What an updated parameter carries into the next step."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForecastFacts:
+class ForecastFacts(NamedTuple):
     """An operator whose statistics were forecast; ``share`` is its error over what its formats explain."""
 
     op_type: str

@@ -6,8 +6,7 @@ next can never both apply, it says so under ``excludes``, and else a case of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +20,7 @@ def nothing(facts: object, concluded: object, memory: object) -> None:
     """Learn nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule(Generic[Facts, Concluded, Memory]):
+class Rule(NamedTuple, Generic[Facts, Concluded, Memory]):
     """One row: if it ``applies`` to the facts, it ``concludes``, and ``learns`` is what later facts will hold of it.
 
     ``name`` is a stable code. ``needs`` is the ground that it speaks on (``own``: the graph of the run itself).

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.limits import limits
 
@@ -23,8 +23,7 @@ INHERITS, VERSION_MATTER, DIFFERS_AT_START = "inherits", "version-matter", "diff
 differs before the first step."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueState:
+class ValueState(NamedTuple):
     """What is known of a value: its relative error, and whether a named defect explains it.
 
     ``causes`` are differences in something that no operator produced, on their way to the first
@@ -42,8 +41,7 @@ class ValueState:
     rank_local: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(NamedTuple):
     """One execution of one operator, judged.
 
     ``conclusion`` names the rule that decided. ``rounding_floor`` is the error its own rounding explains,
@@ -61,8 +59,8 @@ class Assessment:
     inherited: float
     tainted: bool
     order: int
-    measured: Mapping[tuple[str, int], Measured] = field(default_factory=dict)
-    tolerance_factor: float = field(default_factory=lambda: limits().pass_factor)
+    measured: Mapping[tuple[str, int], Measured] = MappingProxyType({})
+    tolerance_factor: float = 0.0
     expected_error: float = 0.0
     differences: tuple[Difference, ...] = ()
     is_origin: bool = False
@@ -77,3 +75,8 @@ class Assessment:
     limit: float = 0.0
     tolerated: Tolerance | None = None
     conclusion: str = ""
+
+
+def agreeing(block: Execution, op: int, floor: float, order: int) -> Assessment:
+    """Judge an operator whose inputs and outputs are equal; ``floor`` is what its own rounding explains."""
+    return Assessment(block, op, floor, 0.0, False, order, tolerance_factor=limits().pass_factor)

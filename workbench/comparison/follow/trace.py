@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.comparison.follow.overflow import both_overflow
 from workbench.comparison.follow.ranks import ranks_of_one_job
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     """Rank and name of a parameter."""
     Measures = Mapping[tuple[str, int], Measured]
     """What was measured of an operator, by direction and slot."""
+
+_Outer = TypeVar("_Outer")
+_Inner = TypeVar("_Inner")
+_Held = TypeVar("_Held")
 
 
 @dataclass(frozen=True)
@@ -73,11 +78,18 @@ def survey(
             index.setdefault((run.block, run.op), {})[item.pair.io, item.pair.slot] = item
     versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
     graphs = pairing.target.graphs.values()
+    updated = frozenset(name for graph in graphs for name in updated_names(graph))
     return Survey(
-        pairing, index, npu, replayed, len(versions) > 1, ranks_of_one_job(pairing),
-        frozenset(both_overflow(pairing)), {name for graph in graphs for name in updated_names(graph)},
-        updated_by_one(pairing),
+        pairing, read_only(index), npu, replayed, len(versions) > 1, ranks_of_one_job(pairing),
+        frozenset(both_overflow(pairing)), updated, MappingProxyType(updated_by_one(pairing)),
     )  # fmt: skip
+
+
+def read_only(
+    held: Mapping[_Outer, Mapping[_Inner, _Held]],
+) -> Mapping[_Outer, Mapping[_Inner, _Held]]:
+    """Return views of mappings in a mapping that nobody can change."""
+    return MappingProxyType({key: MappingProxyType(some) for key, some in held.items()})
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ found to be and what it leaves, here for executions without a graph, `masking` f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.expected_error import expected_error
@@ -45,7 +45,7 @@ from workbench.comparison.follow.operators import (
 from workbench.comparison.follow.ranks import lockstep, measured_of_peers
 from workbench.comparison.follow.rules import Rule, decide
 from workbench.comparison.follow.state import INHERITS, Assessment
-from workbench.comparison.follow.trace import Survey, Trace, survey
+from workbench.comparison.follow.trace import Survey, Trace, read_only, survey
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding, spec_roundoff
 from workbench.graph.table.collectives import COLLECTIVES
@@ -53,7 +53,7 @@ from workbench.graph.table.collectives import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.state import ValueState
     from workbench.comparison.follow.trace import Place
@@ -132,7 +132,7 @@ class _Walk:
         seen = observe(scene, number, states, of_peers, self._carry)
         inputs = read_inputs(scene.graph, number, scene.measured)
         inputs |= measured_of_peers(scene.graph.ops[number], peers)
-        seen = replace(seen, expected=expected_error(scene, seen, inputs, self._carry))
+        seen = seen._replace(expected=expected_error(scene, seen, inputs, self._carry))
         made, concluded = _judge(scene, seen, self._carry)
         self._note(made)
         _leave(scene, seen, made, concluded, self._carry)
@@ -157,8 +157,8 @@ class _Walk:
             events=MappingProxyType(self._made),
             origins=tuple(one for one in self._origins if not one.masked),
             initial_differences=tuple(carry.initial_differences),
-            input_states=MappingProxyType(self._states),
-            values=MappingProxyType(carry.values),
+            input_states=read_only(self._states),
+            values=read_only(carry.values),
             walked=tuple(self._walked),
             rank_local_feeds=MappingProxyType(carry.rank_local_feeds),
             rank_local_params=frozenset(carry.rank_local_params),
@@ -282,8 +282,7 @@ class TimeMemory:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TimeFacts:
+class TimeFacts(NamedTuple):
     """An operator in the order of time; ``limit`` is what its inputs and the formats explain of ``worst``.
 
     ``rank_local``: it may differ by design, ``tainted``: more than what was allowed before it comes in; ``tolerated``:
@@ -364,40 +363,45 @@ def in_time(known: Survey, block: Execution, base: int) -> tuple[list[Assessment
             continue
         labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
         coarsest = max(coarsest, *(spec_roundoff(label) for label in labels))
-        seen = _seen_in_time(known, block, op, base, expected_rounding(None, coarsest), memory)
+        floor = expected_rounding(None, coarsest)
+        seen = _seen_in_time(known, runs[op], usable, base, floor, memory)
         facts = _time_facts(known, seen)
         name, concluded = decide(TIME_RULES, facts, memory)
-        made = replace(seen, conclusion=name, origin_op=concluded.op)
+        made = seen._replace(conclusion=name, origin_op=concluded.op)
         if concluded.kind == "origin":
             excuse = _excuse(known, seen, concluded)
-            made = replace(made, is_origin=excuse is None, tolerated=excuse)
+            made = made._replace(is_origin=excuse is None, tolerated=excuse)
         found.append(made)
     return found, coarsest
 
 
 def _seen_in_time(
-    known: Survey, block: Execution, op: int, base: int, floor: float, memory: TimeMemory
+    known: Survey,
+    run: OperatorRun,
+    usable: Sequence[Measured],
+    base: int,
+    floor: float,
+    memory: TimeMemory,
 ) -> Assessment:
     """What is seen of an operator before it is judged; ``floor`` is what the formats met so far explain."""
-    measured = known.index[block, op]
-    inputs = [m.error for m in measured.values() if m.usable and m.pair.io == "input"]
-    outputs = [m for m in measured.values() if m.usable and m.pair.io == "output"]
+    inputs = [m.error for m in usable if m.pair.io == "input"]
+    outputs = [m for m in usable if m.pair.io == "output"]
     inherited = max(inputs, default=memory.tolerated)
     judging = limits()
     excused = judging.amplification * memory.tolerated
     tainted = inherited > max(judging.pass_factor * floor, excused, memory.allowed)
     tainted |= memory.failed and not inputs
     seen = Assessment(
-        block, op, floor, inherited, tainted, base - op, measured,
-        expected_error=floor + judging.amplification * inherited,
+        run.block, run.op, floor, inherited, tainted, base - run.op, known.index[run.block, run.op],
+        tolerance_factor=judging.pass_factor, expected_error=floor + judging.amplification * inherited,
         worst=max(outputs, key=lambda m: m.error, default=None),
     )  # fmt: skip
     if known.job is None:
         return seen
     # what it reads differs between two ranks of a job, or is not known, up to where they meet
-    if known.pairing.target.runs[block][op].op_type in COLLECTIVES:
-        return replace(seen, tainted=False, inherited=0.0, expected_error=floor)
-    return replace(seen, tainted=False, rank_local=tainted or not inputs)
+    if run.op_type in COLLECTIVES:
+        return seen._replace(tainted=False, inherited=0.0, expected_error=floor)
+    return seen._replace(tainted=False, rank_local=tainted or not inputs)
 
 
 def _time_facts(known: Survey, seen: Assessment) -> TimeFacts:
@@ -408,4 +412,4 @@ def _time_facts(known: Survey, seen: Assessment) -> TimeFacts:
     if worst <= facts.limit or seen.rank_local or seen.tainted:
         return facts
     excuse = _excuse(known, seen, Conclusion("origin", seen.op))
-    return replace(facts, tolerated=excuse is not None)
+    return facts._replace(tolerated=excuse is not None)

@@ -12,8 +12,8 @@ if the engine had inserted the others.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import (
     ORIGIN_NAME,
@@ -46,8 +46,7 @@ _QUANT_TYPES = frozenset(("AscendQuant", "AscendWeightQuant", "AscendQuantV2"))
 _DEQUANT_TYPES = ANTI_QUANT | {"AscendDequant"}
 
 
-@dataclass(frozen=True, slots=True)
-class Quantised:
+class Quantised(NamedTuple):
     """Operators of a graph by what they have to do with integers of another scale.
 
     ``quant`` give int8, ``dequant`` floats again (a kernel may do both); ``inside`` lie between, whatever

@@ -6,6 +6,7 @@ import re
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.comparison.limits import limits
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import COMMUTATIVE, IDENTITY, IN_PLACE, settings
 
@@ -33,9 +34,6 @@ _DRAWS = re.compile(
     r"Random|Dropout|Uniform|Normal|Hcom|All(Reduce|Gather)|Receive|Send|Barrier|Queue|Assign|Print"
 )
 """Types that give something else every time, or do something besides."""
-
-COMMON = 64
-"""Operators of one type from which on a common line, scope or input is no hint."""
 
 
 class GraphView:
@@ -136,7 +134,7 @@ class GraphView:
     def alike_readers(self, origin: Origin, op_type: str) -> list[int]:
         """Kernels of a type that read a value; none if too many do, for then it tells nothing."""
         found = self._typed_readers.get((origin, op_type), [])
-        return found if len(found) <= COMMON else []
+        return found if len(found) <= limits().hint_most else []
 
     @cached_property
     def _typed_readers(self) -> dict[tuple[Origin, str], list[int]]:
@@ -207,7 +205,7 @@ class GraphView:
         """
         for key in _alike_keys(op):
             found = self._alike.get(key, ())
-            if len(found) <= COMMON:
+            if len(found) <= limits().hint_most:
                 yield from found
 
 

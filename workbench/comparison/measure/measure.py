@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
-from workbench.comparison.columns import TEXT, Column, Columns, FigureTable
+from workbench.comparison.columns import FigureTable
 from workbench.comparison.measure.metrics import (
     CANCELLED,
     METRIC_TITLES,
-    METRICS,
     SIZES,
     Divergence,
     unmeasured,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.columns import Table
     from workbench.comparison.measure.tensors import KernelName
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
@@ -99,39 +97,6 @@ class Measures(NamedTuple):
     pairing: Pairing
     items: tuple[Measured, ...]
     figures: NDArray[np.float64]
-
-
-MEASURES = Columns(
-    Column("size", "i8", "Elements", "elements", "number of elements; 0 if nothing was measured"),
-    Column("error", "f8", "RelativeError", "1", "‖d‖ / ‖golden‖; the one against the forecast if that is smaller"),
-    Column("forecast", "f8", "ForecastError", "1", "error against what the target should have given; NaN: none"),
-    Column("mismatch", "i8", "Mismatch", "elements", "positions that differ in being NaN, +Inf, −Inf or finite"),
-    Column("worst", "i8", "WorstElement", "", "flat index of the largest absolute difference; -1: none"),
-    Column("equal", "?", "Equal", "", "whether every element has the same value and none is NaN"),
-    Column("usable", "?", "Usable", "", "whether the figures say anything about the tensors"),
-    Column("salvaged", "?", "Salvaged", "", "whether only the part of a distrusted tensor that is right was measured"),
-    Column("rewritten", "?", "Rewritten", "", "whether an input shows what its operator has written to it"),
-    Column("reason", TEXT, "Reason", "", "why the figures must not decide a verdict; None if they may"),
-    *(Column(title, "f8", title, one.unit, one.formula) for title, one in METRICS.items()),
-)  # fmt: skip
-"""How far apart the tensors of a pair are, a row a pair in data-flow order; metrics are NaN where there are none."""
-
-
-def measure_table(measures: Measures) -> Table:
-    """Return what was measured as columns."""
-    items = measures.items
-    own = ("equal", "mismatch", "size", "worst")
-    return MEASURES.table(
-        {
-            **{name: [getattr(item.divergence, name) for item in items] for name in own},
-            **{name: [getattr(item, name) for item in items] for name in ("error", "usable")},
-            "forecast": [math.nan if item.forecast is None else item.forecast for item in items],
-            "salvaged": [item.salvaged for item in items],
-            "rewritten": [item.rewritten for item in items],
-            "reason": [item.reason or item.divergence.reason for item in items],
-            **dict(zip(METRICS, measures.figures.T, strict=True)),
-        }
-    )
 
 
 def measure_pairs(
@@ -244,7 +209,7 @@ def measure_pair(
             else unmeasured(apart)
         )
     except FormatError as error:
-        why = Message("compare/unreadable", why=error)
+        why = Message("compare/unreadable", why=error.message)
         return Measured(pair, unmeasured(why), why)
     return Measured(laid, found, reason or found.reason, rewritten=rewritten)
 

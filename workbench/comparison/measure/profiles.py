@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from workbench.core.errors import WorkbenchError
 
 Figures = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(NamedTuple):
     """A figure that others give: its formula (t target, g golden, d = t − g), and how it is had.
 
     ``compute`` is given the metrics of a pair and returns ``None`` if they do not suffice.
@@ -89,8 +88,7 @@ DERIVED: dict[str, Derived] = {
 """Figures that profiles compute from those of a pair; statistics suffice for the last three."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """One threshold: the metric must be at least (``low``) or at most (``high``) a number."""
 
     metric: str
@@ -122,8 +120,7 @@ class Limit:
         return f"{self.metric} ≤ {self.high:g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(NamedTuple):
     """Thresholds of which one must be kept."""
 
     limits: tuple[Limit, ...]
@@ -145,8 +142,7 @@ class Either:
         return " or ".join(map(str, self.limits))
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """A named rule. A tensor passes if it keeps every limit; no limits: the noise floor decides.
 
     ``source`` says whose rule it is, ``apart`` what of that rule is left out or otherwise.

@@ -12,8 +12,7 @@ import functools
 import itertools
 import os
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -126,8 +125,7 @@ def _parts(x: NDArray[Any]) -> NDArray[Any]:
     return x.view(x.real.dtype)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """How a pair is to be gathered.
 
     ``threads`` is their largest number, 0 for all cores that the process may use, up to four; data

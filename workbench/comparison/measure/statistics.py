@@ -7,8 +7,10 @@ equal only with a digest. Errors are relative to the golden's largest magnitude 
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from workbench.comparison.columns import NO_FIGURES
 from workbench.comparison.measure.metrics import Divergence, unmeasured
 from workbench.core.words import Message
 
@@ -38,17 +40,19 @@ def measure_statistics(
     mismatch = _mismatch(target, golden, figures)
     same = [target[k] == golden[k] for k in DIGESTS if k in target and k in golden]
     if same and all(same) and not mismatch:
-        return Divergence(size, True, 0.0, 0, {})
+        return Divergence(size, True, 0.0, 0, NO_FIGURES)
     if not figures and not mismatch:
         if same:
-            return Divergence(size, False, math.inf, 0, {}, Message("compare/digests-differ"))
+            return Divergence(
+                size, False, math.inf, 0, NO_FIGURES, Message("compare/digests-differ")
+            )
         return unmeasured(Message("compare/no-statistic"), size)
     error = _error(figures)
     metrics = {f"Target{k.replace(' ', '')}": t for k, (t, _) in figures.items()}
     known = {k: _number(golden[k]) for k in NUMBERS if k in golden}
     metrics |= {f"Golden{k.replace(' ', '')}": g for k, g in known.items()}
     # Equal figures prove nothing about order; only a digest can call two tensors equal.
-    return Divergence(size, False, error, mismatch, metrics)
+    return Divergence(size, False, error, mismatch, MappingProxyType(metrics))
 
 
 def with_padding(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.comparison.measure.kernel_numpy import NumpyKernel
@@ -112,7 +111,7 @@ def measure(
         sums = job.gather(pair)
     scale = 1.0
     if sums and _leaves_float64(sums):
-        scaled = replace(job, exponent=math.frexp(sums.largest)[1] - 1)
+        scaled = job._replace(exponent=math.frexp(sums.largest)[1] - 1)
         scale = 2.0**scaled.exponent
         sums = _rescale(scaled, sums)
     if sums is None:

@@ -139,8 +139,9 @@ class Claims:
         """Return what was decided; whatever no rule has taken is unmatched, or not selected."""
         unmatched = Sides[list[Unmatched]]([], [])
         for side, binding in self.sides.named:
+            taken = self._taken.of(side)
             for one in _everything(binding):
-                if not self.is_free(side, one.record):
+                if id(one.record) in taken:
                     continue
                 if selection.takes(one.record.key, side):
                     unmatched.of(side).append(one)

@@ -118,10 +118,13 @@ def _pair_file_names(claims: Claims, at: ExecutionPair, score: float) -> None:
 def _pair_short_names(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair operators whose type and last part of the name are alike, where no other has these."""
     names = _Names.left(claims, at)
+    unnamed = [run for run in names.target if names.key(run) not in names.golden]
+    if not unnamed:
+        return
     lasts, mine = _unique_lasts(names.golden.values()), _unique_lasts(names.target)
-    for run in names.target:
+    for run in unnamed:
         last = (run.op_type, _last(run.op_name))
-        if names.key(run) not in names.golden and last in lasts and last in mine:
+        if last in lasts and last in mine:
             _pair_slots(claims, at, (run, lasts[last]), "short-name", score)
 
 
@@ -244,11 +247,11 @@ PAIR_RULES = (
     ),
     PairRule(
         "pairs of the user", "operators that the map file pairs", "names", 1.0, _pair_forced,
-        "before names, which would give its operators to others",
+        "names leave its operators out, wherever they stand",
     ),
     PairRule(
         "file names", "operators whose files have equal names", "names", 1.0, _pair_file_names,
-        "before short names, which are less sure",
+        "surer than short names, which leave out what has its equal",
     ),
     PairRule(
         "short names", "operators whose type and last part of the name are unique and alike",
@@ -261,7 +264,8 @@ PAIR_RULES = (
     ),
     PairRule(
         "fused kernels", "what crosses the edges of kernels that stand for several operators",
-        "graphs", 1.0, pair_fusions, "after matches: it skips what is left inside, folded weights too",
+        "graphs", 1.0, pair_fusions,
+        "before floats of quantized layers, which would skip its edges; it skips what is left inside",
     ),
     PairRule(
         "floats of quantized layers", "nothing: skips what has integers in its place on the other side",

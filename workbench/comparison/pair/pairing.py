@@ -161,7 +161,7 @@ def _rebound(
         for run in some.values():
             if any(id(record) in changed for record in run.tensors.values()):
                 tensors = {at: changed.get(id(one), one) for at, one in run.tensors.items()}
-                runs[id(run)] = replace(run, tensors=tensors)
+                runs[id(run)] = run._replace(tensors=tensors)
     odd = {
         id(new): binding.oddities[old] for old, new in changed.items() if old in binding.oddities
     }
@@ -179,8 +179,7 @@ def _rebound(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """What the user chose: rank and iteration of each side (``None``: what both have), map file."""
 
     rank: tuple[int, int] | None = None

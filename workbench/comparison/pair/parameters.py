@@ -83,12 +83,12 @@ def _content(record: TensorRecord) -> object:
 
 
 def _parameter_block(
-    theirs: Mapping[Execution, dict[str, TensorRecord]],
+    theirs: Mapping[Execution, Mapping[str, TensorRecord]],
     partner: tuple[int, int],
     step: int,
     block: Execution,
     ours: Iterable[Execution],
-) -> dict[str, TensorRecord]:
+) -> Mapping[str, TensorRecord]:
     """Parameter files of the golden, counted from its newest execution backwards."""
     same = sorted(b for b in theirs if (b.rank, b.graph_id, b.iteration) == (*partner, step))
     same = same_nets([block], same)[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,7 +137,7 @@ class Attempt(Computation):
         given = self.given[slot]
         row = self._narrow(slot)
         if row is not None and not arithmetic.output and row.name in ROUND:
-            arithmetic = replace(arithmetic, output=row.name)
+            arithmetic = arithmetic._replace(output=row.name)
         return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
 
 
@@ -195,7 +196,7 @@ class ReplayCache:
         inputs = {slot: known.array for slot, known in read.items() if known is not None}
         if len(inputs) < len(read):
             return None
-        return Attempt(kernel, inputs, {}, block, number, op, "fusion")
+        return Attempt(kernel, _read_only(inputs), _read_only({}), block, number, op, "fusion")
 
     def attempt(self, block: Execution, number: int) -> Attempt | Message:
         """Return an operator ready to be computed, or why it cannot be."""
@@ -243,7 +244,7 @@ class ReplayCache:
             if known.assumed is not None:
                 assumed.append(known.assumed)
         return Attempt(
-            work.kernel, inputs, given, block, number, op, work.rule,
+            work.kernel, _read_only(inputs), _read_only(given), block, number, op, work.rule,
             tuple(dict.fromkeys(assumed)), partial, tuple(invented),
         )  # fmt: skip
 
@@ -290,6 +291,14 @@ def _given(values: DumpedInputs, block: Execution, number: int, op: Op) -> dict[
         if array is not None:
             found[-1 - slot] = array
     return found
+
+
+def _read_only(arrays: Mapping[int, Array]) -> Mapping[int, Array]:
+    """Return arrays by slot that nobody can change: one attempt is asked for by several."""
+    held = {slot: np.asarray(array).view() for slot, array in arrays.items()}
+    for array in held.values():
+        array.setflags(write=False)
+    return MappingProxyType(held)
 
 
 def cast_as_declared(array: Array, op: Op, slot: int) -> Array:

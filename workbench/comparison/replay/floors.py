@@ -14,7 +14,6 @@ The relative error of a sum of K products in an arithmetic of unit u grows with 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,8 +46,7 @@ _RECURRENT = frozenset(
 _STEEPEST = 2.0**20
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(NamedTuple):
     """Relative errors that explain a result, by what they come from."""
 
     ulp: float

@@ -11,9 +11,9 @@ What cannot be computed is taken from the golden, and the forecast goes on from 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,7 @@ _LARGEST = 1 << 28
 """Elements that one execution computes at most; larger ones have no forecast."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(NamedTuple):
     """What the target should have given, and by which numeric model.
 
     Attributes
@@ -345,13 +344,12 @@ class _ExecutionForecast:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     """What an operator read and gave, by direction and slot; its outputs, and weights that it has updated."""
 
     tensors: Mapping[Place, Array]
-    outputs: Mapping[int, Array] = field(default_factory=dict)
-    state: Mapping[str, Array] = field(default_factory=dict)
+    outputs: Mapping[int, Array] = MappingProxyType({})
+    state: Mapping[str, Array] = MappingProxyType({})
 
 
 def _computed(
@@ -412,7 +410,7 @@ class _Once:
             key = slot, array.dtype.str, array.shape, array.tobytes()
             outputs[slot] = self._outputs.setdefault(key, array)
         tensors = {("output", slot): array for slot, array in outputs.items()}
-        return replace(outcome, outputs=outputs, tensors={**outcome.tensors, **tensors})
+        return outcome._replace(outputs=outputs, tensors={**outcome.tensors, **tensors})
 
     def error(self, pair: Pair, array: Array) -> float | None:
         """Return how far an array is from the statistics of a pair."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(NamedTuple):
     """How a kernel is computed.
 
     ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
@@ -52,8 +52,7 @@ class Arithmetic:
 EXACT = Arithmetic()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One thing that is done otherwise at operator ``part`` of a kernel.
 
     ``load`` changes its tensor inputs (as `workbench.graph.ops.bind` sorts them), ``settings`` overrides
@@ -62,7 +61,7 @@ class Change:
 
     part: int = 0
     load: Callable[[list[Array]], list[Array]] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = MappingProxyType({})
     store: Callable[[list[Array]], list[Array]] | None = None
     arithmetic: Arithmetic | None = None
 
@@ -70,8 +69,7 @@ class Change:
 NOTHING = Change(-1)
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """What one kernel computes: operators of the table in order, and which of their outputs it gives.
 
     In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output of
@@ -112,9 +110,9 @@ class Kernel:
     def _inside(self, op: Op, arithmetic: Arithmetic) -> Arithmetic:
         """How one of several operators is computed: what stays in the unit is float32, only products read less."""
         if len(self.ops) == 1:
-            return replace(arithmetic, output="") if arithmetic.output else arithmetic
+            return arithmetic._replace(output="") if arithmetic.output else arithmetic
         inputs = arithmetic.inputs if op.op_type in CONTRACTIONS else ""
-        return replace(arithmetic, inputs=inputs, output="")
+        return arithmetic._replace(inputs=inputs, output="")
 
     def updated(
         self,

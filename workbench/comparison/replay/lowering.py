@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
 from workbench.comparison.replay.kernel import Kernel, plain_kernel
@@ -49,8 +49,7 @@ REGISTERS = frozenset(
 _EIGHT = frozenset(("int8", "uint8", "int4"))
 
 
-@dataclass(frozen=True, slots=True)
-class Lowering:
+class Lowering(NamedTuple):
     """What an operator computes, or why it is not known (``reason``)."""
 
     kernel: Kernel | None
@@ -58,8 +57,7 @@ class Lowering:
     reason: Message | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringRule:
+class LoweringRule(NamedTuple):
     """A way to know what an operator computes; ``why`` says what its place in the table depends on.
 
     ``lower`` is given the operator's number, the operator, and the alignment of its graph, if there is one.

@@ -8,7 +8,6 @@ for all of them: an operator that only another model explains is not explained.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from workbench.run.numeric import Formats
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A model and what it says of every operator of one graph, by number."""
 
     title: Message

@@ -8,8 +8,7 @@ on its very inputs, and says whether the error is suspect.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnError:
+class OwnError(NamedTuple):
     """The own error of one execution of one operator.
 
     Attributes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -274,7 +274,7 @@ class _GraphReplay:
     def _left(self, place: Place, arithmetic: Arithmetic) -> float:
         """Order of magnitude of what an arithmetic leaves unexplained; of products the formats count."""
         if self.graph.ops[place[1]].op_type in CONTRACTIONS or not _is_special(arithmetic):
-            arithmetic = replace(arithmetic, precision="float64", implementation="")
+            arithmetic = arithmetic._replace(precision="float64", implementation="")
         key = (place, arithmetic)
         if key not in self.tried:
             self.tried[key] = _order(self._distances(place, arithmetic))
@@ -371,7 +371,7 @@ class _GraphReplay:
                 own = self.own_errors[place]
                 again = None if own.suspect or own.rule != "table" else self._retry(place)
                 if again is not None and again.is_beyond_rounding:
-                    self.own_errors[place] = replace(again, suspect=limits().outlier_factor)
+                    self.own_errors[place] = again._replace(suspect=limits().outlier_factor)
 
     def _like(self) -> Iterable[list[Place]]:
         """Executions of operators of one type that are computed alike.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from workbench.comparison.rows import Rows
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Row, Status
 
 
-def regrade(
-    rows: Iterable[Row], factor: float | None = None, limit: float | None = None
-) -> tuple[Row, ...]:
+def regrade(rows: Iterable[Row], factor: float | None = None, limit: float | None = None) -> Rows:
     """Return the rows with the status that thresholds give them.
 
     A row fails if its error is above ``factor`` times its noise floor or above ``limit``, or is no finite
@@ -27,7 +25,9 @@ def regrade(
     for name, value in (("factor", factor), ("limit", limit)):
         if value is not None and not (value >= 0 and math.isfinite(value)):
             raise WorkbenchError("compare/threshold", subject=name, got=value)
-    return tuple(replace(row, status=_status(row, factor, limit)) for row in rows)
+    columns = Rows.of(rows)
+    read = zip(*(columns.column(name) for name in ("status", "error", "noise_floor")), strict=True)
+    return columns.with_column("status", [_status(one, factor, limit) for one in read])
 
 
 def in_floors(error: float | None, floor: float | None) -> float | None:
@@ -39,11 +39,14 @@ def in_floors(error: float | None, floor: float | None) -> float | None:
     return error / floor
 
 
-def _status(row: Row, factor: float | None, limit: float | None) -> Status:
-    error, times = row.error, in_floors(row.error, row.noise_floor)
+def _status(
+    read: tuple[Status, float | None, float | None], factor: float | None, limit: float | None
+) -> Status:
+    status, error, floor = read
+    times = in_floors(error, floor)
     judged = limit is not None or (factor is not None and times is not None)
-    if error is None or not judged or row.status in ("equal", "uncomparable"):
-        return row.status
+    if error is None or not judged or status in ("equal", "uncomparable"):
+        return status
     above = limit is not None and error > limit
     many = factor is not None and times is not None and times > factor
     if not math.isfinite(error) or above or many:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.text import escape, escape_whole
+from workbench.core.text import call_text, escape, escape_whole
 from workbench.core.words import Message
 from workbench.pipeline.operator_html import operator_html
 from workbench.show.assets import style_sheets
-from workbench.show.look import call_text
 from workbench.show.templates import OPERATOR_STYLES
 from workbench.ui.alerts import status_html
 from workbench.ui.background import Background

@@ -27,10 +27,6 @@ SIDE = 16
 REPEAT = 256
 """Bytes that one step of the vector unit writes."""
 
-_NEAR, _REACH = (
-    64,
-    2048,
-)  # bytes before which an overrun begins to show, and behind which it has ended
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -181,7 +177,7 @@ def overrun(case: Evaluation) -> Iterator[Candidate]:
         places = np.flatnonzero(there)
         size = int(places[-1]) + 1
         end = size * flat.itemsize
-        if places[0] * flat.itemsize >= _NEAR or end > _REACH:
+        if places[0] * flat.itemsize >= limits().overrun_begins or end > limits().overrun_ends:
             continue
         over = flat[:size][inside[:size]]
         found = case.held.holds(flat[:size].tobytes(), flat.itemsize)

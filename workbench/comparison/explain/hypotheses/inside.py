@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 _LANES = 1 << 16  # elements above which every distance of lanes is too many
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """An operator of a kernel, what it should have handed on, and the case of what comes behind it."""
 
     case: Evaluation
@@ -66,9 +65,9 @@ def inside(case: Evaluation) -> Iterator[Candidate]:
         yield from _nan(step)
         yield from _flipped(step)
         if not case.trial.arithmetic.saturates:
-            how = replace(step.behind.trial.arithmetic, saturates=True)
+            how = step.behind.trial.arithmetic._replace(saturates=True)
             behind = Evaluation(replace(step.behind.trial, arithmetic=how), Budget(math.inf))
-            step = replace(step, behind=behind)
+            step = step._replace(behind=behind)
             yield from _nan(step)
             yield from _flipped(step)
 
@@ -95,7 +94,7 @@ def step_at(case: Evaluation, part: int, op: Op) -> Step | None:
     if not isinstance(results[slot], Value):
         return None
     few = Kernel((held, *rest), (results[slot],))
-    arithmetic = replace(case.trial.arithmetic, inputs="")
+    arithmetic = case.trial.arithmetic._replace(inputs="")
     trial = Trial(
         few, inputs, 0, case.trial.given, case.trial.expected, case.trial.floor, arithmetic
     )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_NOTHING, _SMALL = 2.0, 0.05  # floors, and the most that it may be
 _SAMPLE = 4096  # elements that decide which of many lanes are worth a look
 
 
@@ -56,7 +55,7 @@ def scaled_output(case: Evaluation) -> Iterator[Candidate]:
 
 def is_negligible(factor: float, case: Evaluation) -> bool:
     """Whether a factor makes everything as small as noise."""
-    return abs(factor) <= min(_NOTHING * case.floor, _SMALL)
+    return abs(factor) <= min(limits().factor_nothing * case.floor, limits().factor_small)
 
 
 def round_numbers_near(number: float) -> Iterator[float]:

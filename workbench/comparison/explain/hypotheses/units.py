@@ -49,10 +49,10 @@ _COARSER = ("float16", "bfloat16", HF32, "float8_e4m3fn", "hifloat8", "float8_e5
 def half_accumulation(case: Evaluation) -> Iterator[Candidate]:
     """The cube unit keeps its running sums in float16."""
     for part, op in case.parts(CUBE):
-        own = replace(case.trial.arithmetic, precision="cube")
+        own = case.trial.arithmetic._replace(precision="cube")
         for inputs, output in _believed(case):
-            believed = replace(own, inputs=inputs, output=output)
-            guess = case.computed(part, replace(believed, accumulator="float16"), 2.0)
+            believed = own._replace(inputs=inputs, output=output)
+            guess = case.computed(part, believed._replace(accumulator="float16"), 2.0)
             if guess is not None:
                 said = Message("compare/fault-accumulation", op_type=op.op_type)
                 if inputs:
@@ -80,7 +80,7 @@ def missing_cast(case: Evaluation) -> Iterator[Candidate]:
         for name in _COARSER:
             if name in kept or case.error * 1e3 < _roundoff(name):
                 continue
-            coarse = replace(own, precision="cube", inputs=name, output=name)
+            coarse = own._replace(precision="cube", inputs=name, output=name)
             said = Message("compare/fault-cast", op_type=op.op_type, dtype=name)
             for guess in (case.computed(part, coarse), _and_stored(case, part, coarse)):
                 if guess is not None:
@@ -92,7 +92,7 @@ def _and_stored(case: Evaluation, part: int, coarse: Arithmetic) -> Array | None
     if len(case.trial.kernel.ops) == 1:
         return None
     case.budget.spend(case.cost)
-    whole = replace(case.trial.arithmetic, output=coarse.output)
+    whole = case.trial.arithmetic._replace(output=coarse.output)
     return recomputed(replace(case.trial, arithmetic=whole), Change(part, arithmetic=coarse))
 
 

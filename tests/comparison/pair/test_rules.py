@@ -1,0 +1,163 @@
+"""The order of the pair rules: for each two neighbors a case that only this order decides rightly, or why any does."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+import workbench as wb
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, chain, in_memory, shoot
+from workbench.comparison.bind.borrow import bind_both
+from workbench.comparison.map_file import NO_OVERRIDES, Match, Overrides
+from workbench.comparison.pair import origins
+from workbench.comparison.pair import pair as module
+from workbench.comparison.pair.pairing import Selection
+from workbench.core.plan import DumpPlan
+from workbench.dump.read.reader import load
+from workbench.graph.networks import load_graph
+
+GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
+SHOTS = shoot(GRAPH, small.given(GRAPH))
+
+
+def updated(kind, *more):
+    """A weight that one kind of optimizer or another updates, by what ``more`` makes of a feed."""
+    net = Net()
+    weight, step = net.weight("w"), net.feed("s")
+    for op_type in more:
+        step = net.op(op_type, step)
+    net.op(kind, weight, step)
+    graph = net.graph()
+    return in_memory(shoot(graph, small.given(graph)), graph)
+
+
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory):
+    """Two bound dumps and what the map file says of them, by case."""
+    root = tmp_path_factory.mktemp("rules")
+    mlp, plan = load_graph("mlp"), DumpPlan("/d")
+    integers = wb.simulate(
+        mlp, None, plan, root / "int8", surface="acl", device="a2", quantization="w8a8"
+    )
+    kernels = wb.simulate(mlp, None, plan, root / "acl", surface="acl", device="a2")
+    floats = wb.simulate(mlp, None, plan, root / "cpu", surface="mindspore-cpu")
+    small.RUN["AssignSub"] = lambda a, b: a - b
+    dumps = {
+        "names": (in_memory(SHOTS), in_memory(SHOTS)),
+        "old names": (
+            in_memory([s._replace(name=s.name.removeprefix("Default_")) for s in SHOTS]),
+            in_memory(SHOTS),
+        ),
+        "graphs": (in_memory(SHOTS, GRAPH), in_memory(SHOTS, GRAPH)),
+        "optimizers": (updated("AssignAdd", "Neg"), updated("AssignSub", "Exp")),
+        "kernels": (load(kernels), load(floats)),
+        "integers": (load(integers), load(floats)),
+    }
+    del small.RUN["AssignSub"]
+    return {name: bind_both(*both) for name, both in dumps.items()}
+
+
+GROUP = Match(*(("Default_MatMul-op0", "Default_ReLU-op0"),) * 2)
+PAIR = Match(("Default_MatMul-op0",), ("Default_MatMul-op1",))
+BY_HAND = {
+    "nothing": NO_OVERRIDES,
+    "a group": Overrides((GROUP,)),
+    "a pair": Overrides((PAIR,)),
+}
+
+
+OF_NETWORK = {"Default_MatMul-op0": "Default_ReLU-op0", "Default_ReLU-op0": "Default_MatMul-op0"}
+"""Operators of the target whose files say that their output is another one's."""
+
+
+def paired(bound, overrides=NO_OVERRIDES):
+    """What is paired by which rule, and what is skipped for which reason."""
+    found = module.pair_tensors(*bound, Selection(overrides=overrides))
+    pairs = sorted(
+        (p.target.key, p.golden.key, p.rule, p.score) for p in found.pairs
+    )  # the order of the pairs is that of the rules, and tells nothing
+    skips = [
+        sorted((s.name, s.reason) for s in found.skips.of(side)) for side in ("target", "golden")
+    ]
+    return pairs, skips
+
+
+CASES = {
+    ("groups of the user", "tensors of the network"): ("names", "a group"),
+    ("fused kernels", "floats of quantized layers"): ("integers", "nothing"),
+    ("updated weights", "groups"): ("optimizers", "nothing"),
+}
+"""Neighbors → dumps and map file that both apply to; files of "names" say of their outputs what is `OF_NETWORK`."""
+
+NEEDS = "one is for executions that have graphs, the other for those that have none"
+INDEPENDENT = {
+    ("quantized inputs", "groups of the user"): NEEDS,
+    (
+        "tensors of the network",
+        "pairs of the user",
+    ): "files say nothing of operators that the user pairs",
+    ("pairs of the user", "file names"): "names leave out what the user pairs, wherever they stand",
+    (
+        "file names",
+        "short names",
+    ): "equal names end alike, so that neither of a longer pair has an end of its own",
+    ("short names", "matches"): NEEDS,
+    ("matches", "fused kernels"): "an operator is matched or a member of a kernel, never both",
+    (
+        "floats of quantized layers",
+        "updated weights",
+    ): "what quantizes, or lies in such a layer, updates nothing",
+    (
+        "groups",
+        "what one side cannot have",
+    ): "members of groups are neither inserted nor matched with anything",
+}
+"""Neighbors that never decide of the same tensor → why."""
+
+
+def swapped(names):
+    rows = list(module.PAIR_RULES)
+    first = [rule.name for rule in rows].index(names[0])
+    assert rows[first + 1].name == names[1]
+    rows[first : first + 2] = reversed(rows[first : first + 2])
+    return tuple(rows)
+
+
+def test_every_two_neighbors_have_a_case_or_a_reason_why_they_need_none():
+    names = [rule.name for rule in module.PAIR_RULES]
+    assert [*pairwise(names)] == [
+        one for one in pairwise(names) if one in CASES.keys() ^ INDEPENDENT.keys()
+    ]
+    assert len(names) - 1 == len(CASES) + len(INDEPENDENT)
+
+
+@pytest.mark.parametrize("names", CASES, ids=" before ".join)
+def test_the_order_of_two_neighbors_decides(names, bound, monkeypatch):
+    dumps, by_hand = CASES[names]
+    ours = bound[dumps][0].dump.records
+    said = {
+        id(one): (OF_NETWORK[one.key.op_name], 0) for one in ours if one.key.op_name in OF_NETWORK
+    }
+    monkeypatch.setattr(origins, "_origin", lambda record: said.get(id(record)))
+    usual = paired(bound[dumps], BY_HAND[by_hand])
+    monkeypatch.setattr(module, "PAIR_RULES", swapped(names))
+    assert paired(bound[dumps], BY_HAND[by_hand]) != usual
+
+
+@pytest.mark.parametrize("names", INDEPENDENT, ids=" before ".join)
+def test_any_order_of_two_that_exclude_each_other_pairs_the_same(names, bound, monkeypatch):
+    for dumps, by_hand in ((one, other) for one in bound for other in BY_HAND.values()):
+        with monkeypatch.context() as patch:
+            usual = paired(bound[dumps], by_hand)
+            patch.setattr(module, "PAIR_RULES", swapped(names))
+            assert paired(bound[dumps], by_hand) == usual
+
+
+@pytest.mark.parametrize("dumps", ["graphs", "optimizers", "kernels", "integers"])
+def test_an_operator_is_matched_or_a_member_of_a_kernel_or_group(dumps, bound):
+    """What makes the order of three rules indifferent."""
+    for one in module.pair_tensors(*bound[dumps]).alignments.values():
+        members = {n for some in (*one.groups, *one.fusions) for n in some.target}
+        assert not members & one.match_of.keys()

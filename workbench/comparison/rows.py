@@ -1,0 +1,375 @@
+"""The rows of a result as columns, and a row of them as a value.
+
+A result of many pairs is kept as one array: 370 bytes a pair and its texts, where a value each takes three times as
+much. Whoever reads whole columns (`Rows.column`, `Rows.metric`) reads the array. Whoever reads row by row gets
+values that are made for that pass, shared by all who read at the same time, and gone when nobody holds them.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from workbench.comparison.columns import (
+    MAYBE,
+    TEXT,
+    Column,
+    Columns,
+    Figures,
+    Table,
+    Titles,
+)
+from workbench.core.text import one_line
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import SourceFrame
+
+Status = Literal["equal", "pass", "warn", "fail", "uncomparable"]
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, repr=False, eq=False)
+class Row:
+    """One matched pair of tensors, or one tensor alone (``match_rule`` empty).
+
+    ``order`` is the position of the operator in data-flow order over the whole run; ``metrics`` are
+    under the field's own titles; errors are relative and dimensionless: ``error`` the measured one
+    (RelativeEuclideanDistance, against the golden scale; of statistics the one against the forecast if
+    that is smaller), ``inherited_error`` what came in through
+    the inputs, ``noise_floor`` what the number formats explain, ``own_error`` what the operator adds to this
+    result by itself (``None``: nobody knows, or it is read here and made elsewhere).
+    """
+
+    op_name: str
+    op_type: str
+    graph_id: int
+    iteration: int
+    io: str
+    slot: int
+    golden_op_name: str
+    match_rule: str
+    match_score: float
+    status: Status
+    reason: str | Message
+    metrics: Mapping[str, float]
+    source: SourceFrame | None
+    order: int = 0
+    turn: int = 0
+    rank: int = 0
+    error: float | None = None
+    inherited_error: float | None = None
+    noise_floor: float | None = None
+    target_spec: TensorSpec | None = None
+    golden_spec: TensorSpec | None = None
+    target_path: str = ""
+    golden_path: str = ""
+    own_error: float | None = None
+    _home: tuple[Rows, int] | None = field(default=None, init=False)
+
+    @property
+    def graph_key(self) -> tuple[int, int]:
+        """Rank and graph id: of which graph its operator is."""
+        return self.rank, self.graph_id
+
+    @property
+    def reason_code(self) -> str:
+        """Code of the reason; empty if there is none, or another tool's."""
+        return self.reason.code if isinstance(self.reason, Message) else ""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another row says the same; NaN is the same as NaN."""
+        if self is other or not isinstance(other, Row):
+            return self is other
+        metrics, others = self.metrics, other.metrics
+        return metrics.keys() == others.keys() and all(
+            a == b or (a != a and b != b)  # NaN alone differs from itself
+            for a, b in (
+                *((getattr(self, name), getattr(other, name)) for name in _SAID),
+                *((metrics[title], others[title]) for title in metrics),
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        name = self.op_name or self.golden_op_name
+        error = "" if self.error is None else f", error {self.error:.3g}"
+        return one_line(f"<Row {name} {self.io}.{self.slot}: {self.status}{error}>")
+
+
+ROWS = Columns(
+    Column("order", "i8", "Order", "", "place of the operator in data-flow order over the whole run"),
+    Column("op_name", TEXT, "NPUDump", "", "operator or parameter of the target; empty: the golden's alone"),
+    Column("op_type", TEXT, "OpType", "", "type of the operator"),
+    Column("io", TEXT, "Io", "", "input or output of the operator"),
+    Column("slot", "i8", "Slot", "", "place among the inputs or outputs of the operator"),
+    Column("rank", "i8", "Rank", "", "rank that the tensor is of"),
+    Column("graph_id", "i8", "GraphId", "", "graph that the operator is of"),
+    Column("iteration", "i8", "Iteration", "", "iteration; below 0: of none"),
+    Column("turn", "i8", "Turn", "", "how many times the operator ran before in this iteration"),
+    Column("status", TEXT, "Status", "", "equal, pass, warn, fail or uncomparable"),
+    Column("error", MAYBE, "Error", "1", "relative error of the target's tensor; none: nothing was measured"),
+    Column("own_error", MAYBE, "OwnError", "1", "error that the operator adds by itself; none: nobody knows"),
+    Column("inherited_error", MAYBE, "InheritedError", "1", "error that came in through the operator's inputs"),
+    Column("noise_floor", MAYBE, "NoiseFloor", "1", "error that the number formats explain"),
+    Column("target_spec", TEXT, "Spec", "", "dtype, shape and format of the target's tensor; none: it has none"),
+    Column("golden_spec", TEXT, "GroundTruthSpec", "", "the same of the golden's tensor"),
+    Column("golden_op_name", TEXT, "GroundTruth", "", "operator or parameter of the golden"),
+    Column("match_rule", TEXT, "MatchRule", "", "rule that matched the pair; empty: a tensor alone"),
+    Column("match_score", "f8", "MatchScore", "1", "how sure the match is, 0 to 1"),
+    Column("reason", TEXT, "Reason", "", "why the figures decide nothing, or what the status rests on"),
+    Column("source", TEXT, "Source", "", "line of the network's source; none: nobody knows"),
+    Column("target_path", TEXT, "NPUDumpFile", "", "file of the target's tensor"),
+    Column("golden_path", TEXT, "GroundTruthFile", "", "file of the golden's tensor"),
+    Column("titles", TEXT, "Metrics", "", "which metrics are known"),
+    Column("first", "i8", "FirstFigure", "", "place of the first of them among the figures of all rows"),
+)  # fmt: skip
+"""A pair of tensors, or a tensor alone, a row each; metrics stand beside it as figures."""
+
+_NAMES = tuple(one.name for one in fields(Row) if one.init)
+_SAID = tuple(name for name in _NAMES if name != "metrics")
+
+
+class _Views(list[Row]):
+    """Rows as values, which live as long as somebody reads them, and the columns they were made of."""
+
+    __slots__ = ("__weakref__", "home")
+
+    def __init__(self, rows: Iterable[Row], home: Rows) -> None:
+        super().__init__(rows)
+        self.home = home
+
+
+class Rows(Sequence[Row]):
+    """Rows as columns (`ROWS`), with the figures of all their metrics in one array of float64.
+
+    A sequence of `Row`. All that are read at the same time are the same objects.
+    """
+
+    __slots__ = ("__weakref__", "_figures", "_held", "_views", "table")
+
+    def __init__(self, table: Table, figures: array[float]) -> None:
+        self.table = table
+        self._figures = figures
+        self._held: weakref.WeakValueDictionary[int, Row] = weakref.WeakValueDictionary()
+        self._views: Callable[[], _Views | None] = _nothing
+
+    @staticmethod
+    def of(rows: Iterable[Row]) -> Rows:
+        """Return rows as columns."""
+        if isinstance(rows, Rows | _Views):
+            return rows if isinstance(rows, Rows) else rows.home
+        rows = [*rows]
+        figures, places = _shared(rows) or _gathered(rows)
+        return _made(rows, figures, places)
+
+    # --- whole columns ---------------------------------------------------------------------------
+
+    def column(self, name: str, make: Callable[[Any], Any] | None = None) -> list[Any]:
+        """Return an attribute of every row; ``make`` is applied to each, once to those that are the same text."""
+        return self.table.values(name, make)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Every metric that some row has, in the order of first appearance."""
+        numbers = self.table.rows["titles"]
+        _, first = np.unique(numbers, return_index=True)
+        kinds = [self.table.texts[numbers[at]] for at in np.sort(first).tolist()]
+        return tuple(dict.fromkeys(title for kind in kinds for title in kind.places))
+
+    def metric(self, title: str) -> list[float | None]:
+        """Return a metric of every row; ``None`` where it was not measured."""
+        found: list[float | None] = [None] * len(self)
+        for kind, at in self._kinds():
+            if (place := kind.places.get(title)) is None:
+                continue
+            values: list[float] = self.figures[self.table.rows["first"][at] + place[0]].tolist()
+            if place[1]:
+                values = [*map(int, values)]
+            if len(at) == len(found):
+                return [*values]
+            for number, value in zip(at.tolist(), values, strict=True):
+                found[number] = value
+        return found
+
+    @property
+    def figures(self) -> NDArray[np.float64]:
+        """The figures of all rows, one behind the other; read-only."""
+        found = np.asarray(self._figures, np.float64)
+        found.setflags(write=False)
+        return found
+
+    @property
+    def metrics(self) -> list[Mapping[str, float]]:
+        """The metrics of every row."""
+        places = zip(self.column("titles"), self.column("first"), strict=True)
+        return [Figures(titles, self._figures, first) for titles, first in places]
+
+    def metric_values(self) -> list[dict[str, float]]:
+        """Return the metrics of every row, as dictionaries of its own."""
+        found: list[dict[str, float]] = [{} for _ in range(len(self))]
+        for kind, at in self._kinds():
+            places = self.table.rows["first"][at][:, None] + np.arange(len(kind.places))
+            columns = self.figures[places].T.tolist()
+            for whole in kind.whole:
+                columns[whole] = [*map(int, columns[whole])]
+            for number, values in zip(at.tolist(), zip(*columns, strict=True), strict=False):
+                found[number] = dict(zip(kind.places, values, strict=True))
+        return found
+
+    def _kinds(self) -> Iterator[tuple[Titles, NDArray[np.intp]]]:
+        """Titles that rows have together, with the numbers of these rows."""
+        numbers = self.table.rows["titles"]
+        for number in np.unique(numbers).tolist():
+            yield self.table.texts[number], np.flatnonzero(numbers == number)
+
+    # --- other rows ------------------------------------------------------------------------------
+
+    def take(self, numbers: Sequence[int]) -> Rows:
+        """Return some of the rows, in the order of their numbers."""
+        return Rows(self.table.take(numbers), self._figures)
+
+    def with_column(self, name: str, values: Sequence[object]) -> Rows:
+        """Return the rows with another value of one attribute each."""
+        return Rows(self.table.with_values(name, values), self._figures)
+
+    # --- row by row ------------------------------------------------------------------------------
+
+    def views(self) -> Sequence[Row]:
+        """Return all rows as values: the same as long as somebody holds them."""
+        found = self._views()
+        if found is None:
+            values = [self.metrics if name == "metrics" else self.column(name) for name in _NAMES]
+            found = _Views(map(Row, *values), self)
+            for number, row in self._held.items():
+                found[number] = row
+            for number, row in enumerate(found):
+                object.__setattr__(row, "_home", (self, number))
+            self._views = weakref.ref(found)
+        return found
+
+    def number_of(self, row: Row) -> int:
+        """Return the number of one of these rows, or of the first that says the same; -1 if there is none."""
+        if row._home is not None and row._home[0] is self:
+            return row._home[1]
+        return next((number for number, one in enumerate(self) if one == row), -1)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.views())
+
+    @overload
+    def __getitem__(self, number: int) -> Row: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Row]: ...
+    def __getitem__(self, number: int | slice) -> Row | Sequence[Row]:
+        if isinstance(number, slice):
+            return tuple(self[one] for one in range(*number.indices(len(self))))
+        if (found := self._views()) is not None:
+            return found[number]
+        number = range(len(self))[number]
+        if (row := self._held.get(number)) is None:
+            values = self.table[number]
+            figures = Figures(values.pop("titles"), self._figures, values.pop("first"))
+            row = self._held[number] = Row(metrics=figures, **values)
+            object.__setattr__(row, "_home", (self, number))
+        return row
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows>"
+
+    # --- on the way to another process -----------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Callable[..., Rows], tuple[Any, ...]]:
+        """Travel with what its own rows need, compressed: names of files and numbers of one kind repeat themselves."""
+        own = _made([*self], *_gathered(self))
+        texts = own.table.texts
+        plain = [one if isinstance(one, str) else None for one in texts]
+        rest = {number: one for number, one in enumerate(texts) if plain[number] is None}
+        parts = (own.table.rows.tobytes(), own.figures.tobytes(), json.dumps(plain).encode())
+        return _unpacked, (*(zlib.compress(part, 1) for part in parts), rest)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _unpacked(rows: bytes, figures: bytes, plain: bytes, rest: dict[int, Any]) -> Rows:
+    texts = json.loads(zlib.decompress(plain))
+    for number, one in rest.items():
+        texts[number] = one
+    table = np.frombuffer(zlib.decompress(rows), ROWS.dtype)
+    return Rows(Table(ROWS, table, tuple(texts)), array("d", zlib.decompress(figures)))
+
+
+# --- from values to columns --------------------------------------------------------------------
+
+
+_Figured = tuple["array[float]", list[tuple[Titles, int]]]
+"""Figures of all rows, and for each row the titles of its own and where they begin."""
+
+_NONE = Titles({})
+
+
+def _made(rows: Sequence[Row], figures: array[float], places: Sequence[tuple[Titles, int]]) -> Rows:
+    values: dict[str, Sequence[object]] = {
+        name: [getattr(row, name) for row in rows] for name in _SAID
+    }
+    values["titles"] = [titles for titles, _ in places]
+    values["first"] = [first for _, first in places]
+    return Rows(ROWS.table(values), figures)
+
+
+def _shared(rows: Iterable[Row]) -> _Figured | None:
+    """The array that the figures of all rows stand in already; ``None`` if it is not one."""
+    found: array[float] | None = None
+    places = []
+    for row in rows:
+        if not len(row.metrics):
+            places.append((_NONE, 0))
+            continue
+        titles, values, first = row.metrics.place if isinstance(row.metrics, Figures) else _NOWHERE
+        if not isinstance(values, array) or (found is not None and found is not values):
+            return None
+        found = values
+        places.append((titles, first))
+    return None if found is None else (found, places)
+
+
+_NOWHERE: tuple[Titles, Sequence[float], int] = (_NONE, (), 0)
+
+
+def _gathered(rows: Iterable[Row]) -> _Figured:
+    """Figures of all rows in a new array, without those that no row has."""
+    figures, places = array("d"), []
+    known: dict[tuple[object, ...], Titles] = {}
+    for row in rows:
+        metrics = dict(row.metrics.items())
+        key = (*metrics, *map(type, metrics.values()))
+        if (titles := known.get(key)) is None:
+            whole = {title: isinstance(value, int) for title, value in metrics.items()}
+            titles = known[key] = Titles(whole)
+        places.append((titles, len(figures)))
+        figures.extend(metrics.values())
+    return figures, places
