@@ -126,6 +126,12 @@ def name_of(storage: np.dtype[Any]) -> str:
     return storage.name
 
 
+def is_exact(name: str) -> bool:
+    """Whether the format called ``name`` holds integers or truth values, which nothing rounds; false if unknown."""
+    row = DTYPES.get(name)
+    return row is not None and row.storage.kind in "iub" and not row.is_float
+
+
 def roundoff(name: str) -> float:
     """Relative rounding error of the format called ``name``; 0 for exact and unknown ones."""
     row = DTYPES.get(name)

@@ -34,11 +34,15 @@ WIRING = "compare/wiring"
 
 
 class Difference(NamedTuple):
-    """One difference between two operators: a kind of KINDS, its subject, and what is said of it."""
+    """One difference between two operators: a kind of KINDS, its subject, and what is said of it.
+
+    ``exact``: it is one of integers or truth values, which counts however little it shows.
+    """
 
     kind: str
     subject: str
     said: Message
+    exact: bool = False
 
     @property
     def values(self) -> tuple[object, ...]:

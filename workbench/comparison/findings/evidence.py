@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.findings.material import blamed_operator, place_blamed
 from workbench.comparison.follow.ranks import is_meeting
 from workbench.comparison.graphs.ge_origins import original_names
+from workbench.comparison.measure.exact import first_difference
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -63,6 +64,12 @@ def _distance(flow: Trace, origin: Origin, worst: Measured) -> Message:
     if worst.divergence.mismatch:
         counts = _extremes(worst.divergence.metrics)
         return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
+    if worst.exact:
+        found = first_difference(worst)
+        if found is not None:
+            return Message("compare/exact-differs", where=place, **found._asdict())
+    if not event.rounding_floor:
+        return Message("compare/error-alone", where=place, error=worst.error)
     times, floor = worst.error / event.rounding_floor, event.rounding_floor
     return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
 

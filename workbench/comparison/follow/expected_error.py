@@ -75,6 +75,9 @@ def expected_error(
     known = limits()
     factor = known.pass_factor if kappa is None else known.steady_factor
     factor = factor if steps is None else known.steps_factor
+    other = _other_integer(seen)
+    if other is not None and steps is None:
+        return Expected(other, 0.0, 0.0, factor, 0.0, True, None)
     worst = max(seen.outputs.values(), key=lambda m: m.error, default=None)
     floor = rounded(expected_rounding(op, scene.roundoff[number]), steps)
     floor += _rest_of_group(scene, number)
@@ -87,14 +90,24 @@ def expected_error(
         return Expected(variable, floor, limit / factor, factor, limit, True, steps)
     limit = factor * explained
     if (
-        is_discontinuous(op)
+        worst is not None
+        and (is_discontinuous(op) or worst.exact)
         and seen.inherited > 0
-        and worst is not None
         and math.isfinite(worst.error)
     ):
         limit = jump_limit(op, floor + seen.inherited)
     exceeds = worst is None or worst.error > limit
     return Expected(worst, floor, explained, factor, limit, exceeds, steps)
+
+
+def _other_integer(seen: Observation) -> Measured | None:
+    """Return an output of integers that differs though all that the operator reads is the same: nothing excuses it.
+
+    Where floats come in that differ a little, any integer may come of them.
+    """
+    if seen.inherited > 0:
+        return None
+    return next((one for one in seen.outputs.values() if one.exact and one.error > 0), None)
 
 
 def _with_inherited(floor: float, inherited: float) -> float:

@@ -188,7 +188,7 @@ def input_facts(
     """Facts of an input that no operator produced."""
     op, known, key = scene.graph.ops[number], scene.survey, scene.key(operand)
     kind, _ = scene.subject(op, slot, operand) or ("", "")
-    limit = limits().pass_factor * expected_rounding(None, scene.roundoff[number])
+    limit = limits().pass_factor * _rounding_of_input(scene, number, slot)
     updated = key[1] in known.updated
     facts = InputFacts(
         key,
@@ -217,6 +217,13 @@ def input_facts(
         cause=cause,
         initial=_initial(scene, number, slot, facts, cause) if scene.first else None,
     )
+
+
+def _rounding_of_input(scene: Scene, number: int, slot: int) -> float:
+    """Relative error that number formats explain of an input: none of integers."""
+    item = scene.measured(number).get(("input", slot))
+    exact = item is not None and item.exact
+    return 0.0 if exact else expected_rounding(None, scene.roundoff[number])
 
 
 def _received(scene: Scene, operand: Operand, carry: Carry) -> float:
@@ -274,7 +281,7 @@ def produced_facts(
     if error is None:
         return ProducedFacts(before)
     ops = scene.graph.ops
-    rounding = expected_rounding(None, scene.roundoff[number])
+    rounding = _rounding_of_input(scene, number, slot)
     limit = limits().pass_factor * (rounding + limits().amplification * before.error)
     seen = before.measured or all(ops[n].op_type in IDENTITY for n in before.unobserved)
     facts = ProducedFacts(before, error, limit, seen)

@@ -183,6 +183,8 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
 
 
 def _own_floor(trace: Trace, item: Measured, event: Assessment | None) -> float:
+    if item.exact and (event is None or event.steps is None):
+        return 0.0
     if event is not None and item.pair.io == "output":
         return event.rounding_floor
     key = (item.pair.target.key.rank, item.pair.target.key.graph_id)

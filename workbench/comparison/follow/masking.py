@@ -125,6 +125,8 @@ def _is_doubtful(event: Assessment) -> bool:
     """
     if event.replayed is not None and event.replayed.suspect:
         return False
+    if any(one.exact for one in event.differences):
+        return False
     if event.worst is not None and event.worst.forecast is not None:
         # the forecast follows the target's own steps, and figures that agree again prove nothing of the elements
         return bool(event.differences) and not _is_given_others(event)

@@ -12,6 +12,7 @@ from workbench.comparison.align.differences import (
     wiring_differences,
 )
 from workbench.comparison.limits import limits
+from workbench.comparison.measure.exact import first_difference
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.trace import Survey
+    from workbench.comparison.measure.exact import ExactDifference
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Graph
 
@@ -101,6 +103,8 @@ def input_difference(
     if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
         said = Message("compare/given-nan", slot=slot, name=name, count=int(shared))
         return Difference("non-finite", name, said)
+    if item.exact and (found := first_difference(item)) is not None:
+        return Difference(kind, name, _exact_words(kind, name, slot, found), exact=True)
     if item.divergence.size == 1 and "TargetMax" in metrics:
         target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
         if kind == "attribute":
@@ -114,6 +118,16 @@ def input_difference(
     else:
         said = Message("compare/given", name=name, error=error)
     return Difference(kind, name, said)
+
+
+def _exact_words(kind: str, name: str, slot: int, found: ExactDifference) -> Message:
+    """How integers differ: a single number by its value, of more how many and where the first stands."""
+    if found.size > 1:
+        return Message("compare/given-exact", name=name, **found._asdict())
+    values = {"name": name, "target": found.target, "golden": found.golden}
+    if kind == "attribute":
+        return Message("compare/setting-input", slot=slot, **values)
+    return Message("compare/setting", **values)
 
 
 def _scalars(target: float, golden: float) -> tuple[str, str]:

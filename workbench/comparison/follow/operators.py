@@ -173,9 +173,11 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
     ),
     Rule(
         "computes-with-cause",
-        lambda o: o.causes and (o.worst is None or o.worst > o.floor),
+        lambda o: (
+            o.causes and (o.worst is None or o.worst > o.floor or any(d.exact for d in o.causes))
+        ),
         _with_all,
-        why="a named difference that shows needs no limit but the rounding",
+        why="a named difference that shows needs no limit but the rounding, one of integers not even to show",
     ),
     Rule(
         "within-expected",

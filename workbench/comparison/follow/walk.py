@@ -391,6 +391,8 @@ def _seen_in_time(
     excused = judging.amplification * memory.tolerated
     tainted = inherited > max(judging.pass_factor * floor, excused, memory.allowed)
     tainted |= memory.failed and not inputs
+    if inherited == 0.0 and any(one.exact and one.error > 0 for one in outputs):
+        floor, outputs = 0.0, [one for one in outputs if one.exact]
     seen = Assessment(
         run.block, run.op, floor, inherited, tainted, base - run.op, known.index[run.block, run.op],
         tolerance_factor=judging.pass_factor, expected_error=floor + judging.amplification * inherited,

@@ -24,7 +24,7 @@ from workbench.comparison.measure.metrics import (
 from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
 from workbench.comparison.pair.pairing import Sides, with_records
-from workbench.core.dtypes import dtype
+from workbench.core.dtypes import dtype, is_exact
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import ArraySource
@@ -71,6 +71,12 @@ class Measured(NamedTuple):
     def usable(self) -> bool:
         """Whether the figures say anything about the tensors."""
         return not self.divergence.reason and (not self.reason or self.salvaged)
+
+    @property
+    def exact(self) -> bool:
+        """Whether both sides hold whole tensors of integers or truth values: rounding explains no difference."""
+        records = (self.pair.target, self.pair.golden)
+        return all(one.source is not None and is_exact(one.label.dtype) for one in records)
 
     @property
     def sizes_differ(self) -> bool:

@@ -6,6 +6,10 @@ _DIFFERENCES: dict[str, str] = {
     "setting": "{name} differs: {target} (target), {golden} (golden)",
     "setting-input": "input.{slot} ({name}) differs: {target} (target), {golden} (golden)",
     "given": "{name} differs: relative difference {error:number}",
+    "given-exact": (
+        "{name} differs: {unequal:count} of {size:count element} unequal (integers are exact); "
+        "first at {at}: {target} (target), {golden} (golden)"
+    ),
     "given-input": "input.{slot} ({name}) differs: relative difference {error:number}",
     "given-nan": "input.{slot} ({name}): {count:count} NaN on both sides",
     "format": "output.{slot} has another number format: {target} (target), {golden} (golden)",
@@ -32,6 +36,11 @@ _DIFFERENCES: dict[str, str] = {
 
 _ORIGINS: dict[str, str] = {
     "stands-for": "compiled from {names:list}",
+    "exact-differs": (
+        "{where}: {unequal:count} of {size:count element} unequal (integers are exact); "
+        "first at {at}: {target} (target), {golden} (golden)"
+    ),
+    "error-alone": "{where}: relative error {error:number}",
     "error": "{where}: relative error {error:number}, {times:number} × expected rounding error ({floor:number})",
     "mismatch": (
         "{where}: {count:count non-finite mismatch/non-finite mismatches} "
