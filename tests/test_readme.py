@@ -206,8 +206,8 @@ def test_every_installation_names_this_folder_and_its_extras():
     text = "\n".join(map(read, DOCUMENTS))
     asked = re.findall(r"(?<!python -m )\bpip install ('[^']*'|[^`\s]+)", text)
     extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
-    assert set(asked) == {".", *(f"'.[{name}]'" for name in ("onnx", "dev"))}
-    assert {"onnx", "dev"} <= extras.keys()
+    assert set(asked) == {".", *(f"'.[{name}]'" for name in ("onnx", "scale", "dev"))}
+    assert {"onnx", "scale", "dev"} <= extras.keys()
 
 
 def test_no_block_is_passed_over():

@@ -34,6 +34,7 @@ def compared(target, **options):
 STAY = {
     "align/cuts": "MOST_SOURCES ROUNDS",
     "bind/memory": "_MOST",
+    "measure/exact": "MOST",
     "explain/case": "BUDGET _CHUNK _LARGE _THIN _THIN_COST",
     "explain/explain": "_JUDGING",
     "explain/hypotheses/attributes": "_KERNELS _LARGEST _MOST _STEPS _WINDOWS",

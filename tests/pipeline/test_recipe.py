@@ -8,7 +8,7 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, on_disk, shoot
-from workbench.__main__ import main
+from workbench.cli import main
 from workbench.comparison.map_file import read_overrides
 from workbench.ui.map_file import MapFile
 

@@ -7,6 +7,7 @@ import pytest
 
 from kit.build.small_dumps import Net, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
+from workbench.core.words import Message
 
 ROWS = (4, 4096)
 RNG = np.random.default_rng(0)
@@ -82,6 +83,26 @@ def test_an_operator_that_gives_another_integer_is_the_origin(dtype, graphs):
     result = compare_dumps(*dumps).result
     assert result.verdict == "fail"
     assert result.findings[0].op_name.endswith("Neg-op0")
+
+
+PLACE = {"unequal": 1, "size": 2048, "at": [0, 77], "target": -77, "golden": -78}
+FLAT = Message("compare/error-alone", where="output.0", error=pytest.approx(1 / 53_524.3, rel=1e-4))
+
+
+@pytest.mark.parametrize(
+    ("lying", "said"),
+    [
+        (lambda out: out, Message("compare/exact-differs", where="output.0", **PLACE)),
+        (lambda out: out.reshape(-1), FLAT),  # elements that do not lie alike have no common place
+    ],
+)
+def test_the_first_unequal_integer_of_an_output_is_told(lying, said):
+    graph = computes("int32", (4, 512))
+    values = {"ids": np.arange(1, 2049, dtype=np.int32).reshape(4, 512)}
+    target = shoot(graph, values, alter={"Default/Neg-op0": with_one})
+    target = [shot._replace(data=lying(shot.data)) for shot in target]
+    result = compare_dumps(in_memory(target, graph), in_memory(shoot(graph, values), graph)).result
+    assert said in result.findings[0].evidence
 
 
 def noisy(op_type, dtype, **changes):

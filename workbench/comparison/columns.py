@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,9 @@ class Columns:
     def __init__(self, *columns: Column) -> None:
         self.columns = columns
         self.dtype = np.dtype([field for one in columns for field in _fields(one)])
-        self.formats = {one.name: one.format for one in columns}
+        self.formats: Mapping[str, str] = MappingProxyType(
+            {one.name: one.format for one in columns}
+        )
 
     def table(self, values: Mapping[str, Sequence[object] | NDArray[Any]]) -> Table:
         """Return a table of the values of every column, all equally long."""

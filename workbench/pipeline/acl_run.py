@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.core.errors import FormatError, GraphError
+from workbench.core.errors import FormatError, GraphError, OutputError
 from workbench.core.words import Message
 from workbench.dump.watched import watch_of
 from workbench.dump.write.exception_file import CHIPS
@@ -73,7 +73,7 @@ class Device(NamedTuple):
             for setting, plan in dumps:
                 if plan.kind == "exception" and seen.failure is not None:
                     self._write(job.run(), job, setting, plan)
-        except FormatError as error:
+        except (FormatError, OutputError) as error:
             raise AclRefusal(AclError.ACL_ERROR_WRITE_FILE, error) from error
         except GraphError as error:
             raise AclRefusal(AclError.ACL_ERROR_RT_MODEL_EXECUTE, error) from error

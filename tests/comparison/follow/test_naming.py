@@ -22,14 +22,19 @@ from workbench.comparison.follow.state import ValueState
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.statistics import measure_statistics
 from workbench.comparison.measure.tensors import measure_arrays
+from workbench.core.tensors import ArraySource, TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
 BLOCK = Execution(0, "Net", 0, 0, 0)
 
 
-def measured(target, golden):
-    return Measured(None, measure_arrays(np.array(target, float), np.array(golden, float)))
+def measured(target, golden, dtype="float64"):
+    arrays = [np.array(one, dtype) for one in (target, golden)]
+    label = TensorSpec(dtype, None)
+    sides = (SimpleNamespace(source=ArraySource(one), label=label) for one in arrays)
+    pair = SimpleNamespace(**dict(zip(("target", "golden"), sides, strict=True)))
+    return Measured(pair, measure_arrays(*arrays))
 
 
 def scalars(target, golden):
@@ -58,9 +63,27 @@ def test_what_was_given_otherwise_is_said_by_its_kind_and_size(kind, target, gol
     assert (found.kind, found.subject, found.said) == (named, "w", said)
 
 
+UNEQUAL = {"unequal": 2, "size": 3, "at": [1], "target": 2, "golden": 5}
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "golden", "said"),
+    [
+        ("input", [1, 2, 3], [1, 5, 7], Message("compare/given-exact", name="w", **UNEQUAL)),
+        ("input", [2**60 + 1], [2**60], Message("compare/setting", **scalars(2**60 + 1, 2**60))),
+        ("attribute", [4], [5], Message("compare/setting-input", slot=1, **scalars(4, 5))),
+        ("input", [1, 2], [1, 2, 3], Message("compare/given", **GIVEN)),
+    ],
+)  # fmt: skip
+def test_integers_are_said_by_number_and_first_place(kind, target, golden, said):
+    found = input_difference((kind, "w"), measured(target, golden, "int64"), 1, 0.25)
+    assert (found.kind, found.said, found.exact) == (kind, said, len(target) == len(golden))
+
+
 def test_an_input_of_which_only_statistics_are_known_is_said_by_its_error():
     figures = {"Max Value": 1.0, "Min Value": -1.0}, {"Max Value": 2.0, "Min Value": -1.0}
-    found = input_difference(("input", "x"), Measured(None, measure_statistics(*figures)), 0, 0.5)
+    sides = SimpleNamespace(**dict.fromkeys(("target", "golden"), SimpleNamespace(source=None)))
+    found = input_difference(("input", "x"), Measured(sides, measure_statistics(*figures)), 0, 0.5)
     assert found.said == Message("compare/given", name="x", error=0.5)
 
 
