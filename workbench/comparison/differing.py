@@ -17,6 +17,7 @@ from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.replay.replay import replay
+from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
 from workbench.core.blas import one_thread
 
@@ -76,7 +77,8 @@ def judge_differences(
         material = Material(flow, found.origins, measured, rows, steps, told, selection, profile)
         findings, odd = find(material)
     with stage("result"):
-        return result_of(material, findings, odd, partial=partial)
+        reached = reached_by(flow, findings)
+        return result_of(material, findings, odd, reached, partial=partial)
 
 
 def _explained(flow: Trace) -> Origins:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
 from kit.build.sample_results import make_row
-from kit.build.small_dumps import chain, in_memory, shoot
+from kit.build.small_dumps import Net, chain, in_memory, shoot
 from kit.evidence import clauses, codes
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.ranks import OWN_BATCH
@@ -74,3 +75,30 @@ def test_a_result_gives_its_sentence_in_clauses():
     result = compare_dumps(DUMP, DUMP).result
     assert "; ".join(result.clauses) == str(result.sentence)
     assert result.clauses[-1].endswith(".")
+
+
+def two_branches():
+    """Two feeds, each through operators of its own, that meet at the end."""
+    net = Net()
+    left = net.op("Exp", net.op("Tanh", net.feed("x")))
+    right = net.op("Neg", net.op("Neg", net.op("Sigmoid", net.feed("y"))))
+    net.op("Add", left, right)
+    return net.graph()
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "first", "behind"),
+    [
+        (("Tanh",), "Tanh", 2),  # Exp and Add
+        (("Sigmoid",), "Sigmoid", 3),  # Neg, Neg and Add
+        (("Tanh", "Sigmoid"), "Tanh", 2),  # what stands behind the other alone is not counted
+    ],
+)
+def test_operators_are_counted_that_the_first_defect_reaches(spoiled, first, behind):
+    graph = two_branches()
+    values = small.given(graph)
+    alter = {f"Default/{name}-op0": lambda out: out + np.float32(0.5) for name in spoiled}
+    target = in_memory(shoot(graph, values, alter=alter), graph)
+    result = compare_dumps(target, in_memory(shoot(graph, values), graph)).result
+    assert (result.findings[0].op_type, len(result.findings)) == (first, len(spoiled))
+    assert clauses(result)[-1] == Message("compare/downstream", count=behind)

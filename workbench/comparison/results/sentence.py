@@ -14,11 +14,13 @@ from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from workbench.comparison.result import Coverage, Finding, Row, Status, Verdict
 
     Clause = str | Message
+    Operator = tuple[int, int, str]
+    """Rank, graph id and name of an operator."""
 
 
 def sentence(
@@ -29,15 +31,17 @@ def sentence(
     *,
     partial: bool = False,
     absent: Sequence[Message] = (),
+    reached: Collection[Operator] = (),
 ) -> Message:
     """One sentence of several clauses, never empty.
 
-    ``absent`` says what was chosen and is in no dump.
+    ``absent`` says what was chosen and is in no dump, ``reached`` are the operators that the first defect reaches.
     """
     if absent and not rows:
         first, *more = absent
         return _said([Message("compare/nothing", why=first), *more])
-    found = _defect(rows, findings) if verdict == "fail" else _agreement(verdict, rows, findings)
+    failed = verdict == "fail"
+    found = _defect(rows, findings, reached) if failed else _agreement(verdict, rows, findings)
     clauses = list(found)
     if verdict in ("warn", "inconclusive"):
         clauses += _lone(coverage)
@@ -63,7 +67,9 @@ def _stopped(rows: Sequence[Row]) -> Message:
     return Message("compare/stopped-left", left=left, tensors=len(rows))
 
 
-def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> Iterator[Clause]:
+def _defect(
+    rows: Sequence[Row], findings: Sequence[Finding], reached: Collection[Operator]
+) -> Iterator[Clause]:
     finding = next((f for f in findings if f.defect), None)
     if finding is None:
         failed = sum(1 for row in rows if row.status == "fail")
@@ -87,9 +93,10 @@ def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> Iterator[Clause
         yield Message("compare/divergent", operator=operator)
         yield from _cause(finding)
         yield from _size(finding)
-    later = _inheritors(rows, finding)
+    failing = {(row.rank, row.graph_id, row.op_name) for row in rows if row.status == "fail"}
+    later = failing.intersection(reached)
     if later:
-        yield Message("compare/downstream", count=later)
+        yield Message("compare/downstream", count=len(later))
 
 
 def _operator(rows: Sequence[Row], finding: Finding) -> Message:
@@ -123,17 +130,6 @@ def _size(finding: Finding) -> Iterator[Message]:
     given = finding.kind in ("parameter", "input")
     if own is not None and base and math.isfinite(own) and not given:
         yield Message("compare/local-error", times=own / base)
-
-
-def _inheritors(rows: Sequence[Row], finding: Finding) -> int:
-    """Operators behind the finding that fail too."""
-    seen = {
-        (row.graph_id, row.op_name)
-        for row in rows
-        if row.status == "fail" and row.order > finding.order and row.op_type != "Parameter"
-    }
-    seen.discard((finding.graph_id, finding.op_name))
-    return len(seen)
 
 
 def _agreement(

@@ -118,15 +118,25 @@ class Said(NamedTuple):
     findings: Sequence[Finding] = ()
     odd: Sequence[Anomaly] = ()
     facts: Mapping[str, str | Message] = MappingProxyType({})
+    reached: frozenset[tuple[int, int, str]] = frozenset()
 
 
 def result_of(
-    material: Material, findings: Sequence[Finding], odd: Sequence[Anomaly], *, partial: bool
+    material: Material,
+    findings: Sequence[Finding],
+    odd: Sequence[Anomaly],
+    reached: frozenset[tuple[int, int, str]],
+    *,
+    partial: bool,
 ) -> Result:
-    """Return the result of a comparison, from its findings and what was seen to be odd with them."""
+    """Return the result of a comparison, from its findings and what was seen to be odd with them.
+
+    ``reached`` are the operators that the first defect reaches: rank, graph id and name.
+    """
     replayed = material.flow.replayed
     replays = replay_facts(replayed) if replayed is not None else {}
-    said = Said(material.steps, findings, odd, replays | material.forecast.facts)
+    facts = replays | material.forecast.facts
+    said = Said(material.steps, findings, odd, facts, reached)
     rows, selection, profile = material.rows, material.selection, material.profile
     return made_result(material.pairing, rows, selection, profile, said, partial=partial)
 
@@ -147,7 +157,9 @@ def made_result(
     decided = verdict(pairs, findings, coverage, partial=partial)
     return Result(
         verdict=decided,
-        sentence=sentence(decided, pairs, findings, coverage, partial=partial, absent=absent),
+        sentence=sentence(
+            decided, pairs, findings, coverage, partial=partial, absent=absent, reached=said.reached
+        ),
         target=SideInfo(target.path, target.layout, target.tensors),
         golden=SideInfo(golden.path, golden.layout, golden.tensors),
         coverage=coverage,
