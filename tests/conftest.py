@@ -96,11 +96,11 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Two processes more than there are cores, since those with a browser wait often; four at most.
+    """A process more than there are cores, since those with a browser wait often; four at most.
 
     Each takes a gigabyte, two of them two.
     """
-    return min((os.cpu_count() or 1) + 2, 4)
+    return min((os.cpu_count() or 1) + 1, 4)
 
 
 @pytest.hookimpl(optionalhook=True)
