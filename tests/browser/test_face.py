@@ -21,8 +21,16 @@ LIMITS = {
 @pytest.mark.parametrize(
     ("measure", "promises"),
     [
-        (lambda chromium, lab, folder: face.dashboard(chromium, lab), {1, 20}),
-        (lambda chromium, lab, folder: face.bench(chromium, lab), {3, 5, 6}),
+        pytest.param(
+            lambda chromium, lab, folder: face.dashboard(chromium, lab),
+            {1, 20},
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            lambda chromium, lab, folder: face.bench(chromium, lab),
+            {3, 5, 6},
+            marks=pytest.mark.exhaustive,
+        ),
         (lambda chromium, lab, folder: face.explored(chromium, lab, 2_000), {9, 10}),
         (lambda chromium, lab, folder: face.reported(chromium, folder, 2_000, 1), {22, 24}),
     ],

@@ -24,7 +24,7 @@ NOTEBOOKS = {  # and whom they blame
     "06_report": "Default/conv3-Conv2d/Conv2D-op0",
 }
 PLOTLESS = ("05_diagnose", "06_report")
-DAILY = ("01_compare_two_dumps", "03_dump_configurations")
+DAILY = ("01_compare_two_dumps",)
 """The others are for the nightly run; tests/test_notebooks.py executes all of them every time."""
 WORST = {"06_report": "Default/fc3-Dense/MatMul-op0"}
 """Who stands in the table of the worst where it is not whom the sentence blames."""

@@ -138,7 +138,7 @@ MOST, MOST_PICKLED = 2048, 512
 
 
 def test_a_pair_of_two_dumps_and_its_result_take_few_bytes(tmp_path):
-    graph = small.chain(*["MatMul", "ReLU", "Tanh"] * 270)
+    graph = small.chain(*["MatMul", "ReLU", "Tanh"] * 120)
     shots = small.shoot(graph, small.given(graph))
     other = small.shoot(graph, small.given(graph), alter={"Default/ReLU-op0": lambda x: x * 1.5})
     paths = [
@@ -155,6 +155,6 @@ def test_a_pair_of_two_dumps_and_its_result_take_few_bytes(tmp_path):
     finally:
         tracemalloc.stop()
     pairs = result.coverage.matched
-    assert (pairs > 2000, result.verdict, len(dumps)) == (True, "fail", 2)
+    assert (pairs > 900, result.verdict, len(dumps)) == (True, "fail", 2)
     assert held / pairs < MOST
     assert len(pickle.dumps(result)) / pairs < MOST_PICKLED

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"
 )
 
-FILES = int(os.environ.get("MUTATIONS", "60"))
+FILES = int(os.environ.get("MUTATIONS", "30"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
 WORKER = Path(processes.__file__)
 

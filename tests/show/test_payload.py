@@ -72,8 +72,8 @@ def test_a_page_grades_by_four_digits_as_python_does(data, rows):
     made = [make_row(status="pass", error=error, noise_floor=floor) for error in errors]
     page = explorer_data(make_result(rows=tuple(made + made[:1] * (rows - len(made)))))
     told, times = cells(page, "error"), [ODD.get(value, value) for value in page["times"]]
-    for n, row in enumerate(made):
-        (by_limit,), (by_factor,) = regrade([row], None, limit), regrade([row], factor)
+    graded = zip(regrade(made, None, limit), regrade(made, factor), strict=True)
+    for n, (row, (by_limit, by_factor)) in enumerate(zip(made, graded, strict=True)):
         assert (told[n] > limit) == (by_limit.status == "fail"), (row.error, told[n], limit)
         assert (times[n] > factor) == (by_factor.status == "fail"), (row.error, floor, factor)
         assert by_limit.status == "fail" or (times[n] > 1) == (by_limit.status == "warn")

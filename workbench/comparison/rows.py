@@ -92,13 +92,13 @@ class Row:
         """Whether another row says the same; NaN is the same as NaN."""
         if self is other or not isinstance(other, Row):
             return self is other
+        if self.op_name != other.op_name or self.slot != other.slot:  # most rows differ in these
+            return False
+        if not all(_same(getattr(self, name), getattr(other, name)) for name in _SAID):
+            return False
         metrics, others = self.metrics, other.metrics
         return metrics.keys() == others.keys() and all(
-            a == b or (a != a and b != b)  # NaN alone differs from itself
-            for a, b in (
-                *((getattr(self, name), getattr(other, name)) for name in _SAID),
-                *((metrics[title], others[title]) for title in metrics),
-            )
+            _same(value, others[title]) for title, value in metrics.items()
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -107,6 +107,10 @@ class Row:
         name = self.op_name or self.golden_op_name
         error = "" if self.error is None else f", error {self.error:.3g}"
         return one_line(f"<Row {name} {self.io}.{self.slot}: {self.status}{error}>")
+
+
+def _same(a: object, b: object) -> bool:
+    return a == b or (a != a and b != b)  # NaN alone differs from itself
 
 
 ROWS = Columns(
