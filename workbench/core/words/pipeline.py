@@ -118,7 +118,7 @@ SENTENCES: dict[str, str] = {
     "parquet-damaged": "the file is damaged: its content does not match its checksum",
     "parquet-foreign": "not a comparison written by to_parquet",
     "parquet-size": "the parquet file has {got:count} {what}, more than the limit of {limit:count}",
-    "parquet-column": "column {name!r} must be {expected} once and without gaps, got {got}",
+    "parquet-column": "column {name!r}: expected one of {expected} without null, got {got}",
     # demo
     "demo-folder": "{got!r} is not empty; choose another folder with --out",
     "demo-golden": "{model}: {ops:count operator} traced; the golden run is the NumPy reference",
