@@ -10,6 +10,7 @@ from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Side, Status, Verdict
+from workbench.comparison.trust import GROUNDS, ORDERS
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:
@@ -86,6 +87,18 @@ ANOMALY = (
     Key("detail", TEXT, "What was found, in words."),
 )
 
+TRUST = (
+    Key(
+        "graph",
+        words(GROUNDS),
+        "The weaker of both sides: `own`, `borrowed` from the other side, `inferred` from equal bytes, `none`.",
+    ),
+    Key(
+        "order",
+        words(ORDERS),
+        "What says which operator comes first: `dataflow`, `time` of the files, or `unknown`.",
+    ),
+)
 FINDING = (
     Key("kind", words(KINDS), "[Kind](findings.md) of the finding."),
     *PLACE,
@@ -95,6 +108,12 @@ FINDING = (
     Key("noise_floor", NUMBER, FLOOR),
     Key("evidence", {"type": "array", "items": TEXT}, "Observations, one sentence each."),
     Key("advice", TEXT, "The next step."),
+    Key(
+        "trust",
+        TRUST,
+        "What the finding rests on. Absent in files of earlier releases.",
+        optional=True,
+    ),
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
     Key(
         "fault",
@@ -196,6 +215,7 @@ SECTIONS = (
     ("coverage", COVERAGE),
     ("anomalies", ANOMALY),
     ("findings", FINDING),
+    ("findings: trust", TRUST),
     ("operators", OPERATOR),
     ("operators: match", MATCH),
     ("source", SOURCE),

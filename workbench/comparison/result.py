@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.rows import Row, Rows, Status
+from workbench.comparison.trust import OWN, Trust
 from workbench.core.text import one_line
 from workbench.core.words import Message
 
@@ -73,7 +74,8 @@ class Anomaly:
 class Finding:
     """One ranked statement about a cause. ``kind`` is a key of KINDS; ``score`` is 0..1.
 
-    ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty.
+    ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty. ``trust`` is
+    what it rests on.
     """
 
     kind: str
@@ -94,6 +96,7 @@ class Finding:
     rank: int = 0
     fault: str = ""
     probability: float = 0.0
+    trust: Trust = OWN
 
     def __repr__(self) -> str:
         place = f" at {self.source}" if self.source is not None else ""

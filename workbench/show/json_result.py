@@ -21,6 +21,7 @@ from workbench.comparison.result import (
     Status,
     Verdict,
 )
+from workbench.comparison.trust import GROUNDS, ORDERS, OWN, Trust
 from workbench.core.errors import FormatError
 from workbench.core.text import json_visible
 from workbench.graph.nodes import SourceFrame
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.comparison.result import Rows
+    from workbench.comparison.trust import Ground, Order
 
 SCHEMA = "workbench.comparison/1"
 
@@ -126,6 +128,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "noise_floor": _number(finding.noise_floor),
         "evidence": [str(one) for one in finding.evidence],
         "advice": str(finding.advice),
+        "trust": finding.trust._asdict(),
         "source": _source(finding.source),
     }
 
@@ -330,6 +333,13 @@ def _read_finding(node: _Node) -> Finding:
         source=_read_source(node),
         fault=node.get("fault", str) if "fault" in node.value else "",
         probability=(node.number("probability") or 0.0) if "probability" in node.value else 0.0,
+        trust=_read_trust(node.node("trust")) if "trust" in node.value else OWN,
+    )
+
+
+def _read_trust(node: _Node) -> Trust:
+    return Trust(
+        cast("Ground", node.word("graph", GROUNDS)), cast("Order", node.word("order", ORDERS))
     )
 
 

@@ -14,7 +14,7 @@ from kit.evidence import the
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.explain.explainers import EXPLAINERS, explain_errors
 from workbench.comparison.explain.origins import has_few_wrong
-from workbench.comparison.follow.golden_side import is_of_few
+from workbench.comparison.follow.naming import is_of_few
 from workbench.core.plan import DumpPlan
 from workbench.graph.networks import load_graph
 

@@ -12,7 +12,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
 from kit.evidence import codes
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.follow.golden_side import golden_error
+from workbench.comparison.follow.naming import golden_error
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph

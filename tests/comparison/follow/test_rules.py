@@ -24,6 +24,7 @@ from workbench.comparison.follow.operators import (
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.follow.walk import TimeFacts, TimeMemory
+from workbench.comparison.trust import BORROWED, OWN, SAYINGS, Trust, may_say
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
@@ -39,6 +40,7 @@ WEIGHT, SETTING, WIRED = (difference(kind) for kind in ("parameter", "attribute"
 AXIS = difference("attribute", "axis")
 LOST = difference("overwritten", "input.0")
 OFF = difference("own-error", "golden")
+UNLIKE = Difference("own-error", "golden", Message("compare/golden-unlike"))
 ONE = Message("compare/inserted", target=("AssignAdd (x)",))
 INITIAL = Assessment(BLOCK, 3, 1e-7, 0.0, True, 3)
 
@@ -88,6 +90,7 @@ class Case(NamedTuple):
     over: str
     facts: Any
     concludes: Any
+    trust: Trust = OWN
 
 
 class Table(NamedTuple):
@@ -128,7 +131,9 @@ PRODUCED = (
     Case("known-of-producer", "as-produced", produced(0.001, ValueState(0.3, True, tainted=True)), tainted(0.001)),
     Case("as-produced", "reads-elsewhere", produced(0.001, wiring=(WIRED,)), ValueState(0.001, True)),
     Case("reads-elsewhere", "overwritten", produced(wiring=(WIRED,), overwritten=(LOST,)), caused(WIRED)),
-    Case("overwritten", "", produced(overwritten=(LOST,)), caused(LOST)),
+    Case("overwritten", "wired-unlike-lender", produced(overwritten=(LOST,), unlike=(WIRED,)), caused(LOST)),
+    Case("wired-unlike-lender", "", produced(overwritten=(LOST,), wiring=(AXIS,), unlike=(WIRED,)), caused(WIRED),
+         BORROWED),
 )  # fmt: skip
 
 REASONS = (
@@ -138,7 +143,10 @@ REASONS = (
          operator(differing_mover=Named(3, (AXIS,)), initial_state_differs=(WEIGHT,)), Named(3, (AXIS,))),
     Case("initial-state", "golden-error", operator(initial_state_differs=(WEIGHT,), cleared=True, golden_error=(OFF,)),
          Named(5, (WEIGHT,))),
-    Case("golden-error", "", operator(cleared=True, golden_error=(OFF,)), Named(5, (OFF,))),
+    Case("golden-error", "golden-unlike", operator(cleared=True, golden_error=(OFF,), golden_unlike=(UNLIKE,)),
+         Named(5, (OFF,))),
+    Case("golden-unlike", "", operator(cleared=True, golden_error=(OFF,), golden_unlike=(UNLIKE,), trust=BORROWED),
+         Named(5, (UNLIKE,)), BORROWED),
 )  # fmt: skip
 
 NAMED = Named(4, (SETTING,))
@@ -219,12 +227,12 @@ TABLES = (
 )
 
 
-def outcome(table, facts):
+def outcome(table, facts, trust=OWN):
     """What a table concludes, and what is learnt."""
     memory = table.memory()
     if table.name == "REASONS":
         return operators.reason(facts), memory
-    return decide(table.rules, facts, memory)[1], memory
+    return decide(table.rules, facts, memory, trust)[1], memory
 
 
 def neighbors():
@@ -261,7 +269,7 @@ def test_every_rule_has_its_case_and_a_name_and_a_reason_of_its_own(table):
     names = [rule.name for rule in table.rules]
     assert names == [case.rule for case in table.cases]
     assert len(set(names)) == len({rule.why for rule in table.rules}) == len(names)
-    assert all(rule.why and rule.needs == "own" for rule in table.rules)
+    assert all(rule.why and rule.needs in SAYINGS for rule in table.rules)
 
 
 @pytest.mark.parametrize(
@@ -270,26 +278,26 @@ def test_every_rule_has_its_case_and_a_name_and_a_reason_of_its_own(table):
     ids=lambda one: getattr(one, "rule", getattr(one, "name", "")),
 )
 def test_the_first_rule_that_applies_decides(table, case):
-    applying = [rule.name for rule in table.rules if rule.applies(case.facts)]
+    heard = [rule for rule in table.rules if may_say(rule.needs, case.trust)]
+    applying = [rule.name for rule in heard if rule.applies(case.facts)]
     assert applying[0] == case.rule
     assert not case.over or case.over in applying
-    assert outcome(table, case.facts)[0] == case.concludes
+    assert outcome(table, case.facts, case.trust)[0] == case.concludes
 
 
 @pytest.mark.parametrize(("table", "number"), list(neighbors()))
 def test_swapping_two_neighbors_is_noticed(table, number, monkeypatch):
     """A row that excludes the next says so, and then no order of the two makes a difference."""
     rule, after = table.rules[number : number + 2]
-    cases = [
-        case.facts for case in table.cases if (case.rule, case.over) == (rule.name, after.name)
-    ]
+    cases = [case for case in table.cases if (case.rule, case.over) == (rule.name, after.name)]
     assert bool(cases) != bool(rule.excludes), (
         "a case that both apply to, or a reason why there is none"
     )
-    facts = list(mixtures(table)) if rule.excludes else cases
-    usual = [outcome(table, one) for one in facts]
+    given = [(case.facts, case.trust) for case in cases]
+    facts = [(one, OWN) for one in mixtures(table)] if rule.excludes else given
+    usual = [outcome(table, *one) for one in facts]
     monkeypatch.setattr(table.module, table.name, swapped(table, number))
-    changed = [outcome(table, one) != before for one, before in zip(facts, usual, strict=True)]
+    changed = [outcome(table, *one) != before for one, before in zip(facts, usual, strict=True)]
     assert any(changed) is not bool(rule.excludes)
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from workbench.comparison.trust import Trust, order_of_times
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -57,7 +59,8 @@ class Binding:
 
     ``runs`` holds every execution of every operator, by block and then by operator number (files of
     unknown operators under negative numbers), ``parameters`` the Parameter files by name.
-    ``oddities`` maps a record (by identity) to what is wrong with it (`ANOMALY_RULES`).
+    ``oddities`` maps a record (by identity) to what is wrong with it (`ANOMALY_RULES`). ``borrowed`` are the keys of
+    graphs that are the other side's, lent for want of an own one that fits.
     """
 
     dump: Dump
@@ -67,6 +70,7 @@ class Binding:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
     oddities: Mapping[int, str] = field(default_factory=dict)
+    borrowed: frozenset[tuple[int, int]] = frozenset()
 
     def __post_init__(self) -> None:
         runs = {block: _read_only(some) for block, some in self.runs.items()}
@@ -84,6 +88,14 @@ class Binding:
     def graph(self, block: Execution) -> Graph | None:
         """Graph of a block."""
         return self.graphs.get(block.graph_key)
+
+    def trust(self, block: Execution) -> Trust:
+        """What can be rested on in an execution: its graph, and what says which operator comes first."""
+        key = block.graph_key
+        if key in self.graphs:
+            return Trust("borrowed" if key in self.borrowed else "own", "dataflow")
+        times = (run.time for run in self.runs.get(block, {}).values())
+        return Trust("none", order_of_times(times))
 
     def operator(self, run: OperatorRun) -> Op | None:
         """Operator of a run."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
-    """Bind both dumps; where a side has no graph that fits, it borrows the other's."""
+    """Bind both dumps; where a side has no graph that fits, it borrows the other's, and the binding says so."""
     ours, theirs = bind(join_graphs(target, golden)), bind(join_graphs(golden, target))
     return _complete(ours, theirs), _complete(theirs, ours)
 
@@ -43,7 +43,11 @@ def _complete(binding: Binding, other: Binding) -> Binding:
         return binding
     again = bind(binding.dump, {**binding.graphs, **borrowed})
     mismatches = [note for note in binding.notes if note.kind == "graph-mismatch"]
-    return replace(again, notes=(*(n for n in mismatches if n not in again.notes), *again.notes))
+    return replace(
+        again,
+        notes=(*(n for n in mismatches if n not in again.notes), *again.notes),
+        borrowed=frozenset(borrowed) & again.graphs.keys(),
+    )
 
 
 def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:

@@ -19,6 +19,7 @@ import numpy as np
 
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, copies, readers, storage_of
+from workbench.comparison.trust import may_say
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -144,7 +145,7 @@ def find_overwrites(
     ``near`` are operators: nothing is looked for where none of the tensors that they read or gave is one.
     """
     graph = binding.graph(block)
-    if graph is None:
+    if graph is None or not may_say("memory", binding.trust(block)):
         return
     found = _snapshots(binding, block, graph)
 
@@ -304,7 +305,8 @@ def _first_change(
 def _told(record: TensorRecord, span: Span, since: str, binding: Binding) -> WatchedChange:
     """Say who was looked at, who was not, and who still reads the output, as far as a graph tells."""
     key = record.key
-    graph = binding.graphs.get(key.graph_key)
+    own = key.graph_key not in binding.borrowed
+    graph = binding.graphs.get(key.graph_key) if own else None
     numbers = {sanitize(op.name): n for n, op in enumerate(graph.ops)} if graph is not None else {}
 
     def named(name: str, op_type: str = "") -> Named:

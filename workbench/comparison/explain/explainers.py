@@ -76,13 +76,21 @@ def explain_errors(
     assert replayed is not None
     found = list(origins)
     for n in asked:
-        found[n] = origins[n]._replace(explanation=_explanation(replayed, origins[n].event))
+        event = origins[n].event
+        found[n] = origins[n]._replace(explanation=_explanation(flow, replayed, event))
     return tuple(found)
 
 
-def _explanation(replayed: Replay, event: Assessment) -> Explanation | None:
-    """The best explanation of what an operator gave; beside the golden where its inputs are not known."""
+def _explanation(flow: Trace, replayed: Replay, event: Assessment) -> Explanation | None:
+    """The best explanation of what an operator gave; beside the golden where its inputs are not known.
+
+    Nothing beside a golden without a graph of its own: nobody knows what it was told to compute.
+    """
     known = event.replayed is not None and event.replayed.suspect
+    other = flow.pairing.blocks.get(event.block)
+    lent = other is not None and other.graph_key in flow.pairing.golden.borrowed
+    if lent and not known:
+        return None
     try:
         trial = own_trial(replayed, event) if known else trial_beside(replayed, event)
         return None if trial is None else _first(explain(trial))

@@ -24,6 +24,7 @@ from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.kernel import EXACT, NOTHING
+from workbench.comparison.trust import may_say
 from workbench.core.tensors import ArraySource
 from workbench.graph.nodes import Value
 
@@ -67,8 +68,9 @@ def may_be_overwritten(flow: Trace, origin: Origin) -> bool:
 
 def infer_damage(flow: Trace, event: Assessment) -> Overwrite | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
-    graph = flow.pairing.target.graph(event.block)
-    if graph is None:
+    binding = flow.pairing.target
+    graph = binding.graph(event.block)
+    if graph is None or not may_say("memory", binding.trust(event.block)):
         return None
     try:
         with np.errstate(all="ignore"):  # a file may hold anything

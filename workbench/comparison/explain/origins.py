@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
+from workbench.comparison.follow.naming import corrupted_weights, is_of_few
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import Trial, cast_like

@@ -27,6 +27,7 @@ from workbench.comparison.findings.ranks import (
     tell_of_outlier,
     tell_of_two_jobs,
 )
+from workbench.comparison.findings.trust import with_trust
 from workbench.comparison.findings.watched import golden_damage, unread_memory, watched
 from workbench.comparison.limits import limits
 from workbench.comparison.result import Anomaly
@@ -44,6 +45,7 @@ def find(material: Material) -> tuple[tuple[Finding, ...], tuple[Anomaly, ...]]:
     found = rank(one for finder in FINDERS for one in finder.find(material))
     for refinement in REFINEMENTS:
         found = rank(refinement.refine(found, material))
+    found = [with_trust(one, material) for one in found]
     golden = (*golden_outlier(material), *golden_damage(material))
     notes: list[tuple[Side, Note]] = [("golden", note) for note in golden]
     odd = (

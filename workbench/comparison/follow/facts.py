@@ -21,13 +21,16 @@ from workbench.comparison.follow.expected_error import (
     Expected,
     initial_state_differs,
 )
-from workbench.comparison.follow.golden_side import golden_error
 from workbench.comparison.follow.naming import (
     NOBODY,
     Named,
     Names,
+    golden_error,
     input_difference,
+    is_version_matter,
+    of_a_borrower,
     overwrite_difference,
+    wired_unlike,
 )
 from workbench.comparison.follow.overflow import is_overflowed
 from workbench.comparison.follow.ranks import is_replicated
@@ -37,6 +40,7 @@ from workbench.comparison.graphs.traverse import path_back
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.conditioning import correlated_error
 from workbench.comparison.measure.noise import coarsens, expected_rounding
+from workbench.comparison.trust import OWN, Trust, may_say
 from workbench.core.words import Message
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
@@ -67,7 +71,8 @@ class Scene(NamedTuple):
     ``found`` aligns it with the golden's, ``base`` is added to the numbers of its operators to order them,
     ``roundoff`` the coarsest behind every operator. It is the ``first`` one of its rank; ``beside`` says that another
     graph of the iteration ran before it, ``wrong_before`` that something was wrong by then. ``ends`` are operators
-    at which the graph begins and ends, ``proxies`` the values that were dumped only as what their readers read.
+    at which the graph begins and ends, ``proxies`` the values that were dumped only as what their readers read;
+    ``trust`` is what its graph is worth.
     """
 
     survey: Survey
@@ -82,6 +87,7 @@ class Scene(NamedTuple):
     ends: Set[int]
     names: Names
     proxies: Mapping[Value, Measured]
+    trust: Trust = OWN
 
     def measured(self, number: int) -> Measures:
         """What was measured of an operator, by direction and slot."""
@@ -109,7 +115,8 @@ def scene_of(
     wrong_before: bool,
 ) -> Scene:
     """Return execution ``number`` of the walk; ``walked`` are those before it."""
-    found = survey.pairing.alignments.get(block.graph_key)
+    found, trust = survey.pairing.alignments.get(block.graph_key), survey.pairing.trust(block)
+    compared = found if may_say("settings", trust) else None  # a graph says nothing against itself
     return Scene(
         survey,
         block,
@@ -123,10 +130,11 @@ def scene_of(
         ),
         wrong_before=wrong_before,
         ends=ends_of(graph),
-        names=Names(graph, found, roundoff),
+        names=Names(graph, compared, roundoff),
         proxies=values_seen_by_readers(
             graph, found, lambda one: survey.index.get((block, one), {})
         ),
+        trust=trust,
     )
 
 
@@ -262,7 +270,8 @@ class ProducedFacts(NamedTuple):
     """An input that an operator produced: ``before`` is its state as the producer left it.
 
     ``seen``: the producer's output was measured, or only casts stand between; ``limit`` is what formats and producer
-    explain; ``wiring`` what the graphs say, ``overwritten`` what must have happened if they say nothing.
+    explain; ``wiring`` what the graphs say, ``overwritten`` what must have happened if they say nothing, ``unlike``
+    that bytes contradict a graph that was lent; ``trust`` is what the edge to its producer is worth.
     """
 
     before: ValueState
@@ -271,6 +280,8 @@ class ProducedFacts(NamedTuple):
     seen: bool = True
     wiring: tuple[Difference, ...] = ()
     overwritten: tuple[Difference, ...] = ()
+    unlike: tuple[Difference, ...] = ()
+    trust: Trust = OWN
 
 
 def produced_facts(
@@ -279,16 +290,24 @@ def produced_facts(
     """Facts of an input that an operator produced."""
     before = carry.values.get(scene.block, {}).get(value, ValueState())
     if error is None:
-        return ProducedFacts(before)
+        return ProducedFacts(before, trust=scene.trust)
     ops = scene.graph.ops
     rounding = _rounding_of_input(scene, number, slot)
     limit = limits().pass_factor * (rounding + limits().amplification * before.error)
     seen = before.measured or all(ops[n].op_type in IDENTITY for n in before.unobserved)
-    facts = ProducedFacts(before, error, limit, seen)
+    facts = ProducedFacts(before, error, limit, seen, trust=scene.trust)
     if error <= limit or not seen:
         return facts
     lost = overwrite_difference(scene.survey, scene.graph, scene.block, value, number, slot, limit)
-    return facts._replace(wiring=scene.names.wiring(number), overwritten=(lost,))
+    facts = facts._replace(wiring=scene.names.wiring(number), overwritten=(lost,))
+    if scene.trust.graph != "borrowed":
+        return facts
+    unlike = wired_unlike(scene.survey.pairing, scene.block, number, slot, value)
+    if (
+        unlike is None
+    ):  # a graph that its borrower's bytes agree with says nothing against the other side's own
+        return facts._replace(trust=scene.survey.pairing.target.trust(scene.block))
+    return facts._replace(unlike=(unlike,))
 
 
 # --- operators -------------------------------------------------------------------------------
@@ -345,7 +364,8 @@ class OperatorFacts(NamedTuple):
     only moves or casts. ``rank_local``: it computes with the batch of its rank; ``makes_nan``: its outputs are not
     finite, its inputs are. ``region`` is what the graphs say differently about it, or about the operators before it
     that nobody has seen; ``differing_mover`` is a mover before it that moves otherwise, ``initial_state_differs``
-    state that differs from the start, and ``golden_error`` says that the golden is off. ``cleared``: replay says that
+    state that differs from the start, ``golden_error`` says that the golden is off and ``golden_unlike`` the same where
+    nobody knows what the golden was told to compute. ``cleared``: replay says that
     it gave what it had to. ``version``: two versions are known to differ here. ``suspect``: replay says that it did
     not give what it had to.
     """
@@ -368,12 +388,14 @@ class OperatorFacts(NamedTuple):
     differing_mover: Named = NOBODY
     initial_state_differs: tuple[Difference, ...] = ()
     golden_error: tuple[Difference, ...] = ()
+    golden_unlike: tuple[Difference, ...] = ()
     cleared: bool = False
     version: bool = False
     suspect: bool = False
     unobserved_count: int = 0
     place: Place | None = None
     rank: int = 0
+    trust: Trust = OWN
 
     @property
     def given(self) -> tuple[Difference, ...]:
@@ -461,6 +483,7 @@ def operator_facts(scene: Scene, seen: Observation, carry: Carry) -> OperatorFac
         unobserved_count=len(seen.unobserved),
         place=(seen.block, seen.op),
         rank=scene.block.rank,
+        trust=scene.trust,
     )
     return _with_reasons(scene, seen, _with_names(scene, facts), carry)
 
@@ -498,7 +521,12 @@ def _with_reasons(
     initial = () if mover.differences else initial_state_differs(scene, seen, carry)
     if mover.differences or initial or not _is_cleared(scene, seen):
         return facts._replace(differing_mover=mover, initial_state_differs=initial)
-    return facts._replace(cleared=True, golden_error=golden_error(scene.survey, seen))
+    wrong = golden_error(scene.survey, seen)
+    return facts._replace(
+        cleared=True,
+        golden_error=wrong,
+        golden_unlike=of_a_borrower(scene.survey.pairing, scene.block, wrong),
+    )
 
 
 def _is_cleared(scene: Scene, seen: Observation) -> bool:
@@ -506,20 +534,6 @@ def _is_cleared(scene: Scene, seen: Observation) -> bool:
     replayed, ops = scene.survey.replayed, scene.graph.ops  # replay looks through what only moves
     unseen = any(ops[number].op_type not in MOVEMENT for number in seen.unobserved)
     return replayed is not None and replayed.reproduces(seen.block, seen.op) and not unseen
-
-
-def is_version_matter(op: Op, worst: Measured | None) -> bool:
-    """Whether two versions of the framework are known to differ here and nothing reads it.
-
-    MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
-    """
-    if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
-        return False
-    sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
-    if len(sizes) < 2 or not sizes[0] or not sizes[1]:
-        return False
-    values = sizes[0] / sizes[1]  # n: values a channel
-    return worst.error <= 1.5 / max(values - 1.0, 1.0)
 
 
 # --- what was dumped only as what its readers read ----------------------------------------------

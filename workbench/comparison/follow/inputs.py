@@ -109,6 +109,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
         _is_apart_elsewhere,
         _apart_elsewhere,
         why="what other readers show of the same parameter is better than nothing",
+        needs="leaves",
     ),
     Rule(
         "feed-not-compared",
@@ -134,12 +135,14 @@ INPUT_RULES: tuple[GivenRule, ...] = (
         lambda i: i.wiring,
         lambda i: i.caused(*i.wiring),
         why="that it reads another tensor explains more than that the tensor differs",
+        needs="wiring",
     ),
     Rule(
         "updated-by-one-run",
         lambda i: not i.first and i.by_one is not None,
         _updated_by_one,
         why="the next row would take it for what an earlier step has left",
+        needs="wiring",
     ),
     Rule(
         "left-by-earlier-run",
@@ -154,6 +157,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
         lambda i: i.state(tainted=True),
         learns=_learn_initial,
         why="a parameter that is updated began to differ before the first step that was dumped",
+        needs="leaves",
     ),
     Rule(
         "unknown-subject",
@@ -168,6 +172,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
         _given_otherwise,
         learns=_learn_apart,
         why="nothing else explains it: it is a cause of its own",
+        needs="leaves",
     ),
 )
 """What an input carries that no operator produced."""
@@ -214,12 +219,21 @@ PRODUCED_RULES: tuple[ProducedRule, ...] = (
         lambda i: i.wiring,
         lambda i: ValueState(i.error or 0.0, True, causes=i.wiring),
         why="that it reads another tensor is known from the graphs; the next row infers",
+        needs="wiring",
     ),
     Rule(
         "overwritten",
         lambda i: True,
         lambda i: ValueState(i.error or 0.0, True, causes=i.overwritten),
         why="it was right when it was produced and is not where it is read",
+        needs="memory",
+    ),
+    Rule(
+        "wired-unlike-lender",
+        lambda i: True,
+        lambda i: ValueState(i.error or 0.0, True, causes=i.unlike),
+        why="last: a graph of the run's own is no lender's; nothing but wiring can be said of a borrowed one",
+        needs="lent",
     ),
 )
 """What an input carries that an operator produced."""
@@ -251,8 +265,9 @@ def _input_state(
     error = item.error if item is not None and item.usable else None
     if isinstance(operand, Value) and produced:
         facts = produced_facts(scene, number, slot, operand, error, carry)
-        return decide(PRODUCED_RULES, facts, carry)[1]
-    return decide(INPUT_RULES, input_facts(scene, number, slot, operand, error, carry), carry)[1]
+        return decide(PRODUCED_RULES, facts, carry, facts.trust)[1]
+    given = input_facts(scene, number, slot, operand, error, carry)
+    return decide(INPUT_RULES, given, carry, scene.trust)[1]
 
 
 def states_of_peers(

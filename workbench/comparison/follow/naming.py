@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from workbench.comparison.align.differences import (
     Difference,
@@ -11,21 +13,30 @@ from workbench.comparison.align.differences import (
     partner_settings,
     wiring_differences,
 )
+from workbench.comparison.bind.wiring import contradicting_edge
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.exact import first_difference
+from workbench.comparison.replay.attempt import TROUBLE
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.facts import Observation
+    from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Survey
     from workbench.comparison.measure.exact import ExactDifference
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Graph
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.graph.nodes import Graph, Op
+
+    Array = NDArray[Any]
 
 
 class Named(NamedTuple):
@@ -163,3 +174,122 @@ def overwrite_difference(
     if names:
         said = Message("compare/overwritten-by", slot=slot, names=names)
     return Difference("overwritten", f"input.{slot}", said)
+
+
+def wired_unlike(
+    pairing: Pairing, block: Execution, number: int, slot: int, value: Value
+) -> Difference | None:
+    """Say that a side's own bytes contradict an edge of the graph that it was lent; ``None`` if they do not.
+
+    The edge leads from ``value`` to input ``slot`` of operator ``number`` of the target's graph.
+    """
+    other, found = pairing.blocks.get(block), pairing.alignments.get(block.graph_key)
+    edges = [(pairing.target, block, number, value)]
+    if other is not None and found is not None and {number, value.op} <= found.match_of.keys():
+        there = Value(found.match_of[value.op], value.slot)
+        edges.append((pairing.golden, other, found.match_of[number], there))
+    for binding, at, reader, source in edges:
+        edge = contradicting_edge(binding, at, (reader, slot), source)
+        if at.graph_key not in binding.borrowed or edge is None:
+            continue
+        names = {"slot": slot, "producer": edge.producer}
+        said = Message("compare/wired-unlike", **names)
+        if edge.instead:
+            said = Message("compare/wired-to", instead=edge.instead, **names)
+        return Difference("structure", f"input.{slot}", said)
+    return None
+
+
+def is_version_matter(op: Op, worst: Measured | None) -> bool:
+    """Whether two versions of the framework are known to differ here and nothing reads it.
+
+    MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
+    """
+    if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
+        return False
+    sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
+    if len(sizes) < 2 or not sizes[0] or not sizes[1]:
+        return False
+    values = sizes[0] / sizes[1]  # n: values a channel
+    return worst.error <= 1.5 / max(values - 1.0, 1.0)
+
+
+# --- the golden's share in a difference that the target's operator is not to blame for ----------------
+
+
+def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Difference, ...]:
+    """Say that the golden's operator is wrong; empty if what both inherited explains the difference.
+
+    Where the golden's operator cannot be computed again, it is wrong if its result is farther off than
+    the error of the inputs is magnified to.
+    """
+    replayed, own, worst = survey.replayed, event.replayed, event.worst
+    if replayed is None or own is None or worst is None:
+        return ()
+    spoilt = next(corrupted_weights(survey, event), "")
+    if spoilt:
+        return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
+    golden = replayed.golden(event.block, event.op)
+    if golden is not None:
+        said = Message("compare/golden-error-by", error=golden.error)
+        return (Difference("own-error", "golden", said),) if golden.suspect else ()
+    carried = replayed.propagated_error(event.block, event.op, max(own.slot, 0), event.inherited)
+    if worst.error <= limits().suspect_factor * (carried + event.rounding_floor):
+        return ()
+    return (Difference("own-error", "golden", Message("compare/golden-error")),)
+
+
+def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterator[str]:
+    """Names of the golden's weights that an operator reads with few elements of another value.
+
+    They are looked at where they were dumped: by an operator that only hands them on, if not by this one.
+    """
+    block = event.block
+    found = survey.pairing.alignments.get(block.graph_key)
+    other = survey.pairing.blocks.get(block)
+    if survey.replayed is None or found is None or other is None or event.op < 0:
+        return
+    replayed = survey.replayed
+    for slot, origin in enumerate(found.target.origins(event.op)):
+        known = found.mapped(origin)
+        if known is None or known.kind != "param":
+            continue
+        parameter = found.golden.graph.parameters[known.number]
+        reader = next(iter(found.golden.readers(known)), None)
+        if reader is None or not parameter.is_weight:
+            continue
+        try:
+            ours, theirs = (
+                replayed.target_inputs.read(block, event.op, slot),
+                replayed.golden_inputs.read(other, *reader),
+            )
+            if ours and theirs and is_of_few(ours.array, theirs.array):
+                yield parameter.name
+        except TROUBLE:
+            continue
+
+
+def is_of_few(target: Array, golden: Array) -> bool:
+    """Whether two weights differ in few elements only, as where something wrote into one.
+
+    Few are all that one number stands in, too, if they are neighbors.
+    """
+    if target.shape != golden.shape or not target.size:
+        return False
+    a, b = target.astype(np.float64).ravel(), golden.astype(np.float64).ravel()
+    off = np.flatnonzero(~np.isclose(a, b, rtol=2.0**-7, atol=0.0, equal_nan=True))
+    if not 0 < off.size <= max(8, limits().golden_few * target.size):
+        one = off.size > 1 and np.ptp(a[off]) == 0 and np.ptp(b[off]) > 0
+        return bool(one and off[-1] - off[0] + 1 == off.size <= limits().golden_neighbors)
+    return True
+
+
+def of_a_borrower(
+    pairing: Pairing, block: Execution, wrong: tuple[Difference, ...]
+) -> tuple[Difference, ...]:
+    """What is said of the golden where one side's attributes are lent: one that borrows is not called wrong by them."""
+    other = pairing.blocks.get(block)
+    lent = other is not None and pairing.golden.trust(other).graph != "own"
+    if not lent or not wrong or wrong[0].kind != "own-error":
+        return wrong
+    return (Difference("own-error", "golden", Message("compare/golden-unlike")),)

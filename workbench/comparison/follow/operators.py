@@ -12,6 +12,7 @@ from workbench.comparison.follow.naming import NOBODY, Named
 from workbench.comparison.follow.rules import Rule
 from workbench.comparison.follow.state import INHERITS, VERSION_MATTER, ValueState
 from workbench.comparison.graphs.roles import updates
+from workbench.comparison.trust import may_say
 from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
 
@@ -76,24 +77,35 @@ REASONS: tuple[Rule[OperatorFacts, Named, Carry], ...] = (
         _is_told_by_graphs,
         lambda o: o.region,
         why="the graphs say it of the operator itself, or of those before it that nobody has seen",
+        needs="settings",
     ),
     Rule(
         "differing-mover",
         lambda o: o.exceeds and o.differing_mover.differences,
         lambda o: o.differing_mover,
         why="the graphs say it of an operator whose output is right element by element",
+        needs="settings",
     ),
     Rule(
         "initial-state",
         lambda o: o.exceeds and o.initial_state_differs,
         lambda o: Named(o.op, o.initial_state_differs),
         why="inferred from all else that it reads agreeing; still of the target",
+        needs="leaves",
     ),
     Rule(
         "golden-error",
         lambda o: o.exceeds and o.cleared and o.golden_error,
         lambda o: Named(o.op, o.golden_error),
         why="only where the target gave what it had to the other side is asked",
+        needs="settings",
+    ),
+    Rule(
+        "golden-unlike",
+        lambda o: o.exceeds and o.cleared and o.golden_unlike,
+        lambda o: Named(o.op, o.golden_unlike),
+        why="last: what the golden was told to compute is not known, so it cannot be called wrong",
+        needs="lent",
     ),
 )
 """What an error may be named by, the surest first."""
@@ -101,7 +113,11 @@ REASONS: tuple[Rule[OperatorFacts, Named, Carry], ...] = (
 
 def reason(facts: OperatorFacts) -> Named:
     """Return the first reason that has a name."""
-    found = (rule.concludes(facts) for rule in REASONS if rule.applies(facts))
+    found = (
+        rule.concludes(facts)
+        for rule in REASONS
+        if may_say(rule.needs, facts.trust) and rule.applies(facts)
+    )
     return next(found, NOBODY)
 
 
@@ -143,6 +159,7 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         _hands_on,
         lambda o: Conclusion("hands-on", differences=o.given),
         why="it does not compute: the first operator that does is named",
+        needs="leaves",
     ),
     Rule(
         "both-overflow",
@@ -163,6 +180,7 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         _with_all,
         learns=_learn_named,
         why="errors of two batches are no measure; a name and new NaN are",
+        needs="leaves",
     ),
     Rule(
         "own-batch",
@@ -178,6 +196,7 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         ),
         _with_all,
         why="a named difference that shows needs no limit but the rounding, one of integers not even to show",
+        needs="leaves",
     ),
     Rule(
         "within-expected",
@@ -202,6 +221,7 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         lambda o: o.sizes_differ,
         lambda o: _at(o, Named(o.region.op)),
         why="the number of elements is exact: it needs no limit and no replay",
+        needs="first",
     ),
     Rule(
         "cleared-by-replay",
@@ -214,6 +234,7 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         lambda o: o.exceeds,
         lambda o: _at(o, Named(o.op)),
         why="nothing explains so large an error",
+        needs="first",
     ),
     Rule(
         "within-limit",

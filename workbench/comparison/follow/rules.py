@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from workbench.comparison.trust import OWN, may_say
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from workbench.comparison.trust import Trust
 
 Facts = TypeVar("Facts")
 Concluded = TypeVar("Concluded")
@@ -23,7 +27,8 @@ def nothing(facts: object, concluded: object, memory: object) -> None:
 class Rule(NamedTuple, Generic[Facts, Concluded, Memory]):
     """One row: if it ``applies`` to the facts, it ``concludes``, and ``learns`` is what later facts will hold of it.
 
-    ``name`` is a stable code. ``needs`` is the ground that it speaks on (``own``: the graph of the run itself).
+    ``name`` is a stable code. ``needs`` is the kind of statement that it makes (`workbench.comparison.trust.SAYINGS`):
+    on a weaker ground it is not asked.
     ``why`` says why it stands here; ``excludes`` why it and the next row never apply to the same facts.
     """
 
@@ -32,16 +37,22 @@ class Rule(NamedTuple, Generic[Facts, Concluded, Memory]):
     concludes: Callable[[Facts], Concluded]
     why: str
     learns: Callable[[Facts, Concluded, Memory], None] = nothing
-    needs: str = "own"
+    needs: str = "dataflow"
     excludes: str = ""
 
 
 def decide(
-    rules: Sequence[Rule[Facts, Concluded, Memory]], facts: Facts, memory: Memory
+    rules: Sequence[Rule[Facts, Concluded, Memory]],
+    facts: Facts,
+    memory: Memory,
+    trust: Trust = OWN,
 ) -> tuple[str, Concluded]:
-    """Return the name of the first rule that applies, and what it concludes; it has learnt then."""
+    """Return the name of the first rule that applies and may speak, and what it concludes; it has learnt then.
+
+    ``trust`` is the ground of the facts.
+    """
     for rule in rules:
-        if rule.applies(facts):
+        if may_say(rule.needs, trust) and rule.applies(facts):
             concluded = rule.concludes(facts)
             rule.learns(facts, concluded, memory)
             return rule.name, concluded

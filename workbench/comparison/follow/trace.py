@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.replay.replay import Replay
+    from workbench.comparison.trust import Trust
     from workbench.core.words import Message
     from workbench.graph.nodes import Value
 
@@ -57,6 +58,10 @@ class Survey:
     overflowing: frozenset[Execution]
     updated: Set[str]
     updated_by_one: Mapping[Key, Message]
+
+    def trust(self, block: Execution) -> Trust:
+        """What a statement about an execution rests on."""
+        return self.pairing.trust(block)
 
     def own_error(self, block: Execution, number: int) -> OwnError | None:
         """Own error of an operator, if it was replayed."""

@@ -183,10 +183,11 @@ def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
 def _judge(scene: Scene, seen: Observation, carry: Carry) -> tuple[Assessment, Conclusion]:
     """Conclude what an operator is, first from the comparison and then from replay."""
     facts = operator_facts(scene, seen, carry)
-    name, concluded = decide(OPERATOR_RULES, facts, carry)
+    name, concluded = decide(OPERATOR_RULES, facts, carry, scene.trust)
     excuse = _excuse(scene.survey, seen, concluded)
     convicted = concluded.kind == "origin" and (excuse is None or concluded.op == seen.op)
-    second, own = decide(SECOND_RULES, SecondFacts(facts, concluded.kind, convicted), carry)
+    about = SecondFacts(facts, concluded.kind, convicted)
+    second, own = decide(SECOND_RULES, about, carry, scene.trust)
     if own is not None:
         name, excuse = second, _excuse(scene.survey, seen, own)
     return _assessment(seen, name, concluded, own, excuse), concluded
@@ -258,12 +259,12 @@ def _leave(
     """Let what comes behind an operator know of it."""
     moved = concluded.kind == "hands-on"
     for output in outputs_left(scene, seen, made, concluded.differences if moved else ()):
-        decide(OUTPUT_RULES, output, carry)
+        decide(OUTPUT_RULES, output, carry, scene.trust)
     for update in () if moved else updates_left(scene, seen, made):
-        decide(UPDATE_RULES, update, carry)
+        decide(UPDATE_RULES, update, carry, scene.trust)
     if made.worst is not None and made.worst.forecast is not None:
         rounding = expected_rounding(scene.graph.ops[seen.op], scene.roundoff[seen.op])
-        decide(FORECAST_RULES, forecast_left(scene, made, rounding), carry)
+        decide(FORECAST_RULES, forecast_left(scene, made, rounding), carry, scene.trust)
 
 
 # --- executions without a graph ------------------------------------------------------------------

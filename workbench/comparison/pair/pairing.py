@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
 from workbench.comparison.pair.tables import skip_table, skipped
+from workbench.comparison.trust import BORROWED, weaker
 from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.columns import Table
     from workbench.comparison.result import Side
+    from workbench.comparison.trust import Trust
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
     from workbench.graph.nodes import SourceFrame
@@ -113,11 +115,23 @@ class Pairing:
         """Tensors that the golden alone has."""
         return self.unmatched.golden
 
+    def trust(self, block: Execution) -> Trust:
+        """What a statement about an execution of the target rests on: the weaker of the two sides.
+
+        Where the golden has no graph that fits, the target's serves for both.
+        """
+        ours, other = self.target.trust(block), self.blocks.get(block)
+        alone = other is not None and self.golden.trust(other).graph != "own"
+        return weaker(ours, BORROWED) if alone else ours
+
     def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
         """Source line of an operator of the target by (rank, graph id) and number.
 
-        Where the target's graph tells none, as GE's never does, it is that of the golden's counterpart.
+        Where the target's own graph tells none, as GE's never does, it is that of the golden's counterpart. None of
+        a borrowed graph: its lines are the other program's.
         """
+        if place in self.target.borrowed:
+            return None
         graph, found = self.target.graphs.get(place), self.alignments.get(place)
         own = graph.ops[number].frame if graph is not None and number >= 0 else None
         other = found.counterpart(number) if own is None and found is not None else None

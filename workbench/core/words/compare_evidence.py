@@ -30,6 +30,10 @@ _DIFFERENCES: dict[str, str] = {
     "golden-error-by": (
         "replay reproduces the target: the golden is wrong here (its local error is {error:number})"
     ),
+    "golden-unlike": (
+        "replay with the target's attributes reproduces the target; the golden computes something else here and has no "
+        "graph of its own that tells its attributes"
+    ),
     "few-elements": "{name} differs in a few elements, as the operator reads it",
     "version": "the two MindSpore versions estimate the moving statistics of BatchNorm differently",
 }
@@ -74,6 +78,22 @@ _ORIGINS: dict[str, str] = {
     "ranks-needed": "needs tensors of ranks that were not compared: the error may be theirs",
     "turn": "turn {turn} of several executions in one iteration (the first is 0)",
     "time-order": "no graph: operators follow the order of time, so this may be a consequence",
+    "trust-borrowed": "one side has no graph of its own: wiring and attributes are the other side's",
+    "trust-inferred": "no graph: wiring inferred from tensors with equal bytes",
+    "trust-none": "no graph on either side",
+    "trust-order-unknown": "the order of the operators is unknown",
+    "trust-statistics": (
+        "only statistics: reordered elements do not show, so an operator before it may be the wrong one"
+    ),
+    "golden-line": "golden's source: {file}:{line} {code}",
+    "wired-unlike": (
+        "the programs are wired differently: input.{slot} does not hold what {producer} gave, which the graph of the "
+        "other run reads here"
+    ),
+    "wired-to": (
+        "the programs are wired differently: input.{slot} holds the bytes of {instead}, not of {producer}, which the "
+        "graph of the other run reads here"
+    ),
     "unseen": "{count:count upstream operator} not dumped on both sides",
     "further": "same at {count:count further operator}: {names:list 3}",
     # operators behind one whose statistics differ

@@ -1,0 +1,155 @@
+"""What is said of two runs of which one has no graph: the other's is lent, with its mark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import workbench as wb
+from kit.build import small_dumps as small
+from kit.build.foreign_files import PAIRS
+from kit.build.small_dumps import Net, in_memory, shoot
+from kit.evidence import defects
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.trust import BORROWED, OWN
+
+MEMORY = {"overwritten"}
+SIDES = ("target", "golden")
+
+
+def without(dump):
+    return replace(dump, graphs={})
+
+
+@pytest.fixture(scope="module")
+def lent(real_pairs):
+    """Every real pair, compared without the graph of one side; by pair and that side."""
+    found = {}
+    for name, pair in real_pairs.items():
+        dumps = {"target": wb.load(pair.target), "golden": wb.load(pair.golden)}
+        for side in SIDES:
+            some = {**dumps, side: without(dumps[side])}
+            found[name, side] = compare_dumps(some["target"], some["golden"]).result
+    return found
+
+
+def first(result):
+    return next((one for one in result.findings if one.defect), None)
+
+
+# pair → the operator that differs; of the other pairs nothing is wrong
+GUILTY = {
+    "alexnet_padmode": "Default/conv3-Conv2d/Conv2D-op0",
+    "kernels_partial": "Default/conv4-Conv2d/Conv2D-op0",
+    "transformer_ln_eps": "Default/layers-CellList/1-EncoderLayer/norm1-LayerNorm/LayerNorm-op0",
+    "optimizer_lr": "Default/optimizer-Momentum/ApplyMomentum-op0",
+}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_lent_graph_leads_to_the_same_operator_and_says_that_it_is_lent(lent, name, side):
+    found = first(lent[name, side])
+    if name not in GUILTY:
+        assert found is None
+        return
+    assert (found.op_name, found.trust) == (GUILTY[name], BORROWED)
+    assert "compare/trust-borrowed" in {one.code for one in found.evidence}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("name", PAIRS)
+def test_nothing_is_called_overwritten_on_lent_wiring(lent, name, side):
+    assert not {one.kind for one in lent[name, side].findings} & MEMORY
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_no_source_line_of_the_lender_is_the_borrowers(lent, name):
+    result = lent[
+        name, "target"
+    ]  # a tensor of the golden alone has the line of the golden's program
+    assert {one.source for one in result.findings if one.kind != "unmatched"} <= {None}
+    assert {row.source for row in result.rows if row.match_rule} <= {None}
+    found = first(result)
+    assert found is None or "compare/golden-line" in {one.code for one in found.evidence}
+
+
+def test_a_golden_of_which_nobody_knows_the_attributes_is_not_called_wrong(lent):
+    codes = {one.code for one in first(lent["alexnet_padmode", "golden"]).evidence}
+    assert "compare/golden-unlike" in codes
+    assert not codes & {"compare/golden-error", "compare/golden-error-by"}
+
+
+@pytest.mark.parametrize("name", GUILTY)
+def test_with_graphs_of_their_own_findings_rest_on_these(real_pairs, name):
+    pair = real_pairs[name]
+    assert first(wb.compare(pair.target, pair.golden).result).trust == OWN
+
+
+# --- programs that are wired differently ---------------------------------------------------------
+
+
+def program(second):
+    """Two branches of one feed; the last operator reads the first and ``second``."""
+    net = Net()
+    feed = net.feed("x")
+    branches = {"tanh": net.op("Tanh", feed), "sigmoid": net.op("Sigmoid", feed)}
+    net.op("Mul", branches["tanh"], branches[second])
+    return net.graph()
+
+
+GRAPHS = {name: program(name) for name in ("tanh", "sigmoid")}
+SHOTS = {name: shoot(graph, small.given(graph)) for name, graph in GRAPHS.items()}
+
+
+@pytest.mark.parametrize("borrower", SIDES)
+@pytest.mark.parametrize("wired", GRAPHS)
+def test_bytes_that_contradict_a_lent_edge_say_that_the_programs_are_wired_differently(
+    wired, borrower
+):
+    other = next(name for name in GRAPHS if name != wired)
+    names = {borrower: wired, next(s for s in SIDES if s != borrower): other}
+    dumps = {
+        side: in_memory(SHOTS[name], *([GRAPHS[name]] if side != borrower else []))
+        for side, name in names.items()
+    }
+    result = compare_dumps(dumps["target"], dumps["golden"]).result
+    (found,) = [one for one in result.findings if one.defect]
+    assert (found.kind, found.op_name) == ("structure", "Default/Mul-op0")
+    said = next(one for one in found.evidence if one.code == "compare/wired-to")
+    assert (said.values["slot"], said.values["instead"], said.values["producer"]) == (
+        1, f"Default/{wired.title()}-op0", f"Default/{other.title()}-op0",
+    )  # fmt: skip
+
+
+def test_an_own_graph_still_tells_that_memory_was_overwritten_though_it_is_lent():
+    """The golden borrows, and its bytes agree with the graph: the target's contradict its own."""
+    graph = GRAPHS["sigmoid"]
+    damaged = [
+        shot._replace(data=shot.data + 1)
+        if (shot.op_type, shot.io, shot.slot) == ("Mul", "input", 1)
+        else shot
+        for shot in SHOTS["sigmoid"]
+    ]
+    result = compare_dumps(in_memory(damaged, graph), in_memory(SHOTS["sigmoid"])).result
+    assert [one.kind for one in result.findings if one.defect] == ["overwritten"]
+
+
+def test_a_graph_of_another_network_is_noted_and_the_other_sides_is_lent():
+    graph, shots = GRAPHS["sigmoid"], SHOTS["sigmoid"]
+    wrong = small.chain("MatMul", "ReLU", "Exp", "Neg")
+    spoilt = shoot(
+        graph, small.given(graph), alter={"Default/Sigmoid-op0": lambda x: x + x.dtype.type(0.1)}
+    )
+    result = compare_dumps(in_memory(spoilt, wrong), in_memory(shots, graph)).result
+    assert ("target", "graph-mismatch") in {(one.side, one.kind) for one in result.anomalies}
+    (found,) = [one for one in result.findings if one.defect]
+    assert (found.op_name, found.trust, found.source) == ("Default/Sigmoid-op0", BORROWED, None)
+
+
+def test_two_programs_that_agree_pass_on_a_lent_graph():
+    graph, shots = GRAPHS["tanh"], SHOTS["tanh"]
+    result = compare_dumps(in_memory(shots), in_memory(shots, graph)).result
+    assert result.verdict == "pass"
+    assert not defects(result)

@@ -1,0 +1,90 @@
+"""Wiring by bytes: which output an input holds, where no graph of the run's own says what feeds what.
+
+A tensor that an operator reads has the bytes of the output that feeds it. Tensors that are one number everywhere, and
+single numbers, have the bytes of many: they tell nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.core.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.bind.binding import Binding, Execution
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Value
+
+_LARGEST = 1 << 24
+"""Elements of a tensor that is looked at at all."""
+
+
+class Edge(NamedTuple):
+    """An edge that bytes contradict: its producer, and the operator whose output the input holds instead, if any."""
+
+    producer: str
+    instead: str = ""
+
+
+def contradicting_edge(
+    binding: Binding, block: Execution, reader: tuple[int, int], value: Value
+) -> Edge | None:
+    """Say what a run's bytes have against an edge from ``value`` to a reader's input; ``None`` if nothing.
+
+    ``reader`` is the number of the operator and the slot of its input.
+    """
+    number, slot = reader
+    read = array_of(_record(binding, block, number, "input", slot))
+    given = array_of(_record(binding, block, value.op, "output", value.slot))
+    if read is None or given is None or _same(read, given):
+        return None
+    instead = next(_holding(binding, block, number, read), "")
+    return Edge(binding.runs[block][value.op].op_name, instead)
+
+
+def array_of(record: TensorRecord | None) -> NDArray[Any] | None:
+    """Return the elements of a record; ``None`` if it has none, or none that tell tensors apart."""
+    if record is None or record.source is None:
+        return None
+    try:
+        if (record.source.spec().size or 0) > _LARGEST:
+            return None
+        array = record.source.array()
+    except (WorkbenchError, ValueError, OSError, MemoryError):
+        return None
+    flat = array.reshape(-1)
+    return array if flat.size > 1 and (flat[1:] != flat[0]).any() else None
+
+
+def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two tensors hold the same elements, whatever their shapes; formats may differ by a cast."""
+    if one.size != other.size:
+        return False
+    flat, others = one.reshape(-1), other.reshape(-1)
+    if one.dtype != other.dtype:
+        coarser = min((one.dtype, other.dtype), key=lambda dtype: dtype.itemsize)
+        with np.errstate(all="ignore"):
+            flat, others = flat.astype(coarser), others.astype(coarser)
+    return bool(np.array_equal(flat, others, equal_nan=flat.dtype.kind in "fc"))
+
+
+def _record(
+    binding: Binding, block: Execution, number: int, io: str, slot: int
+) -> TensorRecord | None:
+    run = binding.runs.get(block, {}).get(number)
+    return run.tensors.get((io, slot)) if run is not None else None
+
+
+def _holding(binding: Binding, block: Execution, reader: int, read: NDArray[Any]) -> Iterator[str]:
+    """Names of operators whose outputs an input holds."""
+    for number, run in binding.runs[block].items():
+        for (io, _), record in run.tensors.items():
+            given = array_of(record) if io == "output" and number != reader else None
+            if given is not None and _same(read, given):
+                yield run.op_name
