@@ -84,12 +84,12 @@ def explain_errors(
 def _explanation(flow: Trace, replayed: Replay, event: Assessment) -> Explanation | None:
     """The best explanation of what an operator gave; beside the golden where its inputs are not known.
 
-    Nothing beside a golden without a graph of its own: nobody knows what it was told to compute.
+    Nothing where what it read is not known, or beside a golden of which nobody knows what it was told to compute.
     """
     known = event.replayed is not None and event.replayed.suspect
     other = flow.pairing.blocks.get(event.block)
     lent = other is not None and other.graph_key in flow.pairing.golden.borrowed
-    if lent and not known:
+    if event.open_inputs or (lent and not known):
         return None
     try:
         trial = own_trial(replayed, event) if known else trial_beside(replayed, event)

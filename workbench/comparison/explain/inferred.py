@@ -59,7 +59,12 @@ def may_be_overwritten(flow: Trace, origin: Origin) -> bool:
     """Nobody has dumped its inputs, no difference is named, and no explanation is likely."""
     event, known = origin.event, origin.explanation
     run = flow.pairing.target.runs[event.block].get(event.op)
-    if event.differences or run is None or any(io == "input" for io, _ in run.tensors):
+    if (
+        event.open_inputs
+        or event.differences
+        or run is None
+        or any(io == "input" for io, _ in run.tensors)
+    ):
         return False
     if known is None or known.kind in (UNEXPLAINED, "overrun"):
         return True

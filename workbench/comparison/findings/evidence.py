@@ -115,6 +115,9 @@ def _circumstances(event: Assessment) -> Iterator[Message]:
         yield Message("compare/time-order")
     if event.unobserved_count:
         yield Message("compare/unseen", count=event.unobserved_count)
+    if event.open_inputs:
+        slots = [Message("compare/input-name", slot=slot) for slot in event.open_inputs]
+        yield Message("compare/from-before", inputs=slots)
 
 
 def further(names: Collection[str]) -> Iterator[Message]:

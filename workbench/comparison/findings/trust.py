@@ -40,8 +40,6 @@ def _grounds(found: Found, flow: Trace, trust: Trust) -> Iterator[Message]:
     if not may_say("source", trust):
         yield from _golden_line(found, flow)
     event = found.event
-    if event is not None and event.worst is not None and event.worst.forecast is not None:
-        return
     if event is not None and event.worst is not None and event.worst.pair.target.source is None:
         yield Message("compare/trust-statistics")
 

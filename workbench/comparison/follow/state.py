@@ -50,7 +50,8 @@ class Assessment(NamedTuple):
     ``origin_op`` is the operator to name, another one if the error began where nothing was dumped. ``masked`` says
     that whatever reads the difference agrees again, ``tolerated`` what of the map file excuses it. ``steps`` are those
     to which its inputs were quantized; ``rank_local`` says that it computes with the batch of its own rank;
-    ``replayed`` is its own error; ``overflowed`` results come of an overflow that both runs have.
+    ``replayed`` is its own error; ``overflowed`` results come of an overflow that both runs have. ``open_inputs`` are
+    the slots of an origin's inputs that the target has not dumped: the error may as well have come with them.
     """
 
     block: Execution
@@ -75,6 +76,7 @@ class Assessment(NamedTuple):
     limit: float = 0.0
     tolerated: Tolerance | None = None
     conclusion: str = ""
+    open_inputs: tuple[int, ...] = ()
 
 
 def agreeing(block: Execution, op: int, floor: float, order: int) -> Assessment:

@@ -48,10 +48,12 @@ from workbench.comparison.follow.state import INHERITS, Assessment
 from workbench.comparison.follow.trace import Survey, Trace, read_only, survey
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding, spec_roundoff
+from workbench.graph.nodes import Param, Value
 from workbench.graph.table.collectives import COLLECTIVES
+from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.facts import Observation, Scene
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.replay import Replay
-    from workbench.graph.nodes import Graph
+    from workbench.graph.nodes import Graph, Operand
 
 
 def follow(
@@ -190,7 +192,37 @@ def _judge(scene: Scene, seen: Observation, carry: Carry) -> tuple[Assessment, C
     second, own = decide(SECOND_RULES, about, carry, scene.trust)
     if own is not None:
         name, excuse = second, _excuse(scene.survey, seen, own)
-    return _assessment(seen, name, concluded, own, excuse), concluded
+    made = _assessment(seen, name, concluded, own, excuse)
+    if made.is_origin:
+        made = made._replace(open_inputs=tuple(_open_inputs(scene, seen)))
+    return made, concluded
+
+
+def _open_inputs(scene: Scene, seen: Observation) -> Iterator[int]:
+    """Inputs of which nobody knows that they agree: feeds, and what operators gave that were not dumped either.
+
+    A weight that was not dumped counts as loaded from the same file.
+    """
+    graph = scene.graph
+    op = graph.ops[seen.op]
+    for slot, operand in enumerate(op.flat_inputs()):
+        state = seen.states.get(slot)
+        if state is None or state.measured or state.causes:
+            continue
+        if isinstance(operand, Value) and operand.op not in scene.ends:
+            unseen = any(graph.ops[n].op_type not in MOVEMENT for n in state.unobserved)
+        else:
+            kind, _ = scene.subject(op, slot, operand) or ("", "")
+            unseen = kind == "input" and not _is_read_elsewhere(scene, operand)
+        if unseen:
+            yield slot
+
+
+def _is_read_elsewhere(scene: Scene, operand: Operand) -> bool:
+    """Whether some operator's file of the same feed was compared."""
+    readers = scene.graph.consumers.get(operand, ()) if isinstance(operand, Value | Param) else ()
+    items = (scene.measured(number).get(("input", slot)) for number, slot in readers)
+    return any(item is not None and item.usable for item in items)
 
 
 def _assessment(

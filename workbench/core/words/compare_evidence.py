@@ -94,6 +94,7 @@ _ORIGINS: dict[str, str] = {
         "the programs are wired differently: input.{slot} holds the bytes of {instead}, not of {producer}, which the "
         "graph of the other run reads here"
     ),
+    "from-before": "{inputs:list} not dumped in the target: the error may come from there",
     "unseen": "{count:count upstream operator} not dumped on both sides",
     "further": "same at {count:count further operator}: {names:list 3}",
     # operators behind one whose statistics differ
