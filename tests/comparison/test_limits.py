@@ -65,7 +65,7 @@ STAY = {
     "pair/parameters": "LAST",
     "replay/attempt": "_HELD",
     "replay/floors": "_STEEPEST _STEP",
-    "bind/wiring": "_LARGEST",
+    "bind/wiring": "_LARGEST _MOST",
     "replay/forecast": "_LARGEST",
     "replay/inputs": "_DEEPEST _HELD _LARGEST",
     "replay/operator_file": "MAX_BYTES MAX_TEXT _DEEPEST",

@@ -94,6 +94,10 @@ KINDS: dict[str, Kind] = {
         False, "nothing dumped from this operator on; unknown whether the run ended there", 0.25,
         "Check the log of the run, or dump all operators. Expected if operators were selected by a list.",
     ),
+    "undecided": Kind(
+        False, "the error may be rounding or a defect: without graphs nobody can say", 0.28,
+        "Supply the graph of the run (--target-graph FILE), or dump inputs and outputs of all operators in full.",
+    ),
     "unmatched": Kind(
         False, "unmatched tensors", 0.1,
         "Dump the same operators on both sides to compare these as well.",
@@ -105,6 +109,9 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 """Kind → what is known of it."""
 
+
+UNDECIDED = "undecided"
+"""Kind that leaves a comparison without a verdict if nothing is a defect."""
 
 CHANGED = "changed-memory"
 """Kind without a verdict of its own that is worth a warning."""

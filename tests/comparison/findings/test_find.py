@@ -46,10 +46,12 @@ def _half(op):
     return replace(op, outputs=tuple(spec._replace(dtype="float16") for spec in op.outputs))
 
 
-def unproduced():
+def unproduced(alter=None):
     """One input that differs, and nobody who gave it."""
     shots = [
-        s for s in shoot(GRAPH, VALUES, alter=SPOILT) if (s.op_type, s.io) == ("Softmax", "input")
+        s
+        for s in shoot(GRAPH, VALUES, alter=alter or SPOILT)
+        if (s.op_type, s.io) == ("Softmax", "input")
     ]
     return in_memory(shots), in_memory(shoot(GRAPH, VALUES))
 
@@ -122,6 +124,7 @@ def materials(tmp_path_factory):
         "limits": (spoilt(GRAPH), {"profile": "polygraphy"}),
         "wide limits": ((faulty, fair), {"profile": "msprobe-mindspore"}),
         "unproduced": (unproduced(), {}),
+        "unproduced NaN": (unproduced(dict.fromkeys(SPOILT, lambda x: x * np.float32("nan"))), {}),
         "magnified": (magnified(), {"profile": "msprobe"}),
         "formats": (formats(), {}),
         "ended": (ended(), {}),
@@ -143,7 +146,8 @@ def materials(tmp_path_factory):
 
 
 CASES = (
-    "spoilt", "names", "limits", "wide limits", "unproduced", "magnified", "formats", "ended", "statistics", "ranks",
+    "spoilt", "names", "limits", "wide limits", "unproduced", "unproduced NaN",
+    "magnified", "formats", "ended", "statistics", "ranks",
     "ranks with limits", "one rank", "watched", "watched with limits",
 )  # fmt: skip
 
@@ -159,7 +163,8 @@ def test_every_case_is_named(materials):
         ("names", ["own-error"]),
         ("limits", ["own-error"]),
         ("wide limits", ["rank", "info"]),  # within the limits: worth knowing, no more
-        ("unproduced", ["own-error", "unmatched"]),
+        ("unproduced", ["undecided", "unmatched"]),  # whoever gave it is not in the dump
+        ("unproduced NaN", ["own-error", "undecided", "unmatched"]),
         ("magnified", ["own-error", "info"]),  # nobody else is blamed for what fails
         ("formats", ["precision"]),
         ("ended", ["ended", "unmatched"]),
@@ -366,8 +371,8 @@ def test_facts_are_told_in_the_order_of_the_finders(materials, first, second, mo
 def test_the_order_in_which_facts_are_told():
     """What most differences come of stands before what nothing came of, and that before what was not judged."""
     assert [row.name for row in FINDERS] == [
-        "origins", "endings", "formats", "settings", "versions", "tolerated", "unmatched", "overflows of both",
-        "own batches",
+        "origins", "undecided", "endings", "formats", "settings", "versions", "tolerated", "unmatched",
+        "overflows of both", "own batches",
     ]  # fmt: skip
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.binding import Execution
-from workbench.comparison.follow import inputs, masking, operators, walk
+from workbench.comparison.follow import in_time, inputs, masking, operators
 from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.facts import InputFacts, OperatorFacts, ProducedFacts
+from workbench.comparison.follow.in_time import TimeFacts, TimeMemory
 from workbench.comparison.follow.masking import OriginFacts
 from workbench.comparison.follow.naming import NOBODY, Named
 from workbench.comparison.follow.operators import (
@@ -20,10 +21,10 @@ from workbench.comparison.follow.operators import (
     OutputFacts,
     SecondFacts,
     UpdateFacts,
+    undecided,
 )
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment, ValueState
-from workbench.comparison.follow.walk import TimeFacts, TimeMemory
 from workbench.comparison.trust import BORROWED, OWN, SAYINGS, Trust, may_say
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
@@ -155,8 +156,10 @@ OPERATORS = (
     Case("hands-cause-on", "both-overflow", operator(moves=True, causes=(WEIGHT,), overflows=True),
          Conclusion("hands-on", differences=(WEIGHT,))),
     Case("both-overflow", "inherits", operator(overflows=True, tainted=True, settings=(AXIS,)), Conclusion("overflow")),
-    Case("inherits", "own-batch-differs", operator(tainted=True, rank_local=True, causes=(WEIGHT,), settings=(AXIS,)),
+    Case("inherits", "may-be-fused", operator(tainted=True, fused=True, causes=(WEIGHT,), settings=(AXIS,)),
          Conclusion("inherits", 5, (WEIGHT, AXIS))),
+    Case("may-be-fused", "own-batch-differs", operator(fused=True, rank_local=True, causes=(WEIGHT,)),
+         undecided("may-be-fused")),
     Case("own-batch-differs", "own-batch", operator(rank_local=True, causes=(WEIGHT,), differences=(AXIS,)),
          origin(WEIGHT, AXIS)),
     Case("own-batch", "exceeds-expected", operator(rank_local=True), Conclusion("rank-local")),
@@ -199,12 +202,29 @@ FORECASTS = (
     Case("reproduced", "", ForecastFacts("Conv2D", 0.1, size=9), None),
 )
 
+NO_ORDER = Trust("none", "unknown")
+
+
+def in_order(**more):
+    """An operator in the order of time, off by more than its limit."""
+    return TimeFacts(-1, 0.1, 0.01, **more)
+
+
 TIMES = (
-    Case("own-batch", "within-expected", TimeFacts(-1, 0.1, 0.2, rank_local=True), Conclusion("rank-local")),
+    Case("own-batch", "may-be-fused", in_order(rank_local=True, fused=True), Conclusion("rank-local")),
+    Case("may-be-fused", "given-differs", in_order(fused=True, given=True), undecided("may-be-fused")),
+    Case("given-differs", "given-apart", in_order(given=True, apart=True), Conclusion("origin", -1)),
+    Case("given-apart", "from-unseen", in_order(apart=True, came=True), undecided("given-apart")),
+    Case("from-unseen", "within-expected", TimeFacts(-1, 0.1, 0.2, came=True), undecided("from-unseen")),
     Case("within-expected", "inherits", TimeFacts(-1, 0.1, 0.2, tainted=True), Conclusion("agrees")),
-    Case("inherits", "tolerated", TimeFacts(-1, 0.1, 0.01, tainted=True, tolerated=True), Conclusion("inherits", -1)),
-    Case("tolerated", "exceeds-expected", TimeFacts(-1, 0.1, 0.01, tolerated=True), Conclusion("origin", -1)),
-    Case("exceeds-expected", "", TimeFacts(-1, 0.1, 0.01), Conclusion("origin", -1)),
+    Case("inherits", "tolerated", in_order(tainted=True, tolerated=True), Conclusion("inherits", -1)),
+    Case("tolerated", "input-unlike", in_order(tolerated=True, unlike=True), Conclusion("origin", -1)),
+    Case("input-unlike", "format-unknown", in_order(unlike=True, low=True), undecided("input-unlike")),
+    Case("format-unknown", "behind-undecided", in_order(low=True, behind=True), undecided("format-unknown")),
+    Case("behind-undecided", "inputs-unknown", in_order(behind=True, blind=True), undecided("behind-undecided")),
+    Case("inputs-unknown", "exceeds-expected", in_order(blind=True), undecided("inputs-unknown")),
+    Case("exceeds-expected", "order-unknown", in_order(), Conclusion("origin", -1)),
+    Case("order-unknown", "", in_order(), undecided("order-unknown"), NO_ORDER),
 )  # fmt: skip
 
 MASKING = (
@@ -222,7 +242,7 @@ TABLES = (
     Table(operators, "OUTPUT_RULES", Carry, OUTPUTS),
     Table(operators, "UPDATE_RULES", Carry, UPDATES),
     Table(operators, "FORECAST_RULES", Carry, FORECASTS),
-    Table(walk, "TIME_RULES", TimeMemory, TIMES),
+    Table(in_time, "TIME_RULES", TimeMemory, TIMES),
     Table(masking, "MASKING_RULES", Carry, MASKING),
 )
 

@@ -6,6 +6,8 @@ single numbers, have the bytes of many: they tell nothing.
 
 from __future__ import annotations
 
+import hashlib
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from workbench.core.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -23,6 +25,58 @@ if TYPE_CHECKING:
 
 _LARGEST = 1 << 24
 """Elements of a tensor that is looked at at all."""
+
+_MOST = 1 << 31
+"""Bytes that are read to wire one execution."""
+
+
+class Wiring(NamedTuple):
+    """What feeds what in one execution, as equal bytes tell.
+
+    ``producers`` maps an input, by operator and slot, to the output that it holds; ``leaves`` are inputs that were
+    dumped and that no output before them has: weights, feeds, and what operators gave that were not dumped.
+    """
+
+    producers: Mapping[tuple[int, int], tuple[int, int]] = MappingProxyType({})
+    leaves: frozenset[tuple[int, int]] = frozenset()
+
+    def readers(self) -> dict[int, set[int]]:
+        """Operators that read what an operator gave, by its number."""
+        found: dict[int, set[int]] = {}
+        for (reader, _), (producer, _) in self.producers.items():
+            found.setdefault(producer, set()).add(reader)
+        return found
+
+
+def infer_wiring(binding: Binding, block: Execution) -> Wiring:
+    """Wire an execution by bytes: an input is fed by the last output before it, in order of time, that it equals."""
+    producers: dict[tuple[int, int], tuple[int, int]] = {}
+    leaves: set[tuple[int, int]] = set()
+    held: dict[bytes, tuple[int, int]] = {}
+    runs, left = binding.runs.get(block, {}), _MOST
+    for number in sorted(runs, key=lambda n: (runs[n].time, -n if n < 0 else n)):
+        given = list[tuple[bytes, tuple[int, int]]]()
+        for (io, slot), record in sorted(runs[number].tensors.items()):
+            array = array_of(record) if left > 0 else None
+            if array is None:
+                continue
+            left -= array.nbytes
+            mark = _mark(array)
+            if io == "output":
+                given.append((mark, (number, slot)))
+            elif mark in held:
+                producers[number, slot] = held[mark]
+            else:
+                leaves.add((number, slot))
+        held.update(given)
+    return Wiring(MappingProxyType(producers), frozenset(leaves))
+
+
+def _mark(array: NDArray[Any]) -> bytes:
+    """What tells the elements of a tensor from others, whatever its shape."""
+    found = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16)
+    found.update(array.dtype.str.encode())
+    return found.digest()
 
 
 class Edge(NamedTuple):

@@ -124,6 +124,8 @@ def _proof(
         runs = pairing.target.runs[other]
         if same and other != block and any(number in runs for number in end.missing):
             return Message("compare/dumped-beyond", iteration=other.iteration, turn=other.turn)
+    if block.graph_key in pairing.target.borrowed:
+        return None  # the other program's list of operators proves nothing of this one's
     names = [op.name for op in pairing.target.graphs[block.graph_key].ops]
     dumped, missing = ([names[n] for n in numbers] for numbers in (end.dumped, end.missing))
     listed = _listed(dumped, {scope for name in missing for scope in _scopes(name)})

@@ -17,6 +17,7 @@ from workbench.comparison.findings.next_dump import with_next_dump
 from workbench.comparison.findings.origins import (
     origins,
     tolerated,
+    undecided,
     unexplained_failure,
     version_matters,
 )
@@ -101,6 +102,7 @@ class Finder(NamedTuple):
 
 FINDERS = (
     Finder("origins", origins, ("flow", "origins", "rows", "measured"), "where errors begin: defects, ranked by key"),
+    Finder("undecided", undecided, ("flow",), "first fact: what keeps the comparison from a verdict"),
     Finder("endings", endings, ("flow",), "what is missing behind it is no difference of its own"),
     Finder("formats", precision, ("flow", "rows"), "first fact: the reason that most differences have"),
     Finder("settings", unblamed_settings, ("flow", "origins"), "differences of the graphs that nothing came of"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.align.differences import WIRING
 from workbench.comparison.explain.origins import Origin, has_few_wrong
 from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.findings.evidence import blame_evidence
+from workbench.comparison.findings.evidence import blame_evidence, further
 from workbench.comparison.findings.material import (
     NO_FIGURES,
     Figures,
@@ -78,6 +78,21 @@ def tolerated(material: Material) -> Iterator[Found]:
         said = (tolerance.said, *_decide(flow.pairing, Origin(event)).said)
         blames.append(_Blame(Origin(event), "info", (str(tolerance),), said))
     return _merged(flow, blames)
+
+
+def undecided(material: Material) -> Iterator[Found]:
+    """Errors that may be rounding or not for all that is known, told once, at the first of them."""
+    events = material.flow.undecided
+    if not events:
+        return
+    first, pairing = events[0], material.flow.pairing
+    place = place_blamed(pairing, first)
+    error = first.worst.error if first.worst is not None else None
+    figures = Figures(error, first.inherited, first.rounding_floor)
+    said = [Message(f"compare/undecided-{first.undecided}")]
+    others = {place_blamed(pairing, one).op_name for one in events[1:]} - {place.op_name}
+    evidence = (*blame_evidence(material.flow, [Origin(first)], said), *further(others))
+    yield finding("undecided", place, evidence, figures, event=first)
 
 
 def version_matters(material: Material) -> Iterator[Found]:

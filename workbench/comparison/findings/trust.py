@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.comparison.finding_kinds import UNDECIDED
 from workbench.comparison.trust import Trust, may_say
 from workbench.core.words import Message
 
@@ -18,7 +19,8 @@ def with_trust(found: Found, material: Material) -> Found:
     """Return a finding with what it rests on, and what that means in words."""
     trust = _trust(found, material)
     told = found.changed(trust=trust)
-    if not found.defect or found.group != "runs":
+    grounded = found.defect or found.finding.kind == UNDECIDED
+    if not grounded or found.group != "runs":
         return told
     return told.told(*_grounds(found, material.flow, trust))
 

@@ -27,7 +27,9 @@ from workbench.comparison.follow.naming import (
     Names,
     golden_error,
     input_difference,
+    is_cleared,
     is_version_matter,
+    may_be_fused,
     of_a_borrower,
     overwrite_difference,
     wired_unlike,
@@ -396,6 +398,7 @@ class OperatorFacts(NamedTuple):
     place: Place | None = None
     rank: int = 0
     trust: Trust = OWN
+    fused: bool = False
 
     @property
     def given(self) -> tuple[Difference, ...]:
@@ -484,6 +487,7 @@ def operator_facts(scene: Scene, seen: Observation, carry: Carry) -> OperatorFac
         place=(seen.block, seen.op),
         rank=scene.block.rank,
         trust=scene.trust,
+        fused=scene.trust.graph == "borrowed" and may_be_fused(scene, seen.op),
     )
     return _with_reasons(scene, seen, _with_names(scene, facts), carry)
 
@@ -519,7 +523,7 @@ def _with_reasons(
         return facts
     mover = scene.names.differing_mover(facts.op)
     initial = () if mover.differences else initial_state_differs(scene, seen, carry)
-    if mover.differences or initial or not _is_cleared(scene, seen):
+    if mover.differences or initial or not is_cleared(scene, seen):
         return facts._replace(differing_mover=mover, initial_state_differs=initial)
     wrong = golden_error(scene.survey, seen)
     return facts._replace(
@@ -527,13 +531,6 @@ def _with_reasons(
         golden_error=wrong,
         golden_unlike=of_a_borrower(scene.survey.pairing, scene.block, wrong),
     )
-
-
-def _is_cleared(scene: Scene, seen: Observation) -> bool:
-    """Whether replay says that an operator did what it had to, and all that it read was compared."""
-    replayed, ops = scene.survey.replayed, scene.graph.ops  # replay looks through what only moves
-    unseen = any(ops[number].op_type not in MOVEMENT for number in seen.unobserved)
-    return replayed is not None and replayed.reproduces(seen.block, seen.op) and not unseen
 
 
 # --- what was dumped only as what its readers read ----------------------------------------------

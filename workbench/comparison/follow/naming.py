@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.facts import Observation
+    from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Survey
     from workbench.comparison.measure.exact import ExactDifference
@@ -293,3 +293,36 @@ def of_a_borrower(
     if not lent or not wrong or wrong[0].kind != "own-error":
         return wrong
     return (Difference("own-error", "golden", Message("compare/golden-unlike")),)
+
+
+def may_be_fused(scene: Scene, number: int) -> bool:
+    """Whether a lent graph has operators behind one that its borrower has not, while the lender has.
+
+    The borrower's kernel may do their work, too; what only moves data is looked through.
+    """
+    pairing, graph = scene.survey.pairing, scene.graph
+    other = pairing.blocks.get(scene.block)
+    if scene.block.graph_key not in pairing.target.borrowed or other is None:
+        return False
+    ours, theirs = pairing.target.runs.get(scene.block, {}), pairing.golden.runs.get(other, {})
+    match_of = scene.found.match_of if scene.found is not None else {}
+    waiting, seen = [number], set[int]()
+    while waiting:
+        at = waiting.pop()
+        for slot in range(max(len(graph.ops[at].outputs), 1)):
+            for reader, _ in graph.consumers.get(Value(at, slot), ()):
+                if reader in seen or reader in ours:
+                    continue
+                seen.add(reader)
+                if graph.ops[reader].op_type in MOVEMENT:
+                    waiting.append(reader)
+                elif match_of.get(reader, reader) in theirs:
+                    return True
+    return False
+
+
+def is_cleared(scene: Scene, seen: Observation) -> bool:
+    """Whether replay says that an operator did what it had to, and all that it read was compared."""
+    replayed, ops = scene.survey.replayed, scene.graph.ops  # replay looks through what only moves
+    unseen = any(ops[number].op_type not in MOVEMENT for number in seen.unobserved)
+    return replayed is not None and replayed.reproduces(seen.block, seen.op) and not unseen

@@ -26,25 +26,33 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Key
 
-Kind = Literal["origin", "inherits", "hands-on", "overflow", "rank-local", "remark", "agrees"]
+Kind = Literal[
+    "origin", "inherits", "hands-on", "overflow", "rank-local", "remark", "undecided", "agrees"
+]
 
 
 class Conclusion(NamedTuple):
     """What an operator is found to be.
 
     ``op`` is the operator to name (-1: none), ``differences`` why, ``unobserved_count`` the number of operators before
-    it that nobody has seen, where the error may as well have begun.
+    it that nobody has seen, where the error may as well have begun. ``doubt`` is why an error stays undecided.
     """
 
     kind: Kind
     op: int = -1
     differences: tuple[Difference, ...] = ()
     unobserved_count: int = 0
+    doubt: str = ""
 
 
 OperatorRule = Rule[OperatorFacts, Conclusion, Carry]
 
 AGREES = Conclusion("agrees")
+
+
+def undecided(doubt: str) -> Conclusion:
+    """An error is too large to agree, and the ground too weak to say where it begins; ``doubt`` is why."""
+    return Conclusion("undecided", doubt=doubt)
 
 
 def origin(op: int, differences: tuple[Difference, ...], *, unseen: int = 0) -> Conclusion:
@@ -175,6 +183,13 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         why="one origin a chain: behind what is wrong nothing else begins",
     ),
     Rule(
+        "may-be-fused",
+        lambda o: o.fused and (o.exceeds or o.given),
+        lambda o: undecided("may-be-fused"),
+        why="two tensors of one name need not be the same value: asked before any difference of theirs is blamed",
+        needs="lent",
+    ),
+    Rule(
         "own-batch-differs",
         lambda o: o.rank_local and (o.causes or o.differences or o.makes_nan),
         _with_all,
@@ -257,9 +272,10 @@ class SecondFacts(NamedTuple):
 SECOND_RULES: tuple[Rule[SecondFacts, Conclusion | None, Carry], ...] = (
     Rule(
         "own-error",
-        lambda o: o.facts.suspect and not o.convicted and o.kind != "hands-on",
+        lambda o: o.facts.suspect and not o.convicted and o.kind not in ("hands-on", "undecided"),
         lambda o: origin(o.facts.op, o.facts.settings),
         why="replay needs no other side: neither what it reads nor agreement excuses it",
+        needs="settings",
     ),
     Rule(
         "stands",

@@ -52,6 +52,7 @@ class Assessment(NamedTuple):
     to which its inputs were quantized; ``rank_local`` says that it computes with the batch of its own rank;
     ``replayed`` is its own error; ``overflowed`` results come of an overflow that both runs have. ``open_inputs`` are
     the slots of an origin's inputs that the target has not dumped: the error may as well have come with them.
+    ``undecided`` is why its error, too large to agree, is not called an origin.
     """
 
     block: Execution
@@ -77,6 +78,7 @@ class Assessment(NamedTuple):
     tolerated: Tolerance | None = None
     conclusion: str = ""
     open_inputs: tuple[int, ...] = ()
+    undecided: str = ""
 
 
 def agreeing(block: Execution, op: int, floor: float, order: int) -> Assessment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
 
     from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.facts import Observation
+    from workbench.comparison.follow.operators import Conclusion
     from workbench.comparison.follow.state import Assessment, ValueState
     from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
@@ -134,6 +137,11 @@ class Trace(Survey):
         return tuple(one for one in self.events.values() if one.conclusion == VERSION_MATTER)
 
     @property
+    def undecided(self) -> tuple[Assessment, ...]:
+        """Operators whose errors may be noise or not, for all that is known."""
+        return tuple(one for one in self.events.values() if one.undecided)
+
+    @property
     def tolerated(self) -> tuple[tuple[Assessment, Tolerance], ...]:
         """What the map file tolerates."""
         found = ((one, one.tolerated) for one in self.events.values())
@@ -150,3 +158,28 @@ class Trace(Survey):
 
 def _is_named(params: Set[Key], rank: int, file_name: str) -> bool:
     return any(rank == r and file_name in (name, sanitize(name)) for r, name in params)
+
+
+def excused(
+    known: Survey, seen: Observation | Assessment, concluded: Conclusion
+) -> Tolerance | None:
+    """Return what of the map file tolerates an origin: its error then counts as known.
+
+    Asked are the operator to name and the one whose output shows it.
+    """
+    overrides = known.pairing.overrides
+    measured = seen.worst if seen.worst is not None else seen.replayed
+    if concluded.kind != "origin" or not overrides.tolerances or measured is None:
+        return None
+    if not math.isfinite(measured.error):
+        return None
+    names = []
+    graph = known.pairing.target.graph(seen.block)
+    if graph is not None and concluded.op >= 0:
+        op = graph.ops[concluded.op]
+        names.append((op.name, op.op_type))
+    run = known.pairing.target.runs[seen.block].get(seen.op)
+    if run is not None:
+        names.append((run.op_name, run.op_type))
+    asked = (overrides.tolerated(*named, measured.error) for named in names)
+    return next((tolerance for tolerance in asked if tolerance is not None), None)

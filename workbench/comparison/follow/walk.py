@@ -9,15 +9,14 @@ only move or cast data hand such a cause on to the first operator that computes 
 that were not dumped are looked through: the blame falls on the stretch they belong to.
 
 Whatever decides is a row in a table: `inputs` for what an input carries, `operators` for what an operator is
-found to be and what it leaves, here for executions without a graph, `masking` for what agrees again in the end.
+found to be and what it leaves, `in_time` for executions without a graph, `masking` for what agrees again in the end.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.expected_error import expected_error
@@ -27,10 +26,20 @@ from workbench.comparison.follow.facts import (
     read_inputs,
     scene_of,
 )
+from workbench.comparison.follow.in_time import (
+    TIME_RULES,
+    TimeMemory,
+    given_apart,
+    own_roundoff,
+    partners_of,
+    reading_of,
+    seen_in_time,
+    shown_by_products,
+    time_facts,
+)
 from workbench.comparison.follow.inputs import input_states, states_of_peers
 from workbench.comparison.follow.masking import mark_masked
 from workbench.comparison.follow.operators import (
-    AGREES,
     FORECAST_RULES,
     OPERATOR_RULES,
     OUTPUT_RULES,
@@ -43,20 +52,20 @@ from workbench.comparison.follow.operators import (
     updates_left,
 )
 from workbench.comparison.follow.ranks import lockstep, measured_of_peers
-from workbench.comparison.follow.rules import Rule, decide
-from workbench.comparison.follow.state import INHERITS, Assessment
-from workbench.comparison.follow.trace import Survey, Trace, read_only, survey
-from workbench.comparison.limits import limits
-from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding, spec_roundoff
+from workbench.comparison.follow.rules import decide
+from workbench.comparison.follow.state import Assessment
+from workbench.comparison.follow.trace import Survey, Trace, excused, read_only, survey
+from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding
+from workbench.comparison.trust import Trust
 from workbench.graph.nodes import Param, Value
-from workbench.graph.table.collectives import COLLECTIVES
 from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Execution, OperatorRun
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.facts import Observation, Scene
+    from workbench.comparison.follow.in_time import Partners
     from workbench.comparison.follow.state import ValueState
     from workbench.comparison.follow.trace import Place
     from workbench.comparison.map_file import Tolerance
@@ -140,7 +149,8 @@ class _Walk:
         _leave(scene, seen, made, concluded, self._carry)
 
     def _visit_in_time(self, block: Execution) -> None:
-        made, coarsest = in_time(self._survey, block, self._count << 24)
+        first = all(one.rank != block.rank for one in self._walked)
+        made, coarsest = in_time(self._survey, block, self._count << 24, first=first)
         for one in made:
             self._note(one)
         key = block.graph_key
@@ -186,12 +196,12 @@ def _judge(scene: Scene, seen: Observation, carry: Carry) -> tuple[Assessment, C
     """Conclude what an operator is, first from the comparison and then from replay."""
     facts = operator_facts(scene, seen, carry)
     name, concluded = decide(OPERATOR_RULES, facts, carry, scene.trust)
-    excuse = _excuse(scene.survey, seen, concluded)
+    excuse = excused(scene.survey, seen, concluded)
     convicted = concluded.kind == "origin" and (excuse is None or concluded.op == seen.op)
     about = SecondFacts(facts, concluded.kind, convicted)
-    second, own = decide(SECOND_RULES, about, carry, scene.trust)
+    second, own = decide(SECOND_RULES, about, carry, scene.survey.pairing.target.trust(seen.block))
     if own is not None:
-        name, excuse = second, _excuse(scene.survey, seen, own)
+        name, excuse = second, excused(scene.survey, seen, own)
     made = _assessment(seen, name, concluded, own, excuse)
     if made.is_origin:
         made = made._replace(open_inputs=tuple(_open_inputs(scene, seen)))
@@ -257,32 +267,8 @@ def _assessment(
         limit=expected.limit,
         tolerated=excuse,
         conclusion=name,
+        undecided=said.doubt,
     )
-
-
-def _excuse(
-    known: Survey, seen: Observation | Assessment, concluded: Conclusion
-) -> Tolerance | None:
-    """Return what of the map file tolerates an origin: its error then counts as known.
-
-    Asked are the operator to name and the one whose output shows it.
-    """
-    overrides = known.pairing.overrides
-    measured = seen.worst if seen.worst is not None else seen.replayed
-    if concluded.kind != "origin" or not overrides.tolerances or measured is None:
-        return None
-    if not math.isfinite(measured.error):
-        return None
-    names = []
-    graph = known.pairing.target.graph(seen.block)
-    if graph is not None and concluded.op >= 0:
-        op = graph.ops[concluded.op]
-        names.append((op.name, op.op_type))
-    run = known.pairing.target.runs[seen.block].get(seen.op)
-    if run is not None:
-        names.append((run.op_name, run.op_type))
-    asked = (overrides.tolerated(*named, measured.error) for named in names)
-    return next((tolerance for tolerance in asked if tolerance is not None), None)
 
 
 def _leave(
@@ -302,149 +288,44 @@ def _leave(
 # --- executions without a graph ------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class TimeMemory:
-    """What an execution without a graph has shown so far, changed by what rules learn.
-
-    ``allowed`` is the largest error that an operator may have given, ``tolerated`` the largest that the map file
-    tolerates; ``failed``: one was too large.
-    """
-
-    allowed: float = 0.0
-    tolerated: float = 0.0
-    failed: bool = False
-
-
-class TimeFacts(NamedTuple):
-    """An operator in the order of time; ``limit`` is what its inputs and the formats explain of ``worst``.
-
-    ``rank_local``: it may differ by design, ``tainted``: more than what was allowed before it comes in; ``tolerated``:
-    the map file excuses its error.
-    """
-
-    op: int = 0
-    worst: float = 0.0
-    limit: float = 0.0
-    rank_local: bool = False
-    tainted: bool = False
-    tolerated: bool = False
-
-
-def _learn_allowed(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
-    memory.allowed = max(memory.allowed, 0.0 if facts.tainted else facts.worst)
-
-
-def _learn_failed(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
-    memory.failed = True
-
-
-def _learn_excused(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
-    memory.tolerated = max(memory.tolerated, facts.worst)
-
-
-TIME_RULES: tuple[Rule[TimeFacts, Conclusion, TimeMemory], ...] = (
-    Rule(
-        "own-batch",
-        lambda o: o.rank_local,
-        lambda o: Conclusion("rank-local"),
-        why="two ranks differ by design, and what they may give says nothing of others",
-    ),
-    Rule(
-        "within-expected",
-        lambda o: o.worst <= o.limit,
-        lambda o: AGREES,
-        learns=_learn_allowed,
-        why="its inputs explain it, right or wrong; what one operator may give any later one may read",
-    ),
-    Rule(
-        INHERITS,
-        lambda o: o.tainted,
-        lambda o: Conclusion("inherits", o.op),
-        learns=_learn_failed,
-        why="one origin a chain, as far as time tells what is one",
-    ),
-    Rule(
-        "tolerated",
-        lambda o: o.tolerated,
-        lambda o: Conclusion("origin", o.op),
-        learns=_learn_excused,
-        why="an excused error is known, so what reads it has not failed",
-    ),
-    Rule(
-        "exceeds-expected",
-        lambda o: True,
-        lambda o: Conclusion("origin", o.op),
-        learns=_learn_failed,
-        why="nothing explains so large an error",
-    ),
-)
-"""What an operator without a graph is found to be."""
-
-
-def in_time(known: Survey, block: Execution, base: int) -> tuple[list[Assessment], float]:
+def in_time(
+    known: Survey, block: Execution, base: int, *, first: bool = True
+) -> tuple[list[Assessment], float]:
     """Judge one execution without a graph: the order of time stands in for the data flow.
 
-    What feeds what is not known, so every number format met so far counts as met by all that follows, and what one
-    operator may give, any later one may read. Returns the coarsest roundoff that was met, too.
+    Every number format met so far counts as met by all that follows, and where nothing tells what an operator read, it
+    may have read what any before it gave. ``first``: no other execution of its rank ran before. Returns the coarsest
+    roundoff that was met, too.
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
+    partners = partners_of(known, block)
+    reads = {op: reading_of(known, block, op, partners) for op in runs}
+    trust = _trust(known, block, partners)
+    shown = shown_by_products(known, block, reads)
     found, coarsest = list[Assessment](), 0.0
     for op in sorted(runs, key=lambda n: runs[n].time):
         measured = known.index.get((block, op), {})
         usable = [m for m in measured.values() if m.usable]
         if not usable:
             continue
-        labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
-        coarsest = max(coarsest, *(spec_roundoff(label) for label in labels))
-        floor = expected_rounding(None, coarsest)
-        seen = _seen_in_time(known, runs[op], usable, base, floor, memory)
-        facts = _time_facts(known, seen)
-        name, concluded = decide(TIME_RULES, facts, memory)
+        coarsest = max(coarsest, own_roundoff(known, runs[op], usable))
+        seen = seen_in_time(known, runs[op], reads[op], base, coarsest, memory)
+        given = 0.0 if seen.tainted else given_apart(reads[op], seen, memory, first=first)
+        facts = time_facts(known, seen, reads[op], partners, shown.get(op), memory, given)
+        name, concluded = decide(TIME_RULES, facts, memory, trust)
         made = seen._replace(conclusion=name, origin_op=concluded.op)
         if concluded.kind == "origin":
-            excuse = _excuse(known, seen, concluded)
+            excuse = excused(known, seen, concluded)
             made = made._replace(is_origin=excuse is None, tolerated=excuse)
+        if concluded.kind == "undecided":
+            made = made._replace(undecided=concluded.doubt, tainted=False)
         found.append(made)
     return found, coarsest
 
 
-def _seen_in_time(
-    known: Survey,
-    run: OperatorRun,
-    usable: Sequence[Measured],
-    base: int,
-    floor: float,
-    memory: TimeMemory,
-) -> Assessment:
-    """What is seen of an operator before it is judged; ``floor`` is what the formats met so far explain."""
-    inputs = [m.error for m in usable if m.pair.io == "input"]
-    outputs = [m for m in usable if m.pair.io == "output"]
-    inherited = max(inputs, default=memory.tolerated)
-    judging = limits()
-    excused = judging.amplification * memory.tolerated
-    tainted = inherited > max(judging.pass_factor * floor, excused, memory.allowed)
-    tainted |= memory.failed and not inputs
-    if inherited == 0.0 and any(one.exact and one.error > 0 for one in outputs):
-        floor, outputs = 0.0, [one for one in outputs if one.exact]
-    seen = Assessment(
-        run.block, run.op, floor, inherited, tainted, base - run.op, known.index[run.block, run.op],
-        tolerance_factor=judging.pass_factor, expected_error=floor + judging.amplification * inherited,
-        worst=max(outputs, key=lambda m: m.error, default=None),
-    )  # fmt: skip
-    if known.job is None:
-        return seen
-    # what it reads differs between two ranks of a job, or is not known, up to where they meet
-    if run.op_type in COLLECTIVES:
-        return seen._replace(tainted=False, inherited=0.0, expected_error=floor)
-    return seen._replace(tainted=False, rank_local=tainted or not inputs)
-
-
-def _time_facts(known: Survey, seen: Assessment) -> TimeFacts:
-    worst = seen.worst.error if seen.worst is not None else 0.0
-    facts = TimeFacts(
-        seen.op, worst, seen.tolerance_factor * seen.expected_error, seen.rank_local, seen.tainted
-    )
-    if worst <= facts.limit or seen.rank_local or seen.tainted:
-        return facts
-    excuse = _excuse(known, seen, Conclusion("origin", seen.op))
-    return facts._replace(tolerated=excuse is not None)
+def _trust(known: Survey, block: Execution, partners: Partners) -> Trust:
+    """What statements about the execution rest on; inferred edges are an order, too."""
+    trust = known.pairing.trust(block)
+    if not partners.wiring.producers:
+        return trust
+    return Trust("inferred", "time" if trust.order == "unknown" else trust.order)

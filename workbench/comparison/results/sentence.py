@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from workbench.comparison.finding_kinds import UNDECIDED
 from workbench.comparison.findings.evidence import counted
 from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH
@@ -135,6 +136,12 @@ def _size(finding: Finding) -> Iterator[Message]:
 def _agreement(
     verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding]
 ) -> Iterator[Clause]:
+    unsure = next((one for one in findings if one.kind == UNDECIDED), None)
+    if verdict == "inconclusive" and unsure is not None:
+        yield Message("compare/undecided", operator=_operator(rows, unsure))
+        yield from unsure.evidence[:1]
+        yield Message("compare/undecided-supply")
+        return
     if verdict == "inconclusive":
         yield _nothing(rows)
         return

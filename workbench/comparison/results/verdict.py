@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
-from workbench.comparison.finding_kinds import CHANGED
+from workbench.comparison.finding_kinds import CHANGED, UNDECIDED
 from workbench.comparison.findings.evidence import replay_facts
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.limits import limits
@@ -88,6 +88,8 @@ def verdict(
     if any(finding.defect for finding in findings) or any(row.status == "fail" for row in rows):
         return "fail"
     if all(row.status == "uncomparable" for row in rows):
+        return "inconclusive"
+    if any(finding.kind == UNDECIDED for finding in findings):
         return "inconclusive"
     warned = any(row.status in ("warn", "uncomparable") and not _expected(row) for row in rows)
     warned = warned or any(finding.kind == CHANGED for finding in findings)
