@@ -5,7 +5,8 @@ from __future__ import annotations
 from generators.markdown import code, page, prose, table
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.finding_kinds import KINDS
-from workbench.show.words import STATUSES, VERDICTS
+from workbench.core.words.render import template
+from workbench.show.words import STATUSES, UNMATCHED, VERDICTS
 
 INTRODUCTION = """\
 A finding is one cause, or one fact worth knowing, with its evidence and the next step. Findings are sorted by
@@ -14,7 +15,11 @@ one of them is a defect."""
 
 SCORE = "*Score* is the score with full evidence; the score of `own-error` grows with its size up to 0.69."
 
-STATUS = "Of one pair of tensors, the worst first."
+STATUS = """\
+Of one pair of tensors, the worst first. `unmatched` is said of a tensor without a pair, on screen, in the data frame
+and in files (CSV, parquet)."""
+
+SHOWN = {**STATUSES, UNMATCHED: "show/means-unmatched"}
 
 VERDICT = """\
 Of the whole comparison: `fail` with any defect, `inconclusive` if nothing could be compared, `warn` if
@@ -45,10 +50,16 @@ def findings() -> str:
         table(("Kind", "Defect", "Score", "Meaning", "Next step"), kinds),
         "## Statuses",
         STATUS,
-        table(("Status", "Meaning"), ((code(one), text) for one, text in STATUSES.items())),
+        table(
+            ("Status", "Meaning"),
+            ((code(one), prose(template(text))) for one, text in SHOWN.items()),
+        ),
         "## Verdicts",
         VERDICT,
-        table(("Verdict", "On screen"), ((code(one), text) for one, text in VERDICTS.items())),
+        table(
+            ("Verdict", "On screen"),
+            ((code(one), prose(template(text))) for one, text in VERDICTS.items()),
+        ),
         "## Match rules",
         RULES,
         table(("Rule", "Evidence"), ((code(one), row.meaning) for one, row in MATCH_RULES.items())),
