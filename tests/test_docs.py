@@ -105,6 +105,8 @@ def place(tmp_path_factory):
     data = json.loads((ROOT / "sample_dumps/data_dump.json").read_text(encoding="utf-8"))
     data["common_dump_settings"]["dump_mode"] = 9
     (folder / "refused.json").write_text(json.dumps(data))
+    data["common_dump_settings"] |= {"dump_mode": 0, "iteration": "7"}
+    (folder / "unselected.json").write_text(json.dumps(data))
     return folder
 
 

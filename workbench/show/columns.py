@@ -137,7 +137,7 @@ def shown_status(row: Row) -> str:
 
 def shown_statuses(rows: Rows) -> list[str]:
     """Return `shown_status` of every row."""
-    found = rows.column("status")
+    found: list[str] = rows.column("status")
     for number in _lonely(rows):
         found[number] = words.UNMATCHED
     return found
@@ -154,7 +154,14 @@ IDENTITY: tuple[Column, ...] = (
     _column("graph_id", "GraphId", "count", heading="show/col-graph", constant=True),
     _column("iteration", "Iteration", "count", constant=True),
     _column("turn", "Turn", "count", constant=True),
-    Column("status", "Status", "show/col-status", "text", shown_status, shown_statuses),
+    Column(
+        "status",
+        "Status",
+        "show/col-status",
+        "text",
+        shown_status,
+        lambda rows: [*shown_statuses(rows)],
+    ),
     _column("error", "Error", "number", worse=1),
     _column("own", "OwnError", "number", "own_error", worse=1),
     _column("inherited", "InheritedError", "number", "inherited_error", worse=1),

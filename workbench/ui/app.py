@@ -26,6 +26,7 @@ from workbench.graph.nodes import Graph
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.recipe import PYTHON
 from workbench.pipeline.rehearse import dump_both, why_not
+from workbench.pipeline.reports import ITERATIONS, undumped
 from workbench.run.faults import check_settings, parse_fault
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
@@ -189,6 +190,15 @@ class Workbench(T.HasTraits):
             return lacking
         return self.refused or why_not(self.config) or self._no_network()
 
+    def left_out(self) -> Message | None:
+        """Say that a rehearsal runs iterations that the configuration does not dump; ``None`` if it dumps all."""
+        try:
+            plan = self.config.plan()
+        except WorkbenchError:  # refused: that is said elsewhere
+            return None
+        first = plan.initial_iteration
+        return undumped(plan, range(first, first + self.iterations), self.config)
+
     def _no_network(self) -> WorkbenchError | None:
         """Why there is no such graph; ``None`` if there is."""
         try:
@@ -212,10 +222,11 @@ class Workbench(T.HasTraits):
         """
         if not self.rehearsing:
             return self.compare(report=report, cancelled=cancelled)
-        settings = self._settings()
+        settings, left = self._settings(), self.left_out()
         pair = self._rehearse(out, _stopping(report, cancelled))
         try:
             found = self._compare(pair, settings, report, cancelled)
+            found.result = _noted(found.result, left)
         except BaseException:
             pair.forget()
             raise
@@ -366,6 +377,11 @@ def _stopping(report: Report | None, cancelled: Asked | None) -> Report:
 def _profile_code(profile: str) -> list[str]:
     """Return the argument that says by which rule verdicts are made, if it is not the usual one."""
     return [] if profile == NOISE_FLOOR else [f"profile={profile!r}"]
+
+
+def _noted(result: Result, left: Message | None) -> Result:
+    """Return a result that says which iterations were not dumped, if some were not."""
+    return result if left is None else replace(result, facts={**result.facts, ITERATIONS: left})
 
 
 def _nameless(result: Result) -> Result:

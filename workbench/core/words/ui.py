@@ -81,6 +81,7 @@ SENTENCES: dict[str, str] = {
     "problem-warning": "⚠ warning: {problem}",
     "problem-hint": "· hint: {problem}",
     "no-network": "Select a network on the Run panel to preview operators, files and bytes.",
+    "preview-first": "Preview of the first {n:count} of {total:count} iterations.",
     "no-preview": "No preview: fix the errors above.",
     "accepted": "accepted",
     # run
@@ -117,6 +118,7 @@ SENTENCES: dict[str, str] = {
     "run-state-tensors": "{state}: {done:count tensor}, {step}",
     "stopping": "cancelling",
     "run-done": "Done in {seconds:.1f} s: {summary}",
+    "summary-noted": "{summary}. {note}",
     "run-cancelled": "Cancelled after {seconds:.1f} s: {kept}",
     "nothing-kept": "Cancelled before any result; previous result kept.",
     "partial-kept": "partial result; {summary}",
