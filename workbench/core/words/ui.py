@@ -26,6 +26,12 @@ SENTENCES: dict[str, str] = {
     "input-missing": "input missing",
     "input-invalid": "invalid input",
     "invalid": "invalid",
+    "resumed": "resumed from {path}: {what}. Results are not kept: run the comparison again.",
+    "resumed-without-network": (
+        "resumed from {path}: {what}. Its network was a Python object, which is not kept: set bench.graph. "
+        "Results are not kept: run the comparison again."
+    ),
+    "resumed-nothing": "nothing to resume: {path} does not exist; this is a new workbench, {path} keeps it from now on",
     "unsaved": "The session could not be saved: {why}",
     "copy-as-code": "Copy as code",
     "the-code": "Code",
