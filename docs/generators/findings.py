@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
 from workbench.comparison.align.rules import MATCH_RULES
-from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.finding_kinds import CAUSE_ADVICE, KINDS
 from workbench.core.words.render import template
 from workbench.show.words import STATUSES, UNMATCHED, VERDICTS
 
@@ -14,6 +14,10 @@ score: named differences before unexplained errors, earlier operators before lat
 one of them is a defect."""
 
 SCORE = "*Score* is the score with full evidence; the score of `own-error` grows with its size up to 0.69."
+
+CAUSES = """\
+Of `own-error` and `non-finite`, where a likely cause is stated. Where replay finds the kernel correct, the next
+step is to check the golden."""
 
 STATUS = """\
 Of one pair of tensors, the worst first. `unmatched` is said of a tensor without a pair, on screen, in the data frame
@@ -48,6 +52,11 @@ def findings() -> str:
         "## Finding kinds",
         SCORE,
         table(("Kind", "Defect", "Score", "Meaning", "Next step"), kinds),
+        "### Next step by likely cause",
+        CAUSES,
+        table(
+            ("Cause", "Next step"), ((code(one), prose(said)) for one, said in CAUSE_ADVICE.items())
+        ),
         "## Statuses",
         STATUS,
         table(
