@@ -109,6 +109,8 @@ def place(tmp_path_factory):
     shutil.copytree(ROOT / "sample_dumps/real_pair/dump_a", folder / "short")
     (last,) = (folder / "short").rglob("BiasAdd.Default_fc3-*.output.*")
     last.unlink()
+    data["common_dump_settings"] |= {"dump_mode": 0, "iteration": "7"}
+    (folder / "unselected.json").write_text(json.dumps(data))
     return folder
 
 

@@ -51,16 +51,27 @@ CHECK = (
         "config check", 2, "Not readable as a configuration.", "config check README.md"
     ),
 )  # fmt: skip
+SIMULATE = (
+    Case(
+        "simulate",
+        0,
+        "At least one tensor was dumped, or a run without overflow was asked for overflow.",
+        f"simulate --graph lenet --config {FORM} --out build/simulated",
+    ),
+    Case(
+        "simulate",
+        1,
+        "No tensor was dumped: the configuration selects nothing that ran.",
+        "simulate --graph lenet --config unselected.json --out build/unselected",
+    ),
+    Case("simulate", 2, "An error.", f"simulate --graph no --config {FORM} --out build/nothing"),
+)
 DEMO = (
     Case("demo", 0, "The injected fault was found.", "demo --out build/demo"),
     Case("demo", 2, "The injected fault was not found, or an error.", f"demo --out {CPU}"),
 )
 EXAMPLES = {
     "inspect": (f"inspect {CPU}", "inspect nowhere"),
-    "simulate": (
-        f"simulate --graph lenet --config {FORM} --out build/simulated",
-        f"simulate --graph nowhere --config {FORM} --out build/nothing",
-    ),
     "convert": ("convert containers --out build/converted", "convert nowhere --out build/none"),
     "lab": ("", "lab README.md"),
     "config new": ("config new acl", "config new nowhere"),
@@ -79,6 +90,7 @@ CASES = (
     *COMPARE,
     *CHECK,
     *DEMO,
+    *SIMULATE,
     *(
         Case(name, status, meaning, example)
         for name, pair in EXAMPLES.items()

@@ -75,6 +75,12 @@ def test_everything_that_the_json_holds_comes_back_and_every_row_whole(result, t
     )  # fmt: skip
 
 
+def test_a_tensor_without_a_partner_is_called_unmatched_as_on_screen():
+    content = to_parquet(make_result(rows=ROWS_OF_ANY_KIND))
+    assert table_of(content)["status"].to_pylist()[-1] == "unmatched"
+    assert from_parquet(content).rows[-1].status == "uncomparable"
+
+
 def test_whole_numbers_stay_whole_and_what_was_not_measured_is_no_nan():
     rows = from_parquet(to_parquet(make_result(rows=ROWS_OF_ANY_KIND))).rows
     assert repr(rows[2].metrics["TargetNaN"]) == "3"

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.compare import Comparison
 
 AGREE, DIVERGE, TROUBLE, UNDECIDED = 0, 1, 2, 3
+NOTHING = 1
 _SHOWN = 10
 
 app = typer.Typer(
@@ -406,10 +407,12 @@ def simulate(
         ),
     ] = None,
 ) -> int:
-    """Run a network on the NumPy reference or a simulated NPU and write its dump."""
+    """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
     from workbench.graph.networks import load_graph
+    from workbench.pipeline.reports import dumped_nothing
     from workbench.pipeline.simulate import simulate as run
 
+    told: list[Message] = []
     tree = run(
         [load_graph(one, seed, ranks) for one in graph],
         None,
@@ -428,10 +431,12 @@ def simulate(
         env=variables(env),
         schedule=_places(schedule),
         max_turns=max_turns,
-        say=lambda text: tell(text, err=True),
+        report=told.append,
     )
+    for said in told:
+        tell(said, err=True)
     emit(str(tree))
-    return AGREE
+    return NOTHING if dumped_nothing(told, ranks) else AGREE
 
 
 def _places(text: str) -> list[int] | None:

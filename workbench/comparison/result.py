@@ -5,6 +5,7 @@ What is said is a `Message` where we say it, and text where another tool or a fi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -31,7 +32,21 @@ __all__ = [
     "SideInfo",
     "Status",
     "Verdict",
+    "times_expected",
 ]
+
+
+def times_expected(error: float | None, expected: float | None) -> float | None:
+    """How many times the expected rounding error an error is; ``None`` where the question has no answer.
+
+    The one place where this multiple is computed: whoever says it of one error says the same. Both are relative
+    errors; what is not finite is no multiple of anything.
+    """
+    if error is None or expected is None or not expected > 0 or not math.isfinite(error):
+        return None
+    times = error / expected
+    return times if math.isfinite(times) else None
+
 
 Verdict = Literal["pass", "warn", "fail", "incomplete", "inconclusive"]
 Side = Literal["target", "golden"]

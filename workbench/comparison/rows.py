@@ -123,7 +123,7 @@ ROWS = Columns(
     Column("graph_id", "i8", "GraphId", "", "graph that the operator is of"),
     Column("iteration", "i8", "Iteration", "", "iteration; below 0: of none"),
     Column("turn", "i8", "Turn", "", "how many times the operator ran before in this iteration"),
-    Column("status", TEXT, "Status", "", "equal, pass, warn, fail or uncomparable"),
+    Column("status", TEXT, "Status", "", "equal, pass, warn, fail, uncomparable; in files unmatched (no pair)"),
     Column("error", MAYBE, "Error", "1", "relative error of the target's tensor; none: nothing was measured"),
     Column("own_error", MAYBE, "OwnError", "1", "error that the operator adds by itself; none: nobody knows"),
     Column("inherited_error", MAYBE, "InheritedError", "1", "error that came in through the operator's inputs"),

@@ -26,7 +26,7 @@ from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
 from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
-from workbench.pipeline.reports import Reports
+from workbench.pipeline.reports import Reports, undumped
 from workbench.run.collectives import in_lockstep
 from workbench.run.executor import feeds_at
 from workbench.run.faults import Fault, ends_run, parse_fault
@@ -82,6 +82,7 @@ def simulate(
     ranks: int = 1,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
+    report: Callable[[Message], None] | None = None,
 ) -> Path:
     """Run a graph and write one dump tree; return ``out``.
 
@@ -143,7 +144,9 @@ def simulate(
         Called after every tensor with their number so far and the operator's name.
     say : callable, optional
         Told in a sentence each what the device reported: the operator at which it failed, and those that
-        overflowed if the form asks for them; and that nothing was dumped, if so.
+        overflowed if the form asks for them; and that nothing was dumped, or not all iterations, if so.
+    report : callable, optional
+        Told the same as messages, which have a code and values.
 
     Raises
     ------
@@ -162,7 +165,8 @@ def simulate(
     networks = _networks(network, surface)
     order = schedule_of(networks, schedule, iterations)
     plan, form = _lower(config, surface, out, version, device)
-    _check_iterations(planted, {turn.iteration for turn in turns(order, plan.initial_iteration)})
+    run = {turn.iteration for turn in turns(order, plan.initial_iteration)}
+    _check_iterations(planted, run)
     written_by = tree_version(surface, version)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     int8 = asked_for(
@@ -190,11 +194,11 @@ def simulate(
     else:
         with shared(Path(out)):
             in_lockstep([work.run for work in works], everyone[0].meeting)
-    if say is not None:
-        for work in works:
-            for said in _messages(work.reports, plan, surface, compiling):
-                on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
-                say(str(on_rank if ranks > 1 else said))
+    for message in _messages(works, run, surface, compiling):
+        if report is not None:
+            report(message)
+        if say is not None:
+            say(str(message))
     return Path(out)
 
 
@@ -261,12 +265,19 @@ class _Work:
 
 
 def _messages(
-    reports: Reports, plan: DumpPlan, surface: str, compiling: Compiling
+    works: Sequence[_Work], run: Collection[int], surface: str, compiling: Compiling
 ) -> Iterator[Message]:
-    """Say what the device reported."""
+    """Say what the device of each rank reported, and which of the iterations that run were not dumped."""
+    plan = works[0].plan
     looks = plan.kind == "overflow"
     unseen = looks and surface in PLATFORMS and compiling.model(surface).saturates
-    return reports.messages(about_overflow=looks, unseen=unseen)
+    for work in works:
+        for said in work.reports.messages(about_overflow=looks, unseen=unseen):
+            on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
+            yield on_rank if len(works) > 1 else said
+    left = undumped(plan, run, works[0].form)
+    if left is not None and not all(work.reports.is_empty for work in works):
+        yield left
 
 
 def _text(form: Config | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import (
@@ -14,11 +15,12 @@ from workbench.comparison.align.differences import (
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.exact import first_difference
 from workbench.core.words import Message
+from workbench.core.words.render import number as spoken
 from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
@@ -106,7 +108,7 @@ def input_difference(
     if item.exact and (found := first_difference(item)) is not None:
         return Difference(kind, name, _exact_words(kind, name, slot, found), exact=True)
     if item.divergence.size == 1 and "TargetMax" in metrics:
-        target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
+        target, golden = _scalars(_scalar(metrics, "Target"), _scalar(metrics, "Golden"))
         if kind == "attribute":
             said = Message(
                 "compare/setting-input", slot=slot, name=name, target=target, golden=golden
@@ -130,10 +132,21 @@ def _exact_words(kind: str, name: str, slot: int, found: ExactDifference) -> Mes
     return Message("compare/setting", **values)
 
 
+def _scalar(metrics: Mapping[str, float], side: str) -> float:
+    """The one element of a tensor; its maximum is that of finite elements, and NaN where there is none."""
+    for title, value in (("PosInf", math.inf), ("NegInf", -math.inf)):
+        if metrics.get(f"{side}{title}"):
+            return value
+    return metrics[f"{side}Max"]
+
+
 def _scalars(target: float, golden: float) -> tuple[str, str]:
     """Two scalars with as few digits as tell them apart."""
     digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
-    return f"{target:.{digits}g}", f"{golden:.{digits}g}"
+    first, second = (
+        f"{one:.{digits}g}" if math.isfinite(one) else spoken(one) for one in (target, golden)
+    )
+    return first, second
 
 
 def overwrite_difference(

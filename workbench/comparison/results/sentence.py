@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.map_file import TOLERATED
 from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.result import times_expected
 from workbench.comparison.results.gaps import gap_clause
 from workbench.core.words import Message
 
@@ -131,10 +131,9 @@ def _cause(finding: Finding) -> Iterator[Clause]:
 
 
 def _size(finding: Finding) -> Iterator[Message]:
-    own, base = finding.own_error, finding.noise_floor
-    given = finding.kind in ("parameter", "input")
-    if own is not None and base and math.isfinite(own) and not given:
-        yield Message("compare/local-error", times=own / base)
+    times = times_expected(finding.own_error, finding.noise_floor)
+    if times is not None and finding.kind not in ("parameter", "input"):
+        yield Message("compare/local-error", times=times)
 
 
 def _agreement(

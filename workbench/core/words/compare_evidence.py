@@ -58,8 +58,9 @@ _ORIGINS: dict[str, str] = {
         "replay differs at {where} by {error:number}; {elements}; all other operators of its type are bit-identical"
     ),
     "replay-differs": (
-        "replay differs at {where} by {error:number}: {times:number} × what {reason} explains; {elements}"
+        "replay differs at {where} by {error:number}: {times:number} × expected rounding error; {elements}"
     ),
+    "replay-differs-alone": "replay differs at {where} by {error:number}; {elements}",
     "replay-not-exact": "replay differs at {where} by {error:number}; it should be exact",
     "place-output": "output.{slot}",
     "place-updated": "updated input.{slot}",

@@ -64,6 +64,8 @@ SENTENCES: dict[str, str] = {
     "rank-feeds": "the feeds of rank {rank} are missing ({got} given)",
     # what a simulated run reports
     "run-rank": "rank {rank}: {said}",
+    "iterations-some": "{dumped:count} of {run:count iteration} dumped (selected: {asked})",
+    "iterations-set": "{said}; set {key} to {value!r} to dump all",
     "run-nothing": (
         "no tensor was dumped: the run has no operator, iteration, rank, device or failure that the configuration "
         "selects; `config preview` shows which"
@@ -197,10 +199,10 @@ SENTENCES: dict[str, str] = {
     "late-captured": "operators captured one by one are named during capture",
     "late-marked": "operators marked by set_dump are known only when the script runs",
     "late-value": "{path} is known only at run time; the dump may differ",
-    "device-left-out": "nothing is dumped: device {device} is not selected",
-    "rank-left-out": "nothing is dumped: rank {rank} is not selected",
-    "iteration-left-out": "nothing is dumped: iterations {first} to {last} run, {asked} are selected",
-    "iterations-none": "nothing is dumped: iterations {first} to {last} run, none is selected",
+    "device-left-out": "no tensor is dumped: device {device} is not selected",
+    "rank-left-out": "no tensor is dumped: rank {rank} is not selected",
+    "iteration-left-out": "no tensor is dumped: iterations {first} to {last} run, {asked} are selected",
+    "iterations-none": "no tensor is dumped: iterations {first} to {last} run, none is selected",
     "ms-numbers": "file names may have other operator numbers than this graph file",
     "ge-compiled": (
         "GE fuses, inserts and removes operators; this shows the simulated compiler. "
@@ -232,6 +234,7 @@ SENTENCES: dict[str, str] = {
     "headline-bound": "At most {files:count file}: {why}.",
     "headline-bound-size": "At most {files:count file}, {size:bytes}: {why}.",
     "headline-unknown": "No forecast: {why}.",
+    "headline-none": "No tensor is dumped; {files:count other file}, {size:bytes}.",
     "headline": (
         "{matched:count} of {operators:count operator} matched; {files:count file}, {size:bytes} in "
         "{iterations:count iteration}."

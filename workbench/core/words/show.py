@@ -96,7 +96,7 @@ SENTENCES: dict[str, str] = {
     ),
     "simulated": "Simulated NPU:",
     # summary of a run
-    "summary": "{tensors:count tensor} of {operators:count operator} compared",
+    "summary": "{tensors:count} of {matched:count matched tensor} compared ({operators:count operator})",
     "summary-nothing": "no tensor compared",
     "summary-excluded": "{compared}. Excluded: {excluded:list}",
     "only-in": "{n:count} {side}-only",
