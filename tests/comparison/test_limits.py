@@ -60,6 +60,7 @@ STAY = {
     "measure/metrics": "FIVE_THOUSANDTHS NEAR_ZERO ONE_THOUSANDTH",
     "measure/noise": "CUBE_INPUT INT8",
     "measure/reading": "SEGMENT _MOST_THREADS",
+    "measure/slices": "LEAST NO_MATRIX TILE _FEWEST _MOST_ROWS _NARROWEST _TILED _WIDEST",
     "measure/statistics": "PRINTED",
     "measure/tensors": "_HUGE _JIT_BYTES _JIT_PAIRS _MINUTE",
     "pair/parameters": "LAST",
