@@ -157,7 +157,8 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
     error = event.worst.error if event.worst is not None else None
     floor, own = event.rounding_floor, event.replayed
     if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
-        error, floor = own.error, own.explained
+        worst = own.slices
+        error, floor = (own.error, own.explained) if worst is None else (worst.error, worst.floor)
     # a writer's figures would be those of the operator that reads what it wrote over
     figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
     evidence = blame_evidence(flow, [one.origin for one in group], first.said)
