@@ -70,7 +70,7 @@ STAY = {
     "replay/inputs": "_DEEPEST _HELD _LARGEST",
     "replay/operator_file": "MAX_BYTES MAX_TEXT _DEEPEST",
     "replay/replay": "_HALF _SAMPLE",
-    "replay/slices": "_CHUNK _COARSEST _DRAWS _MOST _STEP",
+    "replay/slices": "_CHUNK _COARSEST _DRAWS _HOLDS _MOST _STEP",
     "results/tables/rows": "_MOST_TEXT",
 }
 """Module → numbers that stay: bounds of memory and time, chunks, caps against hostile files, what a format or a

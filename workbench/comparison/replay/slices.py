@@ -58,6 +58,9 @@ _CHUNK = 1 << 14
 _MOST = 1 << 24
 """Elements of the largest result that is looked at."""
 
+_HOLDS = 0.8
+"""Share of the error that slices must hold to tell where it is."""
+
 _SILENT = STEPS | RECURRENT
 
 
@@ -207,24 +210,51 @@ def _wide(array: NDArray[Any]) -> Floats:
 
 
 def _beyond(grid: Grid, own: Floats, off: Floats, noise: Floats) -> SliceError | None:
-    """Return the worst of the slices that are beyond their noise."""
+    """Return the worst of the slices that are beyond their noise.
+
+    What shows along several axes and in tiles is told of that of which the smallest share holds most of the error.
+    """
+    found = [
+        _worst(grid, axis, (scale, explained, far))
+        for (axis, scale, far), (_, explained, _) in zip(
+            _gathered(grid, own, off), _gathered(grid, noise, off), strict=True
+        )
+    ]
+    wrong = [one for one in found if one is not None]
+    if not wrong:
+        return None
+    _, best = min(wrong, key=lambda one: (*one[0], -one[1].times))
+    return best._replace(elements=_far_off(off, noise), size=own.size)
+
+
+def _worst(
+    grid: Grid, axis: int, sums: tuple[Floats, Floats, Floats]
+) -> tuple[tuple[bool, float], SliceError] | None:
+    """Return the worst slice along an axis, and first how well the wrong ones tell where the error is (less: better).
+
+    ``sums`` are those of scale, noise and error of all slices.
+    """
     known = limits()
-    best: SliceError | None = None
-    allowed = known.slice_factor * (noise + noise.mean(axis=-1, keepdims=True))
-    far_off = int(np.count_nonzero(off > allowed))
-    for (axis, scale, far), (_, explained, _) in zip(
-        _gathered(grid, own, off), _gathered(grid, noise, off), strict=True
-    ):
-        errors, times = relative(scale, far), relative(explained, far)
-        beyond = (times > known.slice_factor) & (errors > known.slice_least)
-        index = int(np.argmax(np.where(beyond, times, 0.0)))
-        if beyond[index] and (best is None or times[index] > best.times):
-            worst, most = Slice(axis, index), float(times[index])
-            best = SliceError(
-                worst, float(errors[index]), float(errors[index]) / most, most, int(beyond.sum()), beyond.size,
-                far_off, own.size, begin_of(worst, grid),
-            )  # fmt: skip
-    return best
+    scale, explained, far = sums
+    errors, times = relative(scale, far), relative(explained, far)
+    beyond = (times > known.slice_factor) & (errors > known.slice_least)
+    if not beyond.any():
+        return None
+    index = int(np.argmax(np.where(beyond, times, 0.0)))
+    worst, error = Slice(axis, index), float(errors[index])
+    floor = error / float(times[index]) if math.isfinite(error) else 0.0
+    share = float(np.mean(beyond)) * (1 if axis >= 0 else 2)  # tiles of whole channels are channels
+    misses = float(far[beyond].sum()) < _HOLDS * float(far.sum())
+    return (misses, share), SliceError(
+        worst, error, floor, float(times[index]), int(beyond.sum()), beyond.size, 0, 0, begin_of(worst, grid)
+    )  # fmt: skip
+
+
+def _far_off(off: Floats, noise: Floats) -> int:
+    """Number of elements that are farther off than rounding explains of them and of their row or column."""
+    rows = noise.reshape(-1, noise.shape[-1])
+    around = np.minimum(rows.mean(axis=1, keepdims=True), rows.mean(axis=0)).reshape(noise.shape)
+    return int(np.count_nonzero(off > limits().slice_factor * (noise + around)))
 
 
 def _gathered(grid: Grid, own: Floats, off: Floats) -> Iterator[tuple[int, Floats, Floats]]:
