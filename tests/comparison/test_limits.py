@@ -60,6 +60,7 @@ STAY = {
     "measure/metrics": "FIVE_THOUSANDTHS NEAR_ZERO ONE_THOUSANDTH",
     "measure/noise": "CUBE_INPUT INT8",
     "measure/reading": "SEGMENT _MOST_THREADS",
+    "measure/slices": "LEAST NO_MATRIX TILE _FEWEST _MOST_ROWS _NARROWEST _TILED _WIDEST",
     "measure/statistics": "PRINTED",
     "measure/tensors": "_HUGE _JIT_BYTES _JIT_PAIRS _MINUTE",
     "pair/parameters": "LAST",
@@ -69,6 +70,7 @@ STAY = {
     "replay/inputs": "_DEEPEST _HELD _LARGEST",
     "replay/operator_file": "MAX_BYTES MAX_TEXT _DEEPEST",
     "replay/replay": "_HALF _SAMPLE",
+    "replay/slices": "_CHUNK _COARSEST _DRAWS _HOLDS _MOST _STEP",
     "results/tables/rows": "_MOST_TEXT",
 }
 """Module → numbers that stay: bounds of memory and time, chunks, caps against hostile files, what a format or a

@@ -15,6 +15,7 @@ from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
 from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
+from workbench.comparison.measure.measure import local_differences
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
@@ -50,7 +51,8 @@ def follow_errors(
     """Replay the target's operators, follow errors to where they begin, and explain these origins."""
     npu = is_npu(pairing.target.dump)
     with stage("replay"):  # what every operator adds by itself
-        replayed = replay(pairing, npu=npu, cancelled=cancelled)
+        local = local_differences(measured)
+        replayed = replay(pairing, npu=npu, cancelled=cancelled, local=local)
     with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
         flow = follow(pairing, measured, npu=either, replayed=replayed)

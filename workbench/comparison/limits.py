@@ -19,6 +19,7 @@ _Number = TypeVar("_Number", int, float)
 
 _CLEAN = "every clean pair of real dumps we know"
 _UNRECORDED = "not recorded"
+_OUTLIERS = "86 clean runs with outlier channels, of 61 device modes: hifloat8 aside no slice above 0.02"
 _ROUNDING = "× expected rounding"
 _ERROR = "relative error"
 
@@ -119,6 +120,18 @@ class Limits:
     coarse_share: float = _row(
         0.3, "× one rounding", "replay", "derived",
         "Error from which an operator is off by a rounding; one rounding at random is 0.58.",
+    )
+    slice_least: float = _row(
+        2.0**-5, _ERROR, "measure replay", "derived: what `pass_factor` roundings of bfloat16 make",
+        "A slice (channel, row, tile) that is off by less is left to the norm of its tensor.",
+    )
+    slice_factor: float = _row(
+        8.0, _ROUNDING, "replay", _OUTLIERS,
+        "A slice whose local error is beyond it is suspect, whatever the norm of its tensor says.",
+    )
+    slice_approximation: float = _row(
+        2.0**-9, _ERROR, "replay", "derived: GeLU by tanh is off by 2^-10 of its largest input",
+        "What a fast approximation may leave in an element, against it and against the mean of the result.",
     )
     peers_exact: int = _row(
         3, "operators", "replay", _UNRECORDED,

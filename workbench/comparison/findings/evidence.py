@@ -164,6 +164,8 @@ def _measured(own: OwnError, place: Message, *, multiple: bool) -> Message:
     if not own.suspect:
         reason = own.floor.reason
         return Message("compare/replay-matches", where=place, error=error, reason=reason)
+    if own.slices is not None:
+        return Message("compare/replay-local", where=place, **own.slices.said)
     if not math.isfinite(error):
         return Message("compare/replay-non-finite", where=place, elements=_elements(own))
     if own.is_outlier:

@@ -158,7 +158,8 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
     floor, own = event.rounding_floor, event.replayed
     by_replay = own is not None and own.suspect and first.kind in ("own-error", "non-finite")
     if own is not None and by_replay:
-        error, floor = own.error, own.explained
+        worst = own.slices
+        error, floor = (own.error, own.explained) if worst is None else (worst.error, worst.floor)
     # a writer's figures would be those of the operator that reads what it wrote over
     figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
     found = [one.origin for one in group]

@@ -14,6 +14,7 @@ from workbench.comparison.align.differences import (
 )
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.exact import first_difference
+from workbench.comparison.replay.slices import copied_slices
 from workbench.core.words import Message
 from workbench.core.words.render import number as spoken
 from workbench.graph.nodes import Value
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Survey
     from workbench.comparison.measure.exact import ExactDifference
     from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.replay.slices import SliceError
     from workbench.graph.nodes import Graph
 
 
@@ -95,11 +97,28 @@ class Names:
         return Named(number)
 
 
+def local_difference(item: Measured | None, roundoff: float) -> SliceError | None:
+    """Slices of an input that number formats do not explain, where its norm does not show them."""
+    if item is None or not item.usable or not item.differs_locally:
+        return None
+    ours, theirs = item.pair.target.source, item.pair.golden.source
+    if ours is None or theirs is None:
+        return None
+    return copied_slices(ours, theirs, roundoff)
+
+
 def input_difference(
-    subject: tuple[str, str], item: Measured, slot: int, error: float
+    subject: tuple[str, str],
+    item: Measured,
+    slot: int,
+    error: float,
+    local: SliceError | None = None,
 ) -> Difference:
-    """How an input that no operator produced differs, by its kind and name."""
+    """How an input that no operator produced differs, by its kind and name; ``local``: in slices alone."""
     kind, name = subject
+    if local is not None:
+        said = Message("compare/given-local", name=name, **local.said)
+        return Difference(kind, name, said, exact=True)
     metrics = item.divergence.metrics
     shared = metrics.get("TargetNaN", 0)
     if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:

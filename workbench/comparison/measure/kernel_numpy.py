@@ -24,9 +24,12 @@ from workbench.comparison.measure.metrics import (
     Sums,
     moments,
 )
+from workbench.comparison.measure.slices import Gatherer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from workbench.comparison.measure.slices import Grid
 
     Floats = NDArray[np.float64]
 
@@ -147,6 +150,13 @@ def _more(a: Floats, b: Floats, bound: float) -> int:
     return int(np.count_nonzero(a < bound)) - int(np.count_nonzero(b < bound))
 
 
+def _finite_sizes(rows: Floats) -> Floats:
+    """Return |g| and |d| (2, n), 0 where either side is not finite."""
+    sizes = np.abs(rows[_MAGNITUDES])
+    sizes[:, ~np.isfinite(sizes[1])] = 0.0
+    return sizes
+
+
 class _Side:
     """Running description of one side."""
 
@@ -193,7 +203,8 @@ class NumpyKernel:
 
     parallel: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, grid: Grid | None = None) -> None:
+        self._slices = Gatherer(grid) if grid is not None else None
         self._target, self._golden = _Side(), _Side()
         self._size = self._finite = self._infinite_agree = 0
         self._within_one = self._within_five = 0
@@ -228,9 +239,13 @@ class NumpyKernel:
         self._target.describe(t, low_t, high_t, plain_t, tt)
         self._golden.describe(g, low_g, high_g, plain_g, gg)
         self._compare(rows, products, start)
+        if self._slices is not None:  # comparing leaves magnitudes
+            self._slices.add(rows[_MAGNITUDES], start)
 
     def _sift(self, rows: Floats, start: int) -> None:
         """Handle a chunk with values that are not finite, or with squares that overflow."""
+        if self._slices is not None:
+            self._slices.add(_finite_sizes(rows), start)
         t, g = rows[_T], rows[_G]
         both = self._target.sift(t) & self._golden.sift(g)
         self._infinite_agree += int(np.count_nonzero(np.isinf(t) & (t == g)))
@@ -255,6 +270,7 @@ class NumpyKernel:
         self._square += products[2]
         self._tg += products[3]
         if products[2] == 0.0 and not rows[_D].any():
+            np.abs(rows[_G], out=rows[_G])
             self._within_one += size
             self._within_five += size
             return
@@ -338,4 +354,5 @@ class NumpyKernel:
             self._relative_max,
             self._small,
             self._small_max,
+            self._slices.sums() if self._slices is not None else None,
         )

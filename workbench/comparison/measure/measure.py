@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
 from workbench.comparison.columns import FigureTable
+from workbench.comparison.limits import limits
 from workbench.comparison.measure.metrics import (
     CANCELLED,
     METRIC_TITLES,
@@ -35,10 +36,11 @@ from workbench.dump.values.host_formats import host_by_shape
 from workbench.dump.values.reading import FileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.measure.tensors import KernelName
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
@@ -79,6 +81,11 @@ class Measured(NamedTuple):
         """Whether both sides hold whole tensors of integers or truth values: rounding explains no difference."""
         records = (self.pair.target, self.pair.golden)
         return all(one.source is not None and is_exact(one.label.dtype) for one in records)
+
+    @property
+    def differs_locally(self) -> bool:
+        """Whether a slice of it is off by more than is left to the norm of the whole."""
+        return self.divergence.slice_error > limits().slice_least
 
     @property
     def sizes_differ(self) -> bool:
@@ -141,6 +148,16 @@ def measure_pairs(
     found += [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
     table.fill(len(found))
     return Measures(*_as_laid(pairing, pairs, found), table.to_array())
+
+
+def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int], list[int]]:
+    """Return the outputs of which a slice differs, by execution and operator."""
+    found: dict[tuple[Execution, int], list[int]] = {}
+    for item in measured:
+        run = item.pair.run
+        if run is not None and item.pair.io == "output" and item.usable and item.differs_locally:
+            found.setdefault((run.block, run.op), []).append(item.pair.slot)
+    return found
 
 
 def _order(pair: Pair) -> int:

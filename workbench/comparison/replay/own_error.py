@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.replay.attempt import Attempt
+    from workbench.comparison.replay.slices import SliceError
     from workbench.core.words import Message
 
     Array = NDArray[Any]
@@ -51,6 +52,8 @@ class OwnError(NamedTuple):
         Multiple of what is explained; 0 if it is explained.
     errors : tuple of (int, float)
         Relative errors of all results, by slot.
+    slices : SliceError, optional
+        Slices of that result that make it suspect where its norm does not.
     """
 
     slot: int
@@ -62,10 +65,13 @@ class OwnError(NamedTuple):
     assumed: tuple[Message, ...] = ()
     suspect: float = 0.0
     errors: tuple[tuple[int, float], ...] = ()
+    slices: SliceError | None = None
 
     @property
     def is_outlier(self) -> bool:
         """Whether it is suspect only beside its like, which are reproduced to the bit."""
+        if self.slices is not None:
+            return False
         return bool(self.suspect) and self.error <= limits().suspect_factor * self.floor.rounding
 
     @property

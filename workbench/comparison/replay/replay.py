@@ -27,6 +27,7 @@ from workbench.comparison.replay.own_error import (
     is_out_of_range,
     quick_own_error,
 )
+from workbench.comparison.replay.slices import slice_error
 from workbench.core.words import Message
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import DumpedInputs
     from workbench.comparison.replay.models import Candidate
+    from workbench.comparison.replay.slices import SliceError
     from workbench.graph.nodes import Graph, Op
 
     Place = tuple[Execution, int]
@@ -51,6 +53,8 @@ _HALF = 2.0**-13
 
 
 _CLEAN = OwnError(0, 0.0, Floor(0.0, 0.0), 0.0)
+
+_NOWHERE: Mapping[Place, Sequence[int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +148,17 @@ class Replay:
         return [place for place, one in self.own_errors.items() if one.suspect]
 
 
-def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None = None) -> Replay:
+def replay(
+    pairing: Pairing,
+    *,
+    npu: bool,
+    cancelled: Callable[[], bool] | None = None,
+    local: Mapping[Place, Sequence[int]] = _NOWHERE,
+) -> Replay:
     """Compute every operator of the target again, as far as its inputs are known; never raises.
 
-    ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
+    ``npu``: the target ran on an NPU, so the numeric models of its units are tried. ``local`` are outputs of operators
+    of which a slice differs from the golden's.
     """
     cache = ReplayCache(pairing)
     own: dict[Place, OwnError] = {}
@@ -162,6 +173,7 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
         if graph is not None and not (cancelled is not None and cancelled()):
             one = _GraphReplay(cache, graph, executions, npu=npu)
             one.run(cancelled)
+            one.look_at_slices(local, cancelled)
             own |= one.own_errors
             reasons |= one.reasons
             if one.selected_model is not None:
@@ -176,6 +188,22 @@ def _assessed(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -
         return assess_own_error(attempt, arithmetic, wide=wide)
     except TROUBLE:
         return None
+
+
+def _least_local(
+    attempt: Attempt, slot: int, arithmetics: Iterable[Arithmetic], *, npu: bool
+) -> SliceError | None:
+    """The slices that are off by whichever arithmetic explains most; ``None``: one explains them all."""
+    least: SliceError | None = None
+    for arithmetic in arithmetics:
+        try:
+            found = slice_error(attempt, slot, arithmetic, npu=npu)
+        except TROUBLE:
+            return None
+        if found is None:
+            return None
+        least = found if least is None or found.times < least.times else least
+    return least
 
 
 class _GraphReplay:
@@ -219,6 +247,48 @@ class _GraphReplay:
             if self._golden_too(place):
                 del self.own_errors[place]
                 self.reasons[place] = Message("compare/golden-deviates")
+
+    def look_at_slices(
+        self, local: Mapping[Place, Sequence[int]], cancelled: Callable[[], bool] | None
+    ) -> None:
+        """Measure results slice by slice that the norm does not make suspect."""
+        for place, slots in local.items():
+            own = self.own_errors.get(place)
+            if own is None or own.suspect or place[0] not in self.executions:
+                continue
+            if cancelled is not None and cancelled():
+                return
+            found = self._slices(place, own, slots)
+            if found is not None:
+                slot, error = found
+                self.own_errors[place] = own._replace(
+                    slot=slot,
+                    error=dict(own.errors).get(slot, own.error),
+                    suspect=error.times,
+                    slices=error,
+                )
+
+    def _slices(
+        self, place: Place, own: OwnError, slots: Sequence[int]
+    ) -> tuple[int, SliceError] | None:
+        """The first output with slices that no arithmetic explains, and that the golden gave as it had to."""
+        attempt = self._cache.attempt(*place)
+        if not isinstance(attempt, Attempt):
+            return None
+        for slot in slots:
+            found = _least_local(
+                attempt, slot, {own.arithmetic, self._arithmetic(place[1]), EXACT}, npu=self.npu
+            )
+            if found is not None and not self._golden_local(place, slot):
+                return slot, found
+        return None
+
+    def _golden_local(self, place: Place, slot: int) -> bool:
+        """Whether slices of the golden's counterpart are off from what it read as well."""
+        attempt = self._cache.golden_attempt(*place)
+        if not isinstance(attempt, Attempt):
+            return False
+        return _least_local(attempt, slot, {EXACT}, npu=False) is not None
 
     def _first(self, place: Place, op: Op) -> None:
         """Compute an operator exactly; what is not explained stays open."""

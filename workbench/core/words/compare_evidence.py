@@ -10,6 +10,10 @@ _DIFFERENCES: dict[str, str] = {
         "{name} differs: {unequal:count} of {size:count element} unequal (integers are exact); "
         "first at {at}: {target} (target), {golden} (golden)"
     ),
+    "given-local": (
+        "{name} differs locally: {worst} is off by {error:number} of its own scale, "
+        "{times:number} × expected rounding; {slices}"
+    ),
     "given-input": "input.{slot} ({name}) differs: relative difference {error:number}",
     "given-nan": "input.{slot} ({name}): {count:count} NaN on both sides",
     "format": "output.{slot} has another number format: {target} (target), {golden} (golden)",
@@ -61,6 +65,14 @@ _ORIGINS: dict[str, str] = {
         "replay differs at {where} by {error:number}: {times:number} × expected rounding error; {elements}"
     ),
     "replay-differs-alone": "replay differs at {where} by {error:number}; {elements}",
+    "replay-local": (
+        "replay differs at {where} locally: {worst} is off by {error:number} of its own scale, "
+        "{times:number} × expected rounding; {slices}; {elements:count} of {size:count element} beyond rounding"
+    ),
+    "slice-index": "index {index} of axis {axis}",
+    "slice-tile": "the 16 × 16 tile at {begin}",
+    "slices-axis": "{count:count} of {whole:count} indices of axis {axis} wrong",
+    "slices-tiles": "{count:count} of {whole:count} tiles wrong",
     "replay-not-exact": "replay differs at {where} by {error:number}; it should be exact",
     "place-output": "output.{slot}",
     "place-updated": "updated input.{slot}",
