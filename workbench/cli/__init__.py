@@ -27,6 +27,7 @@ from workbench.cli.config import (  # noqa: E402 - after the environment is set
 )
 from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
+from workbench.cli.noise import envelope, order_app  # noqa: E402
 from workbench.cli.terminal import (  # noqa: E402
     complain,
     emit,
@@ -59,6 +60,7 @@ app = typer.Typer(
 
 
 app.add_typer(config_app, name="config")
+app.add_typer(order_app, name="order")
 
 _BY = "its folder, or one of its operators."
 
@@ -107,6 +109,13 @@ def compare(
             metavar="NAME", help="Thresholds to judge by. Default: expected rounding error."
         ),
     ] = "",
+    envelope: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Envelope of the network (workbench envelope): what rounding of inputs moves.",
+        ),
+    ] = "",
     next_config: Annotated[
         str,
         typer.Option(
@@ -134,7 +143,7 @@ def compare(
     from workbench.pipeline.compare import compare as run
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
-    options |= {"golden_graph": golden_graph, "profile": profile}
+    options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
     options |= {"target_model": target_model, "golden_model": golden_model}
     with timed() as times:
         comparison = run(
@@ -250,6 +259,8 @@ def _summary(comparison: Comparison) -> list[Message | str]:
     for one in reported[:_SHOWN]:
         said = Message("cli/anomaly", side=one.side, name=one.op_name, detail=one.detail)
         lines.append(f"  {said}")
+    if "envelope" in comparison.result.facts:
+        lines.append(Message("cli/envelope-said", said=comparison.result.facts["envelope"]))
     return [*lines, _verdict(comparison)]
 
 
@@ -455,6 +466,7 @@ def demo(
     return AGREE if found else TROUBLE
 
 
+app.command("envelope")(envelope)
 app.command()(lab)
 
 

@@ -66,6 +66,14 @@ class Limits:
         2.0, "× inherited error", "follow pipeline", _UNRECORDED,
         "Growth of error through one well-conditioned operator that still counts as inherited.",
     )
+    envelope_factor: float = _row(
+        3.0, "× envelope", "results", "transformers in float32, float16 and bfloat16: 1.6 where nothing is wrong",
+        "Error, or that of the worst slice, above which it is no rounding.",
+    )
+    envelope_slice: int = _row(
+        8, "elements", "measure", "derived: the error of a slice of fewer is chance",
+        "Fewest elements of a slice that is held against its envelope.",
+    )
     # What the walk through the data flow concludes
     adapted_step: float = _row(
         3.2, "× learning rate", "follow", "derived: (1 − β₁) / √(1 − β₂) of Adam's defaults",

@@ -21,6 +21,7 @@ from workbench.core.text import one_line
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
 from workbench.pipeline.recipe import PYTHON, and_then, recipe
+from workbench.run.envelope import Envelope
 from workbench.show import json_result
 from workbench.show.landmarks import first_divergence, largest_jump
 
@@ -442,6 +443,7 @@ def compare(
     rank: int | tuple[int, int] | None = None,
     iteration: int | tuple[int, int] | None = None,
     profile: str = NOISE_FLOOR,
+    envelope: Envelope | str | Path | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Comparison:
@@ -461,6 +463,9 @@ def compare(
         Rank or iteration of both, or of the target and of the golden; without it, all that both have.
     profile : str
         Rule of the verdicts, a key of `workbench.comparison.measure.profiles.PROFILES`.
+    envelope : Envelope or path, optional
+        How far rounding of its inputs moves the golden's network (`envelope`): rows say how many times that they are
+        off. It does not change the verdict.
     progress : callable (done, total, operator name), optional
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
@@ -469,13 +474,14 @@ def compare(
     Raises
     ------
     FormatError
-        A path is no dump or has no such model, or a given graph or map file cannot be read.
+        A path is no dump or has no such model, or a given graph, map file or envelope cannot be read.
     AlignError
         A rank or an iteration is no number.
     """
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
+    allowed = _envelope(envelope)
     told = progress or _quiet
     with Stages()("read"):
         told(0, 0, "reading the target")
@@ -492,16 +498,30 @@ def compare(
         profile=profile,
         progress=progress,
         cancelled=cancelled,
+        envelope=allowed,
     )
     given = {
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
         "profile": profile if profile != NOISE_FLOOR else "",
+        "envelope": _ENVELOPE if isinstance(envelope, Envelope) else envelope,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
         compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
     )
+
+
+_ENVELOPE = "envelope.json"
+"""Name under which the command and the Python read an envelope that was made here."""
+
+
+def _envelope(given: Envelope | str | Path | None) -> Envelope | None:
+    if not isinstance(given, str | Path):
+        return given
+    from workbench.pipeline.envelope import read_envelope
+
+    return read_envelope(given)
 
 
 def _quiet(done: int, total: int, text: str) -> None:

@@ -283,4 +283,7 @@ SENTENCES: dict[str, str] = {
     "check-warnings": "{count:count warning}",
     "check-hints": "{count:count hint}",
     "check-none": "no problems",
+    # envelopes
+    "envelope-head": "runs, seed, dtype or network of the envelope is not valid: {got}",
+    "envelope-entry": "tensor {number} of the envelope is not valid: {got}",
 }

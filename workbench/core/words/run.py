@@ -41,6 +41,11 @@ SENTENCES: dict[str, str] = {
     "mixlist-type": "expected the name of an operator type, got {got!r}",
     "mixlist-twice": "{type} is in {action} of two lists: {lists:list}",
     "mixlist-removed": "{type} is removed from the {list} list and added to no other; add it to another list",
+    # the envelope of a network
+    "envelope-flow": "graph {graph!r} has control flow (subgraphs); an envelope needs a plain graph",
+    "envelope-dump": "{got}: no operator can be computed again; an envelope needs a graph and full tensors",
+    "envelope-runs": "an envelope takes 1 to {limit} runs, got {got}",
+    "envelope-iterations": "iterations must be at least 1, got {got}",
     # the order in which a device sums
     "order-terms": "a sum has 1 to {limit:count} terms, got {got}",
     "order-step": "step {step} of the tree adds {got}: it must add terms or earlier partial sums, each of them once",
