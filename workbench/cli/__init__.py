@@ -116,6 +116,13 @@ def compare(
             help="Envelope of the network (workbench envelope): what rounding of inputs moves.",
         ),
     ] = "",
+    orders: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Orders of summation of the target's device (workbench order).",
+        ),
+    ] = "",
     next_config: Annotated[
         str,
         typer.Option(
@@ -144,6 +151,7 @@ def compare(
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
     options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
+    options |= {"orders": orders}
     options |= {"target_model": target_model, "golden_model": golden_model}
     with timed() as times:
         comparison = run(
@@ -376,6 +384,9 @@ def simulate(
     ] = "",
     max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
+    orders: Annotated[
+        str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
+    ] = "",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
     fusion: FUSION = "on",
     quantization: QUANTIZATION = "",
@@ -403,6 +414,7 @@ def simulate(
         seed=seed,
         iterations=iterations,
         ranks=ranks,
+        orders=orders or None,
         precision_mode=precision_mode or None,
         fusion=fusion,
         quantization=quantization or None,

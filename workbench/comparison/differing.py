@@ -20,6 +20,7 @@ from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
 from workbench.core.blas import one_thread
+from workbench.run.orders.known import NO_ORDERS, Orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,11 +47,12 @@ def follow_errors(
     measured: Sequence[Measured],
     stage: Stages,
     cancelled: Cancelled | None = None,
+    orders: Orders = NO_ORDERS,
 ) -> Followed:
     """Replay the target's operators, follow errors to where they begin, and explain these origins."""
     npu = is_npu(pairing.target.dump)
     with stage("replay"):  # what every operator adds by itself
-        replayed = replay(pairing, npu=npu, cancelled=cancelled)
+        replayed = replay(pairing, npu=npu, cancelled=cancelled, orders=orders)
     with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
         flow = follow(pairing, measured, npu=either, replayed=replayed)

@@ -21,6 +21,7 @@ from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING, Selection
 from workbench.core.blas import one_thread
 from workbench.core.stages import Stages
+from workbench.run.orders.known import NO_ORDERS, Orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,16 +75,17 @@ def compare_dumps(
     cancelled: Cancelled | None = None,
     limits: Limits | None = None,
     envelope: Envelope | None = None,
+    orders: Orders = NO_ORDERS,
 ) -> Compared:
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
     Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
     result is partial. ``limits``: what to judge by (`None`: as this thread does). ``envelope``: what rounding moves in
-    the golden's network, which rows are held against.
+    the golden's network, which rows are held against. ``orders``: in which order the target's device sums.
     """
     with using(limits):
         return _compared(
-            target, golden, selection, find_profile(profile), progress, cancelled, envelope
+            target, golden, selection, find_profile(profile), progress, cancelled, envelope, orders
         )
 
 
@@ -95,6 +97,7 @@ def _compared(
     progress: Progress | None,
     cancelled: Cancelled | None,
     envelope: Envelope | None,
+    orders: Orders,
 ) -> Compared:
     stage = Stages(cancelled)
     with stage("bind"):  # files -> operators
@@ -112,10 +115,10 @@ def _compared(
         with stage("result"):
             judged_by = current_limits()
             quiet = _enveloped(agreed(met, selection), measured, envelope)
-            return Compared(quiet, lambda: _followed(measures, judged_by))
+            return Compared(quiet, lambda: _followed(measures, judged_by, orders))
     from workbench.comparison.differing import follow_errors, judge_differences
 
-    found = follow_errors(pairing, measured, stage, cancelled)
+    found = follow_errors(pairing, measured, stage, cancelled, orders)
     told = told or _forecast(pairing, cancelled)
     result = judge_differences(found, measured, told, selection, chosen, stage)
     return Compared(_enveloped(result, measured, envelope), lambda: found)
@@ -141,8 +144,8 @@ def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
     return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
 
 
-def _followed(measures: Measures, limits: Limits) -> Followed:
+def _followed(measures: Measures, limits: Limits, orders: Orders) -> Followed:
     from workbench.comparison.differing import follow_errors
 
     with using(limits):
-        return follow_errors(measures.pairing, measures.items, Stages())
+        return follow_errors(measures.pairing, measures.items, Stages(), orders=orders)

@@ -22,6 +22,7 @@ from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
 from workbench.pipeline.recipe import PYTHON, and_then, recipe
 from workbench.run.envelope import Envelope
+from workbench.run.orders.known import NO_ORDERS, Orders
 from workbench.show import json_result
 from workbench.show.landmarks import first_divergence, largest_jump
 
@@ -444,6 +445,7 @@ def compare(
     iteration: int | tuple[int, int] | None = None,
     profile: str = NOISE_FLOOR,
     envelope: Envelope | str | Path | None = None,
+    orders: Orders | str | Path | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Comparison:
@@ -466,6 +468,8 @@ def compare(
     envelope : Envelope or path, optional
         How far rounding of its inputs moves the golden's network (`envelope`): rows say how many times that they are
         off. It does not change the verdict.
+    orders : Orders or path, optional
+        In which order the target's device sums (``orders.json``): replay then reproduces these sums to the bit.
     progress : callable (done, total, operator name), optional
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
@@ -474,14 +478,14 @@ def compare(
     Raises
     ------
     FormatError
-        A path is no dump or has no such model, or a given graph, map file or envelope cannot be read.
+        A path is no dump or has no such model, or a given graph, map file, envelope or file of orders cannot be read.
     AlignError
         A rank or an iteration is no number.
     """
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
-    allowed = _envelope(envelope)
+    allowed, known = _envelope(envelope), _orders(orders)
     told = progress or _quiet
     with Stages()("read"):
         told(0, 0, "reading the target")
@@ -499,11 +503,13 @@ def compare(
         progress=progress,
         cancelled=cancelled,
         envelope=allowed,
+        orders=known,
     )
     given = {
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
         "profile": profile if profile != NOISE_FLOOR else "",
+        "orders": _ORDERS if isinstance(orders, Orders) else orders,
         "envelope": _ENVELOPE if isinstance(envelope, Envelope) else envelope,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
@@ -514,6 +520,18 @@ def compare(
 
 _ENVELOPE = "envelope.json"
 """Name under which the command and the Python read an envelope that was made here."""
+
+
+_ORDERS = "orders.json"
+"""The same of orders of summation."""
+
+
+def _orders(given: Orders | str | Path | None) -> Orders:
+    if not isinstance(given, str | Path):
+        return given or NO_ORDERS
+    from workbench.run.orders.files import read_orders
+
+    return read_orders(given)
 
 
 def _envelope(given: Envelope | str | Path | None) -> Envelope | None:

@@ -286,4 +286,5 @@ SENTENCES: dict[str, str] = {
     # envelopes
     "envelope-head": "runs, seed, dtype or network of the envelope is not valid: {got}",
     "envelope-entry": "tensor {number} of the envelope is not valid: {got}",
+    "reference-orders": "orders of summation need a simulated device, got {got!r} (choose from {known:list})",
 }

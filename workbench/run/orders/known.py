@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.dtypes import name_of
 from workbench.graph.infer import reduced_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,52 +46,63 @@ class Orders:
             None,
         )
 
+    def order_of(
+        self, operator: str, dtype: str, inputs: Sequence[Array], settings: Mapping[str, Any]
+    ) -> Order | None:
+        """Return the order in which an operator sums these inputs, which are as its unit reads them."""
+        if not self.all or not inputs or any(one.dtype.kind in "biuc" for one in inputs):
+            return None
+        length = _LENGTHS[operator](inputs, settings) if operator in _LENGTHS else None
+        order = self.find(operator, dtype, length) if length is not None else None
+        return order if order is None or bool(order.product) == (operator in PRODUCTS) else None
+
     def compute(
         self, operator: str, dtype: str, inputs: Sequence[Array], settings: Mapping[str, Any]
     ) -> Array | None:
-        """Return what an operator gives in its known order, in the accumulator's format; ``None``: not known.
+        """Return what an operator gives in its known order, in float32 or float64; ``None``: not known.
 
-        ``dtype`` is the format of the operator's inputs as stored, ``inputs`` are as its unit reads them.
+        ``dtype`` is the format of the operator's inputs as stored.
         """
-        if not self.all or not inputs or any(one.dtype.kind in "biuc" for one in inputs):
+        order = self.order_of(operator, dtype, inputs, settings)
+        if order is None:
             return None
         if operator in SUMS:
-            return self._sum(operator, dtype, inputs[0], settings)
-        return self._product(operator, dtype, inputs, settings) if operator in PRODUCTS else None
+            (axis,) = reduced_axes(settings["axis"], inputs[0].ndim)
+            found = order.total(inputs[0], axis)
+            found = np.expand_dims(found, axis) if settings["keep_dims"] else found
+        else:
+            found = order.matmul(*_matrices(inputs, settings))
+        return found if found.dtype == np.float64 else found.astype(np.float32)
 
-    def _sum(
-        self, operator: str, dtype: str, x: Array, settings: Mapping[str, Any]
-    ) -> Array | None:
-        if settings.get("skip_mode") and settings["axis"] == ():
-            return None
-        axes = reduced_axes(settings["axis"], x.ndim)
-        if len(axes) != 1:
-            return None
-        order = self.find(operator, dtype, x.shape[axes[0]])
-        if order is None or order.product:
-            return None
-        total = order.total(x, axes[0])
-        return np.expand_dims(total, axes[0]) if settings["keep_dims"] else total
 
-    def _product(
-        self, operator: str, dtype: str, inputs: Sequence[Array], settings: Mapping[str, Any]
-    ) -> Array | None:
-        left, right = inputs[:2]
-        if min(left.ndim, right.ndim) < 2 or len(inputs) > 2:
-            return None
-        if settings["transpose_a"]:
-            left = left.swapaxes(-1, -2)
-        if settings["transpose_b"]:
-            right = right.swapaxes(-1, -2)
-        order = self.find(operator, dtype, left.shape[-1])
-        return None if order is None or not order.product else order.matmul(left, right)
+def _summed(inputs: Sequence[Array], settings: Mapping[str, Any]) -> int | None:
+    """Terms of a sum along one axis."""
+    if settings.get("skip_mode") and settings["axis"] == ():
+        return None
+    axes = reduced_axes(settings["axis"], inputs[0].ndim)
+    return inputs[0].shape[axes[0]] if len(axes) == 1 else None
 
+
+def _multiplied(inputs: Sequence[Array], settings: Mapping[str, Any]) -> int | None:
+    """Products of an element of a matrix product."""
+    if len(inputs) != 2 or min(one.ndim for one in inputs) < 2:
+        return None
+    left, _ = _matrices(inputs, settings)
+    return int(left.shape[-1])
+
+
+def _matrices(inputs: Sequence[Array], settings: Mapping[str, Any]) -> tuple[Array, Array]:
+    left, right = inputs
+    if settings["transpose_a"]:
+        left = left.swapaxes(-1, -2)
+    return left, right.swapaxes(-1, -2) if settings["transpose_b"] else right
+
+
+_LENGTHS: dict[str, Callable[[Sequence[Array], Mapping[str, Any]], int | None]] = {
+    **dict.fromkeys(SUMS, _summed),
+    **dict.fromkeys(PRODUCTS, _multiplied),
+}
+"""How many terms an operator sums; ``None``: in an order that is not measured."""
 
 NO_ORDERS = Orders()
 """None is known."""
-
-
-def stored_format(tensors: Sequence[Array]) -> str:
-    """Number format that all inputs of an operator are stored in; ``""``: several."""
-    names = {name_of(one.dtype) for one in tensors}
-    return names.pop() if len(names) == 1 else ""
