@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,6 +93,14 @@ def test_tables_have_the_columns_only_where_an_envelope_was_given(envelope, gold
     kept = [row for row in held.rows if row.match_rule]
     assert [row.envelope for row in again.rows] == [row.envelope for row in kept]
     assert [row.envelope_slice for row in again.rows] == [row.envelope_slice for row in kept]
+
+
+def test_the_json_fits_the_published_schema(envelope, golden):
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads(Path("docs/reference/comparison.schema.json").read_text(encoding="utf-8"))
+    held = wb.compare(target(), golden, envelope=envelope).to_json()
+    assert not [*Draft202012Validator(schema).iter_errors(held)]
 
 
 def test_parquet_keeps_the_columns_and_reads_files_without_them(envelope, golden, tmp_path):
