@@ -21,7 +21,6 @@ from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING, Selection
 from workbench.core.blas import one_thread
 from workbench.core.stages import Stages
-from workbench.run.orders.known import NO_ORDERS, Orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Result
     from workbench.dump.tree import Dump
     from workbench.run.envelope import Envelope
+    from workbench.run.orders.known import Orders
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def compare_dumps(
     cancelled: Cancelled | None = None,
     limits: Limits | None = None,
     envelope: Envelope | None = None,
-    orders: Orders = NO_ORDERS,
+    orders: Orders | None = None,
 ) -> Compared:
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
@@ -97,7 +97,7 @@ def _compared(
     progress: Progress | None,
     cancelled: Cancelled | None,
     envelope: Envelope | None,
-    orders: Orders,
+    orders: Orders | None,
 ) -> Compared:
     stage = Stages(cancelled)
     with stage("bind"):  # files -> operators
@@ -144,7 +144,7 @@ def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
     return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
 
 
-def _followed(measures: Measures, limits: Limits, orders: Orders) -> Followed:
+def _followed(measures: Measures, limits: Limits, orders: Orders | None) -> Followed:
     from workbench.comparison.differing import follow_errors
 
     with using(limits):

@@ -21,8 +21,6 @@ from workbench.core.text import one_line
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
 from workbench.pipeline.recipe import PYTHON, and_then, recipe
-from workbench.run.envelope import Envelope
-from workbench.run.orders.known import NO_ORDERS, Orders
 from workbench.show import json_result
 from workbench.show.landmarks import first_divergence, largest_jump
 
@@ -49,6 +47,8 @@ if TYPE_CHECKING:
     from workbench.pipeline.operator_view import OperatorView
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_view import SourceMap
+    from workbench.run.envelope import Envelope
+    from workbench.run.orders.known import Orders
     from workbench.show.look import Look
     from workbench.show.tables import Order
 
@@ -509,8 +509,8 @@ def compare(
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
         "profile": profile if profile != NOISE_FLOOR else "",
-        "orders": _ORDERS if isinstance(orders, Orders) else orders,
-        "envelope": _ENVELOPE if isinstance(envelope, Envelope) else envelope,
+        "orders": orders if isinstance(orders, str | Path) or not orders else _ORDERS,
+        "envelope": envelope if isinstance(envelope, str | Path | None) else _ENVELOPE,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
@@ -526,9 +526,9 @@ _ORDERS = "orders.json"
 """The same of orders of summation."""
 
 
-def _orders(given: Orders | str | Path | None) -> Orders:
+def _orders(given: Orders | str | Path | None) -> Orders | None:
     if not isinstance(given, str | Path):
-        return given or NO_ORDERS
+        return given
     from workbench.run.orders.files import read_orders
 
     return read_orders(given)
