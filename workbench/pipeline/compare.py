@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workbench.comparison.engine import compare_dumps
+from workbench.comparison.limits import limits
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from workbench.comparison.follow.trace import Trace
+    from workbench.comparison.limits import Limits
     from workbench.comparison.result import (
         Anomaly,
         Coverage,
@@ -113,7 +115,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """``pass``, ``warn``, ``fail`` or ``inconclusive``."""
+        """``pass``, ``warn``, ``fail``, ``incomplete`` or ``inconclusive``."""
         return self.result.verdict
 
     @property
@@ -446,6 +448,8 @@ def compare(
     profile: str = NOISE_FLOOR,
     envelope: Envelope | str | Path | None = None,
     orders: Orders | str | Path | None = None,
+    require: float = 100.0,
+    allow_missing: Iterable[str] = (),
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Comparison:
@@ -470,6 +474,11 @@ def compare(
         off. It does not change the verdict.
     orders : Orders or path, optional
         In which order the target's device sums (``orders.json``): replay then reproduces these sums to the bit.
+    require : float
+        Percent of the tensors of each side that count which have to be compared; below it the verdict is
+        ``incomplete``. It is so too where an output of the network was not compared.
+    allow_missing : iterable of str
+        Names or patterns (``*``, ``?``) of operators whose tensors and results need not be compared.
     progress : callable (done, total, operator name), optional
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
@@ -480,12 +489,15 @@ def compare(
     FormatError
         A path is no dump or has no such model, or a given graph, map file, envelope or file of orders cannot be read.
     AlignError
-        A rank or an iteration is no number.
+        A rank or an iteration is no number, or ``require`` is no percentage.
     """
+    required = _required(require)
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
-    allowed, known = _envelope(envelope), _orders(orders)
+    noise, summing = _envelope(envelope), _orders(orders)
+    allowed = list(allow_missing)
+    overrides = (map_file or NO_OVERRIDES).allow_missing(allowed)
     told = progress or _quiet
     with Stages()("read"):
         told(0, 0, "reading the target")
@@ -498,12 +510,13 @@ def compare(
     compared = compare_dumps(
         target,
         golden,
-        selection=Selection(*chosen, map_file or NO_OVERRIDES),
+        selection=Selection(*chosen, overrides),
         profile=profile,
         progress=progress,
         cancelled=cancelled,
-        envelope=allowed,
-        orders=known,
+        envelope=noise,
+        orders=summing,
+        limits=required,
     )
     given = {
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
@@ -511,6 +524,7 @@ def compare(
         "profile": profile if profile != NOISE_FLOOR else "",
         "orders": orders if isinstance(orders, str | Path) or not orders else _ORDERS,
         "envelope": envelope if isinstance(envelope, str | Path | None) else _ENVELOPE,
+        "require": require if required is not None else None, "allow_missing": allowed,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
@@ -540,6 +554,14 @@ def _envelope(given: Envelope | str | Path | None) -> Envelope | None:
     from workbench.pipeline.envelope import read_envelope
 
     return read_envelope(given)
+
+
+def _required(percent: float) -> Limits | None:
+    """What to judge by where less than everything has to be compared."""
+    number = isinstance(percent, int | float) and not isinstance(percent, bool)
+    if not number or not 0 < percent <= 100:
+        raise AlignError("pipeline/require", got=percent)
+    return None if percent == 100 else replace(limits(), coverage_least=float(percent))
 
 
 def _quiet(done: int, total: int, text: str) -> None:
