@@ -144,6 +144,7 @@ GROWS = {
     "_Inliner": "blocks while calls are replaced",
     "_Network": "operators of a network while they are taken over",
     "_Once": "cache of one forecast: what several models share",
+    "_Rerun": "values of one execution while it is computed with disturbed inputs",
     "_Run": "values of one execution while one model computes it",
     "_Segments": "results of threads while they work",
     "_Growing": "sums of the rows or tiles seen by now",

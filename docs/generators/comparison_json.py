@@ -149,6 +149,14 @@ OPERATOR = (
         f"{OWN}; `null` if unknown. {SPARED}",
         optional=True,
     ),
+    Key(
+        "envelope",
+        NUMBER,
+        "Error over what rounding of the inputs moves ([measured noise](../concepts/noise.md)); `null` if unknown. "
+        "Absent without an envelope.",
+        optional=True,
+    ),
+    Key("envelope_slice", NUMBER, "The same of the worst slice along any axis.", optional=True),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),

@@ -73,6 +73,12 @@ DEMO = (
 EXAMPLES = {
     "inspect": (f"inspect {CPU}", "inspect nowhere"),
     "convert": ("convert containers --out build/converted", "convert nowhere --out build/none"),
+    "envelope": (
+        "envelope mlp --out build/envelope.json",
+        "envelope nowhere --out build/none.json",
+    ),
+    "order write": ("order write --n 8 --out build/probes", "order write --n 1 --out build/none"),
+    "order read": ("", "order read nowhere"),
     "lab": ("", "lab README.md"),
     "config new": ("config new acl", "config new nowhere"),
     "config explain": ("config explain acl", "config explain nowhere"),

@@ -27,6 +27,7 @@ from workbench.cli.config import (  # noqa: E402 - after the environment is set
 )
 from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
+from workbench.cli.noise import envelope, order_app  # noqa: E402
 from workbench.cli.terminal import (  # noqa: E402
     complain,
     emit,
@@ -60,6 +61,7 @@ app = typer.Typer(
 
 
 app.add_typer(config_app, name="config")
+app.add_typer(order_app, name="order")
 
 _BY = "its folder, or one of its operators."
 
@@ -108,6 +110,20 @@ def compare(
             metavar="NAME", help="Thresholds to judge by. Default: expected rounding error."
         ),
     ] = "",
+    envelope: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Envelope of the network (workbench envelope): what rounding of inputs moves.",
+        ),
+    ] = "",
+    orders: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Orders of summation of the target's device (workbench order).",
+        ),
+    ] = "",
     require: Annotated[
         float,
         typer.Option(
@@ -151,7 +167,8 @@ def compare(
     from workbench.pipeline.compare import compare as run
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
-    options |= {"golden_graph": golden_graph, "profile": profile}
+    options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
+    options |= {"orders": orders}
     options |= {"target_model": target_model, "golden_model": golden_model}
     options |= {"allow_missing": tuple(allow_missing or ())}
     with timed() as times:
@@ -280,6 +297,8 @@ def _summary(comparison: Comparison) -> list[Message | str]:
     for one in reported[:_SHOWN]:
         said = Message("cli/anomaly", side=one.side, name=one.op_name, detail=one.detail)
         lines.append(f"  {said}")
+    if "envelope" in comparison.result.facts:
+        lines.append(Message("cli/envelope-said", said=comparison.result.facts["envelope"]))
     return [*lines, _verdict(comparison)]
 
 
@@ -395,6 +414,9 @@ def simulate(
     ] = "",
     max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
+    orders: Annotated[
+        str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
+    ] = "",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
     fusion: FUSION = "on",
     quantization: QUANTIZATION = "",
@@ -424,6 +446,7 @@ def simulate(
         seed=seed,
         iterations=iterations,
         ranks=ranks,
+        orders=orders or None,
         precision_mode=precision_mode or None,
         fusion=fusion,
         quantization=quantization or None,
@@ -489,6 +512,7 @@ def demo(
     return AGREE if found else TROUBLE
 
 
+app.command("envelope")(envelope)
 app.command()(lab)
 
 

@@ -19,7 +19,9 @@ _Number = TypeVar("_Number", int, float)
 
 _CLEAN = "every clean pair of real dumps we know"
 _UNRECORDED = "not recorded"
-_OUTLIERS = "86 clean runs with outlier channels, of 61 device modes: hifloat8 aside no slice above 0.02"
+_OUTLIERS = (
+    "86 clean runs with outlier channels, of 61 device modes: hifloat8 aside no slice above 0.02"
+)
 _ROUNDING = "× expected rounding"
 _ERROR = "relative error"
 
@@ -66,6 +68,14 @@ class Limits:
     amplification: float = _row(
         2.0, "× inherited error", "follow pipeline", _UNRECORDED,
         "Growth of error through one well-conditioned operator that still counts as inherited.",
+    )
+    envelope_factor: float = _row(
+        3.0, "× envelope", "results", "transformers in float32, float16 and bfloat16: 1.6 where nothing is wrong",
+        "Error, or that of the worst slice, above which it is no rounding.",
+    )
+    envelope_slice: int = _row(
+        8, "elements", "measure", "derived: the error of a slice of fewer is chance",
+        "Fewest elements of a slice that is held against its envelope.",
     )
     # What the walk through the data flow concludes
     adapted_step: float = _row(

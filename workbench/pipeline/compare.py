@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from workbench.pipeline.operator_view import OperatorView
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_view import SourceMap
+    from workbench.run.envelope import Envelope
+    from workbench.run.orders.known import Orders
     from workbench.show.look import Look
     from workbench.show.tables import Order
 
@@ -444,6 +446,8 @@ def compare(
     rank: int | tuple[int, int] | None = None,
     iteration: int | tuple[int, int] | None = None,
     profile: str = NOISE_FLOOR,
+    envelope: Envelope | str | Path | None = None,
+    orders: Orders | str | Path | None = None,
     require: float = 100.0,
     allow_missing: Iterable[str] = (),
     progress: Progress | None = None,
@@ -465,6 +469,11 @@ def compare(
         Rank or iteration of both, or of the target and of the golden; without it, all that both have.
     profile : str
         Rule of the verdicts, a key of `workbench.comparison.measure.profiles.PROFILES`.
+    envelope : Envelope or path, optional
+        How far rounding of its inputs moves the golden's network (`envelope`): rows say how many times that they are
+        off. It does not change the verdict.
+    orders : Orders or path, optional
+        In which order the target's device sums (``orders.json``): replay then reproduces these sums to the bit.
     require : float
         Percent of the tensors of each side that count which have to be compared; below it the verdict is
         ``incomplete``. It is so too where an output of the network was not compared.
@@ -478,7 +487,7 @@ def compare(
     Raises
     ------
     FormatError
-        A path is no dump or has no such model, or a given graph or map file cannot be read.
+        A path is no dump or has no such model, or a given graph, map file, envelope or file of orders cannot be read.
     AlignError
         A rank or an iteration is no number, or ``require`` is no percentage.
     """
@@ -486,6 +495,7 @@ def compare(
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
+    noise, summing = _envelope(envelope), _orders(orders)
     allowed = list(allow_missing)
     overrides = (map_file or NO_OVERRIDES).allow_missing(allowed)
     told = progress or _quiet
@@ -504,18 +514,46 @@ def compare(
         profile=profile,
         progress=progress,
         cancelled=cancelled,
+        envelope=noise,
+        orders=summing,
         limits=required,
     )
     given = {
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
         "profile": profile if profile != NOISE_FLOOR else "",
+        "orders": orders if isinstance(orders, str | Path) or not orders else _ORDERS,
+        "envelope": envelope if isinstance(envelope, str | Path | None) else _ENVELOPE,
         "require": require if required is not None else None, "allow_missing": allowed,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
         compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
     )
+
+
+_ENVELOPE = "envelope.json"
+"""Name under which the command and the Python read an envelope that was made here."""
+
+
+_ORDERS = "orders.json"
+"""The same of orders of summation."""
+
+
+def _orders(given: Orders | str | Path | None) -> Orders | None:
+    if not isinstance(given, str | Path):
+        return given
+    from workbench.run.orders.files import read_orders
+
+    return read_orders(given)
+
+
+def _envelope(given: Envelope | str | Path | None) -> Envelope | None:
+    if not isinstance(given, str | Path):
+        return given
+    from workbench.pipeline.envelope import read_envelope
+
+    return read_envelope(given)
 
 
 def _required(percent: float) -> Limits | None:

@@ -246,6 +246,9 @@ def _within(what: str, sizes: list[int], limit: int) -> None:
 def _rows(pa: Any, table: Any) -> Rows:
     values: dict[str, list[Any]] = {}
     for one in _KEPT:
+        if one.name in _LATER and one.name not in table.schema.names:
+            values[one.name] = [None] * len(table)
+            continue
         if (parts := _PARTS.get(one.name)) is None:
             kind, empty = _KINDS[one.format], one.format == MAYBE
             values[one.name] = _read(pa, table, one.name, kind, empty=empty)
@@ -261,6 +264,10 @@ def _rows(pa: Any, table: Any) -> Rows:
     return Rows.of(
         Row(**dict(zip(names, row, strict=True))) for row in zip(*values.values(), strict=True)
     )
+
+
+_LATER = frozenset(("envelope", "envelope_slice"))
+"""Columns that earlier releases did not write."""
 
 
 def _joined(make: Callable[..., object]) -> Callable[..., object]:

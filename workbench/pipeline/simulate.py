@@ -31,6 +31,7 @@ from workbench.run.collectives import in_lockstep
 from workbench.run.executor import feeds_at
 from workbench.run.faults import Fault, ends_run, parse_fault
 from workbench.run.flow import MAX_TURNS
+from workbench.run.orders import NO_ORDERS, read_orders
 from workbench.run.profiles import PROFILES
 from workbench.run.quantise import Quantization, asked_for
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
     from workbench.run.executor import Feeds, feeds_at
+    from workbench.run.orders import Orders
     from workbench.run.precision import Precision
 
 SIMULATED = (*PLATFORMS, *TREES)
@@ -80,6 +82,7 @@ def simulate(
     schedule: Sequence[int] | None = None,
     max_turns: int = MAX_TURNS,
     ranks: int = 1,
+    orders: Orders | str | Path | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
     report: Callable[[Message], None] | None = None,
@@ -140,6 +143,8 @@ def simulate(
         How many ranks run in lockstep, each with batches of its own: those of the graph are dealt out in
         turn. Rank r is on device r. All of them dump as the form asks, but only one if ``env`` has its
         ``RANK_ID`` (torchair: ``RANK``).
+    orders : Orders or path, optional
+        In which order the device sums, where that is confirmed: ``orders.json`` (`workbench.run.orders`).
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
     say : callable, optional
@@ -158,7 +163,7 @@ def simulate(
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    compiling = Compiling(device, precision_mode, fusion)
+    compiling = Compiling(device, precision_mode, fusion, orders=_orders(orders, device))
     _check(compiling, planted, iterations, seed, max_turns)
     check_ranks(ranks)
     surface = surface or _surface_of(config, device)
@@ -262,6 +267,14 @@ class _Work:
             clock=clock,
             part=self.rank.part,
         )
+
+
+def _orders(given: Orders | str | Path | None, device: str) -> Orders:
+    """Return the orders that are given, read if it is a file; the reference takes none."""
+    found = read_orders(given) if isinstance(given, str | Path) else given or NO_ORDERS
+    if found and device == REFERENCE:
+        raise GraphError("pipeline/reference-orders", known=list(PROFILES), got=device)
+    return found
 
 
 def _messages(

@@ -170,6 +170,12 @@ IDENTITY: tuple[Column, ...] = (
 )
 """Columns that stand before the metrics."""
 
+ASKED: tuple[Column, ...] = (
+    _column("envelope", "Envelope", "number", worse=1),
+    _column("envelope_slice", "EnvelopeSlice", "number", worse=1),
+)
+"""Columns behind these, where somebody asked for what fills them."""
+
 CONTEXT: tuple[Column, ...] = (
     _column("dtype", "DataType", "text", "target_spec", _dtype),
     _column("golden_dtype", "GroundTruthDataType", "text", "golden_spec", _dtype,
@@ -213,7 +219,8 @@ def columns(result: Result) -> tuple[Column, ...]:
     """All columns of a result, in the order of the CSV."""
     rows = result.columns
     metrics = tuple(metric_column(title, rows) for title in rows.titles)
-    return IDENTITY + metrics + CONTEXT + FILES
+    asked = tuple(one for one in ASKED if rows.table.known(one.key).any())
+    return IDENTITY + asked + metrics + CONTEXT + FILES
 
 
 def screen_columns(result: Result) -> tuple[Column, ...]:

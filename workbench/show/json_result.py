@@ -44,8 +44,8 @@ def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
-    those of findings and operators if several ranks were compared; ``own_error`` behind those of operators if it is
-    known of any. ``fault`` and ``probability`` come behind
+    those of findings and operators if several ranks were compared; ``own_error``, ``envelope`` and
+    ``envelope_slice`` behind those of operators if they are known of any. ``fault`` and ``probability`` come behind
     those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
@@ -161,11 +161,16 @@ def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
     }
     if several:
         columns["rank"] = rows.column("rank")
-    own = rows.column("own_error")
-    if any(error is not None for error in own):
-        columns["own_error"] = [*map(_number, own)]
+    for name in _WHERE_KNOWN:
+        figures = rows.column(name)
+        if any(figure is not None for figure in figures):
+            columns[name] = [*map(_number, figures)]
     lines = zip(rules, *columns.values(), strict=True)
     return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
+
+
+_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice")
+"""Figures of operators that stand there if one of any operator is known."""
 
 
 def _iteration(step: IterationRow) -> dict[str, Any]:
@@ -363,8 +368,15 @@ def _read_row(node: _Node, order: int) -> Row:
         source=_read_source(node),
         order=order,
         error=values.get("RelativeEuclideanDistance"),
-        own_error=node.number("own_error") if "own_error" in node.value else None,
+        own_error=_later_number(node, "own_error"),
+        envelope=_later_number(node, "envelope"),
+        envelope_slice=_later_number(node, "envelope_slice"),
     )
+
+
+def _later_number(node: _Node, key: str) -> float | None:
+    """Figure under a key that is there where one of any operator is known."""
+    return node.number(key) if key in node.value else None
 
 
 def _read_place(node: _Node) -> dict[str, Any]:

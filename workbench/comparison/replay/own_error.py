@@ -127,6 +127,19 @@ def assess_own_error(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = F
     return _own_error(attempt, slot, floor, arithmetic, expected, errors, suspect)
 
 
+def ordered_own_error(attempt: Attempt, arithmetic: Arithmetic) -> OwnError | None:
+    """Measure a sum in its known order against no rounding at all; ``None``: nothing of it can be compared.
+
+    Raises one of ``TROUBLE``.
+    """
+    expected = attempt.results(arithmetic)
+    errors = errors_of(attempt, expected)
+    if not errors:
+        return None
+    slot = max(errors, key=errors.__getitem__)
+    return _own_error(attempt, slot, Floor(0.0, 0.0), arithmetic, expected, errors)
+
+
 def errors_of(attempt: Attempt, expected: Mapping[int, Array]) -> dict[int, float]:
     """Relative errors of what an operator gave, by slot."""
     return {slot: distance(attempt.given[slot], array) for slot, array in expected.items()}

@@ -25,11 +25,13 @@ from workbench.comparison.replay.own_error import (
     assess_own_error,
     errors_of,
     is_out_of_range,
+    ordered_own_error,
     quick_own_error,
 )
 from workbench.comparison.replay.slices import slice_error
 from workbench.core.words import Message
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
+from workbench.run.orders.known import NO_ORDERS, Orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -153,12 +155,14 @@ def replay(
     *,
     npu: bool,
     cancelled: Callable[[], bool] | None = None,
+    orders: Orders = NO_ORDERS,
     local: Mapping[Place, Sequence[int]] = _NOWHERE,
 ) -> Replay:
     """Compute every operator of the target again, as far as its inputs are known; never raises.
 
-    ``npu``: the target ran on an NPU, so the numeric models of its units are tried. ``local`` are outputs of operators
-    of which a slice differs from the golden's.
+    ``npu``: the target ran on an NPU, so the numeric models of its units are tried. ``orders``: in which order the
+    target's device sums, as far as that is known. ``local`` are outputs of operators of which a slice differs from
+    the golden's.
     """
     cache = ReplayCache(pairing)
     own: dict[Place, OwnError] = {}
@@ -171,7 +175,7 @@ def replay(
     for key, executions in graphs.items():
         graph = pairing.target.graph(executions[0])
         if graph is not None and not (cancelled is not None and cancelled()):
-            one = _GraphReplay(cache, graph, executions, npu=npu)
+            one = _GraphReplay(cache, graph, executions, npu=npu, orders=orders)
             one.run(cancelled)
             one.look_at_slices(local, cancelled)
             own |= one.own_errors
@@ -214,9 +218,16 @@ class _GraphReplay:
     """
 
     def __init__(
-        self, cache: ReplayCache, graph: Graph, executions: Sequence[Execution], *, npu: bool
+        self,
+        cache: ReplayCache,
+        graph: Graph,
+        executions: Sequence[Execution],
+        *,
+        npu: bool,
+        orders: Orders,
     ) -> None:
         self._cache = cache
+        self._orders = orders
         self.npu = npu
         self.graph = graph
         self.executions = executions
@@ -243,6 +254,8 @@ class _GraphReplay:
             self._second(place)
         self._wide_inside()
         self._outliers()
+        if self._orders:
+            self._in_known_order()
         for place in [place for place in self.open if self.own_errors.get(place, _CLEAN).suspect]:
             if self._golden_too(place):
                 del self.own_errors[place]
@@ -379,6 +392,42 @@ class _GraphReplay:
         except TROUBLE as error:
             self.own_errors.pop(place, None)
             self.reasons[place] = Message("compare/inputs-unfit", why=error)
+
+    def _in_known_order(self) -> None:
+        """Measure sums whose order is known: bit-equal ones have no error, whatever rounding would explain.
+
+        Others are held against no rounding at all only where several show that this is the order here.
+        """
+        found = {
+            place: own for place in self.own_errors if (own := self._ordered(place)) is not None
+        }
+        exact = sum(own.is_reproduced and not own.error for own in found.values())
+        for place, own in found.items():
+            if not own.error:
+                self.own_errors[place] = own
+            elif exact >= limits().peers_exact and not own.assumed:
+                ulp = self.own_errors[place].floor.ulp or own.error
+                suspect = max(own.error / ulp, limits().suspect_factor + 1.0)
+                self.own_errors[place] = own._replace(suspect=suspect)
+                self.open[place] = None
+
+    def _ordered(self, place: Place) -> OwnError | None:
+        """Return the own error of a sum against its known order; ``None``: it is no such sum."""
+        attempt = self._cache.attempt(*place)
+        arithmetic = self._arithmetic(place[1])
+        arithmetic = (Arithmetic("cube") if arithmetic == EXACT else arithmetic)._replace(
+            orders=self._orders
+        )
+        try:
+            if (
+                not isinstance(attempt, Attempt)
+                or attempt.partial
+                or not attempt.is_ordered(arithmetic)
+            ):
+                return None
+            return ordered_own_error(attempt, arithmetic)
+        except TROUBLE:
+            return None
 
     def _golden_fits(self, place: Place) -> bool:
         """Whether the golden's counterpart gave what it had to, the same things assumed."""

@@ -151,6 +151,18 @@ _REPLAY: dict[str, str] = {
     "replayed": "{done} of {whole:count dumped operator} ({share:percent})",
     "replayed-not": "{done} of {whole:count dumped operator} ({share:percent}); not: {left:clauses}",
     "replayed-left": "{count:count} × {why}",
+    "envelope": "{parts:semicolons}",
+    "envelope-beyond": (
+        "first beyond the envelope: {op_name} {io}.{slot}, {times:number} × what rounding of the inputs moves; "
+        "{count:count} of {known:count tensor} exceed {factor:number} ×, which is no rounding"
+    ),
+    "envelope-below": (
+        "{count:count tensor} below the envelope (up to {factor:number} ×): a local fault there is not excluded"
+    ),
+    "envelope-missing": "{count:count tensor} without an envelope",
+    "envelope-unknown": (
+        "the envelope is of another network or run: it has {known:count} of {count:count tensor} that were compared"
+    ),
     "replay-spared": "not computed: nothing differs",
     "forecast": "{count:count tensor}, computed as on {models:list}",
 }

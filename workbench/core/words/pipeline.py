@@ -287,4 +287,8 @@ SENTENCES: dict[str, str] = {
     "check-warnings": "{count:count warning}",
     "check-hints": "{count:count hint}",
     "check-none": "no problems",
+    # envelopes
+    "envelope-head": "runs, seed, dtype or network of the envelope is not valid: {got}",
+    "envelope-entry": "tensor {number} of the envelope is not valid: {got}",
+    "reference-orders": "orders of summation need a simulated device, got {got!r} (choose from {known:list})",
 }

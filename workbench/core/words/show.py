@@ -37,6 +37,8 @@ SENTENCES: dict[str, str] = {
     "col-own": "Local error",
     "col-inherited": "Propagated error",
     "col-floor": "Expected rounding error",
+    "col-envelope": "Error / envelope",
+    "col-envelope_slice": "Worst slice / envelope",
     "col-gain": "Gain (out/in)",
     "col-dtype": "Dtype",
     "col-golden-dtype": "Golden dtype",
