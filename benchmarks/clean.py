@@ -37,7 +37,9 @@ def _wanted(arguments: argparse.Namespace, done: Sequence[dict[str, Any]]) -> li
     there = {(bool(r["kind"]), r["number"]) for r in done}
     found = []
     for planted, count in ((False, arguments.count), (True, arguments.planted)):
-        drawn = islice(samples(arguments.seed, planted=planted), count)
+        drawn = islice(
+            samples(arguments.seed, planted=planted, noises=arguments.noise or [None]), count
+        )
         found += [one for one in drawn if (planted, one.number) not in there]
     return sorted(found, key=lambda one: one.number)
 
@@ -99,6 +101,10 @@ def _arguments() -> argparse.Namespace:
         "--graphs", action="append", choices=("both", "target's", "golden's", "none"),
         help="whose graphs are there; may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--noise", action="append", type=float, metavar="ERROR",
+        help="on another device, whose sums are off by so much, like 2e-6; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--list", type=int, default=0, help="lists so many wrong answers")
     return parser.parse_args()
 
@@ -107,10 +113,10 @@ def main() -> None:
     """Measure, print the tables, write the file."""
     arguments = _arguments()
     records = measured(arguments)
-    from clearing.tables import blamed, clean_tables, planted_table
+    from clearing.tables import blamed, clean_tables, planted_tables
 
     tables = clean_tables(records) if arguments.count else []
-    tables += [planted_table(records)] if arguments.planted else []
+    tables += [*planted_tables(records)] if arguments.planted else []
     print("\n\n".join(map(str, tables)))
     if arguments.list:
         print("\nWrong:", *blamed(records, arguments.list), sep="\n")

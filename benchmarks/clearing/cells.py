@@ -12,7 +12,7 @@ from workbench.run.modes import modes_of
 from workbench.run.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 GRAPHS: dict[str, tuple[str, ...]] = {
     "both": ("target", "golden"),
@@ -29,11 +29,15 @@ WAYS = ("full", "outputs", "statistics")
 
 
 class Sample(NamedTuple):
-    """One run of the matrix: clean if ``kind`` is empty, else with a fault of that kind."""
+    """One run of the matrix: clean if ``kind`` is empty, else with a fault of that kind.
+
+    ``noise`` is that of `clearing.other_device`; ``None``: the simulated device computes as it does.
+    """
 
     number: int
     setting: Setting
-    kind: str
+    kind: str = ""
+    noise: float | None = None
 
 
 def settings() -> list[tuple[str, str, str, str, str]]:
@@ -46,10 +50,12 @@ def settings() -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-def samples(seed: int, *, planted: bool) -> Iterator[Sample]:
+def samples(
+    seed: int, *, planted: bool, noises: Sequence[float | None] = (None,)
+) -> Iterator[Sample]:
     """Yield cells in an order that the seed decides, each once; more of them begin with the same ones.
 
-    Every run has a seed of its own, for weights and feeds.
+    Every run has a seed of its own, for weights and feeds. ``noises`` come in turn.
     """
     rng = np.random.default_rng([seed, planted])
     every = settings()
@@ -65,4 +71,5 @@ def samples(seed: int, *, planted: bool) -> Iterator[Sample]:
         iterations = int(own.choice(ITERATIONS.get(model, (2, 3)))) if training else 1
         own_seed = int(own.integers(100_000))
         setting = Setting(model, own_seed, device, surface, files, mode, iterations)
-        yield Sample(number, setting, kinds[number] if planted else "")
+        noise = noises[number % len(noises)]
+        yield Sample(number, setting, kinds[number] if planted else "", noise)

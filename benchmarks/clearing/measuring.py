@@ -15,11 +15,12 @@ from diagnosing.scoring import difference, guess, hits, operators, place, victim
 
 import workbench as wb
 from clearing.cells import GRAPHS, WAYS
+from clearing.other_device import computing_otherwise
 from workbench.core.errors import GraphError
 from workbench.dump.names.mindspore import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from diagnosing.runs import Run
 
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 def measure(sample: Sample, graphs: Collection[str] = tuple(GRAPHS)) -> Record:
     """Everything that is said of one sample: by way of dumping and by what graphs there are."""
     setting = sample.setting
-    found: Record = {"number": sample.number, **setting._asdict(), "kind": sample.kind}
+    found: Record = {"number": sample.number, **setting._asdict()}
+    found |= {"kind": sample.kind, "noise_of_sums": sample.noise}
     reference = reference_run(setting.model, setting.seed, setting.iterations)
-    clean = device_run(setting)
+    clean = _run(sample)
     if not sample.kind:
         return found | _said(clean, reference, sample, graphs, set(), set())
     fault, run = _planted(sample)
@@ -52,6 +54,11 @@ def measure(sample: Sample, graphs: Collection[str] = tuple(GRAPHS)) -> Record:
     return found | _said(run, reference, sample, graphs, right, victim)
 
 
+def _run(sample: Sample, faults: Sequence[Fault] = ()) -> Run:
+    with computing_otherwise(sample.noise, sample.setting.seed):
+        return device_run(sample.setting, faults)
+
+
 def _planted(sample: Sample) -> tuple[Fault | None, Run | None]:
     """The first fault of a kind that has a place in the network, and the run with it."""
     setting = sample.setting
@@ -61,7 +68,7 @@ def _planted(sample: Sample) -> tuple[Fault | None, Run | None]:
         if number == TRIES:
             break
         try:
-            return fault, device_run(setting, [fault])
+            return fault, _run(sample, [fault])
         except GraphError:
             continue
     return None, None

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 VERDICTS = ("fail", "incomplete", "inconclusive", "warn", "pass")
 OUTCOMES = ("right", "inconclusive", "missed", "wrong")
-GROUPS = ("surface", "device", "mode", "model")
+GROUPS = {
+    "surface": "surface",
+    "device": "device",
+    "mode": "precision mode",
+    "model": "network",
+    "noise_of_sums": "noise of sums",
+}
+"""Field of a record → what it is called."""
 
 
 def verdict(said: Record) -> str:
@@ -44,26 +51,34 @@ def clean_tables(records: Sequence[Record]) -> list[Table]:
     heads = ["dump, graphs", "runs", *VERDICTS]
     rows = [_shares(cell, clean, verdict, VERDICTS) for cell in _cells(clean)]
     found = [Table("Clean runs", heads, rows)]
-    for key in GROUPS:
-        names = sorted({r[key] for r in clean})
+    for key, title in GROUPS.items():
+        names = sorted({r[key] for r in clean}, key=lambda name: (name is not None, name))
         cells = _cells(clean)
+        if names == [None]:
+            continue
         lines = []
         for name in names:
             mine = [r for r in clean if r[key] == name]
             fails = (_share(cell, mine, verdict, "fail") for cell in cells)
-            lines.append([name or "own", str(len(mine)), *fails])
-        found.append(Table(f"Clean runs that fail, by {key}", [key, "runs", *cells], lines))
+            lines.append([str(name or "own"), str(len(mine)), *fails])
+        found.append(Table(f"Clean runs that fail, by {title}", [title, "runs", *cells], lines))
     return found
 
 
-def planted_table(records: Sequence[Record]) -> Table:
-    """Visible faults: whether their operator comes first."""
+def planted_tables(records: Sequence[Record]) -> list[Table]:
+    """Visible faults: whether their operator comes first; for each noise of sums one table."""
     seen = [r for r in records if r["kind"] and r["visible"]]
-    rows = []
-    for cell in _cells(seen):
-        told = [r for r in seen if r["said"][cell]["told"]]
-        rows.append(_shares(cell, told, outcome, OUTCOMES))
-    return Table("Planted faults", ["dump, graphs", "visible", *OUTCOMES], rows)
+    found = []
+    for noise in sorted(
+        {r["noise_of_sums"] for r in seen}, key=lambda noise: (noise is not None, noise)
+    ):
+        rows = []
+        for cell in _cells(seen):
+            told = [r for r in seen if r["noise_of_sums"] == noise and r["said"][cell]["told"]]
+            rows.append(_shares(cell, told, outcome, OUTCOMES))
+        title = "Planted faults" if noise is None else f"Planted faults, noise of sums {noise}"
+        found.append(Table(title, ["dump, graphs", "visible", *OUTCOMES], rows))
+    return found
 
 
 def _cells(records: Iterable[Record]) -> list[str]:

@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 from clearing.cells import GRAPHS, Sample, samples, settings
 from clearing.measuring import measure
-from clearing.tables import clean_tables, outcome, planted_table, verdict
+from clearing.tables import clean_tables, outcome, planted_tables, verdict
 from diagnosing.cases import KINDS, LONG, Setting
 
 
@@ -84,7 +84,14 @@ def test_what_becomes_of_a_planted_fault(one, counted):
 
 def record(number, one, kind="", cell="full, none"):
     place = {"surface": "acl", "device": "a2", "mode": "", "model": "mlp"}
-    return {"number": number, "kind": kind, "visible": True, **place, "said": {cell: one}}
+    return {
+        "number": number,
+        "kind": kind,
+        "visible": True,
+        "noise_of_sums": None,
+        **place,
+        "said": {cell: one},
+    }
 
 
 def test_shares_are_of_the_runs_of_a_cell():
@@ -102,7 +109,8 @@ def test_faults_of_which_nothing_was_written_do_not_count():
         record(1, said("pass", told=False), "bit-flip"),
         record(2, said("pass"), "bit-flip"),
     ]
-    assert planted_table(records).rows == [["full, none", "2", "50.0%", "0.0%", "50.0%", "0.0%"]]
+    (table,) = planted_tables(records)
+    assert table.rows == [["full, none", "2", "50.0%", "0.0%", "50.0%", "0.0%"]]
 
 
 # ---------------------------------------------------------------- what is measured
