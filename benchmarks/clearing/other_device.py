@@ -115,11 +115,15 @@ class _OtherDevice(Device):
             results = super()._results(site, settings, status)
         if op.op_type in (*SUMS, *PRODUCTS):
             rng = np.random.default_rng([self.seed, zlib.crc32(op.name.encode())])
-            results = [off_by(array, self._noise_of(op, site), rng) for array in results]
+            results = [
+                off_by(array, self._noise_of(op, site, slot), rng)
+                for slot, array in enumerate(results)
+            ]
         return results
 
-    def _noise_of(self, op: Op, site: Site) -> float:
-        name = site.formats.output or (op.outputs[0].dtype if op.outputs else "float32")
+    def _noise_of(self, op: Op, site: Site, slot: int) -> float:
+        stored = op.outputs[slot].dtype if slot < len(op.outputs) else "float32"
+        name = site.formats.output or stored
         row = DTYPES.get(name)
         last_bit = row.roundoff if row is not None and row.roundoff > 2.0**-20 else 0.0
         return max(self.noise, last_bit / math.sqrt(3))
