@@ -8,7 +8,7 @@ import pytest
 
 from kit.build.small_dumps import Net
 from workbench.comparison.align.alignment import Alignment
-from workbench.comparison.follow.facts import (
+from workbench.comparison.follow.expected_error import (
     is_version_matter,
     read_inputs,
     values_seen_by_readers,
