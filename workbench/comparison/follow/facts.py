@@ -27,10 +27,11 @@ from workbench.comparison.follow.naming import (
     NOBODY,
     Named,
     Names,
+    born_between,
     input_difference,
     overwrite_difference,
 )
-from workbench.comparison.follow.overflow import born_between, is_overflowed
+from workbench.comparison.follow.overflow import is_overflowed
 from workbench.comparison.follow.ranks import is_replicated
 from workbench.comparison.follow.state import DIFFERS_AT_START, Assessment, ValueState
 from workbench.comparison.graphs.roles import (
