@@ -50,6 +50,7 @@ STAY = {
     "findings/next_dump": "MAX_SUSPECTS MAX_UNSEEN",
     "findings/producers": "MOST _DEEPEST _TRIED",
     "findings/watched": "_FIRST",
+    "follow/naming": "_WAY",
     "graphs/source_network": "_MOST",
     "graphs/subgraphs": "MAX_DEPTH",
     "map_file": "MAX_BYTES MAX_NAME MAX_PATTERNS",

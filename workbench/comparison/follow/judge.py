@@ -13,6 +13,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.comparison.align.rules import VALUE
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.limits import limits
@@ -98,7 +99,7 @@ def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
         match_rule=pair.rule,
         match_score=pair.score,
         status=judged.status,
-        reason=judged.reason or "",
+        reason=judged.reason or _stands_for(item) or "",
         metrics=d.metrics,
         source=_source(trace, item),
         order=pair.order,
@@ -113,6 +114,14 @@ def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
         golden_path=pair.golden.path,
         own_error=replayed_error(trace, item),
     )
+
+
+def _stands_for(item: Measured) -> Message | None:
+    """Say which slots were compared, where they are not the same on both sides."""
+    if item.pair.rule != VALUE:
+        return None
+    ours, theirs = (f"{one.key.io}.{one.key.slot}" for one in (item.pair.target, item.pair.golden))
+    return Message("compare/same-value", here=ours, there=theirs)
 
 
 def _overflows(trace: Trace, item: Measured, event: Assessment) -> bool:

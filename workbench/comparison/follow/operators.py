@@ -72,6 +72,12 @@ def _is_told_by_graphs(facts: OperatorFacts) -> bool:
 
 REASONS: tuple[Rule[OperatorFacts, Named, Carry], ...] = (
     Rule(
+        "born-non-finite",
+        lambda o: o.exceeds and o.born.differences,
+        lambda o: o.born,
+        why="one dump shows it by itself: finite numbers in, NaN or infinity out",
+    ),
+    Rule(
         "difference-of-graphs",
         _is_told_by_graphs,
         lambda o: o.region,

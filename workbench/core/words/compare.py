@@ -58,6 +58,7 @@ _REASONS: dict[str, str] = {
     "only-golden": "only in the golden",
     "own-batch": "computed from the rank's own batch",
     "both-overflow": "both runs overflow here",
+    "same-value": "same value: {here} of the target, {there} of the golden",
     "after-update": "value after the update",
     "no-effect": "differs here, but all its consumers agree",
     "tolerated": "tolerated up to {limit:g} by the map file: {why}",

@@ -57,6 +57,13 @@ _ORIGINS: dict[str, str] = {
         "replay with the target's inputs and attributes reproduces {where}: kernel correct "
         "(difference {error:number}, explained by {reason})"
     ),
+    "born-non-finite": (
+        "{op_type}: {count:count} NaN or Inf, all inputs finite (largest magnitude {largest:number})"
+    ),
+    "born-in-golden": (
+        "golden {op_type} ({name}): {count:count} NaN or Inf, all inputs finite "
+        "(largest magnitude {largest:number})"
+    ),
     "replay-non-finite": "replay differs at {where}: non-finite on one side only; {elements}",
     "replay-outlier": (
         "replay differs at {where} by {error:number}; {elements}; all other operators of its type are bit-identical"
