@@ -157,7 +157,7 @@ def test_what_may_be_missing_is_compared_where_both_have_it():
     assert compared(in_memory(shots, GRAPH), selection=selection).verdict == "fail"
 
 
-@pytest.mark.parametrize(("least", "verdict"), [(100.0, "incomplete"), (80.0, "warn")])
+@pytest.mark.parametrize(("least", "verdict"), [(100.0, "incomplete"), (70.0, "warn")])
 def test_less_than_everything_is_enough_on_demand(least, verdict):
     hidden = {("ReLU", "output"), ("MatMul", "input")}
     target = without(lambda r: (r.key.op_type, r.key.io) in hidden)
