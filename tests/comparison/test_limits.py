@@ -53,9 +53,12 @@ STAY = {
     "graphs/source_network": "_MOST",
     "graphs/subgraphs": "MAX_DEPTH",
     "map_file": "MAX_BYTES MAX_NAME MAX_PATTERNS",
+    "measure/bias": "MOST _WIDE",
     "measure/conditioning": "LARGEST",
     "measure/elements": "LIMIT MOST _STEP",
-    "measure/kernel_numba": "CHUNK _BLOCK _CANCELS _CROSS _FIVE _ONE _SEEN _STEP _STRIP _WIDE_CHUNK _WORST",
+    "measure/kernel_numba": (
+        "CHUNK _BLOCK _CANCELS _CROSS _DG _FIVE _ONE _SEEN _STEP _STRIP _WEIGHTED _WIDE_CHUNK _WORST"
+    ),
     "measure/kernel_numpy": "CHUNK _CANCELS _FEW _PIECE _SHORT",
     "measure/metrics": "FIVE_THOUSANDTHS NEAR_ZERO ONE_THOUSANDTH",
     "measure/noise": "CUBE_INPUT INT8",

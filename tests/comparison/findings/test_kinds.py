@@ -7,7 +7,7 @@ import pytest
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.limits import LIMITS
 
-UNNAMED = {"non-finite", "own-error"}
+UNNAMED = {"bias", "non-finite", "own-error"}
 """Defects that say that something is wrong, and not what."""
 
 
