@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
+from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.finding_kinds import CHANGED
 from workbench.comparison.findings.evidence import replay_facts
 from workbench.comparison.follow.ranks import OWN_BATCH
@@ -108,7 +108,7 @@ def _expected(row: Row) -> bool:
     kinds = [kind for side in ("target", "golden") if (kind := row.reason.values.get(side))]
     if kinds == [MISLABELLED, MISLABELLED] and row.error == 0.0:
         return True
-    return row.reason == OWN_BATCH or kinds[-1:] in ([UNUSED], [UNWRITTEN])
+    return row.reason == OWN_BATCH or not QUIET.isdisjoint(kinds[-1:])
 
 
 class Said(NamedTuple):
