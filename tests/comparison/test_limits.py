@@ -34,7 +34,6 @@ def compared(target, **options):
 STAY = {
     "align/cuts": "MOST_SOURCES ROUNDS",
     "bind/memory": "_MOST",
-    "measure/exact": "MOST",
     "explain/case": "BUDGET _CHUNK _LARGE _THIN _THIN_COST",
     "explain/explain": "_JUDGING",
     "explain/hypotheses/attributes": "_KERNELS _LARGEST _MOST _STEPS _WINDOWS",
@@ -54,9 +53,12 @@ STAY = {
     "graphs/source_network": "_MOST",
     "graphs/subgraphs": "MAX_DEPTH",
     "map_file": "MAX_BYTES MAX_NAME MAX_PATTERNS",
+    "measure/bias": "MOST _WIDE",
     "measure/conditioning": "LARGEST",
-    "measure/elements": "LIMIT MOST _STEP",
-    "measure/kernel_numba": "CHUNK _BLOCK _CANCELS _CROSS _FIVE _ONE _SEEN _STEP _STRIP _WIDE_CHUNK _WORST",
+    "measure/elements": "COUNTED LIMIT MOST _STEP",
+    "measure/kernel_numba": (
+        "CHUNK _BLOCK _CANCELS _CROSS _DG _FIVE _ONE _SEEN _STEP _STRIP _WEIGHTED _WIDE_CHUNK _WORST"
+    ),
     "measure/kernel_numpy": "CHUNK _CANCELS _FEW _PIECE _SHORT",
     "measure/metrics": "FIVE_THOUSANDTHS NEAR_ZERO ONE_THOUSANDTH",
     "measure/noise": "CUBE_INPUT INT8",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.bind.anomalies import UNUSED, UNWRITTEN
+from workbench.comparison.bind.anomalies import QUIET
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.follow.judge import judge_rows
@@ -88,7 +88,7 @@ def _is_quiet(item: Measured) -> bool:
     kinds = {
         item.reason.values[side] for side in ("target", "golden") if side in item.reason.values
     }
-    return bool(kinds) and kinds <= {UNUSED, UNWRITTEN}
+    return bool(kinds) and kinds <= QUIET
 
 
 def _all_matched(met: Met) -> bool:

@@ -78,6 +78,18 @@ KINDS: dict[str, Kind] = {
         True, "first NaN or Inf", 0.65,
         "Check the operator's inputs for values outside the range of its number format.",
     ),
+    "number-format": Kind(
+        True, "the whole run stores values in a coarser format than stated, or cuts bits off", 0.9,
+        "Check precision mode, mixed precision and casting of the target run, then re-run it.",
+    ),
+    "common-factor": Kind(
+        True, "operators of one type, or of the whole run, are off by one common factor", 0.85,
+        "Check what these operators share: kernel version, scale or epsilon, compiler options.",
+    ),
+    "bias": Kind(
+        True, "all elements are off by one factor, below expected rounding", 0.6,
+        "Run this operator alone with the target's inputs and average the relative error of its elements.",
+    ),
     "own-error": Kind(
         True, "local error exceeds what inputs and number formats explain", 0.5,
         "Run this operator alone with the target's inputs in higher precision.",

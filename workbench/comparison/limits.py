@@ -116,7 +116,7 @@ class Limits:
     )
     # What an operator adds by itself
     suspect_factor: float = _row(
-        3.0, _ROUNDING, "replay follow explain", _UNRECORDED,
+        3.0, _ROUNDING, "replay follow explain findings", _UNRECORDED,
         "A local error above it is suspect.",
     )
     outlier_factor: float = _row(
@@ -150,6 +150,26 @@ class Limits:
     kernels_alike: int = _row(
         2, "kernels", "replay", _UNRECORDED,
         "Kernels reproduced to the bit before their steps are known to round nothing inside of others.",
+    )
+    bias_certainty: float = _row(
+        8.0, "standard deviations", "measure findings", "2,000 healthy tensors (benchmarks/bias.py)",
+        "A common factor is told from chance.",
+    )
+    bias_narrow: float = _row(
+        0.125, "× spacing at 1", "measure findings", "2,000 healthy tensors (benchmarks/bias.py)",
+        "Common factor, less 1, that healthy operators do not reach in formats of 16 bits.",
+    )
+    bias_wide: float = _row(
+        1.0, "× spacing at 1", "measure", "2,000 healthy tensors (benchmarks/bias.py)",
+        "The same in float32.",
+    )
+    cut_share: float = _row(
+        0.95, "share", "replay", "2,000 healthy tensors (benchmarks/bias.py)",
+        "Elements off by a step toward 0, of all that are off, where bits are cut off instead of rounded.",
+    )
+    grid_share: float = _row(
+        0.1, "share", "replay", "our networks, every operator altered alike",
+        "Elements that should not be numbers of a coarser format, where all that were written are.",
     )
     replay_equal: float = _row(
         1e-6, _ERROR, "replay", _UNRECORDED,
@@ -404,6 +424,31 @@ class Limits:
     reader_convicted: float = _row(
         100.0, "× chance", "explain", _UNRECORDED,
         "Of an operator that replay does not reproduce from it: it ran before.",
+    )
+    # What a whole run has in common
+    ambient_share: float = _row(
+        0.8, "share", "replay findings", "our networks, every operator altered alike",
+        "Operators that are off alike, of those that could be, where it is no matter of one operator.",
+    )
+    ambient_operators: int = _row(
+        3, "operators", "findings", "our networks, every operator altered alike",
+        "Operators of a run that are off alike before the run is said to be.",
+    )
+    ambient_types: int = _row(
+        2, "operator types", "findings", "derived: one type shares more than a run's format",
+        "Types among them.",
+    )
+    ambient_like: int = _row(
+        2, "operators", "findings", "our networks, every operator altered alike",
+        "Operators of a type that have the same factor before the type is said to have it.",
+    )
+    ambient_elements: int = _row(
+        64, "elements", "replay findings", "derived: of fewer nothing is certain to 8 standard deviations",
+        "Of a result that tells how it was stored.",
+    )
+    ambient_alike: float = _row(
+        0.1, "relative distance", "findings", "our networks, every operator altered alike",
+        "By which common factors, less 1, may differ and still be the same.",
     )
     # What is reported first
     exchange_leaves: float = _row(

@@ -8,7 +8,7 @@ from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.finding_kinds import CAUSE_ADVICE, KERNEL_CORRECT, KINDS, advice_for
 from workbench.comparison.limits import LIMITS
 
-UNNAMED = {"non-finite", "own-error"}
+UNNAMED = {"bias", "non-finite", "own-error"}
 """Defects that say that something is wrong, and not what."""
 
 

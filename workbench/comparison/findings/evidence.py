@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.findings.material import blamed_operator, place_blamed
 from workbench.comparison.follow.ranks import is_meeting
 from workbench.comparison.graphs.ge_origins import original_names
-from workbench.comparison.measure.exact import first_difference
+from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.result import times_expected
 from workbench.core.words import Message
 

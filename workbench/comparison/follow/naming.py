@@ -19,7 +19,7 @@ from workbench.comparison.align.differences import (
     wiring_differences,
 )
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.exact import first_difference
+from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.replay.slices import copied_slices
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.follow.facts import Scene
     from workbench.comparison.follow.trace import Survey
-    from workbench.comparison.measure.exact import ExactDifference
+    from workbench.comparison.measure.elements import ExactDifference
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.replay.slices import SliceError
     from workbench.core.tensors import TensorRecord

@@ -44,7 +44,8 @@ _ONE, _FIVE, _WORST = 11, 12, 13
 _MIN, _MAX, _MEAN, _M2 = range(4)
 _TG, _TT, _GG, _SQUARE, _ABSOLUTE, _ABSOLUTE_MAX = range(8, 14)
 _RELATIVE, _RELATIVE_MAX, _SMALL, _SMALL_MAX = range(14, 18)
-_CROSS = 12
+_DG, _WEIGHTED = 18, 19
+_CROSS = 14
 _SEEN = 14
 """Two counts more than Sums has: finite elements of each side so far."""
 
@@ -103,6 +104,7 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
     """Fill ``out`` with the sums of finite elements, golden near 0 counted as without error."""
     tt = gg = tg = square = absolute = plain_t = plain_g = 0.0
     relative = one = five = 0.0
+    dg = weighted = 0.0
     absolute_max = relative_max = np.int64(0)
     for i in range(t.size):
         x, y = np.float64(t[i]), np.float64(g[i])
@@ -111,6 +113,9 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
         gg += y * y
         tg += x * y
         square += e * e
+        along = e * y
+        dg += along
+        weighted += along * along
         plain_t += x
         plain_g += y
         e = abs(e)
@@ -127,6 +132,7 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
     out[5], out[6] = np.int64(absolute_max).view(np.float64), relative
     out[7], out[8], out[9] = np.int64(relative_max).view(np.float64), one, five
     out[10], out[11] = plain_t, plain_g
+    out[12], out[13] = dg, weighted
 
 
 @_jit
@@ -205,6 +211,8 @@ def _join(t: Any, g: Any, d: Any, least: Any, out: Any, counts: Any, figures: An
     counts[_FIVE] += np.int64(out[9])
     for i in range(5):
         figures[_TG + i] += out[i]
+    figures[_DG] += out[12]
+    figures[_WEIGHTED] += out[13]
     figures[_RELATIVE] += out[6]
     figures[_RELATIVE_MAX] = max(figures[_RELATIVE_MAX], out[7])
     if least <= NEAR_ZERO:

@@ -119,6 +119,14 @@ METRICS: dict[str, Metric] = {
         )
         for side in _SIDES
     },
+    "RelativeBias": Metric(
+        "Σd·g / Σg²: the part of the error that is a common factor, 0.002 where all are 1.002 times too large",
+        "lower",
+    ),
+    "RelativeBiasZ": Metric(
+        "Σd·g / √Σ(d·g)²: the same in standard deviations of what chance makes of it; at most √size",
+        "lower",
+    ),
 }
 """Figures of one pass, by the field's titles, in the order of tables."""
 
@@ -138,8 +146,8 @@ ON_DEMAND: dict[str, Metric] = {
 class Sums(NamedTuple):
     """What one pass gathers. Counts are whole numbers; ``worst`` is −1 or a flat index.
 
-    ``m2`` is Σ(x − mean)²; ``relative`` Σ|d|/|g| where |g| > NEAR_ZERO, ``small`` Σ|d| elsewhere.
-    ``slices``, the sums of its slices, stand last.
+    ``m2`` is Σ(x − mean)²; ``relative`` Σ|d|/|g| where |g| > NEAR_ZERO, ``small`` Σ|d| elsewhere;
+    ``error_golden`` is Σd·g, ``weighted_square`` Σ(d·g)². ``slices``, the sums of its slices, stand last.
     """
 
     size: int = 0
@@ -174,6 +182,8 @@ class Sums(NamedTuple):
     relative_max: float = 0.0
     small: float = 0.0
     small_max: float = 0.0
+    error_golden: float = 0.0
+    weighted_square: float = 0.0
     slices: SliceSums | None = None
 
     @property
@@ -335,6 +345,18 @@ def _cosine(s: Sums) -> float:
     return max(-1.0, min(1.0, s.target_golden / norms)) if norms else 0.0
 
 
+def _bias(s: Sums) -> tuple[float, float]:
+    """Return the slope of the error over the golden, and that in units of its scatter.
+
+    The scatter is what a slope of 0 would have, so that an error which is all slope is certain to √size, no more.
+    """
+    if not s.error_golden:
+        return 0.0, 0.0
+    scatter, most = math.sqrt(s.weighted_square), math.sqrt(s.finite)
+    certain = max(-most, min(most, s.error_golden / scatter)) if scatter else 0.0
+    return _ratio(s.error_golden, s.golden_golden), certain
+
+
 def _metrics(
     s: Sums, mismatch: int, error: float, peak: float, scale: float, worst: tuple[float, Slice]
 ) -> tuple[float, ...]:
@@ -365,6 +387,7 @@ def _metrics(
         golden[2] * scale,
         target[3] * scale,
         golden[3] * scale,
+        *(_bias(s) if s.finite or not mismatch else (math.nan, math.nan)),
     )
 
 

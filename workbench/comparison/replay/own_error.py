@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.limits import limits
+from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
 from workbench.core.errors import GraphError
+from workbench.graph.traits import CHOOSING, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +56,8 @@ class OwnError(NamedTuple):
         Relative errors of all results, by slot.
     slices : SliceError, optional
         Slices of that result that make it suspect where its norm does not.
+    deviation : Deviation, optional
+        How the result deviates as a whole; ``None`` where it does not, or not all of its inputs are known.
     """
 
     slot: int
@@ -66,6 +70,7 @@ class OwnError(NamedTuple):
     suspect: float = 0.0
     errors: tuple[tuple[int, float], ...] = ()
     slices: SliceError | None = None
+    deviation: Deviation | None = None
 
     @property
     def is_outlier(self) -> bool:
@@ -164,7 +169,17 @@ def _own_error(
         attempt.assumed,
         suspect,
         tuple(errors.items()),
+        deviation=_deviation(attempt, slot, errors[slot], expected[slot]),
     )
+
+
+def _deviation(attempt: Attempt, slot: int, error: float, expected: Array) -> Deviation | None:
+    """How a result deviates as a whole, where all inputs are the target's own and it is a new number."""
+    guessed = attempt.partial or attempt.invented or attempt.assumed
+    op_type = attempt.op.op_type
+    if not error or not math.isfinite(error) or slot < 0 or guessed or op_type in CHOOSING | STEPS:
+        return None
+    return deviation_of(attempt.given[slot], expected, op_type)
 
 
 def is_out_of_range(attempt: Attempt, slot: int) -> bool:

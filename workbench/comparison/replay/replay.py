@@ -210,6 +210,10 @@ def _least_local(
     return least
 
 
+def _assessed_again(attempt: Attempt | Message, arithmetic: Arithmetic) -> OwnError | None:
+    return _assessed(attempt, arithmetic) if isinstance(attempt, Attempt) else None
+
+
 class _GraphReplay:
     """Own errors of the executions of one graph while they are found.
 
@@ -252,6 +256,7 @@ class _GraphReplay:
         self.wide = self._computes_wide()
         for place in self.open:
             self._second(place)
+        self._biases()
         self._wide_inside()
         self._outliers()
         if self._orders:
@@ -452,6 +457,15 @@ class _GraphReplay:
         except TROUBLE:
             return bool(own.assumed)
         return error > limits().suspect_factor * floor.rounding
+
+    def _biases(self) -> None:
+        """Take common factors back that the arithmetic of the device explains: it may approximate from one side."""
+        for place, own in self.own_errors.items():
+            if own.suspect or own.deviation is None or not own.deviation.bias.accuses:
+                continue
+            again = _assessed_again(self._cache.attempt(*place), self._arithmetic(place[1]))
+            if again is None or again.deviation is None or not again.deviation.bias.accuses:
+                self.own_errors[place] = own._replace(deviation=None)
 
     def _wide_inside(self) -> None:
         """Measure kernels again whose steps round nothing in others, which are reproduced to the bit."""

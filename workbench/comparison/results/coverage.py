@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
+from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, path_back, storage_of
@@ -197,7 +197,7 @@ def _is_own_batch(_: Judged, one: Uncompared) -> bool:
 def _is_unused(judged: Judged, one: Uncompared) -> bool:
     """Memory that nobody reads: as the files of both sides say, or the graph of the only one."""
     if not one.side:
-        return _kinds(one)[-1:] in ([UNUSED], [UNWRITTEN])
+        return not QUIET.isdisjoint(_kinds(one)[-1:])
     if one.io != "output" or one.run is None:
         return False
     graph = judged.pairing.sides.of(_side(one)).graph(one.run.block)
@@ -419,7 +419,7 @@ def _is_judged(judged: Judged, block: Execution, value: Value, excused: Collecti
     return False
 
 
-_EXCUSED = frozenset(("own-batch", "mislabelled-alike"))
+_EXCUSED = frozenset(("own-batch", "mislabelled-alike", "unused"))
 """Explanations that excuse a result of the network, too: nobody can compare more of it."""
 
 

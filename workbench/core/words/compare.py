@@ -97,6 +97,8 @@ _ANOMALIES: dict[str, str] = {
     "oversized": "{where}: labelled float16, holds twice the bytes: float32 data",
     "unused": "{where}: nothing reads this output; kernels leave its memory as it was",
     "unwritten": "{where}: the CPU kernel of {op_type} does not write output.{slot}",
+    "dont-care-reserved": "{where}: output.{slot} of {op_type} is reserved memory; its values mean nothing",
+    "dont-care-rng-state": "{where}: output.{slot} of {op_type} is the state of random numbers, each device's own",
     "rewritten": "{where}: dumped after the operator has updated it",
     "rewritten-name": "{where}: {name} is dumped after the operator has updated it",
 }

@@ -85,6 +85,30 @@ _ORIGINS: dict[str, str] = {
     "place-updated": "updated input.{slot}",
     "all-elements": "all elements differ",
     "some-elements": "{percent:number} % of elements differ",
+    "store-format": (
+        "the whole run computes like {format}: {count:count} of {whole:count replayed operator} give {format} values "
+        "where the graph says {stated}"
+    ),
+    "store-format-cut": (
+        "the whole run computes like {format} with truncation: {count:count} of {whole:count replayed operator} cut "
+        "bits off instead of rounding, where the graph says {stated}"
+    ),
+    "store-cut": (
+        "truncation instead of rounding: {count:count} of {whole:count replayed operator} cut off the bits that "
+        "{format} has no room for"
+    ),
+    "factor-run": (
+        "the whole run is off by a common factor of {factor:.6g} ({low:.6g} to {high:.6g}): {count:count} of "
+        "{whole:count replayed operator}"
+    ),
+    "factor-type": (
+        "{count:count} of {whole:count} {op_type} operators are off by a common factor of {factor:.6g} "
+        "({low:.6g} to {high:.6g})"
+    ),
+    "factor-single": (
+        "all elements are off by a common factor of {factor:.6g} ({low:.6g} to {high:.6g}), "
+        "{certainty:number} standard deviations from 1; below expected rounding error"
+    ),
     "likely": "likely cause: {text} (confidence {probability:percent})",
     "not-identified": "cause not identified: {text}",
     "not-tried": "{text}; not tried, too expensive: {kinds:list}",
