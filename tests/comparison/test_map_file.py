@@ -301,7 +301,8 @@ def test_what_reads_a_tolerated_error_may_carry_it_without_a_graph_too():
     golden = bare()
     target = bare(alter={CULPRIT: off})
     entry = Tolerance(0.02, "agreed", "Default_MatMul-op1")
-    assert compared(target, golden=golden).verdict == "fail"
+    bare_verdict = compared(target, golden=golden).verdict  # nothing tells what it read
+    assert bare_verdict == "inconclusive"
     assert compared(target, entry, golden=golden).verdict == "warn"
 
 
