@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kit.build import small_dumps as small
+from kit.build.small_dumps import in_memory, shoot
+from workbench.comparison.engine import compare_dumps
 from workbench.comparison.trust import (
     GROUNDS,
     ORDERS,
@@ -67,3 +70,34 @@ def test_the_weaker_of_two_is_taken_for_graph_and_order_each():
 )
 def test_equal_times_tell_no_order(times, order):
     assert order_of_times(times) == order
+
+
+# --- what findings without a graph rest on ------------------------------------------------------
+
+CHAIN = small.chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
+GIVEN = small.given(CHAIN)
+OFF = {"Default/ReLU-op0": lambda x: x * x.dtype.type(1.5)}
+
+
+def _shots(dumped, alter=None, *, timed=True):
+    shots = [one for one in shoot(CHAIN, GIVEN, alter=alter) if one.io in dumped]
+    return in_memory([one if timed else one._replace(time=1) for one in shots])
+
+
+# what was dumped, whether files have times of their own → graph and order
+GROUND_OF = {
+    ("input", "output"): {True: Trust("inferred", "time"), False: Trust("inferred", "time")},
+    ("output",): {True: Trust("none", "time"), False: Trust("none", "unknown")},
+}
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("dumped", GROUND_OF, ids="-".join)
+def test_without_a_graph_findings_rest_on_edges_that_bytes_tell(dumped, timed):
+    target, golden = _shots(dumped, OFF, timed=timed), _shots(dumped, timed=timed)
+    result = compare_dumps(target, golden).result
+    found = result.findings[0]
+    assert found.trust == GROUND_OF[dumped][timed]
+    codes = {one.code for one in found.evidence}
+    assert f"compare/trust-{found.trust.graph}" in codes
+    assert ("compare/trust-order-unknown" in codes) is (found.trust.order == "unknown")

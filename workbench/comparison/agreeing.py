@@ -192,6 +192,7 @@ def _quiet_trace(pairing: Pairing, measured: Iterable[Measured]) -> Trace:
         walked=pairing.block_order, rank_local_feeds=MappingProxyType({}), rank_local_params=frozenset(),
         tainted_params=frozenset(),
         coarsest={key: max(some, default=0.0) for key, some in roundoff.items()},
+        grounds=MappingProxyType({}),
     )  # fmt: skip
 
 

@@ -136,7 +136,8 @@ class Trace(Survey):
     begin, ``initial_differences`` the updated parameters that differ when the first compared iteration begins.
     ``rank_local_feeds`` and ``rank_local_params`` are what differs by design between two ranks of a job: feeds by
     name, and (rank, name) of what their batches update. ``tainted_params`` were updated by wrong operators,
-    ``coarsest`` is the coarsest roundoff of every graph, ``values`` are the states of what operators gave.
+    ``coarsest`` is the coarsest roundoff of every graph, ``values`` are the states of what operators gave, and
+    ``grounds`` is what executions without a graph were judged on.
     """
 
     events: Mapping[Place, Assessment]
@@ -149,6 +150,11 @@ class Trace(Survey):
     rank_local_params: Set[Key]
     tainted_params: Set[Key]
     coarsest: Mapping[tuple[int, int], float]
+    grounds: Mapping[Execution, Trust]
+
+    def trust(self, block: Execution) -> Trust:
+        """What a statement about an execution rests on: edges that the walk inferred, too."""
+        return self.grounds.get(block) or super().trust(block)
 
     @property
     def downstream_differences(self) -> tuple[Assessment, ...]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.expected_error import expected_error, read_inputs
@@ -104,6 +104,7 @@ class _Walk:
         self._walked: list[Execution] = []
         self._roundoff: dict[tuple[int, int], list[float]] = {}
         self._coarsest: dict[tuple[int, int], float] = {}
+        self._grounds: dict[Execution, Trust] = {}
         self._count = 0
 
     def lockstep(self, blocks: Sequence[Execution]) -> None:
@@ -149,11 +150,12 @@ class _Walk:
 
     def _visit_in_time(self, block: Execution) -> None:
         first = all(one.rank != block.rank for one in self._walked)
-        made, coarsest = in_time(self._survey, block, self._count << 24, first=first)
-        for one in made:
+        found = in_time(self._survey, block, self._count << 24, first=first)
+        for one in found.made:
             self._note(one)
         key = block.graph_key
-        self._coarsest[key] = max(coarsest, self._coarsest.get(key, 0.0))
+        self._coarsest[key] = max(found.coarsest, self._coarsest.get(key, 0.0))
+        self._grounds[block] = found.trust
 
     def _note(self, made: Assessment) -> None:
         self._made[made.block, made.op] = made
@@ -175,6 +177,7 @@ class _Walk:
             rank_local_params=frozenset(carry.rank_local_params),
             tainted_params=frozenset(carry.tainted_params),
             coarsest=MappingProxyType(self._coarsest),
+            grounds=MappingProxyType(self._grounds),
         )
 
 
@@ -287,14 +290,19 @@ def _leave(
 # --- executions without a graph ------------------------------------------------------------------
 
 
-def in_time(
-    known: Survey, block: Execution, base: int, *, first: bool = True
-) -> tuple[list[Assessment], float]:
+class InTime(NamedTuple):
+    """What an execution without a graph comes to: assessments, the coarsest roundoff met, what they rest on."""
+
+    made: Sequence[Assessment]
+    coarsest: float
+    trust: Trust
+
+
+def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -> InTime:
     """Judge one execution without a graph: the order of time stands in for the data flow.
 
     Every number format met so far counts as met by all that follows, and where nothing tells what an operator read, it
-    may have read what any before it gave. ``first``: no other execution of its rank ran before. Returns the coarsest
-    roundoff that was met, too.
+    may have read what any before it gave. ``first``: no other execution of its rank ran before.
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)
@@ -319,7 +327,7 @@ def in_time(
         if concluded.kind == "undecided":
             made = made._replace(undecided=concluded.doubt, tainted=False)
         found.append(made)
-    return found, coarsest
+    return InTime(tuple(found), coarsest, trust)
 
 
 def _trust(known: Survey, block: Execution, partners: Partners) -> Trust:
