@@ -19,7 +19,7 @@ from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import UNWRITTEN_ON_CPU
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from workbench.comparison.bind.binding import Binding, OperatorRun
     from workbench.core.tensors import TensorRecord
@@ -62,8 +62,8 @@ class Seen(NamedTuple):
 
 
 def find_anomalies(binding: Binding) -> list[Anomaly]:
-    """Return every distrusted tensor, once, in the order of the binding's runs."""
-    found: dict[int, Anomaly] = {}
+    """Return every way in which tensors are distrusted, in the order of the binding's runs and of the rules."""
+    found: list[Anomaly] = []
     on_cpu = binding.on_cpu
     for block, runs in binding.runs.items():
         graph = binding.graph(block)
@@ -74,8 +74,18 @@ def find_anomalies(binding: Binding) -> list[Anomaly]:
             for rule in ANOMALY_RULES if op is not None else WITHOUT_GRAPH:
                 for io, slot, said in rule.finds(seen):
                     record = run.tensors[io, slot]
-                    found.setdefault(id(record), Anomaly(record, rule.kind, run.op_name, said))
-    return list(found.values())
+                    found.append(Anomaly(record, rule.kind, run.op_name, said))
+    return found
+
+
+def kinds_by_record(found: Iterable[Anomaly]) -> dict[int, tuple[str, ...]]:
+    """Return all kinds of every distrusted record, by its identity, the one that says most first."""
+    kinds: dict[int, tuple[str, ...]] = {}
+    for one in found:
+        known = kinds.get(id(one.record), ())
+        if one.kind not in known:
+            kinds[id(one.record)] = (*known, one.kind)
+    return kinds
 
 
 def _mislabelled(seen: Seen) -> Found:
@@ -173,26 +183,26 @@ class AnomalyRule(NamedTuple):
 
 ANOMALY_RULES = (
     AnomalyRule(
-        MISLABELLED,
-        False,
-        _mislabelled,
-        "the kernel wrote a wider type than host type and file say, or the file is twice as long as "
-        "its header says: as labelled the tensor is noise",
-        "first: the only kind whose bytes can be read rightly after all, as the type that was written",
-    ),
-    AnomalyRule(
         UNUSED,
         True,
         _unused,
         "one of several outputs that nobody reads: kernels leave such memory as it was",
-        "before unwritten-output: it holds on every device",
+        "first: whatever lies there has no consequence, under any label; it holds on every device",
     ),
     AnomalyRule(
         UNWRITTEN,
         False,
         _unwritten,
         "an output that the CPU kernel of this type never writes, and whoever is handed it",
-        "before rewritten-in-place: what was never written shows no state, updated or not",
+        "before mislabelled: memory that was never written is not read rightly in any type",
+    ),
+    AnomalyRule(
+        MISLABELLED,
+        False,
+        _mislabelled,
+        "the kernel wrote a wider type than host type and file say, or the file is twice as long as "
+        "its header says: as labelled the tensor is noise",
+        "before rewritten-in-place: as labelled it shows no state, updated or not",
     ),
     AnomalyRule(
         REWRITTEN,
@@ -202,6 +212,6 @@ ANOMALY_RULES = (
         "last: the tensor itself is sound, only its time is another",
     ),
 )
-"""The first rule that distrusts a tensor names it."""
+"""Every rule that distrusts a tensor is kept; the first of them names it where one kind is asked for."""
 
 WITHOUT_GRAPH = tuple(rule for rule in ANOMALY_RULES if not rule.needs_graph)
