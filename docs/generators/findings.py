@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
 from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.explain.symptoms import SYMPTOMS
 from workbench.comparison.finding_kinds import KINDS
 from workbench.show.words import STATUSES, VERDICTS
 
@@ -13,6 +14,12 @@ score: named differences before unexplained errors, earlier operators before lat
 one of them is a defect."""
 
 SCORE = "*Score* is the score with full evidence; the score of `own-error` grows with its size up to 0.69."
+
+SYMPTOM = """\
+What is certain about a wrong output, whatever the cause: it follows from the output and what was expected alone. The
+first of these that holds is reported, with its place (rows, columns, channels, a block, single elements); none if
+nothing is certain. Likely causes, with their confidence, are a second statement:
+[how they are found](../concepts/root-cause.md#local-error-what-explains-it)."""
 
 STATUS = "Of one pair of tensors, the worst first."
 
@@ -43,6 +50,11 @@ def findings() -> str:
         "## Finding kinds",
         SCORE,
         table(("Kind", "Defect", "Score", "Meaning", "Next step"), kinds),
+        "## Symptoms",
+        SYMPTOM,
+        table(
+            ("Symptom", "What is seen"), ((code(one), row.meaning) for one, row in SYMPTOMS.items())
+        ),
         "## Statuses",
         STATUS,
         table(("Status", "Meaning"), ((code(one), text) for one, text in STATUSES.items())),

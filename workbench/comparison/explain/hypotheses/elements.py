@@ -57,7 +57,7 @@ def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
 def bit_flip(case: Evaluation) -> Iterator[Candidate]:
     """The same bit of one or a few neighbors is the other way."""
     places, given = case.places, np.ascontiguousarray(case.trial.given)
-    if not 0 < places.size <= min(limits().elements_few, max(case.given.size // 4, 1)):
+    if not 0 < places.size <= min(limits().bits_most, max(case.given.size // 4, 1)):
         return
     words = given.reshape(-1).view(_BITS[given.dtype.itemsize])[places]
     for bit in range(8 * given.dtype.itemsize if given.dtype.kind != "b" else 1):
