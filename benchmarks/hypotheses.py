@@ -194,7 +194,7 @@ def document(records, command):
     unknown = len(records) - len(known)
     silent = sum(not one["said"] for one in records if not one["right"])
     symptoms = sum(bool(one["symptom"]) for one in records)
-    head = INTRODUCTION.format(
+    head = INTRODUCTION.read_text(encoding="utf-8").format(
         command=command, count=len(records), known=len(known), unknown=unknown
     )
     facts = (

@@ -300,7 +300,11 @@ class Limits:
     )
     runs_few: int = _row(
         2, "runs of neighbors", "explain", "edited outputs of benchmarks/hypotheses.py, seeds 1000 to 1023",
-        "More of them in slices or a block are a tile, and no few elements.",
+        "More of them are a tile, and no few elements.",
+    )
+    neighbors_few: int = _row(
+        16, "elements", "explain", "edited outputs of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "Neighbors that hold different numbers and may still be called single elements.",
     )
     bits_most: int = _row(
         8, "elements", "explain", "edited outputs of benchmarks/hypotheses.py, seeds 1000 to 1023",

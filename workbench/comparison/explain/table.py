@@ -64,12 +64,11 @@ def is_moved(case: Evaluation, _: Candidate) -> bool:
 
 
 def is_tile(case: Evaluation, _: Candidate) -> bool:
-    """What is off are whole slices or a tile, and no few neighbors."""
+    """What is off are whole slices, a tile, or elements here and there, and no few neighbors."""
     region = case.region
     if region is None or case.places.size <= 1:
         return False
-    several = elements.count_runs(case.places) > limits().runs_few
-    return region.shape == "slices" or (region.shape == "block" and several)
+    return region.shape == "slices" or elements.count_runs(case.places) > limits().runs_few
 
 
 def is_chain(case: Evaluation) -> bool:

@@ -45,7 +45,10 @@ def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
     if not 0 < places.size <= limits().elements_few:
         return
     values = case.given[places]
-    alone = bool(np.all(values == values[0])) and count_runs(places) == 1
+    alike = bool(np.all(values == values[0]))
+    if not alike and places.size > limits().neighbors_few:
+        return
+    alone = alike and count_runs(places) == 1
     if places.size > max((case.given.size - 1 if alone else case.given.size // 2), 1):
         return
     place, value = describe_places(places, case.shape), _few(values)
