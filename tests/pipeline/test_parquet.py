@@ -116,7 +116,7 @@ def test_every_column_says_its_title_unit_and_meaning():
         b"max|d|",
     )
     assert schema.field("error").type == pa.float64()
-    assert json.loads(schema.metadata[METADATA])["schema"] == "workbench.comparison/1"
+    assert json.loads(schema.metadata[METADATA])["schema"] == "workbench.comparison/2"
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):

@@ -176,7 +176,7 @@ class IterationRow:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it.
+    """Everything a comparison found; schema ``workbench.comparison/2`` is a projection of it.
 
     ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
     map file. ``tool`` names the tool whose result it is; empty for a comparison of dumps.

@@ -359,7 +359,7 @@ class Comparison:
         return divergence_figure(self.result)
 
     def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
-        """Return schema ``workbench.comparison/1``; write it too if ``path`` is given."""
+        """Return schema ``workbench.comparison/2``; write it too if ``path`` is given."""
         values = json_result.to_json(self.result)
         if path is not None:
             write_text(path, json_result.spelled(values))

@@ -1,4 +1,4 @@
-"""Schema ``workbench.comparison/1``: a result as plain JSON, and back."""
+"""Schema ``workbench.comparison/2``: a result as plain JSON, and back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Rows
 
-SCHEMA = "workbench.comparison/1"
+SCHEMA = "workbench.comparison/2"
+READABLE = ("workbench.comparison/1", SCHEMA)
+"""Schemas of results that are read: the first lacks what later releases know."""
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 """Bounds of whole numbers, which rows keep in 64 bits."""
@@ -266,7 +268,7 @@ def from_json(data: object) -> Result:
     with the place of the first value that breaks the schema.
     """
     top = _Node(data, "comparison")
-    top.word("schema", (SCHEMA,))
+    top.word("schema", READABLE)
     return Result(
         verdict=cast("Verdict", top.word("verdict", get_args(Verdict))),
         sentence=top.get("sentence", str),
