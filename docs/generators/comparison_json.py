@@ -78,6 +78,22 @@ COVERAGE = (
         {"type": "object", "additionalProperties": COUNT},
         "Number of skipped tensors by `side:reason` ([reasons](coverage.md)).",
     ),
+    Key("compared", COUNT, "Pairs with a usable figure."),
+    Key(
+        "explained",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of tensors that need not be compared, by `side:rule` ([rules](coverage.md#explained)).",
+    ),
+    Key(
+        "gaps",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of tensors that should have been compared, by `side:reason` ([gaps](coverage.md#gaps)).",
+    ),
+    Key(
+        "outputs",
+        {"type": "array", "items": TEXT},
+        "Operators that give a result of the network which was not compared.",
+    ),
 )
 ANOMALY = (
     Key("side", words(get_args(Side)), "Which dump."),
@@ -176,7 +192,7 @@ ITERATION = (
 OVERRIDE = (
     Key(
         "kind",
-        words(("pair", "group", "ignore", "tolerance")),
+        words(("pair", "group", "ignore", "tolerance", "missing")),
         "Kind of the entry; a `group` is a pair of several operators.",
     ),
     Key("what", TEXT, "The entry."),

@@ -19,6 +19,8 @@ class Case(NamedTuple):
 
 CPU = "sample_dumps/real_pair/dump_a"
 NPU = "sample_dumps/real_pair/dump_b"
+SHORT = "short"
+"""A copy of CPU without the file of its last output."""
 FORM = "sample_dumps/data_dump.json"
 
 COMPARE = (
@@ -27,8 +29,14 @@ COMPARE = (
     Case(
         "compare",
         2,
-        "The verdict is `inconclusive`, the comparison was interrupted, or an error.",
+        "The comparison was interrupted, or an error.",
         f"compare {NPU} nowhere",
+    ),
+    Case(
+        "compare",
+        3,
+        "The verdict is `incomplete` or `inconclusive`: not decided.",
+        f"compare {CPU} {SHORT}",
     ),
 )
 CHECK = (
@@ -81,6 +89,7 @@ CASES = (
 
 INTRODUCTION = """\
 `workbench compare` follows `diff`: 0 means the runs agree, 1 means they diverge, 2 means trouble.
+It adds 3: not decided.
 With status 2, one line on stderr states the reason."""
 
 SCRIPT = """\

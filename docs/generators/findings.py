@@ -24,8 +24,13 @@ nothing is certain. Likely causes, with their confidence, are a second statement
 STATUS = "Of one pair of tensors, the worst first."
 
 VERDICT = """\
-Of the whole comparison: `fail` with any defect, `inconclusive` if nothing could be compared, `warn` if
-something stayed unmatched or uncertain, else `pass`."""
+Of the whole comparison, the first that holds:
+
+1. `fail`: any defect.
+2. `inconclusive`: nothing could be compared, or the evidence is too weak.
+3. `incomplete`: a network output, or a tensor that counts, was not compared ([coverage](coverage.md)).
+4. `warn`: all that counts agrees, with a remark, such as a narrower number format.
+5. `pass`: all that counts agrees."""
 
 RULES = """\
 How a match was made, in the order of trial. [Alignment](../concepts/alignment.md) explains them;

@@ -358,7 +358,7 @@ def test_the_json_of_a_comparison_is_opened_again(tmp_path):
     ("text", "code"),
     [
         ("{}", "show/json-key"),
-        ('{"schema": "workbench.comparison/2"}', "show/json-choice"),
+        ('{"schema": "workbench.comparison/9"}', "show/json-choice"),
     ],
 )
 def test_json_that_is_no_comparison_is_refused_with_its_file(tmp_path, text, code):

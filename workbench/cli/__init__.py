@@ -1,7 +1,7 @@
 """The ``workbench`` command. Results go to stdout, progress and errors to stderr.
 
-Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble), ``config check`` says 1 for a
-form that its vendor would refuse; every other command gives 0 or 2.
+Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble) and adds 3, not decided; ``config check``
+says 1 for a form that its vendor would refuse; every other command gives 0 or 2.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from workbench.core.words import Message  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.comparison.result import Finding
+    from workbench.comparison.result import Finding, Verdict
     from workbench.core.stages import StageTime
     from workbench.pipeline.compare import Comparison
 
-AGREE, DIVERGE, TROUBLE = 0, 1, 2
+AGREE, DIVERGE, TROUBLE, UNDECIDED = 0, 1, 2, 3
 _SHOWN = 10
 
 app = typer.Typer(
@@ -107,6 +107,19 @@ def compare(
             metavar="NAME", help="Thresholds to judge by. Default: expected rounding error."
         ),
     ] = "",
+    require: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT",
+            help="Share of each side's tensors to compare. Network outputs are always required.",
+        ),
+    ] = 100.0,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB", help="Operators that may be missing on one or both sides (repeatable)."
+        ),
+    ] = None,
     next_config: Annotated[
         str,
         typer.Option(
@@ -130,18 +143,23 @@ def compare(
         bool, typer.Option("--profile-time", help="Print the time of each stage to stderr.")
     ] = False,
 ) -> int:
-    """Compare two dumps and find the first divergent operator. Exit status: 0 agree, 1 diverge, 2 trouble."""
+    """Compare two dumps and find the first divergent operator.
+
+    Exit status: 0 agree, 1 diverge, 2 trouble, 3 not decided (incomplete, inconclusive).
+    """
     from workbench.pipeline.compare import compare as run
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
     options |= {"golden_graph": golden_graph, "profile": profile}
     options |= {"target_model": target_model, "golden_model": golden_model}
+    options |= {"allow_missing": tuple(allow_missing or ())}
     with timed() as times:
         comparison = run(
             target,
             golden,
             rank=_two("rank", rank),
             iteration=_two("iteration", iteration),
+            require=require,
             progress=progress(),
             **{name: value for name, value in options.items() if value},
         )
@@ -224,9 +242,20 @@ def _explain(comparison: Comparison, name: str, *, to_stderr: bool) -> None:
 
 
 def _status(comparison: Comparison) -> int:
-    if comparison.verdict == "fail":
-        return DIVERGE
-    return TROUBLE if comparison.verdict == "inconclusive" or comparison.result.partial else AGREE
+    """A canceled comparison is trouble, unless it has found a defect already."""
+    if comparison.result.partial and comparison.verdict != "fail":
+        return TROUBLE
+    return _STATUS[comparison.verdict]
+
+
+_STATUS: dict[Verdict, int] = {
+    "pass": AGREE,
+    "warn": AGREE,
+    "fail": DIVERGE,
+    "incomplete": UNDECIDED,
+    "inconclusive": UNDECIDED,
+}
+"""Exit status of each verdict."""
 
 
 def _summary(comparison: Comparison) -> list[Message | str]:

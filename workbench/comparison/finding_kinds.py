@@ -86,6 +86,10 @@ KINDS: dict[str, Kind] = {
         False, "the runs use different number formats; rounding explains the differences", 0.3,
         "Expected with different number formats; no action.",
     ),
+    "incomplete": Kind(
+        False, "network outputs or tensors were not compared", 0.28,
+        "Dump them on both sides and compare again; --allow-missing NAME accepts what is missing on purpose.",
+    ),
     "changed-memory": Kind(
         False, "a watched output changed after the operator; unknown whether it was still needed", 0.25,
         "Dump the graph as well (DUMP_GE_GRAPH) or name it: unused memory is reused.",

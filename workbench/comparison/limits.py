@@ -39,7 +39,7 @@ class Limits:
     # fmt: off
     # How much error is expected
     pass_factor: float = _row(
-        8.0, _ROUNDING, "measure follow findings", _CLEAN,
+        8.0, _ROUNDING, "measure follow findings results", _CLEAN,
         "Measured noise stays below it.",
     )
     steady_factor: float = _row(
@@ -438,6 +438,11 @@ class Limits:
     trust_before: float = _row(
         0.5, "× score", "findings", _UNRECORDED,
         "Of a difference from before the first iteration compared.",
+    )
+    # How much has to be compared
+    coverage_least: float = _row(
+        100.0, "percent of tensors", "results", "the contract: everything that counts",
+        "Share of each side's tensors that are compared, below which a comparison is incomplete.",
     )
     # fmt: on
 

@@ -35,7 +35,7 @@ __all__ = [
     "Verdict",
 ]
 
-Verdict = Literal["pass", "warn", "fail", "inconclusive"]
+Verdict = Literal["pass", "warn", "fail", "incomplete", "inconclusive"]
 Side = Literal["target", "golden"]
 
 
@@ -53,12 +53,40 @@ class Coverage:
     """The ledger. ``skipped`` counts tensors by ``side:reason``.
 
     For each side: tensors = matched + unmatched of that side + its skipped.
+
+    ``compared`` of the matched pairs have a figure. What has none is either ``explained``, by ``side:rule``
+    (`workbench.comparison.results.coverage.EXPLAINED`), or one of the ``gaps``, by ``side:reason``; the side of
+    pairs is ``pair``. ``outputs`` are operators that give a result of the network that was not compared.
     """
 
     matched: int = 0
     unmatched_target: int = 0
     unmatched_golden: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    compared: int = 0
+    explained: Mapping[str, int] = field(default_factory=dict)
+    gaps: Mapping[str, int] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+
+    def gaps_of(self, side: Side | Literal["pair"]) -> int:
+        """How many tensors of a side, or pairs of tensors, should have been compared and were not."""
+        return sum(count for key, count in self.gaps.items() if key.startswith(f"{side}:"))
+
+    @property
+    def due(self) -> tuple[int, int]:
+        """How many tensors of the target and of the golden count: all but what is explained."""
+        both = self.compared + self.gaps_of("pair")
+        return both + self.gaps_of("target"), both + self.gaps_of("golden")
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Percent of the tensors of the target and of the golden that count which were compared."""
+        target, golden = self.due
+        return _percent(self.compared, target), _percent(self.compared, golden)
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 100.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workbench.comparison.engine import compare_dumps
+from workbench.comparison.limits import limits
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from workbench.comparison.follow.trace import Trace
+    from workbench.comparison.limits import Limits
     from workbench.comparison.result import (
         Anomaly,
         Coverage,
@@ -111,7 +113,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """``pass``, ``warn``, ``fail`` or ``inconclusive``."""
+        """``pass``, ``warn``, ``fail``, ``incomplete`` or ``inconclusive``."""
         return self.result.verdict
 
     @property
@@ -442,6 +444,8 @@ def compare(
     rank: int | tuple[int, int] | None = None,
     iteration: int | tuple[int, int] | None = None,
     profile: str = NOISE_FLOOR,
+    require: float = 100.0,
+    allow_missing: Iterable[str] = (),
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Comparison:
@@ -461,6 +465,11 @@ def compare(
         Rank or iteration of both, or of the target and of the golden; without it, all that both have.
     profile : str
         Rule of the verdicts, a key of `workbench.comparison.measure.profiles.PROFILES`.
+    require : float
+        Percent of the tensors of each side that count which have to be compared; below it the verdict is
+        ``incomplete``. It is so too where an output of the network was not compared.
+    allow_missing : iterable of str
+        Names or patterns (``*``, ``?``) of operators whose tensors and results need not be compared.
     progress : callable (done, total, operator name), optional
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
@@ -471,11 +480,14 @@ def compare(
     FormatError
         A path is no dump or has no such model, or a given graph or map file cannot be read.
     AlignError
-        A rank or an iteration is no number.
+        A rank or an iteration is no number, or ``require`` is no percentage.
     """
+    required = _required(require)
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
+    allowed = list(allow_missing)
+    overrides = (map_file or NO_OVERRIDES).allow_missing(allowed)
     told = progress or _quiet
     with Stages()("read"):
         told(0, 0, "reading the target")
@@ -488,20 +500,30 @@ def compare(
     compared = compare_dumps(
         target,
         golden,
-        selection=Selection(*chosen, map_file or NO_OVERRIDES),
+        selection=Selection(*chosen, overrides),
         profile=profile,
         progress=progress,
         cancelled=cancelled,
+        limits=required,
     )
     given = {
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
         "profile": profile if profile != NOISE_FLOOR else "",
+        "require": require if required is not None else None, "allow_missing": allowed,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
         compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
     )
+
+
+def _required(percent: float) -> Limits | None:
+    """What to judge by where less than everything has to be compared."""
+    number = isinstance(percent, int | float) and not isinstance(percent, bool)
+    if not number or not 0 < percent <= 100:
+        raise AlignError("pipeline/require", got=percent)
+    return None if percent == 100 else replace(limits(), coverage_least=float(percent))
 
 
 def _quiet(done: int, total: int, text: str) -> None:

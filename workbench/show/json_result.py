@@ -64,6 +64,10 @@ def to_json(result: Result) -> dict[str, Any]:
             "unmatched_target": coverage.unmatched_target,
             "unmatched_golden": coverage.unmatched_golden,
             "skipped": dict(coverage.skipped),
+            "compared": coverage.compared,
+            "explained": dict(coverage.explained),
+            "gaps": dict(coverage.gaps),
+            "outputs": list(coverage.outputs),
         },
         "anomalies": [
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": str(a.detail)}
@@ -316,13 +320,23 @@ def _read_side(node: _Node) -> SideInfo:
 
 
 def _read_coverage(node: _Node) -> Coverage:
-    skipped = node.node("skipped")
+    """Read the ledger; the first schema does not say what was compared, and what is missing."""
+    told = "compared" in node.value
     return Coverage(
         matched=node.get("matched", int),
         unmatched_target=node.get("unmatched_target", int),
         unmatched_golden=node.get("unmatched_golden", int),
-        skipped={reason: skipped.get(reason, int) for reason in skipped.value},
+        skipped=_read_counts(node, "skipped"),
+        compared=node.get("compared", int) if told else 0,
+        explained=_read_counts(node, "explained") if told else {},
+        gaps=_read_counts(node, "gaps") if told else {},
+        outputs=tuple(map(str, node.get("outputs", list))) if told else (),
     )
+
+
+def _read_counts(node: _Node, key: str) -> dict[str, int]:
+    counts = node.node(key)
+    return {reason: counts.get(reason, int) for reason in counts.value}
 
 
 def _read_anomaly(node: _Node) -> Anomaly:

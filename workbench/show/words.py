@@ -15,6 +15,7 @@ VERDICTS: dict[str, str] = {
     "pass": "show/verdict-pass",
     "warn": "show/verdict-warn",
     "fail": "show/verdict-fail",
+    "incomplete": "show/verdict-incomplete",
     "inconclusive": "show/verdict-inconclusive",
 }
 """Verdict → code of its words on screen."""
@@ -47,6 +48,7 @@ STATUS_WORDS: dict[str, str] = {
     UNMATCHED: "explorer/status-unmatched",
     "pass": "explorer/status-pass",
     "equal": "explorer/status-equal",
+    "incomplete": "show/verdict-incomplete",
     "inconclusive": "show/verdict-inconclusive",
 }
 """Status → code of its word on screen."""

@@ -59,8 +59,9 @@ class Measured(NamedTuple):
 
     ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
     size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
-    serve to find where an error begins, and nothing else. ``forecast`` is the relative error against what
-    the target should have given, where only its statistics were dumped and that could be computed.
+    serve to find where an error begins, and nothing else; ``whole`` says that this part is every element.
+    ``forecast`` is the relative error against what the target should have given, where only its statistics
+    were dumped and that could be computed.
     """
 
     pair: Pair
@@ -69,6 +70,7 @@ class Measured(NamedTuple):
     salvaged: bool = False
     rewritten: bool = False
     forecast: float | None = None
+    whole: bool = False
 
     @property
     def usable(self) -> bool:
@@ -209,8 +211,8 @@ def measure_pair(
     reason, rewritten = _distrusted(*kinds), any(REWRITTEN in one for one in kinds)
     try:
         if any(MISLABELLED in one for one in kinds):
-            found = _salvage(pair, kinds, table)
-            return Measured(pair, found, reason, salvaged=True, rewritten=rewritten)
+            found, whole = _salvage(pair, kinds, table)
+            return Measured(pair, found, reason, salvaged=True, rewritten=rewritten, whole=whole)
         laid, apart = _laid(pair)
         found = (
             _measure(laid.target, laid.golden, kernel, cancelled, table)
@@ -297,13 +299,19 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float
     return statistics_of(record.source.array(), wanted)
 
 
-def _salvage(pair: Pair, kinds: tuple[Kinds, Kinds], table: FigureTable | None) -> Divergence:
-    """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes."""
+def _salvage(
+    pair: Pair, kinds: tuple[Kinds, Kinds], table: FigureTable | None
+) -> tuple[Divergence, bool]:
+    """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes.
+
+    Also return whether that is every element.
+    """
     ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
     count = min(ours.size, theirs.size)
     if not count:
-        return unmeasured(Message("compare/not-recovered"))
-    return measure_arrays(ours[:count], theirs[:count], table=table)
+        return unmeasured(Message("compare/not-recovered")), False
+    found = measure_arrays(ours[:count], theirs[:count], table=table)
+    return found, ours.size == theirs.size
 
 
 def _real(record: TensorRecord, kinds: Kinds) -> NDArray[np.generic]:

@@ -11,6 +11,7 @@ SENTENCES: dict[str, str] = {
     "verdict-pass": "Pass",
     "verdict-warn": "Pass with warnings",
     "verdict-fail": "Fail",
+    "verdict-incomplete": "Incomplete",
     "verdict-inconclusive": "Inconclusive",
     "means-fail": "error above the limit, not explained by rounding or inputs",
     "means-warn": "differs, but explained or small",
