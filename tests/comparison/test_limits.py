@@ -67,7 +67,7 @@ STAY = {
     "measure/reading": "SEGMENT _MOST_THREADS",
     "measure/slices": "LEAST NO_MATRIX TILE _FEWEST _MOST_ROWS _NARROWEST _TILED _WIDEST",
     "measure/statistics": "PRINTED",
-    "measure/tensors": "_HUGE _JIT_BYTES _JIT_PAIRS _MINUTE",
+    "measure/tensors": "_HUGE _JIT_BYTES _JIT_PAIRS _MINUTE _WORTH",
     "pair/parameters": "LAST",
     "replay/attempt": "_HELD",
     "replay/floors": "_STEEPEST _STEP",
