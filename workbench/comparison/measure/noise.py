@@ -7,7 +7,8 @@ coarsest format among a value's ancestors counts, on either side. The floor of a
 
 with u the unit roundoff of that format (2^-11 for float16), K the length of the sums the operator
 forms and r the ratio of the accumulator's roundoff to u (cube units accumulate in float32; random
-rounding errors grow with √K: Higham & Mary 2019); a is what approximations of exp, tanh and the
+rounding errors grow with √K: Higham & Mary 2019). Sums of whatever order get no less than
+`workbench.comparison.measure.summation` says; a is what approximations of exp, tanh and the
 like add. What came in through the inputs is added to it. Values that were int8 count u = 1/254, and a layer
 whose steps are known what these cost (`workbench.comparison.measure.quantization_error`).
 """
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.graphs.quantization import find_quantised
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
+from workbench.comparison.measure.summation import any_order, summation_length, sums
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS
@@ -114,7 +116,10 @@ def expected_rounding(op: Op | None, context: float) -> float:
         return min(2.0 * unit, most)
     accumulator = FLOAT32 if op.op_type in CONTRACTIONS else unit
     approximation = APPROXIMATION if op.op_type in APPROXIMATED else 0.0
-    return min(2.0 * unit + math.sqrt(reduction_length(op)) * accumulator + approximation, most)
+    summed = math.sqrt(reduction_length(op)) * accumulator
+    if sums(op):
+        summed = max(summed, any_order(summation_length(op)))
+    return min(2.0 * unit + summed + approximation, most)
 
 
 def is_discontinuous(op: Op | None) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import LEAVES, ends_of
 from workbench.comparison.limits import limits
+from workbench.comparison.measure.summation import FLOAT32, summation_length, sums
 from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, ReplayCache
 from workbench.comparison.replay.floors import Floor, careful_floor, condition
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance
@@ -214,6 +215,7 @@ class _GraphReplay:
         for place in self.open:
             self._second(place)
         self._wide_inside()
+        self._of_any_order()
         self._outliers()
         for place in [place for place in self.open if self.own_errors.get(place, _CLEAN).suspect]:
             if self._golden_too(place):
@@ -360,11 +362,15 @@ class _GraphReplay:
                 yield place, frozenset((one, dtype) for one in types - CONTRACTIONS)
 
     def _outliers(self) -> None:
-        """Suspect operators that are not reproduced to the bit where all of their like are."""
+        """Suspect operators that are not reproduced to the bit where all of their like are.
+
+        Shorter sums say nothing: whatever their order, of few terms they may be exact.
+        """
         for members in self._like():
             odd = [place for place in members if not self.own_errors[place].is_reproduced]
             numbers = {number for _, number in odd}
-            exact = sum(p[1] not in numbers for p in members)
+            longest = max((self._length(number) for number in numbers), default=1.0)
+            exact = sum(p[1] not in numbers and self._length(p[1]) >= longest for p in members)
             if len(numbers) != 1 or exact < limits().peers_exact:
                 continue
             for place in odd:
@@ -372,6 +378,44 @@ class _GraphReplay:
                 again = None if own.suspect or own.rule != "table" else self._retry(place)
                 if again is not None and again.is_beyond_rounding:
                     self.own_errors[place] = again._replace(suspect=limits().outlier_factor)
+
+    def _of_any_order(self) -> None:
+        """Acquit what another order of summation explains, unless the device is seen to sum as its model does."""
+        for place, own in self.own_errors.items():
+            floor = own.floor.of_any_order
+            beyond = limits().suspect_factor * floor.rounding
+            if not own.suspect or own.is_reproduced or not 0.0 < own.error <= beyond:
+                continue
+            if not self._sums_as_model(place):
+                self.own_errors[place] = own._replace(suspect=0.0, floor=floor)
+
+    def _sums_as_model(self, place: Place) -> bool:
+        """Whether other sums of the same unit, no shorter, are reproduced to the bit in float32, but for a few."""
+        op, known = self.graph.ops[place[1]], limits()
+        cube = op.op_type in CONTRACTIONS
+        peers = [
+            peer
+            for peer, own in self.own_errors.items()
+            if peer[1] != place[1]
+            and self._sums(peer, cube=cube)
+            and 0.0 < own.floor.ulp <= FLOAT32
+        ]
+        peers = peers[:: max(1, len(peers) // _SAMPLE)]
+        exact = sum(self._is_exact(peer) for peer in peers)
+        return exact >= known.peers_exact and exact >= (1.0 - known.otherwise_share) * len(peers)
+
+    def _length(self, number: int) -> float:
+        return summation_length(self.graph.ops[number])
+
+    def _sums(self, place: Place, *, cube: bool) -> bool:
+        op = self.graph.ops[place[1]]
+        several = not (op.outputs[:1] and op.outputs[0].size == 1)
+        return several and sums(op) and (op.op_type in CONTRACTIONS) == cube
+
+    def _is_exact(self, place: Place) -> bool:
+        """Whether an operator is reproduced to the bit as its unit is known to compute."""
+        again = self._retry(place)
+        return again is not None and again.is_reproduced
 
     def _like(self) -> Iterable[list[Place]]:
         """Executions of operators of one type that are computed alike.
