@@ -1,5 +1,7 @@
 """A healthy device that sums in another order is never blamed, and what is wrong beyond that is found."""
 
+import math
+
 import pytest
 from clearing.other_device import computing_otherwise
 
@@ -69,3 +71,9 @@ def test_what_is_wrong_beyond_that_is_found(name, fault, golden, tmp_path):
     found = compared(name, 4e-6, golden, tmp_path, faults=[fault])
     assert found.verdict == "fail"
     assert found.findings[0].op_name == fault.split(":")[1]
+    ratios = [
+        one.own_error / one.noise_floor
+        for one in found.findings
+        if one.defect and one.kind == "own-error" and one.noise_floor and one.own_error is not None
+    ]
+    assert all(ratio >= 1 or math.isnan(ratio) for ratio in ratios)
