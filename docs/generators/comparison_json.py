@@ -78,6 +78,22 @@ COVERAGE = (
         {"type": "object", "additionalProperties": COUNT},
         "Number of skipped tensors by `side:reason` ([reasons](coverage.md)).",
     ),
+    Key("compared", COUNT, "Pairs with a usable figure."),
+    Key(
+        "explained",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of tensors that need not be compared, by `side:rule` ([rules](coverage.md#explained)).",
+    ),
+    Key(
+        "gaps",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of tensors that should have been compared, by `side:reason` ([gaps](coverage.md#gaps)).",
+    ),
+    Key(
+        "outputs",
+        {"type": "array", "items": TEXT},
+        "Operators that give a result of the network which was not compared.",
+    ),
 )
 ANOMALY = (
     Key("side", words(get_args(Side)), "Which dump."),
@@ -133,6 +149,14 @@ OPERATOR = (
         f"{OWN}; `null` if unknown. {SPARED}",
         optional=True,
     ),
+    Key(
+        "envelope",
+        NUMBER,
+        "Error over what rounding of the inputs moves ([measured noise](../concepts/noise.md)); `null` if unknown. "
+        "Absent without an envelope.",
+        optional=True,
+    ),
+    Key("envelope_slice", NUMBER, "The same of the worst slice along any axis.", optional=True),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),
@@ -155,7 +179,7 @@ ITERATION = (
 OVERRIDE = (
     Key(
         "kind",
-        words(("pair", "group", "ignore", "tolerance")),
+        words(("pair", "group", "ignore", "tolerance", "missing")),
         "Kind of the entry; a `group` is a pair of several operators.",
     ),
     Key("what", TEXT, "The entry."),

@@ -136,7 +136,7 @@ def test_the_json_of_the_command_is_the_contract(real_pairs, capsys):
     shown = run(capsys, "compare", pair.target, pair.golden, "--json", "-")
     data = json.loads(shown.out)
     assert shown.status == 1
-    assert data["schema"] == "workbench.comparison/1"
+    assert data["schema"] == "workbench.comparison/2"
     assert data["findings"][0]["source"] == {
         "file": "/srv/train/alexnet_padmode/script.py",
         "line": 41,

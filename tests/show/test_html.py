@@ -19,7 +19,7 @@ def test_sentence_ledger_findings_and_source_can_be_read():
     assert label("show/equation", **counts) in text
     assert "/srv/train/model.py:175" in text
     assert "x = self.conv3(x)" in text
-    assert f"(42× {label('show/expected-error')})" in text
+    assert f"(42 × {label('show/expected-error')})" in text
 
 
 def test_it_needs_no_script_and_asks_for_nothing():

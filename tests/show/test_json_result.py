@@ -234,3 +234,8 @@ def test_whole_numbers_of_more_than_64_bits_are_refused(key, value):
         from_json(values)
     values["operators"][0][key] = 2**63 - 1
     assert getattr(from_json(values).rows[0], key) == 2**63 - 1
+
+
+def test_the_first_schema_stays_readable():
+    data = to_json(make_result())
+    assert dumps(from_json({**data, "schema": "workbench.comparison/1"})) == dumps(from_json(data))

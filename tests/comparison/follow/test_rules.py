@@ -38,6 +38,7 @@ def difference(kind, subject="w"):
 WEIGHT, SETTING, WIRED = (difference(kind) for kind in ("parameter", "attribute", "structure"))
 AXIS = difference("attribute", "axis")
 LOST = difference("overwritten", "input.0")
+BORN = difference("non-finite", "Cast")
 OFF = difference("own-error", "golden")
 ONE = Message("compare/inserted", target=("AssignAdd (x)",))
 INITIAL = Assessment(BLOCK, 3, 1e-7, 0.0, True, 3)
@@ -126,12 +127,16 @@ PRODUCED = (
     Case("not-compared", "known-of-producer", produced(None, ValueState(0.3, True, tainted=True, unobserved=(2,))),
          ValueState(0.3, True, tainted=True, unobserved=(2,))),
     Case("known-of-producer", "as-produced", produced(0.001, ValueState(0.3, True, tainted=True)), tainted(0.001)),
-    Case("as-produced", "reads-elsewhere", produced(0.001, wiring=(WIRED,)), ValueState(0.001, True)),
+    Case("as-produced", "", produced(0.001, wiring=(WIRED,)), ValueState(0.001, True)),
+    Case("born-on-the-way", "reads-elsewhere", produced(born=Named(4, (BORN,)), wiring=(WIRED,)),
+         ValueState(0.1, True)),
     Case("reads-elsewhere", "overwritten", produced(wiring=(WIRED,), overwritten=(LOST,)), caused(WIRED)),
     Case("overwritten", "", produced(overwritten=(LOST,)), caused(LOST)),
 )  # fmt: skip
 
 REASONS = (
+    Case("born-non-finite", "difference-of-graphs",
+         operator(born=Named(3, (BORN,)), region=Named(4, (SETTING,))), Named(3, (BORN,))),
     Case("difference-of-graphs", "differing-mover",
          operator(region=Named(4, (SETTING,)), differing_mover=Named(3, (AXIS,))), Named(4, (SETTING,))),
     Case("differing-mover", "initial-state",
@@ -357,6 +362,8 @@ def test_the_largest_error_of_a_result_is_handed_over():
         (math.inf, {"of_job": True, "rank_local": True}, "unknown-subject"),
         (0.0, {"of_job": True, "rank_local": True}, "within-noise-floor"),
         (0.1, {"rank_local": True}, "unknown-subject"),
+        (0.001, {"local": True}, "unknown-subject"),
+        (0.001, {"local": True, "cause": WEIGHT}, "given-otherwise"),
     ],
 )
 def test_where_the_limits_of_an_input_lie(error, limits, rule):

@@ -161,3 +161,18 @@ def test_an_assessment_holds_the_figures_it_was_judged_by():
         == event.tolerance_factor * event.expected_error
         > event.rounding_floor
     )
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_weight_that_only_its_file_shows_is_the_cause(shown):
+    """Of inputs nothing was dumped; the file of a weight that nothing updates is what operators read."""
+    graph = chain("MatMul", "ReLU", "MatMul", "Tanh")
+    values = small.given(graph)
+    other = values | {"fc2.weight": values["fc2.weight"] * np.float32(1.5)}
+    dumps = [
+        in_memory([s for s in shoot(graph, some, parameters=shown) if s.io == "output"], graph)
+        for some in (other, values)
+    ]
+    found = wb.compare(*dumps).findings[0]
+    assert found.op_name == "Default/MatMul-op1"
+    assert found.kind == ("parameter" if shown else "own-error")

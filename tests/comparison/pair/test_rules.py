@@ -33,6 +33,13 @@ def updated(kind, *more):
     return in_memory(shoot(graph, small.given(graph)), graph)
 
 
+def half(io, *between):
+    """A dump of inputs or of outputs alone; between two products stand operators of the types given."""
+    graph = chain("MatMul", *between, "MatMul")
+    shots = shoot(graph, small.given(graph), parameters=False)
+    return in_memory([shot for shot in shots if shot.io == io], graph)
+
+
 @pytest.fixture(scope="module")
 def bound(tmp_path_factory):
     """Two bound dumps and what the map file says of them, by case."""
@@ -52,6 +59,7 @@ def bound(tmp_path_factory):
         ),
         "graphs": (in_memory(SHOTS, GRAPH), in_memory(SHOTS, GRAPH)),
         "optimizers": (updated("AssignAdd", "Neg"), updated("AssignSub", "Exp")),
+        "halves": (half("output", "Tanh", "Neg"), half("input", "Sigmoid")),
         "kernels": (load(kernels), load(floats)),
         "integers": (load(integers), load(floats)),
     }
@@ -87,7 +95,7 @@ def paired(bound, overrides=NO_OVERRIDES):
 CASES = {
     ("groups of the user", "tensors of the network"): ("names", "a group"),
     ("fused kernels", "floats of quantized layers"): ("integers", "nothing"),
-    ("updated weights", "groups"): ("optimizers", "nothing"),
+    ("same values", "groups"): ("halves", "nothing"),
 }
 """Neighbors → dumps and map file that both apply to; files of "names" say of their outputs what is `OF_NETWORK`."""
 
@@ -109,6 +117,7 @@ INDEPENDENT = {
         "floats of quantized layers",
         "updated weights",
     ): "what quantizes, or lies in such a layer, updates nothing",
+    ("updated weights", "same values"): "what an operator writes over stands for no other tensor",
     (
         "groups",
         "what one side cannot have",
@@ -155,7 +164,7 @@ def test_any_order_of_two_that_exclude_each_other_pairs_the_same(names, bound, m
             assert paired(bound[dumps], by_hand) == usual
 
 
-@pytest.mark.parametrize("dumps", ["graphs", "optimizers", "kernels", "integers"])
+@pytest.mark.parametrize("dumps", ["graphs", "optimizers", "halves", "kernels", "integers"])
 def test_an_operator_is_matched_or_a_member_of_a_kernel_or_group(dumps, bound):
     """What makes the order of three rules indifferent."""
     for one in module.pair_tensors(*bound[dumps]).alignments.values():

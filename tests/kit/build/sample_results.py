@@ -136,6 +136,10 @@ def _metrics(rng: random.Random, error: float) -> dict[str, float]:
                          ("RootMeanSquareError", 0.3), ("AccumulatedRelativeError", 900.0),
                          ("MaxRelativeError", 90.0), ("MeanRelativeError", 1.7)):  # fmt: skip
         made[title] = error * scale * rng.uniform(0.5, 2)
+    made |= {
+        "WorstSliceAxis": float(rng.randrange(-1, 2)),
+        "WorstSliceIndex": float(rng.randrange(256)),
+    }
     return {**made, "RelativeEuclideanDistance": error, "CosineSimilarity": cosine}
 
 

@@ -41,10 +41,16 @@ MATCH_RULES: dict[str, MatchRule] = {
     "stretch": MatchRule(
         "remaining operators of both sides whose inner pairing is unknown", 0.3, "loose"
     ),
+    "value": MatchRule(
+        "same value: an output in one dump, in the other the input that reads it", 0.95, "likely"
+    ),
     "file-name": MatchRule("no graph on either side; same file name", 1.0, "sure"),
     "short-name": MatchRule("no graph on either side; same short name and type", 0.7, "likely"),
 }
 """Rule → evidence, in the order in which they claim. Other rules are names of tools that made the pairs."""
+
+VALUE = "value"
+"""Rule of tensors that are one value under different slots."""
 
 MAP = "map"
 """Rule of pairs that the map file makes."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import WIRING
 from workbench.comparison.explain.origins import Origin, has_few_wrong
-from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS, advice_for
 from workbench.comparison.findings.evidence import blame_evidence
 from workbench.comparison.findings.material import (
     NO_FIGURES,
@@ -156,13 +156,20 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
     place = place_blamed(flow.pairing, event, writer=writer)
     error = event.worst.error if event.worst is not None else None
     floor, own = event.rounding_floor, event.replayed
-    if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
-        error, floor = own.error, own.explained
+    by_replay = own is not None and own.suspect and first.kind in ("own-error", "non-finite")
+    if own is not None and by_replay:
+        worst = own.slices
+        error, floor = (own.error, own.explained) if worst is None else (worst.error, worst.floor)
     # a writer's figures would be those of the operator that reads what it wrote over
     figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
-    evidence = blame_evidence(flow, [one.origin for one in group], first.said)
+    found = [one.origin for one in group]
+    evidence = blame_evidence(flow, found, first.said, by_replay=bool(by_replay))
     score, fault = _score(first, error), _fault(flow, first)
-    return finding(first.kind, place, evidence, figures, score=score, fault=fault, event=event)
+    correct = own is not None and not own.suspect and not own.assumed
+    advice = advice_for(first.kind, fault[0], kernel_correct=correct)
+    return finding(
+        first.kind, place, evidence, figures, score=score, advice=advice, fault=fault, event=event
+    )
 
 
 def _fault(flow: Trace, blame: _Blame) -> tuple[str, float]:

@@ -17,7 +17,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import Difference
-from workbench.comparison.graphs.roles import updates
+from workbench.comparison.graphs.roles import coarsens, updates
+from workbench.comparison.graphs.traverse import path_back
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.conditioning import condition_number, golden_norm
 from workbench.comparison.measure.noise import (
@@ -32,16 +33,20 @@ from workbench.comparison.measure.quantization_error import (
     rounded,
 )
 from workbench.core.words import Message
-from workbench.graph.traits import MOVEMENT
+from workbench.graph.nodes import Value
+from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.follow.carry import Carry
     from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.trace import Measures
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Op
+    from workbench.graph.nodes import Graph, Op, Operand
+
+    Lookup = Callable[[int], Measures]
 
 
 class Expected(NamedTuple):
@@ -222,3 +227,67 @@ def initial_state_differs(scene: Scene, seen: Observation, carry: Carry) -> tupl
     ):
         return ()
     return (Difference("parameter", name, Message("compare/initial-value", name=name)),)
+
+
+# --- what was dumped only as what its readers read ----------------------------------------------
+
+
+_SAME_ELEMENTS = IDENTITY | frozenset(
+    ("Reshape", "Flatten", "ExpandDims", "Squeeze", "Transpose", "View", "ReshapeExt")
+)
+
+
+def values_seen_by_readers(
+    graph: Graph, found: Alignment | None, measured: Lookup
+) -> dict[Value, Measured]:
+    """Return the values that were dumped only as the input of an operator that reads the same thing."""
+    table: dict[Value, Measured] = {}
+    for number, op in enumerate(graph.ops):
+        mine = measured(number)
+        for slot, operand in enumerate(op.flat_inputs()):
+            item = mine.get(("input", slot))
+            if not isinstance(operand, Value) or item is None or not item.usable:
+                continue
+            own = measured(operand.op).get(("output", operand.slot))
+            if (own is None or not own.usable) and _reads_the_same(found, number, slot, operand):
+                table.setdefault(operand, item)
+    for number in reversed(range(len(graph.ops))):  # casts of casts carry one value
+        op = graph.ops[number]
+        item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
+        source = op.operand(0)
+        if item is not None and isinstance(source, Value) and not coarsens(op):
+            table.setdefault(source, item)
+    return table
+
+
+def read_inputs(graph: Graph, number: int, measured: Lookup) -> dict[int, Measured]:
+    """Pairs of an operator's inputs by slot; if none was dumped, of the outputs that it reads.
+
+    Those may lie in another order, which is no matter for norms.
+    """
+    found = {slot: item for (io, slot), item in measured(number).items() if io == "input"}
+    if found:
+        return found
+    for slot, operand in enumerate(graph.ops[number].flat_inputs()):
+        item = _output(graph, operand, measured)
+        if item is not None:
+            found[slot] = item
+    return found
+
+
+def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured | None:
+    """Pair of the output that an operand is, looked for behind casts and other shapes."""
+    for one in path_back(graph, operand, _SAME_ELEMENTS):
+        item = measured(one.op).get(("output", one.slot)) if isinstance(one, Value) else None
+        if item is not None and item.usable:
+            return item
+    return None
+
+
+def _reads_the_same(found: Alignment | None, number: int, slot: int, operand: Value) -> bool:
+    """Whether the golden's reader gets its input from the partner of the target's producer."""
+    if found is None or number not in found.match_of:
+        return True
+    producer = found.mapped(found.target.origin(operand))
+    others = found.golden.origins(found.match_of[number])
+    return producer is None or slot >= len(others) or others[slot] == producer

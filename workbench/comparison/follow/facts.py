@@ -20,23 +20,30 @@ from workbench.comparison.align.differences import (
 from workbench.comparison.follow.expected_error import (
     Expected,
     initial_state_differs,
+    values_seen_by_readers,
 )
 from workbench.comparison.follow.golden_side import golden_error
 from workbench.comparison.follow.naming import (
     NOBODY,
     Named,
     Names,
+    born_between,
     input_difference,
+    local_difference,
     overwrite_difference,
 )
 from workbench.comparison.follow.overflow import is_overflowed
 from workbench.comparison.follow.ranks import is_replicated
 from workbench.comparison.follow.state import DIFFERS_AT_START, Assessment, ValueState
-from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
-from workbench.comparison.graphs.traverse import path_back
+from workbench.comparison.graphs.roles import (
+    ends_of,
+    rewritten_slots,
+    state_name,
+    updates,
+)
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.conditioning import correlated_error
-from workbench.comparison.measure.noise import coarsens, expected_rounding
+from workbench.comparison.measure.noise import expected_rounding
 from workbench.core.words import Message
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Key, Measures, Place, Survey
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.replay.slices import SliceError
     from workbench.graph.nodes import Graph, Op, Operand
 
     Lookup = Callable[[int], Measures]
@@ -86,6 +94,15 @@ class Scene(NamedTuple):
     def measured(self, number: int) -> Measures:
         """What was measured of an operator, by direction and slot."""
         return self.survey.index.get((self.block, number), _NOTHING)
+
+    def given(self, number: int, slot: int) -> Measured | None:
+        """What was measured of an input; of a parameter that nobody dumped as input, what its file shows."""
+        item = self.measured(number).get(("input", slot))
+        operand = self.graph.ops[number].operand(slot)
+        if item is not None or not isinstance(operand, Param):
+            return item
+        name = self.graph.parameters[operand.index].name
+        return self.survey.parameter(self.block, name)
 
     def subject(self, op: Op, slot: int, operand: Operand, size: int = 1) -> tuple[str, str] | None:
         """Kind and name of an input that no operator computes."""
@@ -141,7 +158,7 @@ class InputFacts(NamedTuple):
     ``rank_local``: batches of its rank update it; ``tainted``: a wrong operator did. ``apart`` is its difference
     where it was compared, ``received`` the largest error of what other graphs gave. ``beside``: another graph of the
     iteration ran before; ``last_update`` is the error that the last step left. ``initial`` is what it is noted as if
-    it differs from the start.
+    it differs from the start; ``local``: slices of it differ by more than number formats explain.
     """
 
     key: Key
@@ -163,6 +180,7 @@ class InputFacts(NamedTuple):
     last_update: float | None = None
     cause: Difference | None = None
     initial: Assessment | None = None
+    local: bool = False
 
     def state(
         self, *, tainted: bool = False, from_earlier_step: bool = False, rank_local: bool = False
@@ -209,10 +227,15 @@ def input_facts(
         beside=scene.beside,
         last_update=carry.last_update.get(key),
     )
-    if error is None or error <= limit or facts.tainted:
+    if error is None or facts.tainted:
         return facts
-    cause = _cause(scene, number, slot, error)
+    item = scene.measured(number).get(("input", slot))
+    local = local_difference(item, scene.roundoff[number]) if error <= limit else None
+    if error <= limit and local is None:
+        return facts
+    cause = _cause(scene, number, slot, error, local)
     return facts._replace(
+        local=local is not None,
         wiring=tuple(wiring_differences(scene.found, number, slot)) if scene.found else (),
         cause=cause,
         initial=_initial(scene, number, slot, facts, cause) if scene.first else None,
@@ -221,7 +244,7 @@ def input_facts(
 
 def _rounding_of_input(scene: Scene, number: int, slot: int) -> float:
     """Relative error that number formats explain of an input: none of integers."""
-    item = scene.measured(number).get(("input", slot))
+    item = scene.given(number, slot)
     exact = item is not None and item.exact
     return 0.0 if exact else expected_rounding(None, scene.roundoff[number])
 
@@ -234,12 +257,14 @@ def _received(scene: Scene, operand: Operand, carry: Carry) -> float:
     return carry.handed_over.get((scene.block.rank, scene.block.iteration, shape), 0.0)
 
 
-def _cause(scene: Scene, number: int, slot: int, error: float) -> Difference | None:
+def _cause(
+    scene: Scene, number: int, slot: int, error: float, local: SliceError | None
+) -> Difference | None:
     op = scene.graph.ops[number]
-    item = scene.measured(number).get(("input", slot)) or scene.proxies[Value(number, 0)]
+    item = scene.given(number, slot) or scene.proxies[Value(number, 0)]
     operand = op.operand(slot)
     subject = operand and scene.subject(op, slot, operand, item.divergence.size)
-    return input_difference(subject, item, slot, error) if subject else None
+    return input_difference(subject, item, slot, error, local) if subject else None
 
 
 def _initial(
@@ -252,7 +277,7 @@ def _initial(
     floor = expected_rounding(None, scene.roundoff[number])
     return Assessment(
         scene.block, number, floor, 0.0, True, scene.base + number, measured,
-        tolerance_factor=limits().pass_factor, origin_op=number, worst=measured.get(("input", slot)),
+        tolerance_factor=limits().pass_factor, origin_op=number, worst=scene.given(number, slot),
         differences=differences,
         conclusion=DIFFERS_AT_START,
     )  # fmt: skip
@@ -262,7 +287,8 @@ class ProducedFacts(NamedTuple):
     """An input that an operator produced: ``before`` is its state as the producer left it.
 
     ``seen``: the producer's output was measured, or only casts stand between; ``limit`` is what formats and producer
-    explain; ``wiring`` what the graphs say, ``overwritten`` what must have happened if they say nothing.
+    explain; ``wiring`` what the graphs say, ``overwritten`` what must have happened if they say nothing. ``born`` is
+    the operator on the way that makes NaN or infinity of finite numbers.
     """
 
     before: ValueState
@@ -271,6 +297,7 @@ class ProducedFacts(NamedTuple):
     seen: bool = True
     wiring: tuple[Difference, ...] = ()
     overwritten: tuple[Difference, ...] = ()
+    born: Named = NOBODY
 
 
 def produced_facts(
@@ -287,6 +314,8 @@ def produced_facts(
     facts = ProducedFacts(before, error, limit, seen)
     if error <= limit or not seen:
         return facts
+    if math.isinf(error):
+        facts = facts._replace(born=born_between(scene, number, before.unobserved))
     lost = overwrite_difference(scene.survey, scene.graph, scene.block, value, number, slot, limit)
     return facts._replace(wiring=scene.names.wiring(number), overwritten=(lost,))
 
@@ -364,6 +393,7 @@ class OperatorFacts(NamedTuple):
     rank_local: bool = False
     makes_nan: bool = False
     overflows: bool = False
+    born: Named = NOBODY
     region: Named = NOBODY
     differing_mover: Named = NOBODY
     initial_state_differs: tuple[Difference, ...] = ()
@@ -492,7 +522,9 @@ def _with_reasons(
         version=scene.survey.two_versions
         and is_version_matter(scene.graph.ops[facts.op], seen.worst),
     )
-    if not facts.exceeds or facts.region.differences:
+    if facts.exceeds and math.isinf(facts.worst or 0.0):
+        facts = facts._replace(born=born_between(scene, facts.op, seen.unobserved))
+    if not facts.exceeds or facts.region.differences or facts.born.differences:
         return facts
     mover = scene.names.differing_mover(facts.op)
     initial = () if mover.differences else initial_state_differs(scene, seen, carry)
@@ -520,67 +552,3 @@ def is_version_matter(op: Op, worst: Measured | None) -> bool:
         return False
     values = sizes[0] / sizes[1]  # n: values a channel
     return worst.error <= 1.5 / max(values - 1.0, 1.0)
-
-
-# --- what was dumped only as what its readers read ----------------------------------------------
-
-
-_SAME_ELEMENTS = IDENTITY | frozenset(
-    ("Reshape", "Flatten", "ExpandDims", "Squeeze", "Transpose", "View", "ReshapeExt")
-)
-
-
-def values_seen_by_readers(
-    graph: Graph, found: Alignment | None, measured: Lookup
-) -> dict[Value, Measured]:
-    """Return the values that were dumped only as the input of an operator that reads the same thing."""
-    table: dict[Value, Measured] = {}
-    for number, op in enumerate(graph.ops):
-        mine = measured(number)
-        for slot, operand in enumerate(op.flat_inputs()):
-            item = mine.get(("input", slot))
-            if not isinstance(operand, Value) or item is None or not item.usable:
-                continue
-            own = measured(operand.op).get(("output", operand.slot))
-            if (own is None or not own.usable) and _reads_the_same(found, number, slot, operand):
-                table.setdefault(operand, item)
-    for number in reversed(range(len(graph.ops))):  # casts of casts carry one value
-        op = graph.ops[number]
-        item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
-        source = op.operand(0)
-        if item is not None and isinstance(source, Value) and not coarsens(op):
-            table.setdefault(source, item)
-    return table
-
-
-def read_inputs(graph: Graph, number: int, measured: Lookup) -> dict[int, Measured]:
-    """Pairs of an operator's inputs by slot; if none was dumped, of the outputs that it reads.
-
-    Those may lie in another order, which is no matter for norms.
-    """
-    found = {slot: item for (io, slot), item in measured(number).items() if io == "input"}
-    if found:
-        return found
-    for slot, operand in enumerate(graph.ops[number].flat_inputs()):
-        item = _output(graph, operand, measured)
-        if item is not None:
-            found[slot] = item
-    return found
-
-
-def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured | None:
-    """Pair of the output that an operand is, looked for behind casts and other shapes."""
-    for one in path_back(graph, operand, _SAME_ELEMENTS):
-        item = measured(one.op).get(("output", one.slot)) if isinstance(one, Value) else None
-        if item is not None and item.usable:
-            return item
-    return None
-
-
-def _reads_the_same(found: Alignment | None, number: int, slot: int, operand: Value) -> bool:
-    """Whether the golden's reader gets its input from the partner of the target's producer."""
-    if found is None or number not in found.match_of:
-        return True
-    producer = found.mapped(found.target.origin(operand))
-    others = found.golden.origins(found.match_of[number])
-    return producer is None or slot >= len(others) or others[slot] == producer

@@ -125,7 +125,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
     ),
     Rule(
         "within-noise-floor",
-        lambda i: i.error is not None and i.error <= i.limit,
+        lambda i: i.error is not None and i.error <= i.limit and not i.local,
         lambda i: i.state(from_earlier_step=i.updated),
         why="number formats explain it: from here on it differs",
     ),
@@ -208,6 +208,13 @@ PRODUCED_RULES: tuple[ProducedRule, ...] = (
         lambda i: not i.seen or (i.error or 0.0) <= i.limit,
         _as_produced,
         why="its producer explains it, or nobody saw what its producer gave",
+        excludes="the next row is of an error beyond what its producer explains",
+    ),
+    Rule(
+        "born-on-the-way",
+        lambda i: i.born.differences,
+        _as_produced,
+        why="an operator on the way makes it so, and is named where it shows; the next row blames who reads it",
     ),
     Rule(
         "reads-elsewhere",
@@ -227,10 +234,10 @@ PRODUCED_RULES: tuple[ProducedRule, ...] = (
 
 def input_states(scene: Scene, number: int, carry: Carry) -> dict[int, ValueState]:
     """What the inputs of an operator carry, by slot; those that it rewrites only if they differed before."""
-    op, measured = scene.graph.ops[number], scene.measured(number)
+    op = scene.graph.ops[number]
     skip = rewritten_slots(op)
     return {
-        slot: _input_state(scene, number, slot, operand, measured.get(("input", slot)), carry)
+        slot: _input_state(scene, number, slot, operand, scene.given(number, slot), carry)
         for slot, operand in enumerate(op.flat_inputs())
         if slot not in skip or _was_apart(scene, operand, carry)
     }
@@ -266,7 +273,7 @@ def states_of_peers(
     for peer, other in met_by(scene.graph.ops[number], peers):
         for slot, operand in enumerate(peer.graph.ops[other].flat_inputs()):
             if isinstance(operand, Value):
-                item = peer.measured(other).get(("input", slot))
+                item = peer.given(other, slot)
                 state = _input_state(peer, other, slot, operand, item, carry)
                 found.append(state._replace(causes=(), tainted=state.tainted or bool(state.causes)))
     return found

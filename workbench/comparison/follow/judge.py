@@ -13,6 +13,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.comparison.align.rules import VALUE
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.limits import limits
@@ -98,7 +99,7 @@ def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
         match_rule=pair.rule,
         match_score=pair.score,
         status=judged.status,
-        reason=judged.reason or "",
+        reason=judged.reason or _stands_for(item) or "",
         metrics=d.metrics,
         source=_source(trace, item),
         order=pair.order,
@@ -113,6 +114,14 @@ def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
         golden_path=pair.golden.path,
         own_error=replayed_error(trace, item),
     )
+
+
+def _stands_for(item: Measured) -> Message | None:
+    """Say which slots were compared, where they are not the same on both sides."""
+    if item.pair.rule != VALUE:
+        return None
+    ours, theirs = (f"{one.key.io}.{one.key.slot}" for one in (item.pair.target, item.pair.golden))
+    return Message("compare/same-value", here=ours, there=theirs)
 
 
 def _overflows(trace: Trace, item: Measured, event: Assessment) -> bool:
@@ -172,7 +181,7 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
         return Judged("fail", _mismatch(item), own, inherited)
     given = event is not None and item.pair.io == "output"
     factor = event.tolerance_factor if event is not None and given else limits().pass_factor
-    if item.error <= factor * own:
+    if item.error <= factor * own and not _is_wrong_locally(item, event):
         return Judged("pass", reason, own, inherited)
     if trace.job is not None and _is_own(trace, item, event):
         return Judged("uncomparable", OWN_BATCH, own, inherited)
@@ -180,6 +189,14 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
         return Judged("warn", Message("compare/no-effect"), own, inherited)
     wrong = _is_wrong(trace, item, event)
     return Judged("fail" if wrong else "warn", reason, own, inherited)
+
+
+def _is_wrong_locally(item: Measured, event: Assessment | None) -> bool:
+    """Whether a slice of an output decides: it differs, and replay or a defect upstream says why."""
+    if event is None or item.pair.io != "output" or not item.differs_locally:
+        return False
+    own = event.replayed
+    return event.tainted or (event.is_origin and own is not None and own.slices is not None)
 
 
 def _own_floor(trace: Trace, item: Measured, event: Assessment | None) -> float:

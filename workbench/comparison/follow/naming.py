@@ -1,8 +1,15 @@
-"""The reasons that a walk can give: what two graphs, or two inputs, say differently about an operator."""
+"""The reasons that a walk can give: what two graphs, or two inputs, say differently about an operator.
+
+Where NaN or infinity begin, one dump shows by itself: an operator reads finite numbers and gives others. So an
+operator without a counterpart, as a cast that only one side has, is judged on its own tensors.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from workbench.comparison.align.differences import (
     Difference,
@@ -12,20 +19,26 @@ from workbench.comparison.align.differences import (
     wiring_differences,
 )
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.exact import first_difference
+from workbench.comparison.measure.elements import first_difference
+from workbench.comparison.replay.slices import copied_slices
+from workbench.core.errors import FormatError
 from workbench.core.words import Message
+from workbench.core.words.render import number as spoken
 from workbench.graph.nodes import Value
-from workbench.graph.traits import MOVEMENT
+from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.align.alignment import Alignment
-    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
+    from workbench.comparison.follow.facts import Scene
     from workbench.comparison.follow.trace import Survey
-    from workbench.comparison.measure.exact import ExactDifference
+    from workbench.comparison.measure.elements import ExactDifference
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Graph
+    from workbench.comparison.replay.slices import SliceError
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph, Op
 
 
 class Named(NamedTuple):
@@ -93,11 +106,28 @@ class Names:
         return Named(number)
 
 
+def local_difference(item: Measured | None, roundoff: float) -> SliceError | None:
+    """Slices of an input that number formats do not explain, where its norm does not show them."""
+    if item is None or not item.usable or not item.differs_locally:
+        return None
+    ours, theirs = item.pair.target.source, item.pair.golden.source
+    if ours is None or theirs is None:
+        return None
+    return copied_slices(ours, theirs, roundoff)
+
+
 def input_difference(
-    subject: tuple[str, str], item: Measured, slot: int, error: float
+    subject: tuple[str, str],
+    item: Measured,
+    slot: int,
+    error: float,
+    local: SliceError | None = None,
 ) -> Difference:
-    """How an input that no operator produced differs, by its kind and name."""
+    """How an input that no operator produced differs, by its kind and name; ``local``: in slices alone."""
     kind, name = subject
+    if local is not None:
+        said = Message("compare/given-local", name=name, **local.said)
+        return Difference(kind, name, said, exact=True)
     metrics = item.divergence.metrics
     shared = metrics.get("TargetNaN", 0)
     if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
@@ -106,7 +136,7 @@ def input_difference(
     if item.exact and (found := first_difference(item)) is not None:
         return Difference(kind, name, _exact_words(kind, name, slot, found), exact=True)
     if item.divergence.size == 1 and "TargetMax" in metrics:
-        target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
+        target, golden = _scalars(_scalar(metrics, "Target"), _scalar(metrics, "Golden"))
         if kind == "attribute":
             said = Message(
                 "compare/setting-input", slot=slot, name=name, target=target, golden=golden
@@ -130,10 +160,21 @@ def _exact_words(kind: str, name: str, slot: int, found: ExactDifference) -> Mes
     return Message("compare/setting", **values)
 
 
+def _scalar(metrics: Mapping[str, float], side: str) -> float:
+    """The one element of a tensor; its maximum is that of finite elements, and NaN where there is none."""
+    for title, value in (("PosInf", math.inf), ("NegInf", -math.inf)):
+        if metrics.get(f"{side}{title}"):
+            return value
+    return metrics[f"{side}Max"]
+
+
 def _scalars(target: float, golden: float) -> tuple[str, str]:
     """Two scalars with as few digits as tell them apart."""
     digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
-    return f"{target:.{digits}g}", f"{golden:.{digits}g}"
+    first, second = (
+        f"{one:.{digits}g}" if math.isfinite(one) else spoken(one) for one in (target, golden)
+    )
+    return first, second
 
 
 def overwrite_difference(
@@ -163,3 +204,92 @@ def overwrite_difference(
     if names:
         said = Message("compare/overwritten-by", slot=slot, names=names)
     return Difference("overwritten", f"input.{slot}", said)
+
+
+# --- where NaN and infinity begin --------------------------------------------------------------
+
+_WAY = 64
+"""Operators that are looked at between two that were compared."""
+
+
+def born_between(scene: Scene, number: int, unobserved: Iterable[int]) -> Named:
+    """Name the operator that makes NaN or infinity of finite numbers before, or at, one that shows them.
+
+    ``unobserved`` are the target's operators before it that were not compared. It is named itself if its own output
+    was not compared either, or if one of the golden's operators does it.
+    """
+    binding, ops = scene.survey.pairing.target, scene.graph.ops
+    alone = (number,) if ("output", 0) not in scene.measured(number) else ()
+    for one in (*sorted(unobserved)[-_WAY:], *alone):
+        said = _birth(binding, scene.graph, scene.block, one, "compare/born-non-finite")
+        if said is not None:
+            return Named(one, (Difference("non-finite", ops[one].name, said),))
+    found, block = scene.found, scene.survey.pairing.blocks.get(scene.block)
+    if found is None or block is None or number not in found.match_of:
+        return NOBODY
+    golden, graph = scene.survey.pairing.golden, found.golden.graph
+    for one in _uncompared_before(graph, found.match_of[number], found.matched_golden):
+        said = _birth(golden, graph, block, one, "compare/born-in-golden")
+        if said is not None:
+            return Named(number, (Difference("non-finite", graph.ops[one].name, said),))
+    return NOBODY
+
+
+def _uncompared_before(graph: Graph, number: int, matched: frozenset[int]) -> Iterator[int]:
+    """Operators of the golden without a counterpart that feed one of its operators, the nearest first."""
+    waiting, seen = [number], {number}
+    while waiting and len(seen) < _WAY:
+        for operand in graph.ops[waiting.pop(0)].flat_inputs():
+            before = operand.op if isinstance(operand, Value) else -1
+            if before < 0 or before in seen:
+                continue
+            if before not in matched or graph.ops[before].op_type in IDENTITY:
+                seen.add(before)
+                waiting.append(before)
+                yield before
+
+
+def _birth(
+    binding: Binding, graph: Graph, block: Execution, number: int, code: str
+) -> Message | None:
+    """Say that an operator reads finite numbers alone and gives others; ``None`` if it does not, or nobody knows."""
+    runs = binding.runs.get(block, {})
+    run, op = runs.get(number), graph.ops[number]
+    given = run.tensors.get(("output", 0)) if run is not None else None
+    if run is None or given is None or id(given) in binding.oddities:
+        return None
+    read = [_read(runs, run, op, slot) for slot, _ in enumerate(op.flat_inputs())]
+    known = [one for one in read if one is not None and id(one) not in binding.oddities]
+    if not known or len(known) != len(read):
+        return None
+    count = _extent(given)[0]
+    extents = [_extent(one) for one in known]
+    if not count or any(bad or not whole for bad, _, whole in extents):
+        return None
+    largest = max(most for _, most, _ in extents)
+    return Message(code, name=op.name, op_type=op.op_type, count=count, largest=largest)
+
+
+def _read(
+    runs: Mapping[int, OperatorRun], run: OperatorRun, op: Op, slot: int
+) -> TensorRecord | None:
+    """What an operator read in a slot: as it was dumped there, else as its producer gave it."""
+    own, operand = run.tensors.get(("input", slot)), op.operand(slot)
+    if own is not None or not isinstance(operand, Value):
+        return own
+    before = runs.get(operand.op)
+    return before.tensors.get(("output", operand.slot)) if before is not None else None
+
+
+def _extent(record: TensorRecord) -> tuple[int, float, bool]:
+    """How many elements are NaN or infinite, the largest magnitude of the others, and whether that is known."""
+    try:
+        if record.source is None:
+            return 0, 0.0, False
+        array = record.source.array()
+        numbers = array.astype(np.float64)
+    except (FormatError, TypeError, ValueError):
+        return 0, 0.0, False
+    finite = np.isfinite(numbers)
+    most = float(np.abs(numbers[finite]).max()) if finite.any() else 0.0
+    return int(numbers.size - np.count_nonzero(finite)), most, True

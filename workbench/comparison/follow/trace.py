@@ -45,7 +45,7 @@ class Survey:
     ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says. ``job`` are the
     ranks of target and golden if they are two of one job. In ``overflowing`` executions both sides raise their
     flag of an overflow. ``updated`` are the parameters that any operator updates, ``updated_by_one`` those that one
-    run alone does, and how.
+    run alone does, and how. ``files`` are the measured Parameter files of every execution, by the names in them.
     """
 
     pairing: Pairing
@@ -57,6 +57,17 @@ class Survey:
     overflowing: frozenset[Execution]
     updated: Set[str]
     updated_by_one: Mapping[Key, Message]
+    files: Mapping[Execution, Mapping[str, Measured]]
+
+    def parameter(self, block: Execution, name: str) -> Measured | None:
+        """What the Parameter file of a parameter that nothing updates shows: what every operator reads of it.
+
+        A file holds what is left at the end of a step, so that of an updated one says nothing of what was read.
+        """
+        if name in self.updated:
+            return None
+        files = self.files.get(block, {})
+        return files.get(name) or files.get(sanitize(name))
 
     def own_error(self, block: Execution, number: int) -> OwnError | None:
         """Own error of an operator, if it was replayed."""
@@ -72,17 +83,34 @@ def survey(
 ) -> Survey:
     """Look at both dumps as a whole; ``replayed`` are own errors of the target's operators."""
     index: dict[Place, dict[tuple[str, int], Measured]] = {}
+    of_files: dict[int, Measured] = {}
     for item in measured:
         run = item.pair.run
         if run is not None:
             index.setdefault((run.block, run.op), {})[item.pair.io, item.pair.slot] = item
+        else:
+            of_files[id(item.pair.target)] = item
     versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
     graphs = pairing.target.graphs.values()
     updated = frozenset(name for graph in graphs for name in updated_names(graph))
     return Survey(
         pairing, read_only(index), npu, replayed, len(versions) > 1, ranks_of_one_job(pairing),
         frozenset(both_overflow(pairing)), updated, MappingProxyType(updated_by_one(pairing)),
+        read_only(_files_by_execution(pairing, of_files)),
     )  # fmt: skip
+
+
+def _files_by_execution(
+    pairing: Pairing, measured: Mapping[int, Measured]
+) -> dict[Execution, dict[str, Measured]]:
+    """Measured Parameter files by execution and name; ``measured`` by the identity of the target's record."""
+    found: dict[Execution, dict[str, Measured]] = {}
+    for block, records in pairing.target.parameters.items() if measured else ():
+        for name, record in records.items():
+            item = measured.get(id(record))
+            if item is not None and item.usable:
+                found.setdefault(block, {})[name] = item
+    return found
 
 
 def read_only(

@@ -20,11 +20,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.follow.carry import Carry
-from workbench.comparison.follow.expected_error import expected_error
+from workbench.comparison.follow.expected_error import expected_error, read_inputs
 from workbench.comparison.follow.facts import (
     observe,
     operator_facts,
-    read_inputs,
     scene_of,
 )
 from workbench.comparison.follow.inputs import input_states, states_of_peers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.core.dtypes import roundoff
 from workbench.graph.nodes import Param, Value, once
 from workbench.graph.traits import IN_PLACE, settings
 from workbench.ir.ge_lower import ITERATOR
@@ -91,3 +92,11 @@ def rewritten_slots(op: Op) -> tuple[int, ...]:
         and (spec := op.input_specs[slot]) is not None
         and spec.shape in shapes
     )
+
+
+def coarsens(op: Op) -> bool:
+    """Whether an operator hands its first input on in a coarser number format."""
+    given = op.device_outputs or op.outputs
+    taken = op.device_inputs or op.input_specs
+    units = [roundoff(one[0].dtype) if one and one[0] else 0.0 for one in (given, taken)]
+    return bool(given and taken) and units[0] > units[1]

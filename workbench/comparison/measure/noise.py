@@ -60,13 +60,6 @@ def op_roundoff(op: Op, *, npu: bool) -> float:
     return coarsest
 
 
-def coarsens(op: Op) -> bool:
-    """Whether an operator hands its first input on in a coarser number format."""
-    given = op.device_outputs or op.outputs
-    taken = op.device_inputs or op.input_specs
-    return bool(given and taken) and spec_roundoff(given[0]) > spec_roundoff(taken[0])
-
-
 def coarsest_roundoff(graph: Graph, *, npu: bool) -> list[float]:
     """Coarsest roundoff among the ancestors of every operator, itself included.
 

@@ -61,6 +61,7 @@ class Claims:
         self.notes: list[tuple[Side, Note]] = []
         self._pairs: list[Pair] = []
         self._taken: Sides[set[int]] = Sides(set(), set())
+        self._paired: Sides[set[int]] = Sides(set(), set())
         self._skips: Sides[list[Skipped]] = Sides([], [])
         self._ignored: Counter[int] = Counter()
         target, golden = (self._view(side, binding) for side, binding in sides.named)
@@ -78,12 +79,22 @@ class Claims:
         """Whether the place of a record in the ledger is open."""
         return id(record) not in self._taken.of(side)
 
+    def has_free(self, side: Side, runs: Iterable[OperatorRun]) -> bool:
+        """Whether nothing has taken a tensor of some operators."""
+        return any(self.is_free(side, one) for run in runs for one in run.tensors.values())
+
+    def is_paired(self, side: Side, record: TensorRecord) -> bool:
+        """Whether a record has a partner."""
+        return id(record) in self._paired.of(side)
+
     def add(self, pair: Pair) -> bool:
         """Take a pair, unless one of its records is spoken for already."""
         free = self.is_free("target", pair.target) and self.is_free("golden", pair.golden)
         if free:
             self._taken.target.add(id(pair.target))
             self._taken.golden.add(id(pair.golden))
+            self._paired.target.add(id(pair.target))
+            self._paired.golden.add(id(pair.golden))
             self._pairs.append(pair)
         return free
 

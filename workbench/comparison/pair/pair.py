@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.comparison.align.rules import MAP, MATCH_RULES
+from workbench.comparison.align.rules import MAP, MATCH_RULES, VALUE
 from workbench.comparison.pair.claims import Claims, ExecutionPair
 from workbench.comparison.pair.exclusions import unknown_entries
 from workbench.comparison.pair.executions import align_graphs, pair_executions
@@ -201,6 +201,14 @@ def _unique_lasts(runs: Iterable[OperatorRun]) -> dict[tuple[str, str], Operator
     return {key: found[0] for key, found in table.items() if len(found) == 1}
 
 
+def _pair_values(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair outputs with the inputs that read them, where both sides have tensors left."""
+    if all(claims.has_free(side, runs.values()) for side, runs in at.runs.named):
+        from workbench.comparison.pair.values import pair_values
+
+        pair_values(claims, at, score)
+
+
 def _pair_groups(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair the values at the edges of N↔M groups; what lies inside has no counterpart."""
     for group in at.alignment.groups:
@@ -274,6 +282,11 @@ PAIR_RULES = (
     PairRule(
         "updated weights", "parameters that different operators update last",
         "graphs", 0.6, pair_updates, "before groups, which would skip them as lying inside",
+    ),
+    PairRule(
+        "same values", "an output with the input that reads it, where each dump has but one of the two",
+        "graphs", MATCH_RULES[VALUE].score, _pair_values,
+        "behind slots that match; before groups, which would skip what their members read",
     ),
     PairRule(
         "groups", "values at the edges of operators that replace each other N to M",
