@@ -10,8 +10,7 @@ import pytest
 
 from kit.build.small_dumps import Net
 from workbench.comparison.limits import LIMITS, Limits, using
-from workbench.comparison.measure.noise import expected_rounding
-from workbench.comparison.measure.summation import any_order, summation_length, sums
+from workbench.comparison.measure.noise import any_order, expected_rounding, summation_length, sums
 from workbench.core.tensors import TensorSpec
 
 U = 2.0**-24

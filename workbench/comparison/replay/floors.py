@@ -5,7 +5,7 @@
            off by a few units of its arithmetic; how much that moves the result, the operator's
            condition on these very inputs, is measured with inputs that are off at random
 ``order``  rounding on the way where the order of summation is not known, that of a healthy kernel of any kind
-           (`workbench.comparison.measure.summation`); 0 where nothing is summed
+           (`workbench.comparison.measure.noise`); 0 where nothing is summed
 ``model``  what the formats of the device's units cost: the distance of its numeric model from
            exact arithmetic on the same inputs
 
@@ -20,8 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.measure.noise import APPROXIMATION, reduction_length
-from workbench.comparison.measure.summation import any_order, summation_length, sums
+from workbench.comparison.measure.noise import (
+    APPROXIMATION,
+    any_order,
+    reduction_length,
+    summation_length,
+    sums,
+)
 from workbench.comparison.replay.kernel import EXACT, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import LEAVES, ends_of
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.summation import FLOAT32, summation_length, sums
+from workbench.comparison.measure.noise import summation_length, sums
 from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, ReplayCache
 from workbench.comparison.replay.floors import Floor, careful_floor, condition
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance
@@ -242,6 +242,7 @@ class _GraphReplay:
         self.open: dict[Place, None] = {}
         self.wide = False
         self.tried: dict[tuple[Place, Arithmetic], float] = {}
+        self.sums_of_unit: dict[bool, list[tuple[int, bool]]] = {}
 
     def run(self, cancelled: Callable[[], bool] | None) -> None:
         """Find them: exactly, by the selected model, and beside their like; the golden's word is the last."""
@@ -524,26 +525,34 @@ class _GraphReplay:
 
     def _sums_as_model(self, place: Place) -> bool:
         """Whether other sums of the same unit, no shorter, are reproduced to the bit in float32, but for a few."""
-        op, known = self.graph.ops[place[1]], limits()
-        cube = op.op_type in CONTRACTIONS
-        peers = [
-            peer
-            for peer, own in self.own_errors.items()
-            if peer[1] != place[1]
-            and self._sums(peer, cube=cube)
-            and 0.0 < own.floor.ulp <= FLOAT32
+        known, length = limits(), self._length(place[1])
+        shown = [
+            exact
+            for number, exact in self._sums_of_unit(cube=self._is_product(place[1]))
+            if number != place[1] and self._length(number) >= length
         ]
-        peers = peers[:: max(1, len(peers) // _SAMPLE)]
-        exact = sum(self._is_exact(peer) for peer in peers)
-        return exact >= known.peers_exact and exact >= (1.0 - known.otherwise_share) * len(peers)
+        exact = sum(shown)
+        return exact >= known.peers_exact and exact >= (1.0 - known.otherwise_share) * len(shown)
+
+    def _sums_of_unit(self, *, cube: bool) -> list[tuple[int, bool]]:
+        """Some sums of a unit in float32, and whether they are reproduced to the bit; measured once."""
+        if cube not in self.sums_of_unit:
+            found = [place for place in self.own_errors if self._sums(place, cube=cube)]
+            found = found[:: max(1, len(found) // _SAMPLE)]
+            self.sums_of_unit[cube] = [(place[1], self._is_exact(place)) for place in found]
+        return self.sums_of_unit[cube]
 
     def _length(self, number: int) -> float:
         return summation_length(self.graph.ops[number])
 
+    def _is_product(self, number: int) -> bool:
+        return self.graph.ops[number].op_type in CONTRACTIONS
+
     def _sums(self, place: Place, *, cube: bool) -> bool:
+        """Whether an operator sums on a unit, and gives several numbers of float32."""
         op = self.graph.ops[place[1]]
-        several = not (op.outputs[:1] and op.outputs[0].size == 1)
-        return several and sums(op) and (op.op_type in CONTRACTIONS) == cube
+        several = op.outputs[:1] and op.outputs[0].size != 1 and op.outputs[0].dtype == "float32"
+        return bool(several) and sums(op) and self._is_product(place[1]) == cube
 
     def _is_exact(self, place: Place) -> bool:
         """Whether an operator is reproduced to the bit as its unit is known to compute."""
