@@ -22,7 +22,7 @@ that is u·√(Σ sₖ²) at most:
 so that √n·u·κ, with κ ≥ 1, holds for any order that is chosen without a look at the signs, and three times that for
 99 % of all sums. Summing in pairs or blocks is better. No order goes beyond (n - 1)·u·Σ|xᵢ|. A healthy kernel does more
 than add: it multiplies float32 in pieces of 16 bits, divides by reciprocals, corrects moments. Of such kernels it is
-known how far they are off, not why: `sums_least` of the limits is the least that a sum may be off, of however few terms.
+known how far they are off, not why: `sums_least` of the limits is the least that a sum may be off.
 """
 
 from __future__ import annotations
