@@ -65,6 +65,10 @@ class Limits:
         1.5, _ERROR, "measure", "derived",
         "Most that noise makes of a gradient that passes elements or not: elsewhere is √2, the other sign 2.",
     )
+    sums_least: float = _row(
+        2.4e-6, _ERROR, "measure", "a second numeric model: benchmarks/clean.py --noise 4e-6",
+        "Expected rounding of a sum in float32 whose order is not known, however few terms it has.",
+    )
     amplification: float = _row(
         2.0, "× inherited error", "follow pipeline", _UNRECORDED,
         "Growth of error through one well-conditioned operator that still counts as inherited.",
