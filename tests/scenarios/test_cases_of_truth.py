@@ -37,7 +37,7 @@ def test_what_is_said_is_so(case, trees, tmp_path):
     found = (
         json.loads(file.read_text()) if file.exists() else {"verdict": "trouble", "findings": []}
     )
-    kinds = [(one["kind"], one["op_name"], one["fault"]) for one in found["findings"]]
+    kinds = [(one["kind"], one["op_name"], one.get("fault")) for one in found["findings"]]
     assert (found["verdict"] in case.verdicts.split(), ended in case.exits) == (True, True), (
         found["verdict"], ended, found.get("sentence"), kinds, found.get("coverage"),
     )  # fmt: skip
