@@ -121,11 +121,11 @@ METRICS: dict[str, Metric] = {
     },
     "RelativeBias": Metric(
         "Σd·g / Σg²: the part of the error that is a common factor, 0.002 where all are 1.002 times too large",
-        "lower",
+        "neither",
     ),
     "RelativeBiasZ": Metric(
         "Σd·g / √Σ(d·g)²: the same in standard deviations of what chance makes of it; at most √size",
-        "lower",
+        "neither",
     ),
 }
 """Figures of one pass, by the field's titles, in the order of tables."""

@@ -143,7 +143,8 @@ class Gatherer:
         first, before = divmod(start, width)
         rows, tiles = self.room(start, count)
         whole = self._whole_rows(sizes, before)
-        rows += np.matmul(whole, np.ones(width, np.float32))
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond float32 a slice tells nothing
+            rows += np.matmul(whole, np.ones(width, np.float32))
         bands = np.matmul(self._bands(first, whole.shape[1]), whole)
         self.columns += np.add.reduce(bands, axis=1)
         if self.grid.matrix:
