@@ -26,7 +26,13 @@ def test_the_tables_are_whole():
     assert not any("fail" in case.verdicts or 1 in case.exits for case in FALSE_ACCUSATIONS)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+def parameter(case):
+    """The case as a parameter; a known defect of the program must go on failing until it is mended."""
+    marks = [pytest.mark.xfail(strict=True, reason=case.wrong)] if case.wrong else []
+    return pytest.param(case, id=case.name.replace(" ", "-"), marks=marks)
+
+
+@pytest.mark.parametrize("case", [parameter(case) for case in CASES])
 def test_what_is_said_is_so(case, trees, tmp_path):
     place = case.name.replace("/", "_")
     target, golden = (
