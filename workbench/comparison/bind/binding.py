@@ -59,8 +59,8 @@ class Binding:
 
     ``runs`` holds every execution of every operator, by block and then by operator number (files of
     unknown operators under negative numbers), ``parameters`` the Parameter files by name.
-    ``oddities`` maps a record (by identity) to what is wrong with it (`ANOMALY_RULES`). ``borrowed`` are the keys of
-    graphs that are the other side's, lent for want of an own one that fits.
+    ``oddities`` maps a record (by identity) to all that is wrong with it, in the order of `ANOMALY_RULES`.
+    ``borrowed`` are the keys of graphs that are the other side's, lent for want of an own one that fits.
     """
 
     dump: Dump
@@ -69,7 +69,7 @@ class Binding:
     parameters: Mapping[Execution, Mapping[str, TensorRecord]] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
-    oddities: Mapping[int, str] = field(default_factory=dict)
+    oddities: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     borrowed: frozenset[tuple[int, int]] = frozenset()
 
     def __post_init__(self) -> None:

@@ -450,7 +450,7 @@ def covered(judged: Judged) -> tuple[Coverage, list[Gap]]:
             gaps.append(Gap(_reason(judged, one), one))
             continue
         explained[f"{one.side or 'pair'}:{rule.name}"] += 1
-        if rule.name in _EXCUSED:
+        if rule.name in _EXCUSED and one.side != "golden":
             excused.update(judged.stored("target", one.run, one.io, one.slot))
     counted = ledger(judged.pairing)
     lost = Counter({key: n for key, n in counted.skipped.items() if _is_lost(key)})
