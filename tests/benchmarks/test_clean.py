@@ -127,8 +127,20 @@ def test_a_clean_run_is_compared_with_all_graphs_and_with_none():
     assert found["said"]["full, none"]["verdict"] != "crash"
 
 
-@pytest.mark.parametrize("graphs", ["both", "none"])
-def test_the_operator_of_a_fault_is_known_by_the_name_in_files(graphs):
-    found = measure(Sample(0, MLP, "stale-output"), (graphs,))
+@pytest.mark.parametrize(
+    ("graphs", "fusion", "expected"),
+    [
+        ("both", "", "right"),
+        ("none", "off", "right"),
+        (
+            "none",
+            "",
+            "inconclusive",
+        ),  # its kernel adds the bias, the golden's of the same name does not
+    ],
+)
+def test_the_operator_of_a_fault_is_known_by_the_name_in_files(graphs, fusion, expected):
+    setting = MLP._replace(surface="mindspore-o0o1") if fusion == "off" else MLP
+    found = measure(Sample(0, setting, "stale-output"), (graphs,))
     assert found["visible"]
-    assert outcome(found["said"][f"full, {graphs}"]) == "right"
+    assert outcome(found["said"][f"full, {graphs}"]) == expected

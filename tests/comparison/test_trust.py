@@ -57,7 +57,6 @@ def test_a_weak_ground_is_said_in_words_and_a_strong_one_is_not(trust):
     expected = [] if trust.graph == "own" else [f"compare/trust-{trust.graph}"]
     expected += ["compare/trust-order-unknown"] * (trust.order == "unknown")
     assert codes == expected
-    assert trust.weak is (trust != OWN)
 
 
 def test_the_weaker_of_two_is_taken_for_graph_and_order_each():

@@ -47,15 +47,9 @@ GUILTY = {
 }
 
 
-LOST = pytest.mark.xfail(
-    strict=True,
-    reason="a dump of chosen operators looks as if a kernel did the work of those behind",
-)
-CASES = [
-    pytest.param(name, side, marks=LOST if (name, side) == ("kernels_partial", "target") else ())
-    for name in PAIRS
-    for side in SIDES
-]
+# a dump of chosen operators looks as if a kernel did the work of those behind: nobody can tell which
+UNDECIDED = ("kernels_partial", "target")
+CASES = [(name, side) for name in PAIRS for side in SIDES if (name, side) != UNDECIDED]
 
 
 @pytest.mark.parametrize(("name", "side"), CASES)
@@ -66,6 +60,13 @@ def test_a_lent_graph_leads_to_the_same_operator_and_says_that_it_is_lent(lent, 
         return
     assert (found.op_name, found.trust) == (GUILTY[name], BORROWED)
     assert "compare/trust-borrowed" in {one.code for one in found.evidence}
+
+
+def test_where_a_kernel_may_do_more_than_its_name_says_nothing_is_decided(lent):
+    result = lent[UNDECIDED]
+    assert (result.verdict, first(result)) == ("inconclusive", None)
+    said = next(one for one in result.findings if one.kind == "undecided")
+    assert said.evidence[0].code == "compare/undecided-may-be-fused"
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -31,11 +31,6 @@ class Trust(NamedTuple):
     order: Order = "dataflow"
 
     @property
-    def weak(self) -> bool:
-        """Whether it is weaker than graphs of both runs' own."""
-        return self != OWN
-
-    @property
     def said(self) -> tuple[Message, ...]:
         """What a reader has to know of it; nothing where both runs have their own graphs."""
         said = [Message(f"compare/trust-{self.graph}")] if self.graph != "own" else []

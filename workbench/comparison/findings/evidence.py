@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.findings.material import blamed_operator, place_blamed
 from workbench.comparison.follow.ranks import is_meeting
+from workbench.comparison.follow.state import SOME_INPUT
 from workbench.comparison.graphs.ge_origins import original_names
 from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.result import times_expected
@@ -128,7 +129,9 @@ def _circumstances(event: Assessment) -> Iterator[Message]:
         yield Message("compare/time-order")
     if event.unobserved_count:
         yield Message("compare/unseen", count=event.unobserved_count)
-    if event.open_inputs:
+    if event.open_inputs == SOME_INPUT:
+        yield Message("compare/undecided-inputs-unknown")
+    elif event.open_inputs:
         slots = [Message("compare/input-name", slot=slot) for slot in event.open_inputs]
         yield Message("compare/from-before", inputs=slots)
 

@@ -8,7 +8,6 @@ weak an operator is *undecided*: neither agreed nor an origin.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.bind.wiring import Wiring, infer_wiring
 from workbench.comparison.follow.operators import AGREES, Conclusion, undecided
 from workbench.comparison.follow.rules import Rule
-from workbench.comparison.follow.state import INHERITS, Assessment
+from workbench.comparison.follow.state import INHERITS, SOME_INPUT, Assessment
 from workbench.comparison.follow.trace import excused
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.conditioning import condition_number
@@ -30,7 +29,7 @@ from workbench.comparison.measure.noise import (
 from workbench.comparison.replay.spellings import SPELLINGS
 from workbench.graph.nodes import Op, Param
 from workbench.graph.table.collectives import COLLECTIVES
-from workbench.graph.traits import CONTRACTIONS, MOVEMENT
+from workbench.graph.traits import CONTRACTIONS, MOVEMENT, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,7 +62,7 @@ class TimeFacts(NamedTuple):
     behind it, too; ``low``, the products of this run are all as far off; ``unlike``, it reads something else than its
     producer gave; ``blind``, nothing tells what it read; ``behind``, an undecided operator stands before it.
     ``given``: what nothing produced differs too much for any format, ``apart``: by less; ``came``: what an operator
-    gave that is not in the target does.
+    gave does, and that was not compared where it was given.
     """
 
     op: int = 0
@@ -233,13 +232,18 @@ class Reading(NamedTuple):
 
     ``inputs`` were measured, by slot; ``produced`` are the errors of those that an operator gave, as they were read
     and as they were given, with its number; ``given`` are the errors of inputs that nothing is known to have produced.
-    ``known``: nothing that an operator gave is missing.
+    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs.
     """
 
     inputs: Mapping[int, Measured]
     produced: Sequence[tuple[float, float | None, int]]
     given: Sequence[float]
-    known: bool
+    unknown: tuple[int, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing is missing of it that an operator gave."""
+        return not self.unknown
 
     @property
     def inherited(self) -> float | None:
@@ -285,7 +289,7 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
     golden = partners.golden_of.get(op)
     run = partners.runs.get(golden) if golden is not None else None
     slots = {slot for io, slot in run.tensors if io == "input"} if run is not None else set[int]()
-    produced, given, complete = list[tuple[float, float | None, int]](), list[float](), bool(slots)
+    produced, given, unknown = list[tuple[float, float | None, int]](), list[float](), list[int]()
     for slot in sorted(slots | inputs.keys()):
         item = inputs.get(slot)
         source = _source(partners, golden, slot)
@@ -299,8 +303,10 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
         elif error is not None:
             produced.append((error, error, source[0]))
         else:
-            complete = False
-    return Reading(inputs, produced, given, complete or bool(inputs))
+            unknown.append(slot)
+    ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
+    unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
+    return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT)
 
 
 _UNSEEN = (1, 0)
@@ -332,9 +338,10 @@ def _may_be_fused(partners: Partners, op: int, run: OperatorRun) -> bool:
     if golden is None:
         return False
     own = partners.runs[golden]
-    count = Counter(io for io, _ in run.tensors)["input"]
-    others = Counter(io for io, _ in own.tensors)["input"]
-    if others and count > others:
+    last, others = (
+        max((n for io, n in one.tensors if io == "input"), default=-1) for one in (run, own)
+    )
+    if last > others >= 0:
         return True
     behind, seen = [*partners.readers.get(golden, ())], set[int]()
     if not partners.wiring.producers:
@@ -373,7 +380,7 @@ def own_roundoff(known: Survey, run: OperatorRun, usable: Sequence[Measured]) ->
     """Coarsest roundoff that an operator applies: of its files' formats, and of the cube's inputs."""
     labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
     own = max((spec_roundoff(label) for label in labels), default=0.0)
-    cube = known.npu and bool(_types(run, usable) & CONTRACTIONS)
+    cube = own > 0.0 and known.npu and bool(_types(run, usable) & CONTRACTIONS)
     return max(own, CUBE_INPUT) if cube else own
 
 
@@ -399,6 +406,16 @@ def _excess(reading: Reading, worst: Measured | None) -> float | None:
         return None
     inherited = reading.inherited or 0.0
     return math.sqrt(max(worst.error**2 - inherited**2, 0.0))  # independent errors add up so
+
+
+def is_off_alone(known: Survey, block: Execution) -> bool:
+    """Whether a single operator of an execution is off by more than rounding: whatever the order, none came before."""
+    runs, found = known.pairing.target.runs[block], 0
+    for op, run in runs.items():
+        usable = [m for m in known.index.get((block, op), {}).values() if m.usable]
+        least = limits().pass_factor * expected_rounding(None, own_roundoff(known, run, usable))
+        found += any(m.error > (0.0 if m.exact else least) for m in usable if m.pair.io == "output")
+    return found == 1
 
 
 def shown_by_products(
@@ -473,7 +490,9 @@ def seen_in_time(
         return seen._replace(
             tainted=False, inherited=0.0, expected_error=floor, limit=factor * floor
         )
-    return seen._replace(tainted=False, rank_local=tainted or not reading.inputs)
+    least = judging.pass_factor * floor
+    own = tainted or not reading.inputs or any(error > least for error in reading.given)
+    return seen._replace(tainted=False, rank_local=own)
 
 
 def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
@@ -514,7 +533,7 @@ def time_facts(
     """Facts of an operator; ``given`` is the error of what nothing produced, ``shown`` that of other products."""
     worst = seen.worst.error if seen.worst is not None else 0.0
     facts = TimeFacts(seen.op, worst, seen.limit, seen.rank_local, seen.tainted)
-    came = max((one for one, _, op in reading.produced if op == _UNSEEN[0]), default=0.0)
+    came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
     facts = facts._replace(came=came > _explained_before(seen, memory))
     if seen.rank_local or (worst <= seen.limit and not given):
         return facts
@@ -527,19 +546,36 @@ def time_facts(
         apart=bool(given),
         behind=memory.doubtful and seen.inherited > judging.pass_factor * seen.rounding_floor,
     )
-    if not math.isfinite(worst):
-        arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
-        return facts._replace(blind=not reading.known or arrived)
-    if seen.worst is not None and seen.worst.exact:
-        return facts._replace(blind=not reading.known)
     run = known.pairing.target.runs[seen.block][seen.op]
-    rough = seen.worst is not None and seen.worst.pair.target.source is None
+    facts = facts._replace(blind=_is_blind(reading, seen, run, memory))
+    if not math.isfinite(worst) or (seen.worst is not None and seen.worst.exact):
+        return facts
     return facts._replace(
         fused=_may_be_fused(partners, seen.op, run),
         low=_is_low(reading, seen.worst, shown),
         unlike=any(_is_unlike(one, seen) for one in reading.produced),
-        blind=not reading.known or (rough and worst <= judging.excused_most),
     )
+
+
+def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
+    """Whether what an operator read, or what statistics do not show, may explain that it is off.
+
+    Of what it read nobody knows where no input was compared. Nothing explains so large an error then if all before it
+    agrees; none at all does of integers if all before is equal, but of those that jump.
+    """
+    worst, judging = seen.worst, limits()
+    error = worst.error if worst is not None else 0.0
+    if not math.isfinite(error):
+        arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
+        return arrived or (memory.doubtful and not reading.known)
+    if not reading.known and (memory.doubtful or _types(run, seen.measured.values()) & STEPS):
+        return True
+    if worst is not None and worst.exact:
+        return not reading.known and memory.allowed > 0.0
+    rough = worst is not None and worst.pair.target.source is None
+    before = judging.amplification * max(memory.allowed, memory.tolerated)
+    least = max(judging.excused_most, 0.0 if reading.known else before)
+    return (rough or not reading.known) and error <= least
 
 
 def _given_items(reading: Reading, partners: Partners, seen: Assessment) -> Iterator[Measured]:

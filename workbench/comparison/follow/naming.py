@@ -343,6 +343,8 @@ def may_be_fused(scene: Scene, number: int) -> bool:
     if scene.block.graph_key not in pairing.target.borrowed or other is None:
         return False
     ours, theirs = pairing.target.runs.get(scene.block, {}), pairing.golden.runs.get(other, {})
+    if number not in ours:
+        return False
     match_of = scene.found.match_of if scene.found is not None else {}
     waiting, seen = [number], set[int]()
     while waiting:

@@ -41,6 +41,10 @@ class ValueState(NamedTuple):
     rank_local: bool = False
 
 
+SOME_INPUT = (-1,)
+"""Slots of inputs that were not dumped, where nobody knows how many there are."""
+
+
 class Assessment(NamedTuple):
     """One execution of one operator, judged.
 
@@ -51,7 +55,8 @@ class Assessment(NamedTuple):
     that whatever reads the difference agrees again, ``tolerated`` what of the map file excuses it. ``steps`` are those
     to which its inputs were quantized; ``rank_local`` says that it computes with the batch of its own rank;
     ``replayed`` is its own error; ``overflowed`` results come of an overflow that both runs have. ``open_inputs`` are
-    the slots of an origin's inputs that the target has not dumped: the error may as well have come with them.
+    the slots of an origin's inputs that the target has not dumped, `SOME_INPUT` where nobody knows which: the error may
+    as well have come with them.
     ``undecided`` is why its error, too large to agree, is not called an origin.
     """
 

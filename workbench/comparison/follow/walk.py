@@ -29,6 +29,7 @@ from workbench.comparison.follow.in_time import (
     TIME_RULES,
     TimeMemory,
     given_apart,
+    is_off_alone,
     own_roundoff,
     partners_of,
     reading_of,
@@ -213,13 +214,16 @@ def _judge(scene: Scene, seen: Observation, carry: Carry) -> tuple[Assessment, C
 def _open_inputs(scene: Scene, seen: Observation) -> Iterator[int]:
     """Inputs of which nobody knows that they agree: feeds, and what operators gave that were not dumped either.
 
-    A weight that was not dumped counts as loaded from the same file.
+    A weight that was not dumped counts as loaded from the same file, and what replay has computed a suspect operator
+    from is known, whether the golden has it or not.
     """
-    graph = scene.graph
+    graph, run = scene.graph, scene.survey.pairing.target.runs[seen.block].get(seen.op)
     op = graph.ops[seen.op]
+    suspect = seen.replayed is not None and seen.replayed.suspect
+    computed_from = run.tensors.keys() if suspect and run is not None else frozenset()
     for slot, operand in enumerate(op.flat_inputs()):
         state = seen.states.get(slot)
-        if state is None or state.measured or state.causes:
+        if state is None or state.measured or state.causes or ("input", slot) in computed_from:
             continue
         if isinstance(operand, Value) and operand.op not in scene.ends:
             unseen = any(graph.ops[n].op_type not in MOVEMENT for n in state.unobserved)
@@ -317,13 +321,15 @@ def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -
             continue
         coarsest = max(coarsest, own_roundoff(known, runs[op], usable))
         seen = seen_in_time(known, runs[op], reads[op], base, coarsest, memory)
-        given = 0.0 if seen.tainted else given_apart(reads[op], seen, memory, first=first)
+        whole = not seen.tainted and known.job is None  # two ranks are given different batches
+        given = given_apart(reads[op], seen, memory, first=first) if whole else 0.0
         facts = time_facts(known, seen, reads[op], partners, shown.get(op), memory, given)
         name, concluded = decide(TIME_RULES, facts, memory, trust)
         made = seen._replace(conclusion=name, origin_op=concluded.op)
         if concluded.kind == "origin":
             excuse = excused(known, seen, concluded)
-            made = made._replace(is_origin=excuse is None, tolerated=excuse)
+            unseen = () if reads[op].known else reads[op].unknown
+            made = made._replace(is_origin=excuse is None, tolerated=excuse, open_inputs=unseen)
         if concluded.kind == "undecided":
             made = made._replace(undecided=concluded.doubt, tainted=False)
         found.append(made)
@@ -331,8 +337,9 @@ def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -
 
 
 def _trust(known: Survey, block: Execution, partners: Partners) -> Trust:
-    """What statements about the execution rest on; inferred edges are an order, too."""
+    """What statements about the execution rest on; inferred edges are an order, too, and one alone needs none."""
     trust = known.pairing.trust(block)
-    if not partners.wiring.producers:
-        return trust
-    return Trust("inferred", "time" if trust.order == "unknown" else trust.order)
+    inferred = bool(partners.wiring.producers)
+    if trust.order == "unknown" and (inferred or is_off_alone(known, block)):
+        trust = trust._replace(order="time")
+    return trust._replace(graph="inferred") if inferred else trust
