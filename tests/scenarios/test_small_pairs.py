@@ -109,11 +109,14 @@ def test_whatever_is_missing_a_comparison_ends_and_accounts_for_everything(
 
 @settings(max_examples=30, deadline=None)
 @given(KEEP, st.booleans(), st.booleans())
-def test_swapping_the_sides_keeps_verdict_ledger_and_errors_in_view(keep, graph_t, graph_g):
+def test_swapping_the_sides_keeps_agreement_ledger_and_errors_in_view(keep, graph_t, graph_g):
     target = in_memory([s for s, k in zip(WRONG, keep, strict=True) if k], *[GRAPH] * graph_t)
     golden = in_memory(SHOTS, *[GRAPH] * graph_g)
     there, back = wb.compare(target, golden).result, wb.compare(golden, target).result
-    assert there.verdict == back.verdict
+    # what can be said without a graph rests on the golden's bytes; that there is a difference does not
+    agrees = [one.verdict in ("pass", "warn") for one in (there, back)]
+    assert agrees[0] is agrees[1]
+    assert there.verdict == back.verdict or not (graph_t and graph_g)
     assert there.coverage.matched == back.coverage.matched
     assert there.coverage.unmatched_golden == back.coverage.unmatched_target
 
