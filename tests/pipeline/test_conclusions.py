@@ -15,7 +15,7 @@ from workbench.cli import main
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.binding import Execution
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.follow.in_time import TIME_RULES
+from workbench.comparison.follow.in_time.rules import TIME_RULES
 from workbench.comparison.follow.operators import OPERATOR_RULES, SECOND_RULES
 from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.map_file import Tolerance

@@ -9,10 +9,11 @@ import pytest
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.binding import Execution
-from workbench.comparison.follow import in_time, inputs, masking, operators
+from workbench.comparison.follow import inputs, masking, operators
 from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.facts import InputFacts, OperatorFacts, ProducedFacts
-from workbench.comparison.follow.in_time import TimeFacts, TimeMemory
+from workbench.comparison.follow.in_time import rules as in_time
+from workbench.comparison.follow.in_time.rules import TimeFacts, TimeMemory
 from workbench.comparison.follow.masking import OriginFacts
 from workbench.comparison.follow.naming import NOBODY, Named
 from workbench.comparison.follow.operators import (

@@ -517,7 +517,9 @@ def operator_facts(scene: Scene, seen: Observation, carry: Carry) -> OperatorFac
         place=(seen.block, seen.op),
         rank=scene.block.rank,
         trust=scene.trust,
-        fused=scene.trust.graph == "borrowed" and may_be_fused(scene, seen.op),
+        fused=scene.trust.graph != "own"
+        and (expected.exceeds or bool(seen.causes))
+        and may_be_fused(scene, seen.op),
     )
     return _with_reasons(scene, seen, _with_names(scene, facts), carry)
 

@@ -334,17 +334,26 @@ def of_a_borrower(
 
 
 def may_be_fused(scene: Scene, number: int) -> bool:
-    """Whether a lent graph has operators behind one that its borrower has not, while the lender has.
+    """Whether one side has operators behind an operator that the other has not, where either graph is lent.
 
-    The borrower's kernel may do their work, too; what only moves data is looked through.
+    A kernel may do their work, too, under the name of the first of them; what only moves data is looked through.
     """
-    pairing, graph = scene.survey.pairing, scene.graph
+    pairing = scene.survey.pairing
     other = pairing.blocks.get(scene.block)
-    if scene.block.graph_key not in pairing.target.borrowed or other is None:
+    ours = pairing.target.runs.get(scene.block, {})
+    if number not in ours or other is None:
         return False
-    ours, theirs = pairing.target.runs.get(scene.block, {}), pairing.golden.runs.get(other, {})
-    if number not in ours:
-        return False
+    theirs = pairing.golden.runs.get(other, {})
+    if scene.block.graph_key in pairing.target.borrowed:
+        return _lacks_behind(scene, number, ours, theirs)
+    return pairing.golden.trust(other).graph != "own" and _has_behind(scene, number, theirs)
+
+
+def _lacks_behind(
+    scene: Scene, number: int, ours: Mapping[int, OperatorRun], theirs: Mapping[int, OperatorRun]
+) -> bool:
+    """Whether the lent graph has operators behind one that its borrower did not run, while the lender did."""
+    graph = scene.graph
     match_of = scene.found.match_of if scene.found is not None else {}
     waiting, seen = [number], set[int]()
     while waiting:
@@ -359,6 +368,23 @@ def may_be_fused(scene: Scene, number: int) -> bool:
                 elif match_of.get(reader, reader) in theirs:
                     return True
     return False
+
+
+def _has_behind(scene: Scene, number: int, theirs: Mapping[int, OperatorRun]) -> bool:
+    """Whether the next that a golden without a graph computed, in order of time, is in no graph and has no partner."""
+    pairs = (one.pair.golden_run for one in scene.measured(number).values())
+    run = next((one for one in pairs if one is not None), None)
+    if run is None:
+        return False
+    later = (one for one in theirs.values() if one.time > run.time and one.op_type not in MOVEMENT)
+    behind = min(later, key=lambda one: one.time, default=None)
+    index = scene.survey.index
+    return (behind is not None and behind.op < 0) and not any(
+        one.pair.golden_run is behind
+        for (block, _), some in index.items()
+        if block == scene.block
+        for one in some.values()
+    )
 
 
 def is_cleared(scene: Scene, seen: Observation) -> bool:

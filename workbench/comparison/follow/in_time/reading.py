@@ -1,0 +1,164 @@
+"""What an operator without a graph read: by its own files, by what its producers gave, or unknown."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.bind.wiring import Wiring, infer_wiring
+from workbench.comparison.follow.state import SOME_INPUT
+from workbench.graph.traits import MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workbench.comparison.bind.binding import Execution, OperatorRun
+    from workbench.comparison.follow.trace import Survey
+    from workbench.comparison.measure.measure import Measured
+
+
+class Partners(NamedTuple):
+    """The golden's side of an execution without a graph: its runs, its wiring, and who is matched with whom.
+
+    ``golden_of`` and ``target_of`` map numbers of matched operators.
+    """
+
+    runs: Mapping[int, OperatorRun]
+    wiring: Wiring
+    golden_of: Mapping[int, int]
+    target_of: Mapping[int, int]
+    readers: Mapping[int, set[int]]
+
+
+class Reading(NamedTuple):
+    """What is known of what an operator read.
+
+    ``inputs`` were measured, by slot; ``produced`` are the errors of those that an operator gave, as they were read
+    and as they were given, with its number; ``given`` are the errors of inputs that nothing is known to have produced.
+    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs.
+    """
+
+    inputs: Mapping[int, Measured]
+    produced: Sequence[tuple[float, float | None, int]]
+    given: Sequence[float]
+    unknown: tuple[int, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing is missing of it that an operator gave."""
+        return not self.unknown
+
+    @property
+    def inherited(self) -> float | None:
+        """Largest error that came in; ``None`` if no input is known."""
+        errors = [one for one, _, _ in self.produced if math.isfinite(one)]
+        return max((*errors, *filter(math.isfinite, self.given)), default=None)
+
+
+# --- what was read ------------------------------------------------------------------------------------
+
+
+def partners_of(known: Survey, block: Execution) -> Partners:
+    """Match an execution of the target with the golden's, wired by bytes where anything differs."""
+    pairing = known.pairing
+    other = pairing.blocks.get(block)
+    golden_of = {
+        op: next(iter(some.values())).pair.golden_run
+        for (at, op), some in known.index.items()
+        if at == block and some
+    }
+    matched = {op: run.op for op, run in golden_of.items() if run is not None}
+    if other is None:
+        return Partners({}, Wiring(), matched, {}, {})
+    differs = any(
+        m.usable and not m.divergence.equal
+        for (at, _), some in known.index.items()
+        if at == block
+        for m in some.values()
+    )
+    wiring = infer_wiring(pairing.golden, other) if differs else Wiring()
+    return Partners(
+        pairing.golden.runs.get(other, {}), wiring, matched,
+        {golden: op for op, golden in matched.items()}, wiring.readers(),
+    )  # fmt: skip
+
+
+def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> Reading:
+    """What an operator read, by its own files or else by what its producers gave."""
+    items = known.index.get((block, op), {})
+    inputs = {
+        m.pair.golden.key.slot: m for (io, _), m in items.items() if io == "input" and m.usable
+    }
+    golden = partners.golden_of.get(op)
+    run = partners.runs.get(golden) if golden is not None else None
+    slots = {slot for io, slot in run.tensors if io == "input"} if run is not None else set[int]()
+    produced, given, unknown = list[tuple[float, float | None, int]](), list[float](), list[int]()
+    for slot in sorted(slots | inputs.keys()):
+        item = inputs.get(slot)
+        source = source_of(partners, golden, slot)
+        if source is None:
+            given += [item.error] if item is not None and not item.rewritten else []
+            continue
+        out = known.index.get((block, source[0]), {}).get(("output", source[1])) if source else None
+        error = out.error if out is not None and out.usable else None
+        if item is not None:
+            produced.append((item.error, error, source[0]))
+        elif error is not None:
+            produced.append((error, error, source[0]))
+        else:
+            unknown.append(slot)
+    ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
+    unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
+    return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT)
+
+
+UNSEEN = (1, 0)
+"""Producer of an input whose output the target has not; without a graph no operator has a number above 0."""
+
+
+def source_of(partners: Partners, golden: int | None, slot: int) -> tuple[int, int] | None:
+    """Return the target's operator and slot that feed an input of a golden operator; ``None`` if nothing does.
+
+    What only moves a single tensor and is not in the target is looked through.
+    """
+    if golden is None:
+        return None
+    place, wiring = (golden, slot), partners.wiring
+    while place in wiring.producers:
+        number, given = wiring.producers[place]
+        if number in partners.target_of:
+            return partners.target_of[number], given
+        read = [one for one in (*wiring.producers, *wiring.leaves) if one[0] == number]
+        if partners.runs[number].op_type not in MOVEMENT or len(read) != 1:
+            return UNSEEN
+        (place,) = read
+    return None
+
+
+def may_be_fused(partners: Partners, op: int, run: OperatorRun) -> bool:
+    """Whether the golden has operators behind one that the target has not: its kernel may do their work, too."""
+    golden = partners.golden_of.get(op)
+    if golden is None:
+        return False
+    own = partners.runs[golden]
+    last, others = (
+        max((n for io, n in one.tensors if io == "input"), default=-1) for one in (run, own)
+    )
+    if last > others >= 0:
+        return True
+    behind, seen = [*partners.readers.get(golden, ())], set[int]()
+    if not partners.wiring.producers:
+        later = [n for n, one in partners.runs.items() if one.time > own.time]
+        behind = sorted(later, key=lambda n: partners.runs[n].time)[:1]
+    found = list[bool]()
+    while behind:
+        number = behind.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        matched = number in partners.target_of
+        if not matched and partners.runs[number].op_type in MOVEMENT:
+            behind += partners.readers.get(number, ())
+            continue
+        found.append(matched)
+    return bool(found) and not all(found)

@@ -1,0 +1,279 @@
+"""What is seen of an operator without a graph before a rule is asked, and the facts that rules ask about."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import TYPE_CHECKING
+
+from workbench.comparison.follow.in_time.reading import may_be_fused, source_of
+from workbench.comparison.follow.in_time.rules import TimeFacts
+from workbench.comparison.follow.operators import Conclusion
+from workbench.comparison.follow.state import Assessment
+from workbench.comparison.follow.trace import excused
+from workbench.comparison.limits import limits
+from workbench.comparison.measure.conditioning import condition_number
+from workbench.comparison.measure.noise import (
+    CUBE_INPUT,
+    expected_rounding,
+    is_discontinuous,
+    jump_limit,
+    spec_roundoff,
+)
+from workbench.comparison.replay.spellings import SPELLINGS
+from workbench.graph.nodes import Op, Param
+from workbench.graph.table.collectives import COLLECTIVES
+from workbench.graph.traits import CONTRACTIONS, STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from workbench.comparison.bind.binding import Execution, OperatorRun
+    from workbench.comparison.follow.in_time.reading import Partners, Reading
+    from workbench.comparison.follow.in_time.rules import TimeMemory
+    from workbench.comparison.follow.trace import Survey
+    from workbench.comparison.measure.measure import Measured
+    from workbench.core.tensors import TensorSpec
+
+
+# --- floors by type and format --------------------------------------------------------------------------
+
+
+def _type_of(op_type: str) -> str:
+    """The table's name of a type that files name."""
+    row = SPELLINGS.get(op_type)
+    return row.op_type if row is not None else op_type
+
+
+def _types(run: OperatorRun, usable: Iterable[Measured]) -> set[str]:
+    """Types that files of either side name."""
+    golden = {m.pair.golden_run.op_type for m in usable if m.pair.golden_run is not None}
+    return {_type_of(one) for one in ({run.op_type} | golden) if one}
+
+
+def own_roundoff(known: Survey, run: OperatorRun, usable: Sequence[Measured]) -> float:
+    """Coarsest roundoff that an operator applies: of its files' formats, and of the cube's inputs."""
+    labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
+    own = max((spec_roundoff(label) for label in labels), default=0.0)
+    cube = own > 0.0 and known.npu and bool(_types(run, usable) & CONTRACTIONS)
+    return max(own, CUBE_INPUT) if cube else own
+
+
+def _stand_in(run: OperatorRun, usable: Sequence[Measured]) -> Op:
+    """An operator as its files tell it: type, and shapes as far as these are known."""
+    inputs = [m for m in usable if m.pair.io == "input"]
+    types = _types(run, usable)
+    kind = next(iter(sorted(types & CONTRACTIONS)), _type_of(run.op_type) or min(types, default=""))
+    outputs = tuple(_spec(m) for m in usable if m.pair.io == "output")
+    slots = range(1 + max((m.pair.slot for m in inputs), default=-1))
+    by_slot = {m.pair.slot: _spec(m) for m in inputs}
+    specs = tuple(by_slot.get(slot) for slot in slots)
+    return Op(run.op_name, kind, tuple(Param(slot) for slot in slots), {}, outputs, specs)
+
+
+def _spec(item: Measured) -> TensorSpec:
+    return item.pair.golden.label._replace(shape=(item.divergence.size,))
+
+
+def _excess(reading: Reading, worst: Measured | None) -> float | None:
+    """Error of an operator beyond what came in; ``None`` if that is not known."""
+    if worst is None or not math.isfinite(worst.error) or not reading.known:
+        return None
+    inherited = reading.inherited or 0.0
+    return math.sqrt(max(worst.error**2 - inherited**2, 0.0))  # independent errors add up so
+
+
+def is_off_alone(known: Survey, block: Execution) -> bool:
+    """Whether a single operator of an execution is off by more than rounding: whatever the order, none came before."""
+    runs, found = known.pairing.target.runs[block], 0
+    for op, run in runs.items():
+        usable = [m for m in known.index.get((block, op), {}).values() if m.usable]
+        least = limits().pass_factor * expected_rounding(None, own_roundoff(known, run, usable))
+        found += any(m.error > (0.0 if m.exact else least) for m in usable if m.pair.io == "output")
+    return found == 1
+
+
+def shown_by_products(
+    known: Survey, block: Execution, reads: Mapping[int, Reading]
+) -> dict[int, float]:
+    """Error that the other products of the run add by themselves, for each of its products: their median.
+
+    A unit that computes in fewer bits than any file tells shows in all of them; a product that alone is off does not.
+    Infinite where there are no two others.
+    """
+    runs, found = known.pairing.target.runs[block], dict[int, float]()
+    if not known.npu:
+        return found
+    for op, run in runs.items():
+        items = [m for m in known.index.get((block, op), {}).values() if m.usable]
+        worst = _worst(items)
+        own = _excess(reads[op], worst) if _types(run, items) & CONTRACTIONS else None
+        if own is not None:
+            found[op] = own
+    return {
+        op: median(others)
+        if len(others := [e for n, e in found.items() if n != op]) > 1
+        else math.inf
+        for op in found
+    }
+
+
+def _worst(usable: Iterable[Measured]) -> Measured | None:
+    outputs = [m for m in usable if m.pair.io == "output"]
+    return max(outputs, key=lambda m: m.error, default=None)
+
+
+# --- what is seen -----------------------------------------------------------------------------------
+
+
+def seen_in_time(
+    known: Survey,
+    run: OperatorRun,
+    reading: Reading,
+    base: int,
+    coarsest: float,
+    memory: TimeMemory,
+) -> Assessment:
+    """What is seen of an operator before it is judged; ``coarsest`` is the roundoff met so far."""
+    measured = known.index[run.block, run.op]
+    usable = [m for m in measured.values() if m.usable]
+    op, judging = _stand_in(run, usable), limits()
+    outputs = [m for m in usable if m.pair.io == "output"]
+    floor = expected_rounding(op, coarsest)
+    inherited = reading.inherited
+    if inherited is None or not reading.known:
+        inherited = max(inherited or 0.0, memory.tolerated)
+    tainted = _is_tainted(reading, floor, memory)
+    if inherited == 0.0 and any(one.exact and one.error > 0 for one in outputs):
+        floor, outputs = 0.0, [one for one in outputs if one.exact]
+    worst = _worst(outputs)
+    kappa = condition_number(op, reading.inputs, {m.pair.slot: m for m in outputs})
+    factor = judging.pass_factor if kappa is None else judging.steady_factor
+    carried = inherited * (judging.amplification + inherited)
+    expected = (kappa or 1.0) * (floor + carried)
+    limit = factor * expected
+    if worst is not None and inherited > 0 and (is_discontinuous(op) or worst.exact):
+        limit = max(limit, jump_limit(op, floor + inherited))
+    seen = Assessment(
+        run.block, run.op, floor, inherited, tainted, base - run.op, measured,
+        tolerance_factor=factor, expected_error=expected, worst=worst, limit=limit,
+    )  # fmt: skip
+    if known.job is None:
+        return seen
+    # what it reads differs between two ranks of a job, or is not known, up to where they meet
+    if run.op_type in COLLECTIVES:
+        return seen._replace(
+            tainted=False, inherited=0.0, expected_error=floor, limit=factor * floor
+        )
+    least = judging.pass_factor * floor
+    own = tainted or not reading.inputs or any(error > least for error in reading.given)
+    return seen._replace(tainted=False, rank_local=own)
+
+
+def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
+    """Whether a failed operator gave what an operator read, or may have, as nothing tells what it read."""
+    least = limits().pass_factor * floor
+    if any(op in memory.failed and error > least for error, _, op in reading.produced):
+        return True
+    if not memory.failed:
+        return False
+    return not reading.known or any(error > least for error in reading.given)
+
+
+def given_apart(reading: Reading, seen: Assessment, memory: TimeMemory, *, first: bool) -> float:
+    """Largest error of what no operator is known to have produced, if nothing before explains it.
+
+    In later executions an earlier step may have left it in a weight.
+    """
+    worst = max(reading.given, default=0.0)
+    return worst if first and worst > _explained_before(seen, memory) else 0.0
+
+
+def _explained_before(seen: Assessment, memory: TimeMemory) -> float:
+    """Largest error of an input that rounding, or what came before it, explains."""
+    judging = limits()
+    least = judging.pass_factor * seen.rounding_floor
+    return max(least, judging.amplification * memory.tolerated, memory.allowed)
+
+
+def time_facts(
+    known: Survey,
+    seen: Assessment,
+    reading: Reading,
+    partners: Partners,
+    shown: float | None,
+    memory: TimeMemory,
+    given: float,
+) -> TimeFacts:
+    """Facts of an operator; ``given`` is the error of what nothing produced, ``shown`` that of other products."""
+    worst = seen.worst.error if seen.worst is not None else 0.0
+    facts = TimeFacts(seen.op, worst, seen.limit, seen.rank_local, seen.tainted)
+    came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
+    facts = facts._replace(came=came > _explained_before(seen, memory))
+    if seen.rank_local or (worst <= seen.limit and not given):
+        return facts
+    excuse = None if seen.tainted else excused(known, seen, Conclusion("origin", seen.op))
+    judging = limits()
+    wrong = any(m.divergence.size == 1 or m.exact for m in _given_items(reading, partners, seen))
+    facts = facts._replace(
+        tolerated=excuse is not None,
+        given=bool(given) and (wrong or given > judging.excused_most),
+        apart=bool(given),
+        behind=memory.doubtful and seen.inherited > judging.pass_factor * seen.rounding_floor,
+    )
+    run = known.pairing.target.runs[seen.block][seen.op]
+    facts = facts._replace(blind=_is_blind(reading, seen, run, memory))
+    if not math.isfinite(worst) or (seen.worst is not None and seen.worst.exact):
+        return facts
+    return facts._replace(
+        fused=may_be_fused(partners, seen.op, run),
+        low=_is_low(reading, seen.worst, shown),
+        unlike=any(_is_unlike(one, seen) for one in reading.produced),
+    )
+
+
+def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
+    """Whether what an operator read, or what statistics do not show, may explain that it is off.
+
+    Of what it read nobody knows where no input was compared. Nothing explains so large an error then if all before it
+    agrees; none at all does of integers if all before is equal, but of those that jump.
+    """
+    worst, judging = seen.worst, limits()
+    error = worst.error if worst is not None else 0.0
+    if not math.isfinite(error):
+        arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
+        return arrived or (memory.doubtful and not reading.known)
+    if not reading.known and (memory.doubtful or _types(run, seen.measured.values()) & STEPS):
+        return True
+    if worst is not None and worst.exact:
+        return not reading.known and memory.allowed > 0.0
+    rough = worst is not None and worst.pair.target.source is None
+    before = judging.amplification * max(memory.allowed, memory.tolerated)
+    least = max(judging.excused_most, 0.0 if reading.known else before)
+    return (rough or not reading.known) and error <= least
+
+
+def _given_items(reading: Reading, partners: Partners, seen: Assessment) -> Iterator[Measured]:
+    """Inputs that differ and that no operator is known to have produced."""
+    golden = partners.golden_of.get(seen.op)
+    for slot, item in reading.inputs.items():
+        if item.error > 0 and not item.rewritten and source_of(partners, golden, slot) is None:
+            yield item
+
+
+def _is_low(reading: Reading, worst: Measured | None, shown: float | None) -> bool:
+    """Whether an operator is off no more than other products of the run, or has none to tell it from."""
+    own = _excess(reading, worst)
+    if own is None or shown is None:
+        return False
+    judging = limits()
+    return own <= (judging.excused_most if math.isinf(shown) else judging.steps_factor * shown)
+
+
+def _is_unlike(produced: tuple[float, float | None, int], seen: Assessment) -> bool:
+    """Whether an input is off by more than what its producer gave."""
+    read, given, _ = produced
+    if given is None:
+        return False
+    judging = limits()
+    return read > judging.pass_factor * (seen.rounding_floor + judging.amplification * given)

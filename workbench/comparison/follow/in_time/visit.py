@@ -1,0 +1,78 @@
+"""One execution without a graph, operator by operator in the order of time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.follow.in_time.reading import partners_of, reading_of
+from workbench.comparison.follow.in_time.rules import TIME_RULES, TimeMemory
+from workbench.comparison.follow.in_time.seen import (
+    given_apart,
+    is_off_alone,
+    own_roundoff,
+    seen_in_time,
+    shown_by_products,
+    time_facts,
+)
+from workbench.comparison.follow.rules import decide
+from workbench.comparison.follow.state import Assessment
+from workbench.comparison.follow.trace import excused
+from workbench.comparison.trust import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.in_time.reading import Partners
+    from workbench.comparison.follow.trace import Survey
+
+
+class InTime(NamedTuple):
+    """What an execution without a graph comes to: assessments, the coarsest roundoff met, what they rest on."""
+
+    made: Sequence[Assessment]
+    coarsest: float
+    trust: Trust
+
+
+def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -> InTime:
+    """Judge one execution without a graph: the order of time stands in for the data flow.
+
+    Every number format met so far counts as met by all that follows, and where nothing tells what an operator read, it
+    may have read what any before it gave. ``first``: no other execution of its rank ran before.
+    """
+    runs, memory = known.pairing.target.runs[block], TimeMemory()
+    partners = partners_of(known, block)
+    reads = {op: reading_of(known, block, op, partners) for op in runs}
+    trust = _trust(known, block, partners)
+    shown = shown_by_products(known, block, reads)
+    found, coarsest = list[Assessment](), 0.0
+    for op in sorted(runs, key=lambda n: runs[n].time):
+        measured = known.index.get((block, op), {})
+        usable = [m for m in measured.values() if m.usable]
+        if not usable:
+            continue
+        coarsest = max(coarsest, own_roundoff(known, runs[op], usable))
+        seen = seen_in_time(known, runs[op], reads[op], base, coarsest, memory)
+        whole = not seen.tainted and known.job is None  # two ranks are given different batches
+        given = given_apart(reads[op], seen, memory, first=first) if whole else 0.0
+        facts = time_facts(known, seen, reads[op], partners, shown.get(op), memory, given)
+        name, concluded = decide(TIME_RULES, facts, memory, trust)
+        made = seen._replace(conclusion=name, origin_op=concluded.op)
+        if concluded.kind == "origin":
+            excuse = excused(known, seen, concluded)
+            unseen = () if reads[op].known else reads[op].unknown
+            made = made._replace(is_origin=excuse is None, tolerated=excuse, open_inputs=unseen)
+        if concluded.kind == "undecided":
+            made = made._replace(undecided=concluded.doubt, tainted=False)
+        found.append(made)
+    return InTime(tuple(found), coarsest, trust)
+
+
+def _trust(known: Survey, block: Execution, partners: Partners) -> Trust:
+    """What statements about the execution rest on; inferred edges are an order, too, and one alone needs none."""
+    trust = known.pairing.trust(block)
+    inferred = bool(partners.wiring.producers)
+    if trust.order == "unknown" and (inferred or is_off_alone(known, block)):
+        trust = trust._replace(order="time")
+    return trust._replace(graph="inferred") if inferred else trust
