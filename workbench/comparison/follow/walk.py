@@ -261,8 +261,7 @@ def _leave(
     for update in () if moved else updates_left(scene, seen, made):
         decide(UPDATE_RULES, update, carry)
     if made.worst is not None and made.worst.forecast is not None:
-        rounding = expected_rounding(scene.graph.ops[seen.op], scene.roundoff[seen.op])
-        decide(FORECAST_RULES, forecast_left(scene, made, rounding), carry)
+        decide(FORECAST_RULES, forecast_left(scene, made), carry)
 
 
 # --- executions without a graph ------------------------------------------------------------------
