@@ -21,6 +21,7 @@ from workbench.comparison.replay.attempt import TROUBLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.replay import Replay
 
@@ -90,7 +91,8 @@ def explain_errors(
 def _explained(replayed: Replay, origin: Origin) -> Origin:
     """An origin with what is certain of what was given, and the best explanation.
 
-    Beside the golden where its inputs are not known.
+    Beside the golden where its inputs are not known. Where that is off from what it read as well, the two differ,
+    and nothing tells what is wrong with the target.
     """
     event = origin.event
     known = event.replayed is not None and event.replayed.suspect
@@ -100,9 +102,16 @@ def _explained(replayed: Replay, origin: Origin) -> Origin:
             return origin
         before = earlier_runs(replayed, event, trial.slot)
         symptom = describe_symptom(trial.given, trial.expected, trial.floor, before)
-        return origin._replace(symptom=symptom, explanation=_first(explain(trial)))
+        best = None if not known and _is_golden_off(replayed, event) else _first(explain(trial))
+        return origin._replace(symptom=symptom, explanation=best)
     except TROUBLE:
         return origin
+
+
+def _is_golden_off(replayed: Replay, event: Assessment) -> bool:
+    """Whether the golden's counterpart did not give what it had to."""
+    golden = replayed.golden(event.block, event.op)
+    return golden is not None and bool(golden.suspect)
 
 
 def lacks_symptom(_: Trace, origin: Origin) -> bool:
