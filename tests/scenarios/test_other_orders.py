@@ -4,6 +4,8 @@ import math
 
 import pytest
 from clearing.other_device import computing_otherwise
+from diagnosing.cases import Setting
+from diagnosing.runs import device_run, reference_run, write_tree
 
 import workbench as wb
 from kit.evidence import defects
@@ -55,6 +57,36 @@ def test_sums_in_another_order_are_not_blamed(name, noise, golden, tmp_path):
 def test_nor_where_only_outputs_were_dumped(name, golden, tmp_path):
     plan = DumpPlan("/x", io=frozenset(("output",)))
     found = compared(name, 4e-6, golden, tmp_path, plan=plan)
+    assert (found.verdict, defects(found)) == ("warn", [])
+
+
+STATISTICS = DumpPlan("/x", saved="statistic", statistics=("max", "min", "avg", "l2norm"))
+COARSE = {
+    "transformer": ("910a", "allow_fp32_to_fp16"),
+    "lenet_train": ("310p", "allow_mix_precision_fp16"),
+}
+
+
+@pytest.mark.parametrize("name", COARSE)
+@pytest.mark.parametrize("noise", [1e-7, 1e-6, 4e-6])
+def test_nor_by_statistics_where_roundings_to_float16_fall_otherwise(
+    name, noise, golden, tmp_path, monkeypatch
+):
+    """Figures of six digits are those of the forecast until one rounding falls otherwise, and shows whole."""
+    monkeypatch.setitem(MODES, name, COARSE[name])
+    found = compared(name, noise, golden, tmp_path, plan=STATISTICS)
+    assert (found.verdict, defects(found)) == ("warn", [])
+
+
+def test_nor_where_a_gradient_passes_another_element(tmp_path):
+    """A figure of six digits does not show that one element of many passes that did not before."""
+    setting = Setting("mlp_train", 29227, "a3", "mindspore-ge", "bin", "allow_fp32_to_fp16", 2)
+    reference = reference_run(setting.model, setting.seed, setting.iterations)
+    place = setting.surface, setting.files, setting.device
+    golden = write_tree(reference, "full", tmp_path / "golden", "mindspore-cpu", "npy", "reference")
+    with computing_otherwise(1e-7, setting.seed):
+        run = device_run(setting)
+    found = wb.compare(write_tree(run, "statistics", tmp_path / "target", *place), golden)
     assert (found.verdict, defects(found)) == ("warn", [])
 
 

@@ -107,8 +107,8 @@ def _compared(
     with stage("forecast"):  # of what only statistics are known
         told = _forecast(pairing, cancelled) if _has_statistics(pairing) else None
     with stage("measure"):
-        errors = told.errors if told is not None else NO_FORECAST
-        measures = measure_pairs(pairing, errors, progress=progress, cancelled=cancelled)
+        known = (told.errors, told.spreads) if told is not None else (NO_FORECAST, NO_FORECAST)
+        measures = measure_pairs(pairing, *known, progress=progress, cancelled=cancelled)
         pairing, measured = measures.pairing, measures.items
     met = Met(pairing, measured, chosen, told is not None)
     if not stage.stopped and nothing_differs(met):

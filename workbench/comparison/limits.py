@@ -94,13 +94,9 @@ class Limits:
         3, "operators", "follow", _UNRECORDED,
         "Operators reproduced by the forecast before less than the number format is expected.",
     )
-    fit_wider: float = _row(
-        2.0, "× worst so far", "follow", _UNRECORDED,
-        "How much worse than its forerunners an operator may be reproduced by the forecast.",
-    )
     fit_least: float = _row(
-        1e-5, _ERROR, "follow", "derived",
-        "Smallest expected error beside a forecast: figures have six digits, summed up in float32.",
+        1e-5, _ERROR, "follow", "derived: figures have six digits, summed up in float32",
+        "Smallest expected error beside a forecast; from it on an operator shows that the device rounds otherwise.",
     )
     golden_few: float = _row(
         0.01, "share", "follow", _UNRECORDED,

@@ -90,6 +90,7 @@ def test_noise_that_nothing_explains_is_described():
     found = explain(trial_of(expected, given))
     assert found[0].kind == UNEXPLAINED
     assert found[0].text.code == "compare/pattern"
+    assert (found[0].probability, found[0].cause) == (0.0, None)
 
 
 @pytest.mark.parametrize("op_type", ["NoSuchOperator", "MatMul", "Conv2D"])

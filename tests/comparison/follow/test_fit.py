@@ -10,24 +10,24 @@ from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.operators import FORECAST_RULES, ForecastFacts
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.limits import LIMITS
-from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Op
 
 CONV, CAST = (Op("x", kind, (), {}, (), ()) for kind in ("Conv2D", "Cast"))
 FLOOR = 1e-3
+STEP = 2.0**-13
+"""What one number that is rounded otherwise leaves."""
 
 
-def floor(fit, op=CONV, *, forecast=0.0, inherited=0.0):
+def floor(fit, op=CONV, *, forecast=0.0, inherited=0.0, step=0.0):
     worst = SimpleNamespace(forecast=forecast)
-    return fit.floor(op, worst, FLOOR, factor=4.0, inherited=inherited)
+    return fit.floor(op, worst, FLOOR, step=step, inherited=inherited)
 
 
-def after(*shares, **more):
-    """The fit behind operators with these errors as shares of what explains them."""
+def after(*errors, **more):
+    """The fit behind operators with these errors against the forecast."""
     carry = Carry()
-    for share in shares:
-        facts = ForecastFacts(**{"op_type": "Conv2D", "share": share, "size": 9, **more})
-        decide(FORECAST_RULES, facts, carry)
+    for error in errors:
+        decide(FORECAST_RULES, ForecastFacts(**{"error": error, "size": 9, **more}), carry)
     return carry.fit
 
 
@@ -35,23 +35,22 @@ def test_a_fit_to_the_last_figure_leaves_the_least():
     assert floor(after(*[0.0] * LIMITS.fit_operators)) == LIMITS.fit_least
 
 
-def test_the_worst_forerunner_counts():
-    assert floor(after(*[0.0] * LIMITS.fit_operators, 0.1)) == pytest.approx(
-        LIMITS.fit_wider * 0.1 * FLOOR
-    )
+def test_or_one_rounding_that_falls_otherwise():
+    """The largest number of a tensor may be the one, and a figure shows it whole."""
+    assert floor(after(*[0.0] * LIMITS.fit_operators), step=STEP) == STEP
 
 
-def test_another_type_may_round_once_more():
-    half = TensorSpec("float16", (3, 3))
-    tanh = Op("x", "Tanh", (), {}, (half,), (half,))
-    fit = after(*[0.0] * LIMITS.fit_operators)
-    assert floor(fit, tanh) == 2.0**-11 / 4
-    fit.learn("Tanh", 0.0)
-    assert floor(fit, tanh) == LIMITS.fit_least
+@pytest.mark.parametrize(
+    ("error", "expected"), [(LIMITS.fit_least, STEP), (1.01 * LIMITS.fit_least, FLOOR)]
+)
+def test_behind_an_operator_that_rounds_otherwise_number_formats_explain_what_they_can(
+    error, expected
+):
+    assert floor(after(*[0.0] * LIMITS.fit_operators, error), step=STEP) == expected
 
 
 def test_more_than_the_number_format_is_never_asked():
-    assert floor(after(*[5000.0] * LIMITS.fit_operators)) == FLOOR
+    assert floor(after(*[0.0] * LIMITS.fit_operators), step=1.0) == FLOOR
 
 
 @pytest.mark.parametrize(

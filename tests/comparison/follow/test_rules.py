@@ -204,8 +204,8 @@ UPDATES = (
 )
 
 FORECASTS = (
-    Case("nothing-proven", "reproduced", ForecastFacts("Conv2D", 0.1, wrong=True, size=9), None),
-    Case("reproduced", "", ForecastFacts("Conv2D", 0.1, size=9), None),
+    Case("nothing-proven", "reproduced", ForecastFacts(0.1, wrong=True, size=9), None),
+    Case("reproduced", "", ForecastFacts(0.1, size=9), None),
 )
 
 NO_ORDER = Trust("none", "unknown")
@@ -443,4 +443,4 @@ def test_every_difference_is_told_once():
 
 def test_facts_that_no_rule_knows_are_an_error():
     with pytest.raises(LookupError, match="no rule applies"):
-        decide(operators.FORECAST_RULES[:1], ForecastFacts("Conv2D", 0.1, size=9), Carry())
+        decide(operators.FORECAST_RULES[:1], ForecastFacts(0.1, size=9), Carry())

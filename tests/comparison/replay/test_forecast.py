@@ -16,6 +16,8 @@ from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.measure import distance_from
 from workbench.comparison.replay.forecast import forecast
+from workbench.core.errors import FormatError
+from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
 from workbench.dump.tables.statistic import statistics_of
 from workbench.graph.networks import load_graph
@@ -68,6 +70,45 @@ def test_the_golden_is_farther_off_than_the_forecast():
         distance_from(p, p.golden.source.array()) for p in pairing.pairs if id(p) in found.errors
     ]
     assert max(golden) > 1e-4
+
+
+def test_how_far_the_forecast_is_from_the_golden_is_known_of_every_element():
+    """By loops over elements: far more than statistics show where formats are coarse, next to nothing where not."""
+    largest = {}
+    for mode in ("allow_fp32_to_fp16", "must_keep_origin_dtype"):
+        device = on_device(LENET, "910a", mode)
+        pairing = paired(summed(device), REFERENCE)
+        found = forecast(pairing, distance_from, npu=True)
+        arrays = {record.key: record.source.array() for record in device.records}
+        assert found.spreads.keys() == found.errors.keys()
+        for pair in pairing.pairs:
+            if id(pair) not in found.spreads:
+                continue
+            golden = pair.golden.source.array().astype(float).ravel()
+            given = arrays[pair.target.key].astype(float).ravel()
+            off = math.sqrt(sum((a - b) ** 2 for a, b in zip(given, golden, strict=True)))
+            size = math.sqrt(sum(b**2 for b in golden))
+            assert found.spreads[id(pair)] == pytest.approx(off / size if size else 0.0, abs=1e-12)
+        largest[mode] = max(found.spreads.values())
+    assert largest["allow_fp32_to_fp16"] > 3e-4
+    assert largest["must_keep_origin_dtype"] < 1e-6
+
+
+def test_a_golden_that_cannot_be_read_leaves_the_forecast_as_it_is():
+    class Broken(ArraySource):
+        def array(self):
+            raise FormatError("core/missing", place="a.npy", got="data")
+
+    target = summed(on_device(LENET, "910a", "allow_fp32_to_fp16"))
+    pairs = paired(target, REFERENCE).pairs
+    last = [one.golden for one in pairs if one.run is not None and one.io == "output"][-1]
+    broken = replace(last, source=Broken(last.source.array()))
+    records = (broken if r is last else r for r in REFERENCE.records)
+    pairing = paired(target, replace(REFERENCE, records=tuple(records)))
+    found = forecast(pairing, distance_from, npu=True)
+    (left,) = found.errors.keys() - found.spreads.keys()
+    (pair,) = (one for one in pairing.pairs if id(one) == left)
+    assert pair.golden.key == last.key
 
 
 def test_a_rerun_tells_what_operators_read_and_changes_nothing():

@@ -240,6 +240,99 @@ def test_a_counter_of_steps_that_one_run_lacks_is_explained():
     assert "golden:aside" in result.coverage.explained
 
 
+def normed():
+    """A normalization with two constants, and what reads it."""
+    net = Net()
+    constants = Const(1, "int64"), Const(1e-5, "float32")
+    norm = net.op(
+        "LayerNorm", net.feed("x"), *constants, attrs={"input_names": ("x", "begin", "epsilon")}
+    )
+    return net.graph(net.op("Tanh", norm))
+
+
+NORMED = in_memory(shoot(normed(), small.given(normed())), normed())
+NORM = "Default_LayerNorm-op0"
+
+
+def is_constant(record):
+    return record.key.op_name == NORM and record.key.io == "input" and record.key.slot > 0
+
+
+def is_normed(record):
+    return (record.key.op_name, record.key.io) == (NORM, "output") or (
+        (record.key.op_type, record.key.io) == ("Tanh", "input")
+    )
+
+
+def held(hidden, *, graphs=True):
+    """The normalized network without some of its files, and without its graph if told so."""
+    kept = tuple(record for record in NORMED.records if not hidden(record))
+    return replace(NORMED, records=kept, graphs=NORMED.graphs if graphs else {})
+
+
+@pytest.mark.parametrize(
+    ("graphs", "compared_results", "gaps"),
+    [(True, True, {}), (True, False, {}), (False, True, {}), (False, False, {"golden:unmatched": 2})],
+    ids=["own graph", "own graph alone", "result alone", "neither"],
+)  # fmt: skip
+def test_a_constant_is_known_by_the_graph_of_the_side_that_lacks_it_or_by_what_it_makes(
+    graphs, compared_results, gaps
+):
+    golden = held(lambda r: not compared_results and is_normed(r))
+    target = held(
+        lambda r: is_constant(r) or (not compared_results and is_normed(r)), graphs=graphs
+    )
+    coverage = compared(target, golden).coverage
+    assert dict(coverage.gaps) == gaps
+    assert coverage.explained.get("golden:constant", 0) == (0 if gaps else 2)
+
+
+def split():
+    """Two results of one operator, of which each makes a result of the network."""
+    net = Net()
+    both = net.op("Split", net.weight("w"), shape=(2, 4), outputs=2)
+    return net.graph(
+        *(
+            net.op(kind, Value(both.op, slot), shape=(2, 4))
+            for slot, kind in enumerate(("Tanh", "Exp"))
+        )
+    )
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_weight_is_known_by_all_results_that_are_read(slot, monkeypatch):
+    """One of two halves tells nothing of the other one."""
+    monkeypatch.setitem(small.RUN, "Split", lambda x: (x[:2], x[2:]))
+    values = small.given(split())
+    values["w"] = np.arange(16, dtype=np.float32).reshape(4, 4)
+    whole = in_memory(shoot(split(), values, parameters=False), split())
+
+    def hidden(record):
+        reader = ("Tanh", "Exp")[slot]
+        key = record.key
+        one = (key.op_type, key.io, key.slot) == ("Split", "output", slot)
+        return one or (key.op_type, key.io) == (reader, "input")
+
+    both = replace(whole, records=tuple(r for r in whole.records if not hidden(r)))
+    bare = replace(both, records=tuple(
+        r for r in both.records if (r.key.op_type, r.key.io) != ("Split", "input")
+    ))  # fmt: skip
+    assert dict(compared(bare, both).coverage.gaps) == {"golden:unmatched": 1}
+
+
+def test_what_an_update_reads_is_known_by_what_it_gives_though_nobody_reads_that():
+    net = Net()
+    weight = net.weight("w")
+    net.op("AssignAdd", weight, net.feed("step"))
+    result = net.op("Tanh", net.feed("x"))
+    graph = net.graph(result)
+    whole = in_memory(shoot(graph, small.given(graph), parameters=False), graph)
+    outputs = replace(whole, records=tuple(filter(is_output, whole.records)))
+    coverage = compared(outputs, whole).coverage
+    assert dict(coverage.gaps) == {}
+    assert coverage.explained["golden:fed"] == len(whole.records) - len(outputs.records)
+
+
 def test_without_a_graph_everything_that_is_held_counts():
     bare = replace(GOLDEN, graphs={})
     result = compared(replace(without(is_last), graphs={}), bare)

@@ -19,6 +19,7 @@ BOTH = ["Default/MatMul-op0", "Default/MatMul-op1"]
 NOISE = np.random.default_rng(5)
 MACHINE = (
     r"\b1 (?!of\b)[a-z]+s\b(?! not\b)|\b0 (tensors|operators)\b|\binf (off|times)\b|\bnan (off|times)\b|unexplained"
+    r"|less than 1 %|\bconfidence [0-4]?\d %|\b1e-0[0-9] %"
     r"|\bNone\b|\(s\)"
 )
 """What no person would write: '1 tensors', '0 tensors', 'inf times'."""

@@ -21,6 +21,7 @@ from workbench.comparison.replay.attempt import TROUBLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.replay import Replay
 
@@ -91,23 +92,29 @@ def _explained(flow: Trace, replayed: Replay, origin: Origin) -> Origin:
     """An origin with what is certain of what was given, and the best explanation.
 
     Beside the golden where its inputs are not known. No explanation where what it read is not known, or beside a
-    golden of which nobody knows what it was told to compute.
+    golden of which nobody knows what it was told to compute, or that is off from what it read as well.
     """
     event = origin.event
     known = event.replayed is not None and event.replayed.suspect
     other = flow.pairing.blocks.get(event.block)
     lent = other is not None and other.graph_key in flow.pairing.golden.borrowed
-    silent = event.open_inputs or (lent and not known)
     try:
         trial = own_trial(replayed, event) if known else trial_beside(replayed, event)
         if trial is None:
             return origin
         before = earlier_runs(replayed, event, trial.slot)
         symptom = describe_symptom(trial.given, trial.expected, trial.floor, before)
+        silent = event.open_inputs or (not known and (lent or _is_golden_off(replayed, event)))
         found = None if silent else _first(explain(trial))
         return origin._replace(symptom=symptom, explanation=found)
     except TROUBLE:
         return origin
+
+
+def _is_golden_off(replayed: Replay, event: Assessment) -> bool:
+    """Whether the golden's counterpart did not give what it had to."""
+    golden = replayed.golden(event.block, event.op)
+    return golden is not None and bool(golden.suspect)
 
 
 def lacks_symptom(_: Trace, origin: Origin) -> bool:

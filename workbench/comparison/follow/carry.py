@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.noise import op_roundoff
 from workbench.graph.traits import IDENTITY
 
 if TYPE_CHECKING:
@@ -23,36 +22,36 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ForecastFit:
-    """Operators reproduced so far, their types, and the worst of their errors as a share of what explains it.
+    """How many operators the forecast has reproduced so far, and whether the device rounds otherwise than it does.
 
-    A forecast that gives the statistics of many operators to a small part of what their number formats explain is
-    right about how the device computes. An operator that is off by more than its forerunners is then off for a
-    reason of its own, though its number format alone would explain as much. That holds as long as what it reads is
-    reproduced to the last figure: roundings that have once fallen otherwise let others fall otherwise, whatever
-    their size. An operator of another type may round once more or once less than the forecast.
+    A forecast that gives the statistics of several operators to the last figure may be right about how the device
+    computes. An operator that is off is then off for a reason of its own, though its number format would explain as
+    much: but for one rounding that falls otherwise, which a largest or smallest number shows whole. Behind the first
+    operator that is not reproduced to the last figure nothing of the kind is known. Sums in another order leave
+    figures of six digits as they are, until a rounding falls otherwise and lets others fall otherwise.
     """
 
     count: int = 0
-    worst: float = 0.0
-    types: set[str] = field(default_factory=set)
+    is_apart: bool = False
 
     def floor(
-        self, op: Op, worst: Measured | None, floor: float, *, factor: float, inherited: float
+        self, op: Op, worst: Measured | None, floor: float, *, step: float, inherited: float
     ) -> float:
-        """Error that an operator's own rounding leaves beside the forecast; ``floor`` is that of its formats."""
+        """Error that an operator's own rounding leaves beside the forecast.
+
+        ``floor`` is that of its formats, ``step`` that of one number that is rounded otherwise.
+        """
         if op.op_type in IDENTITY or worst is None or worst.forecast is None:
             return floor
         known = limits()
-        if self.count < known.fit_operators or inherited:
+        if self.count < known.fit_operators or self.is_apart or inherited:
             return floor
-        once = 0.0 if op.op_type in self.types else op_roundoff(op, npu=False) / factor
-        return min(floor, max(known.fit_least, once, known.fit_wider * self.worst * floor))
+        return min(floor, max(known.fit_least, step))
 
-    def learn(self, op_type: str, share: float) -> None:
-        """Take in an operator that nobody blames, and its error as a share of what its formats explain."""
+    def learn(self, error: float) -> None:
+        """Take in an operator that nobody blames, and how far its statistics are from the forecast."""
         self.count += 1
-        self.types.add(op_type)
-        self.worst = max(self.worst, share)
+        self.is_apart |= error > limits().fit_least
 
 
 @dataclass(slots=True)

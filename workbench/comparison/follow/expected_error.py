@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.graphs.roles import coarsens, updates
-from workbench.comparison.graphs.traverse import path_back
+from workbench.comparison.graphs.traverse import path_back, producer
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.conditioning import condition_number, golden_norm
 from workbench.comparison.measure.noise import (
+    FLOAT32,
+    MASKS,
     expected_rounding,
     is_discontinuous,
     jump_limit,
@@ -86,9 +88,12 @@ def expected_error(
     worst = max(seen.outputs.values(), key=lambda m: m.error, default=None)
     floor = rounded(expected_rounding(op, scene.roundoff[number]), steps)
     floor += _rest_of_group(scene, number)
-    floor = carry.fit.floor(op, worst, floor, factor=factor, inherited=seen.inherited)
-    inherited = max(seen.inherited, seen.correlated)
+    unit = max(scene.roundoff[number], FLOAT32)
+    floor = carry.fit.floor(op, worst, floor, step=2.0 * unit / factor, inherited=seen.inherited)
+    unseen = _unseen(scene, number, inputs) if carry.fit.is_apart else 0.0
+    inherited = max(seen.inherited, seen.correlated, unseen)
     explained = (kappa or 1.0) * _with_inherited(floor, inherited)
+    seen = seen._replace(inherited=max(seen.inherited, unseen))
     step = _step_of(scene, seen, floor, carry)
     if step is not None:
         variable, limit = step
@@ -103,6 +108,29 @@ def expected_error(
         limit = jump_limit(op, floor + seen.inherited)
     exceeds = worst is None or worst.error > limit
     return Expected(worst, floor, explained, factor, limit, exceeds, steps)
+
+
+def _unseen(scene: Scene, number: int, inputs: Mapping[int, Measured]) -> float:
+    """Error of the inputs that their statistics need not show, where the device rounds otherwise than the forecast.
+
+    The forecast has made roundings of the same size in its own way: it is about as far from the golden as the target
+    is. Where elements pass or not, it may be far from either: one that passes elsewhere is off altogether.
+    """
+    found = [item.spread for item in inputs.values() if item.forecast is not None]
+    graph = scene.graph
+    for operand in graph.ops[number].flat_inputs() if found else ():
+        source = producer(graph, operand, MOVEMENT)
+        if isinstance(source, Value) and graph.ops[source.op].op_type in MASKS:
+            found.append(math.sqrt(_noise_of(scene, source.op)))
+    return max(found, default=0.0)
+
+
+def _noise_of(scene: Scene, number: int) -> float:
+    """Error of what an operator computes with, of which its statistics show but a part."""
+    read = read_inputs(scene.graph, number, scene.measured).values()
+    shown = (max(item.error, item.spread) for item in read if item.usable)
+    rounding = expected_rounding(scene.graph.ops[number], scene.roundoff[number])
+    return rounding + max((one for one in shown if math.isfinite(one)), default=0.0)
 
 
 def _other_integer(seen: Observation) -> Measured | None:

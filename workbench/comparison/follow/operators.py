@@ -432,23 +432,22 @@ UPDATE_RULES: tuple[Rule[UpdateFacts, None, Carry], ...] = (
 
 
 class ForecastFacts(NamedTuple):
-    """An operator whose statistics were forecast; ``share`` is its error over what its formats explain."""
+    """An operator whose statistics were forecast; ``error`` is how far they are from the forecast."""
 
-    op_type: str
-    share: float | None = None
+    error: float | None = None
     wrong: bool = False
     moves: bool = False
     size: int = 0
 
 
 def _learn_forecast(facts: ForecastFacts, _: None, carry: Carry) -> None:
-    carry.fit.learn(facts.op_type, facts.share or 0.0)
+    carry.fit.learn(facts.error or 0.0)
 
 
 FORECAST_RULES: tuple[Rule[ForecastFacts, None, Carry], ...] = (
     Rule(
         "nothing-proven",
-        lambda o: o.share is None or o.wrong or o.moves or o.size <= 1,
+        lambda o: o.error is None or o.wrong or o.moves or o.size <= 1,
         lambda o: None,
         why="without a forecast, behind an error, of a mover or one number nothing is proven",
     ),
@@ -509,13 +508,11 @@ def updates_left(scene: Scene, seen: Observation, made: Assessment) -> Iterator[
         yield UpdateFacts((scene.block.rank, name), error, wrong, made.overflowed, made.rank_local)
 
 
-def forecast_left(scene: Scene, made: Assessment, rounding: float) -> ForecastFacts:
-    """What a judged operator says of the forecast; ``rounding`` is what its number formats explain."""
+def forecast_left(scene: Scene, made: Assessment) -> ForecastFacts:
+    """What a judged operator says of the forecast."""
     op, worst = scene.graph.ops[made.op], made.worst
-    known = worst is not None and worst.forecast is not None and rounding
     return ForecastFacts(
-        op.op_type,
-        worst.error / rounding if known and worst is not None else None,
+        worst.forecast if worst is not None else None,
         made.is_origin or made.tainted,
         op.op_type in MOVEMENT,
         worst.divergence.size if worst is not None else 0,

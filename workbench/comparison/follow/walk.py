@@ -44,7 +44,7 @@ from workbench.comparison.follow.ranks import lockstep, measured_of_peers
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import Survey, Trace, excused, read_only, survey
-from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding
+from workbench.comparison.measure.noise import coarsest_roundoff
 from workbench.comparison.trust import Trust
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import MOVEMENT
@@ -275,5 +275,4 @@ def _leave(
     for update in () if moved else updates_left(scene, seen, made):
         decide(UPDATE_RULES, update, carry, scene.trust)
     if made.worst is not None and made.worst.forecast is not None:
-        rounding = expected_rounding(scene.graph.ops[seen.op], scene.roundoff[seen.op])
-        decide(FORECAST_RULES, forecast_left(scene, made, rounding), carry, scene.trust)
+        decide(FORECAST_RULES, forecast_left(scene, made), carry, scene.trust)

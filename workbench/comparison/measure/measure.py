@@ -63,7 +63,7 @@ class Measured(NamedTuple):
     size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
     serve to find where an error begins, and nothing else; ``whole`` says that this part is every element.
     ``forecast`` is the relative error against what the target should have given, where only its statistics
-    were dumped and that could be computed.
+    were dumped and that could be computed; ``spread`` how far that is from the golden's tensor, element by element.
     """
 
     pair: Pair
@@ -73,6 +73,7 @@ class Measured(NamedTuple):
     rewritten: bool = False
     forecast: float | None = None
     whole: bool = False
+    spread: float = 0.0
 
     @property
     def usable(self) -> bool:
@@ -120,11 +121,14 @@ class Measures(NamedTuple):
 def measure_pairs(
     pairing: Pairing,
     forecast: Mapping[int, float] = NO_FORECAST,
+    spreads: Mapping[int, float] = NO_FORECAST,
     *,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Measures:
     """Measure all pairs in data-flow order; ``forecast`` has errors against a forecast by pair (its identity).
+
+    ``spreads`` says likewise how far the forecast is from the golden.
 
     Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
     reason `CANCELLED`.
@@ -140,7 +144,8 @@ def measure_pairs(
             kinds = (odd_t.get(id(pair.target), ()), odd_g.get(id(pair.golden), ()))
             item = measure_pair(pair, kinds, kernel, cancelled, table)
             told = forecast.get(id(pair))
-            found.append(item if told is None else item._replace(forecast=told))
+            spread = spreads.get(id(pair), 0.0)
+            found.append(item if told is None else item._replace(forecast=told, spread=spread))
             table.fill(number + 1)
             if progress is not None:
                 progress(number + 1, len(pairs), pair.op_name)

@@ -171,7 +171,8 @@ def jump_limit(op: Op, noise: float) -> float:
     """
     known = limits()
     masked = min(known.pass_factor * math.sqrt(noise), known.masked_most)
-    return masked if op.op_type in _MASKS else math.inf
+    return masked if op.op_type in MASKS else math.inf
 
 
-_MASKS = frozenset(("ReluGrad", "ReLU6Grad", "MaxPoolGrad"))
+MASKS = frozenset(("ReluGrad", "ReLU6Grad", "MaxPoolGrad"))
+"""Operators that pass an element or not."""

@@ -22,6 +22,7 @@ from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, 
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_declared
 from workbench.comparison.replay.kernel import EXACT, cast_like
+from workbench.comparison.replay.kernel import distance as norm_distance
 from workbench.comparison.replay.lowering import lower
 from workbench.comparison.replay.models import Candidate, candidates
 from workbench.core.dtypes import DTYPES
@@ -65,12 +66,15 @@ class Forecast(NamedTuple):
         Relative errors of the target's statistics against the forecast, by pair (its identity).
     models : mapping
         The model whose results have the statistics of the dump, by rank and number of the graph.
+    spreads : mapping
+        Relative distance of the forecast from the golden's tensor, element by element, by pair (its identity).
     """
 
     pairing: Pairing
     distance: Distance
     errors: Mapping[int, float]
     models: Mapping[tuple[int, int], Candidate]
+    spreads: Mapping[int, float] = MappingProxyType({})
 
     @property
     def facts(self) -> dict[str, Message]:
@@ -137,6 +141,7 @@ def forecast(
     ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
     """
     errors: dict[int, float] = {}
+    spreads: dict[int, float] = {}
     chosen: dict[tuple[int, int], Candidate] = {}
     states: dict[int, dict[str, Array]] = {}
     for one in _executions(pairing, distance):
@@ -145,7 +150,9 @@ def forecast(
         best = one.run([_Run(model, dict(states.get(rank, {}))) for model in models], cancelled)
         chosen[key], states[rank] = best.model, best.state
         errors |= best.errors
-    return Forecast(pairing, distance, MappingProxyType(errors), MappingProxyType(chosen))
+        spreads |= best.spreads
+    found = MappingProxyType(errors), MappingProxyType(chosen), MappingProxyType(spreads)
+    return Forecast(pairing, distance, *found)
 
 
 def _models(graph: Graph, *, npu: bool) -> list[Candidate]:
@@ -180,13 +187,21 @@ class _Run:
     state: dict[str, Array]
     values: dict[Value, Array] = field(default_factory=dict)
     errors: dict[int, float] = field(default_factory=dict)
+    spreads: dict[int, float] = field(default_factory=dict)
     decades: float = 0.0
 
-    def take(self, number: int, outcome: _Outcome, errors: Mapping[int, float]) -> None:
+    def take(
+        self,
+        number: int,
+        outcome: _Outcome,
+        errors: Mapping[int, float],
+        spreads: Mapping[int, float],
+    ) -> None:
         """Go on with what an operator gives."""
         self.values |= {Value(number, slot): array for slot, array in outcome.outputs.items()}
         self.state |= outcome.state
         self.errors |= errors
+        self.spreads |= spreads
         least = limits().forecast_equal
         self.decades += sum(math.log10(min(max(one, least), 1.0)) for one in errors.values())
 
@@ -237,7 +252,9 @@ class _ExecutionForecast:
     def step(self, number: int, op: Op, runs: list[_Run], margin: float) -> list[_Run]:
         """Let every run compute an operator, once for all that read and do the same; return those in play."""
         given: dict[int, Array | None] = {}
-        done: dict[tuple[object, ...], tuple[_Outcome, dict[int, float]]] = {}
+        done: dict[
+            tuple[object, ...], tuple[_Outcome, Mapping[int, float], Mapping[int, float]]
+        ] = {}
         once = _Once(self.distance)
         for run in runs:
             inputs, arithmetic = self.inputs(run, number, given), run.model.arithmetics[number]
@@ -245,7 +262,8 @@ class _ExecutionForecast:
             if key not in done:
                 known = {slot: once.stated(array, op, slot) for slot, array in inputs.items()}
                 outcome = once.shared(self.computed(number, op, known, arithmetic))
-                done[key] = outcome, self.errors(number, outcome, once.error)
+                errors = self.errors(number, outcome, once.error)
+                done[key] = outcome, errors, self.errors(number, outcome, once.spread)
             run.take(number, *done[key])
             for value in self.last.get(number, ()):
                 run.values.pop(value, None)
@@ -392,6 +410,8 @@ class _Once:
         self._stated: dict[tuple[int, int], tuple[Array, Array]] = {}
         self._outputs: dict[tuple[int, str, tuple[int, ...], bytes], Array] = {}
         self._errors: dict[tuple[int, int], float | None] = {}
+        self._goldens: dict[int, Array | None] = {}
+        self._spreads: dict[tuple[int, int], float | None] = {}
 
     def stated(self, array: Array | None, op: Op, slot: int) -> Array | None:
         """Return an input as its operator states it."""
@@ -418,6 +438,26 @@ class _Once:
         if key not in self._errors:
             self._errors[key] = self._distance(pair, array)
         return self._errors[key]
+
+    def spread(self, pair: Pair, array: Array) -> float | None:
+        """Return how far an array is from the golden's tensor; ``None`` where that cannot be compared."""
+        key = id(pair), id(array)
+        if key not in self._spreads:
+            golden = self._golden(pair)
+            apart = math.inf
+            if golden is not None and golden.size == array.size:
+                apart = norm_distance(array, golden.reshape(array.shape))
+            self._spreads[key] = apart if math.isfinite(apart) else None
+        return self._spreads[key]
+
+    def _golden(self, pair: Pair) -> Array | None:
+        if id(pair) not in self._goldens:
+            try:
+                source = pair.golden.source
+                self._goldens[id(pair)] = source.array() if source is not None else None
+            except (FormatError, OSError):
+                self._goldens[id(pair)] = None
+        return self._goldens[id(pair)]
 
 
 def _is_unknown(array: Array) -> bool:

@@ -26,7 +26,7 @@ from workbench.core.dtypes import is_exact, roundoff
 from workbench.core.words import Message
 from workbench.graph.nodes import Bundle, Const, Param, Value
 from workbench.graph.table import OPS
-from workbench.graph.traits import IDENTITY
+from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -146,6 +146,20 @@ class Judged:
             stored = Value(view.recomputed[stored.op], stored.slot)
         return block, stored
 
+    @cached_property
+    def shown(self) -> frozenset[int]:
+        """Runs of operators (their identity) of which any result was compared."""
+        found = [
+            pair
+            for item, row in self.pairs
+            if _has_figure(item, row) and (pair := item.pair).io == "output"
+        ]
+        return frozenset(id(run) for pair in found for run in (pair.run, pair.golden_run))
+
+    def counterpart(self, side: Side, block: Execution) -> Execution | None:
+        """The execution of the other side that one was compared with."""
+        return self._targets.get(block) if side == "golden" else self.pairing.blocks.get(block)
+
     def alignment(self, side: Side, block: Execution) -> Alignment | None:
         """How the graph of an execution matches the other side's."""
         if side == "golden":
@@ -216,11 +230,24 @@ def _is_allowed(judged: Judged, one: Uncompared) -> bool:
 
 
 def _is_constant(judged: Judged, one: Uncompared) -> bool:
-    """Constants that the graph states: where they differ, the settings do. Without one, the type of operator tells."""
+    """Constants that the side without the file states in its own graph, or that show in what was made of them.
+
+    A graph that was lent by the other side says nothing of the one that lacks the file. Without any, the type of the
+    operator tells what a constant is.
+    """
     if not one.side or one.io != "input" or one.run is None:
         return False
     source = _source(judged, one)
-    return _is_setting(one.run, one.slot) if source is None else source == "constant"
+    held = _is_setting(one.run, one.slot) if source is None else source == "constant"
+    return held and (_has_own_graph(judged, one) or _shows_result(judged, one))
+
+
+def _has_own_graph(judged: Judged, one: Uncompared) -> bool:
+    """Whether the side that lacks a tensor has a graph of its own of the execution."""
+    assert one.run is not None
+    block = judged.counterpart(_side(one), one.run.block)
+    other = judged.pairing.golden if one.side == "target" else judged.pairing.target
+    return block is not None and block.graph_key in other.dump.graphs
 
 
 def _source(judged: Judged, one: Uncompared) -> Literal["operator", "outside", "constant"] | None:
@@ -257,19 +284,38 @@ def _is_setting(run: OperatorRun, slot: int) -> bool:
 
 def _is_fed(judged: Judged, one: Uncompared) -> bool:
     """Weights and feeds of an operator whose results were compared, where one side dumped no inputs."""
-    side = _side(one)
-    if one.run is None or _source(judged, one) != "outside":
+    return _source(judged, one) == "outside" and _shows_result(judged, one)
+
+
+def _shows_result(judged: Judged, one: Uncompared) -> bool:
+    """Whether a result was compared in which a difference of an input would show.
+
+    That is the first one that is read, or that of the kernel that the operator is a part of. Where an operator only
+    moves, each result holds another part of what it read.
+    """
+    run, side = one.run, _side(one)
+    if run is None:
         return False
+    op, graph = (
+        judged.pairing.sides.of(side).operator(run),
+        judged.pairing.sides.of(side).graph(run.block),
+    )
+    if op is None or graph is None:
+        return id(run) in judged.shown
     compared = judged.compared.of(side)
-    made = (judged.value_of(side, one.run.block, result) for result in _made(judged, one.run, side))
-    return any(value in compared for value in made)
+    results = [Value(run.op, slot) for slot in range(len(op.outputs))]
+    read = [value for value in results if graph.consumers.get(value) or value in graph.outputs]
+    given = read or results  # of what updates a weight nothing is read
+    asked = given if op.op_type in MOVEMENT else given[:1]
+    if asked and all(judged.value_of(side, run.block, value) in compared for value in asked):
+        return True
+    kernels = (judged.value_of(side, run.block, value) for value in _of_kernels(judged, run, side))
+    return any(value in compared for value in kernels)
 
 
-def _made(judged: Judged, run: OperatorRun, side: Side) -> Iterator[Value]:
-    """What an operator gives, and the kernel that it is a part of."""
-    op, found = judged.pairing.sides.of(side).operator(run), judged.alignment(side, run.block)
-    if op is not None:
-        yield from (Value(run.op, slot) for slot in range(len(op.outputs)))
+def _of_kernels(judged: Judged, run: OperatorRun, side: Side) -> Iterator[Value]:
+    """What the kernels give that an operator is a part of."""
+    found = judged.alignment(side, run.block)
     for fusion in found.fusions if found is not None else ():
         if run.op in getattr(fusion, side):
             yield from (Value(one.number, one.slot) for one in _edges(fusion, side))
@@ -335,7 +381,7 @@ EXPLAINED = (
     Rule("own-batch", _is_own_batch, "ranks of one job feed other data"),
     Rule("mislabelled-alike", _is_alike, "both files hold the same half of the tensor, and the halves are equal"),
     Rule("half", _is_half, "the part that the file holds agrees, and what reads the tensor has its own place"),
-    Rule("constant", _is_constant, "the graphs state it, and settings are compared there"),
+    Rule("constant", _is_constant, "its own graph states it, where settings are compared, or what was made of it was"),
     Rule("fed", _is_fed, "it comes from outside of the graph, and what the operator made of it was compared"),
     Rule("inserted", _is_inserted, "hands on what it reads, and what it reads has its own place in the ledger"),
     Rule("aside", _is_aside, "a counter of steps that one graph alone has, and that nobody reads"),
