@@ -187,6 +187,24 @@ OVERRIDE = (
     Key("operators", COUNT, "Number of operators that it fits."),
     Key("tensors", COUNT, "Number of tensors that it decided."),
 )
+REPEAT = (
+    Key("path", TEXT, "Folder of the run."),
+    Key("tensors", COUNT, "Tensors that it has in common with the target."),
+    Key("differing", COUNT, "Tensors of these that are not equal."),
+    Key("used", {"type": "boolean"}, "Whether it is a run of the same network on the same data."),
+    Key("reason", TEXT, "Why it is not used, or what it lacks; empty if there is nothing to add."),
+)
+NOT_DETERMINISTIC = (
+    Key("op_name", TEXT, "Operator of the target."),
+    Key("op_type", TEXT, "Its type."),
+    Key("rank", WHOLE, "Rank."),
+    Key("graph_id", WHOLE, "Graph."),
+    Key("iteration", WHOLE, "Iteration of the largest difference."),
+    Key("slot", WHOLE, "Output of the largest difference."),
+    Key(
+        "error", NUMBER, "Largest relative difference between runs that its inputs do not explain."
+    ),
+)
 COMPARISON = (
     Key("schema", {"const": SCHEMA}, "Name and version of this format."),
     Key("verdict", words(get_args(Verdict)), "[Verdict](findings.md#verdicts)."),
@@ -204,6 +222,18 @@ COMPARISON = (
         optional=True,
     ),
     Key("overrides", listing(OVERRIDE), "What a map file changed. Present with one.", optional=True),
+    Key(
+        "repeats",
+        listing(REPEAT),
+        "Other runs of the target ([measured noise](../concepts/noise.md#repeated-runs)). Present with `--repeat`.",
+        optional=True,
+    ),
+    Key(
+        "not_deterministic",
+        listing(NOT_DETERMINISTIC),
+        "Operators that differ between these runs. Present with `--repeat`.",
+        optional=True,
+    ),
 )  # fmt: skip
 
 INTRODUCTION = f"""\
@@ -225,6 +255,8 @@ SECTIONS = (
     ("source", SOURCE),
     ("iterations", ITERATION),
     ("overrides", OVERRIDE),
+    ("repeats", REPEAT),
+    ("not_deterministic", NOT_DETERMINISTIC),
 )
 
 

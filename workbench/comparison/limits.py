@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _Number = TypeVar("_Number", int, float)
 
 _CLEAN = "every clean pair of real dumps we know"
+_BETWEEN = "0.75 where nothing is wrong: mlp, lenet, transformer, resnet, sums off by 1e-6 and 1e-5"
 _UNRECORDED = "not recorded"
 _OUTLIERS = (
     "86 clean runs with outlier channels, of 61 device modes: hifloat8 aside no slice above 0.02"
@@ -76,6 +77,26 @@ class Limits:
     envelope_slice: int = _row(
         8, "elements", "measure", "derived: the error of a slice of fewer is chance",
         "Fewest elements of a slice that is held against its envelope.",
+    )
+    repeat_factor_one: float = _row(
+        3.0, "× largest error between runs", "measure", _BETWEEN,
+        "Error that one other run of the target explains.",
+    )
+    repeat_factor_two: float = _row(
+        2.0, "× largest error between runs", "measure", _BETWEEN,
+        "Error that two other runs of the target explain.",
+    )
+    repeat_factor_three: float = _row(
+        1.5, "× largest error between runs", "measure", _BETWEEN,
+        "Error that three or more other runs of the target explain.",
+    )
+    repeat_elements: int = _row(
+        64, "elements", "measure", "derived: the error of fewer between two runs is chance",
+        "Fewest elements of a tensor whose own error between runs counts alone.",
+    )
+    repeat_least: float = _row(
+        50.0, "%", "measure", "derived: half of another network does not match",
+        "Least share of the target's tensors that another run of it has.",
     )
     # What the walk through the data flow concludes
     adapted_step: float = _row(

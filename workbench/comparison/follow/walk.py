@@ -383,8 +383,8 @@ def _seen_in_time(
     memory: TimeMemory,
 ) -> Assessment:
     """What is seen of an operator before it is judged; ``floor`` is what the formats met so far explain."""
-    inputs = [m.error for m in usable if m.pair.io == "input"]
-    outputs = [m for m in usable if m.pair.io == "output"]
+    inputs = [m.error for m in usable if m.pair.io == "input" and not m.within_spread]
+    outputs = [m for m in usable if m.pair.io == "output" and not m.within_spread]
     inherited = max(inputs, default=memory.tolerated)
     judging = limits()
     excused = judging.amplification * memory.tolerated

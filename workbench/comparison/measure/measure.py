@@ -60,7 +60,8 @@ class Measured(NamedTuple):
     size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
     serve to find where an error begins, and nothing else; ``whole`` says that this part is every element.
     ``forecast`` is the relative error against what the target should have given, where only its statistics
-    were dumped and that could be computed.
+    were dumped and that could be computed. ``spread`` and ``slice_spread`` are the relative errors of the whole and of
+    its worst slice that other runs of the target explain; 0 where they agree, or nobody gave any.
     """
 
     pair: Pair
@@ -70,6 +71,16 @@ class Measured(NamedTuple):
     rewritten: bool = False
     forecast: float | None = None
     whole: bool = False
+    spread: float = 0.0
+    slice_spread: float = 0.0
+
+    @property
+    def within_spread(self) -> bool:
+        """Whether runs of the target differ by as much as it is off, here and in its worst slice."""
+        local = self.divergence.slice_error
+        return 0.0 < self.error <= self.spread and (
+            local <= max(self.slice_spread, limits().slice_least)
+        )
 
     @property
     def usable(self) -> bool:

@@ -154,6 +154,23 @@ _REPLAY: dict[str, str] = {
     "replayed": "{done} of {whole:count dumped operator} ({share:percent})",
     "replayed-not": "{done} of {whole:count dumped operator} ({share:percent}); not: {left:clauses}",
     "replayed-left": "{count:count} × {why}",
+    "between-runs": "within what repeated runs of the target differ by",
+    "repeats": "{parts:semicolons}",
+    "repeat-operators": (
+        "at least {count:count operator} not deterministic ({runs:count repeat}), the largest difference between runs "
+        "{error:number} at {op_name}"
+    ),
+    "repeat-steady": "no operator differs between runs with equal inputs ({runs:count repeat})",
+    "repeat-within": (
+        "{count:count tensor} beyond expected rounding, within {factor:number} × the difference between runs"
+    ),
+    "repeat-run": "{path}: {why}",
+    "repeat-other": (
+        "not used: it is no run of the same network; {compared:number} of {due:count tensor} of the target compared"
+    ),
+    "repeat-input": "not used: it reads other data; {op_name} {io}.{slot} differs",
+    "repeat-lacks": "{count:count tensor} of the target missing",
+    "repeat-equal": "equal to the target in every bit; it shows no noise (another run, or a copy?)",
     "envelope": "{parts:semicolons}",
     "envelope-beyond": (
         "first beyond the envelope: {op_name} {io}.{slot}, {times:number} × what rounding of the inputs moves; "

@@ -1,0 +1,52 @@
+"""Put what other runs of the target show into a result: the runs, operators that are not deterministic, a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.comparison.follow.judge import BETWEEN_RUNS
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from workbench.comparison.repeats import Repeats
+    from workbench.comparison.result import Result
+
+FACT = "repeats"
+"""Name of the sentence among the facts of a result."""
+
+
+def with_repeats(result: Result, repeats: Repeats) -> Result:
+    """Return a result that says what other runs of the target show."""
+    within = sum(row.reason == BETWEEN_RUNS for row in result.columns.views())
+    said = _said(repeats, within)
+    return replace(
+        result,
+        repeats=repeats.runs,
+        not_deterministic=repeats.operators,
+        facts={**result.facts, FACT: said},
+    )
+
+
+def _said(repeats: Repeats, within: int) -> Message:
+    """What repeats come to, in a sentence; ``within`` tensors are explained by them alone."""
+    parts = []
+    used = [run for run in repeats.runs if run.used]
+    if repeats.operators:
+        worst = max(repeats.operators, key=lambda one: one.error)
+        parts.append(
+            Message(
+                "compare/repeat-operators", count=len(repeats.operators), runs=len(used),
+                op_name=worst.op_name, error=worst.error,
+            )
+        )  # fmt: skip
+    elif used:
+        parts.append(Message("compare/repeat-steady", runs=len(used)))
+    if within:
+        parts.append(Message("compare/repeat-within", count=within, factor=repeats.factor))
+    parts += [
+        Message("compare/repeat-run", path=run.path, why=run.reason)
+        for run in repeats.runs
+        if run.reason is not None
+    ]
+    return Message("compare/repeats", parts=tuple(parts))
