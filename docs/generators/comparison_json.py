@@ -212,8 +212,17 @@ REPEAT = (
     Key("path", TEXT, "Folder of the run."),
     Key("tensors", COUNT, "Tensors that it has in common with the target."),
     Key("differing", COUNT, "Tensors of these that are not equal."),
-    Key("used", {"type": "boolean"}, "Whether it is a run of the same network on the same data."),
-    Key("reason", TEXT, "Why it is not used, or what it lacks; empty if there is nothing to add."),
+    Key(
+        "uncounted",
+        COUNT,
+        "Tensors of these whose difference excuses nothing: what their operators read differs, or is not known.",
+    ),
+    Key(
+        "used",
+        {"type": "boolean"},
+        "Whether it is another run of the same network on the same data.",
+    ),
+    Key("reason", TEXT, "Why it is not used, or what is odd about it; empty if nothing is."),
 )
 NOT_DETERMINISTIC = (
     Key("op_name", TEXT, "Operator of the target."),

@@ -119,7 +119,10 @@ def test_a_run_that_is_equal_to_the_bit_is_told(goldens):
     target, again = noisy("mlp", 1), noisy("mlp", 1)
     alone = wb.compare(target, goldens["mlp"])
     found = wb.compare(target, goldens["mlp"], repeats=[again])
-    assert codes(found) == ["compare/repeat-steady", "compare/repeat-run"]
+    assert codes(found) == ["compare/repeat-run"]
+    assert not found.result.repeats[
+        0
+    ].used  # a copy, or a device that is deterministic: nobody can tell
     assert found.result.repeats[0].reason.code == "compare/repeat-equal"
     assert found.findings == alone.findings
 

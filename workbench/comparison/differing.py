@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Cancelled, Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
-    from workbench.comparison.repeats import Repeats
+    from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.result import Result, Row

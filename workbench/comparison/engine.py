@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Cancelled, Measured, Measures, Progress
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.repeats import Repeats
+    from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
     from workbench.dump.tree import Dump
@@ -119,7 +119,7 @@ def _compared(
         errors = told.errors if told is not None else NO_FORECAST
         measures = measure_pairs(pairing, errors, progress=progress, cancelled=cancelled)
     with stage("repeats"):  # what the target's runs differ in
-        noise = _repeats(target, asked, cancelled) if asked.repeats else None
+        noise = _repeats(target, golden, asked, measures, cancelled) if asked.repeats else None
     if noise is not None:
         measures = measures._replace(items=_with_noise(measures.items, noise))
     pairing, measured = measures.pairing, measures.items
@@ -139,14 +139,17 @@ def _compared(
     return Compared(result, lambda: found)
 
 
-def _repeats(target: Dump, asked: _Asked, cancelled: Cancelled | None) -> Repeats:
-    from workbench.comparison.repeats import measure_repeats
+def _repeats(
+    target: Dump, golden: Dump, asked: _Asked, measures: Measures, cancelled: Cancelled | None
+) -> Repeats:
+    from workbench.comparison.repeats.runs import measure_repeats
 
-    return measure_repeats(target, asked.repeats, asked.selection, cancelled)
+    several, selection = asked.repeats, asked.selection
+    return measure_repeats(target, golden, several, selection, measures.items, cancelled)
 
 
 def _with_noise(items: tuple[Measured, ...], noise: Repeats) -> tuple[Measured, ...]:
-    from workbench.comparison.repeats import with_spreads
+    from workbench.comparison.repeats.runs import with_spreads
 
     return with_spreads(items, noise)
 

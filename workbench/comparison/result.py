@@ -223,12 +223,15 @@ class IterationRow:
 class RepeatRun:
     """Another run of the target: ``differing`` of the ``tensors`` that both have are not the same.
 
-    ``used``: it is a run of the same network on the same inputs. ``reason`` says why not, or what it lacks.
+    The differences of ``uncounted`` of these excuse nothing: what their operators read is not the same, or not known to
+    be. ``used``: it is another run of the same network on the same inputs. ``reason`` says why not, or what is odd
+    about it.
     """
 
     path: str
     tensors: int
     differing: int
+    uncounted: int = 0
     used: bool = True
     reason: str | Message | None = None
 

@@ -318,6 +318,7 @@ def _read_repeat(node: _Node) -> RepeatRun:
         node.get("path", str),
         node.get("tensors", int),
         node.get("differing", int),
+        node.get("uncounted", int),
         node.get("used", bool),
         node.get("reason", str) or None,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.limits import limits
-from workbench.comparison.repeats import Spread
+from workbench.comparison.repeats.measured import Spread
 from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance

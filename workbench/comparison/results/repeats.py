@@ -9,7 +9,7 @@ from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.comparison.repeats import Repeats
+    from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.result import Result
 
 FACT = "repeats"
@@ -44,6 +44,9 @@ def _said(repeats: Repeats, within: int) -> Message:
         parts.append(Message("compare/repeat-steady", runs=len(used)))
     if within:
         parts.append(Message("compare/repeat-within", count=within, factor=repeats.factor))
+    if repeats.alone:
+        count = len(repeats.alone)
+        parts.append(Message("compare/repeat-alone", count=count, op_name=repeats.alone[0]))
     parts += [
         Message("compare/repeat-run", path=run.path, why=run.reason)
         for run in repeats.runs

@@ -169,8 +169,24 @@ _REPLAY: dict[str, str] = {
         "not used: it is no run of the same network; {compared:number} of {due:count tensor} of the target compared"
     ),
     "repeat-input": "not used: it reads other data; {op_name} {io}.{slot} differs",
+    "repeat-target": "not used: it is the target itself",
+    "repeat-golden": "not used: it is the golden itself, or equal to it in every bit",
+    "repeat-twice": "not used: given twice",
+    "repeat-equal": (
+        "not used: equal to the target in every bit (a copy, or a target that is deterministic); it shows no noise"
+    ),
+    "repeat-device": "not used: it ran on another device ({got}, the target on {target})",
+    "repeat-nothing": "not used: no difference counts as noise; first {op_name}: {why}",
+    "repeat-uncounted": "{count:count differing tensor} not counted as noise; first {op_name}: {why}",
     "repeat-lacks": "{count:count tensor} of the target missing",
-    "repeat-equal": "equal to the target in every bit; it shows no noise (another run, or a copy?)",
+    "repeat-ranks": "it receives data of other ranks",
+    "repeat-types": "its tensors have other dtypes than the target's",
+    "repeat-changed": "its inputs differ, and no operator before it explains that",
+    "repeat-undumped": "its inputs were not dumped in both runs (dump inputs and outputs)",
+    "repeat-alone": (
+        "{count:count operator} differ between runs in the target alone, other runs agree with the golden; no noise; "
+        "first {op_name}"
+    ),
     "envelope": "{parts:semicolons}",
     "envelope-beyond": (
         "first beyond the envelope: {op_name} {io}.{slot}, {times:number} × what rounding of the inputs moves; "
