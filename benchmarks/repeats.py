@@ -52,8 +52,8 @@ class Bench:
     def run(self, noise: float | None, number: int, faults: Sequence[str] = ()) -> Any:
         """Return run ``number`` of the device, with noise of its own and planted faults."""
         from clearing.other_device import computing_otherwise
-        from kit.build.runs import on_device
 
+        from kit.build.runs import on_device
         from workbench.run.faults import parse_fault
 
         key = noise, number, tuple(faults)

@@ -178,6 +178,13 @@ OPERATOR = (
         optional=True,
     ),
     Key("envelope_slice", NUMBER, "The same of the worst slice along any axis.", optional=True),
+    Key(
+        "between_runs",
+        NUMBER,
+        "Largest relative difference between runs of the target that counts as noise "
+        "([measured noise](../concepts/noise.md#repeated-runs)); `null` if there is none. Absent without `--repeat`.",
+        optional=True,
+    ),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),

@@ -5,6 +5,7 @@ The target sums with noise of a seed; another seed is another run of it.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import shlex
@@ -175,3 +176,59 @@ def test_the_command_takes_several_and_its_recipe_says_so(tmp_path, capsys):
     shown = run(capsys, *command[1:])
     assert shown.status == 0
     assert f"not deterministic: MatMul {FIRST}" in shown.out
+
+
+@pytest.fixture(scope="module")
+def measured(goldens, repeats):
+    """A comparison with a run that is used and one that is none."""
+    given = [repeats["mlp"][0], repeats["transformer"][0]]
+    return wb.compare(noisy("mlp", 1), goldens["mlp"], repeats=given)
+
+
+def between(rows):
+    return {(row.op_name, row.io, row.slot): row.between_runs for row in rows}
+
+
+def test_rows_say_how_far_runs_differ(measured, goldens):
+    known = between(measured.rows)
+    (one,) = measured.result.not_deterministic
+    assert known[FIRST, "output", 0] == pytest.approx(one.error, rel=0.5)
+    assert known[FIRST, "input", 0] is None
+    plain = wb.compare(noisy("mlp", 1), goldens["mlp"])
+    assert {*between(plain.rows).values()} == {None}
+    assert "BetweenRuns" not in plain.frame().columns
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_exports_keep_how_far_runs_differ(ending, measured, tmp_path):
+    path = tmp_path / f"result.{ending}"
+    write = {"csv": measured.to_csv, "parquet": measured.to_parquet}.get(ending)
+    if write is None:
+        path.write_text(json.dumps(measured.to_json()))
+    else:
+        write(path)
+    if ending == "csv":
+        lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        said = [float(one["BetweenRuns"]) for one in lines if one["BetweenRuns"]]
+        assert said == [row.between_runs for row in measured.rows if row.between_runs is not None]
+        return
+    read = wb.Comparison.from_parquet if ending == "parquet" else wb.read_result
+    again = read(path)
+    assert between(again.rows) == between(measured.rows)
+    assert again.result.not_deterministic == measured.result.not_deterministic
+    assert [one.used for one in again.result.repeats] == [True, False]
+    uncounted = [one.uncounted for one in measured.result.repeats]
+    assert [one.uncounted for one in again.result.repeats] == uncounted
+
+
+def test_the_report_lists_runs_and_operators_that_are_not_deterministic(measured, tmp_path):
+    text = measured.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    section = text.partition('id="repeats"')[2].partition("</section>")[0]
+    assert section.count("<tr>") == 1 + 2 + 1 + 1  # heads, two runs, one operator
+    assert FIRST.rpartition("/")[2] in section
+    assert "1.6e-5" in section
+
+
+def test_a_report_without_other_runs_does_not_speak_of_them(goldens, tmp_path):
+    path = wb.compare(noisy("mlp", 1), goldens["mlp"]).to_html(tmp_path / "report.html")
+    assert 'id="repeats"' not in path.read_text(encoding="utf-8")

@@ -128,14 +128,14 @@ def _compared(
         with stage("result"):
             judged_by = current_limits()
             quiet = _enveloped(agreed(met, selection), measured, asked.envelope)
-            quiet = _repeated(quiet, noise)
+            quiet = _repeated(quiet, measured, noise)
             return Compared(quiet, lambda: _followed(measures, judged_by, asked.orders, noise))
     from workbench.comparison.differing import follow_errors, judge_differences
 
     found = follow_errors(pairing, measured, stage, cancelled, asked.orders, noise)
     told = told or _forecast(pairing, cancelled)
     result = judge_differences(found, measured, told, selection, chosen, stage)
-    result = _repeated(_enveloped(result, measured, asked.envelope), noise)
+    result = _repeated(_enveloped(result, measured, asked.envelope), measured, noise)
     return Compared(result, lambda: found)
 
 
@@ -154,12 +154,12 @@ def _with_noise(items: tuple[Measured, ...], noise: Repeats) -> tuple[Measured, 
     return with_spreads(items, noise)
 
 
-def _repeated(result: Result, noise: Repeats | None) -> Result:
+def _repeated(result: Result, measured: Sequence[Measured], noise: Repeats | None) -> Result:
     if noise is None:
         return result
     from workbench.comparison.results.repeats import with_repeats
 
-    return with_repeats(result, noise)
+    return with_repeats(result, measured, noise)
 
 
 def _enveloped(result: Result, measured: Sequence[Measured], envelope: Envelope | None) -> Result:

@@ -49,8 +49,8 @@ def to_json(result: Result) -> dict[str, Any]:
 
     ``repeats`` and ``not_deterministic`` come last if other runs of the target were given.
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
-    those of findings and operators if several ranks were compared; ``own_error``, ``envelope`` and
-    ``envelope_slice`` behind those of operators if they are known of any. ``fault`` and ``probability`` come behind
+    those of findings and operators if several ranks were compared; ``own_error``, ``envelope``,
+    ``envelope_slice`` and ``between_runs`` behind those of operators if they are known of any. ``fault`` and ``probability`` come behind
     those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
@@ -196,7 +196,7 @@ def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
 
 
-_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice")
+_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice", "between_runs")
 """Figures of operators that stand there if one of any operator is known."""
 
 
@@ -443,6 +443,7 @@ def _read_row(node: _Node, order: int) -> Row:
         own_error=_later_number(node, "own_error"),
         envelope=_later_number(node, "envelope"),
         envelope_slice=_later_number(node, "envelope_slice"),
+        between_runs=_later_number(node, "between_runs"),
     )
 
 

@@ -9,6 +9,9 @@ from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.comparison.measure.measure import Measured
     from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.result import Result
 
@@ -16,12 +19,16 @@ FACT = "repeats"
 """Name of the sentence among the facts of a result."""
 
 
-def with_repeats(result: Result, repeats: Repeats) -> Result:
-    """Return a result that says what other runs of the target show."""
+def with_repeats(result: Result, items: Sequence[Measured], repeats: Repeats) -> Result:
+    """Return a result that says what other runs of the target show; its first rows are those of the measured pairs."""
     within = sum(row.reason == BETWEEN_RUNS for row in result.columns.views())
+    known = [repeats.spreads.get(item.pair.target.key) for item in items]
+    between: list[float | None] = [None if one is None else one.error for one in known]
+    between += [None] * (len(result.columns) - len(between))
     said = _said(repeats, within)
     return replace(
         result,
+        rows=result.columns.with_column("between_runs", between),
         repeats=repeats.runs,
         not_deterministic=repeats.operators,
         facts={**result.facts, FACT: said},
