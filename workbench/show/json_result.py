@@ -50,8 +50,8 @@ def to_json(result: Result) -> dict[str, Any]:
     ``repeats`` and ``not_deterministic`` come last if other runs of the target were given.
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
     those of findings and operators if several ranks were compared; ``own_error``, ``envelope``,
-    ``envelope_slice`` and ``between_runs`` behind those of operators if they are known of any. ``fault`` and ``probability`` come behind
-    those of findings that look like a fault of the device.
+    ``envelope_slice`` and ``between_runs`` behind those of operators if they are known of any. ``fault`` and
+    ``probability`` come behind those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
