@@ -9,6 +9,7 @@ import csv
 import json
 import math
 import shlex
+from dataclasses import replace
 
 import pytest
 from clearing.other_device import computing_otherwise
@@ -21,6 +22,7 @@ from workbench.comparison.result import NotDeterministic, RepeatRun
 from workbench.core.plan import DumpPlan
 from workbench.run.faults import parse_fault
 from workbench.show.json_result import from_json
+from workbench.show.view import LISTED
 
 GRAPHS = {name: wb.models.load_graph(name, 0) for name in ("mlp", "transformer")}
 FIRST = next(op.name for op in GRAPHS["mlp"].ops if op.op_type == "MatMul")
@@ -88,6 +90,23 @@ def test_a_fault_beside_noise_is_still_found(runs, strength, goldens, repeats):
     assert found.verdict == "fail"
     defects = [one.op_name for one in found.findings if one.defect]
     assert defects == [SOFTMAX]
+
+
+ALONE = ["bit-flip", "nan-output", "overwritten-element", "stale-output", "wrong-sign"]
+
+
+@pytest.mark.parametrize("kind", ALONE)
+def test_a_fault_of_the_target_alone_is_no_noise(kind, goldens, repeats):
+    """It differs between runs as well: the others agree with the golden."""
+    target = noisy("transformer", 1, faults=[f"{kind}:{SOFTMAX}"])
+    found = wb.compare(target, goldens["transformer"], repeats=repeats["transformer"][:1])
+    assert found.verdict == "fail"
+    assert next(one.op_name for one in found.findings if one.defect) == SOFTMAX
+    alone = [one for one in found.result.facts["repeats"].values["parts"] if one.code == TOLD]
+    assert [one.values["op_name"] for one in alone] == [SOFTMAX]
+
+
+TOLD = "compare/repeat-alone"
 
 
 def test_a_fault_that_every_run_has_is_still_found(goldens):
@@ -232,3 +251,13 @@ def test_the_report_lists_runs_and_operators_that_are_not_deterministic(measured
 def test_a_report_without_other_runs_does_not_speak_of_them(goldens, tmp_path):
     path = wb.compare(noisy("mlp", 1), goldens["mlp"]).to_html(tmp_path / "report.html")
     assert 'id="repeats"' not in path.read_text(encoding="utf-8")
+
+
+def test_a_report_says_how_many_more_operators_are_not_deterministic(measured, tmp_path):
+    (one,) = measured.result.not_deterministic
+    many = tuple(replace(one, slot=number) for number in range(LISTED + 2))
+    found = wb.Comparison(replace(measured.result, not_deterministic=many))
+    text = found.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    section = text.partition('id="repeats"')[2].partition("</section>")[0]
+    assert section.count("<tr>") == 1 + 2 + 1 + LISTED
+    assert "2 more in the JSON" in section

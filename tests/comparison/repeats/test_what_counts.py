@@ -11,9 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import workbench as wb
 from kit.build.small_dumps import Net, given, in_memory, on_disk, shoot
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.judge import BETWEEN_RUNS
+from workbench.comparison.repeats.counting import CountFacts, count_reason
 from workbench.dump.tables.statistic import statistics_of
 
 NOISE = 1e-4
@@ -219,8 +221,6 @@ def test_the_target_is_no_repeat_of_itself(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(path)
     golden = held(run())
-    import workbench as wb
-
     target = wb.load(path)
     for again, code in (
         (target, "compare/repeat-target"),
@@ -234,8 +234,6 @@ def test_the_target_is_no_repeat_of_itself(tmp_path):
 
 
 def test_the_golden_is_no_repeat_of_the_target(tmp_path):
-    import workbench as wb
-
     golden = wb.load(on_disk(tmp_path / "golden", run(), GRAPH))
     copy = wb.load(on_disk(tmp_path / "copy", run(), GRAPH))
     target = held(run(1))
@@ -247,8 +245,6 @@ def test_the_golden_is_no_repeat_of_the_target(tmp_path):
 
 
 def test_one_run_given_twice_counts_once(tmp_path):
-    import workbench as wb
-
     path = on_disk(tmp_path / "again", run(2), GRAPH)
     again = [wb.load(path), wb.load(path)]
     found = compare_dumps(held(run(1)), held(run()), repeats=again).result
@@ -357,3 +353,30 @@ def test_what_ranks_give_each_other_does_not_count():
 
 def net_without_last(graph):
     return replace(graph, ops=graph.ops[:-1], outputs=())
+
+
+NEIGHBORS = [
+    (CountFacts("AllReduce", ("equal",), same_types=False), "compare/repeat-ranks"),
+    (CountFacts("MatMul", ("other",), same_types=False), "compare/repeat-types"),
+    (CountFacts("MatMul", ("unknown", "other")), "compare/repeat-changed"),
+    (CountFacts("MatMul", ("equal", "unknown")), "compare/repeat-undumped"),
+    (CountFacts("Reader", ()), "compare/repeat-undumped"),
+    (CountFacts("MatMul", ("equal", "explained")), ""),
+]
+
+
+@pytest.mark.parametrize(("facts", "code"), NEIGHBORS)
+def test_the_first_reason_not_to_count_is_said(facts, code):
+    assert count_reason(facts) == code
+
+
+def test_the_first_reason_not_to_use_a_run_is_said():
+    npu = {"device_target": "Ascend"}
+    few = [one for one in run(2) if one.name.endswith("Bend-op0")]
+    cases = [
+        (same, held(few, info=npu), "compare/repeat-other"),  # and another device
+        (same, held(run(2, data=5), info=npu), "compare/repeat-device"),  # and other data
+        (outputs, held(outputs(run())), "compare/repeat-golden"),  # and nobody knows what it read
+    ]
+    for cut, again, code in cases:
+        assert why(compared(cut, again=again)) == [(False, code)]

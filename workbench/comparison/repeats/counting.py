@@ -137,6 +137,11 @@ def _why(scene: _Scene, place: Place, counted: set[Place]) -> str:
         tuple(scene.states(place, counted)),
         all(_same_type(item) for item in scene.index.get(place, {}).values()),
     )
+    return count_reason(facts)
+
+
+def count_reason(facts: CountFacts) -> str:
+    """Return the code of why an operator does not count; empty if it does."""
     return next((rule.code for rule in COUNT_RULES if rule.applies(facts)), "")
 
 

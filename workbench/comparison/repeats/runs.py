@@ -39,14 +39,13 @@ if TYPE_CHECKING:
 class Repeats(NamedTuple):
     """What repeats show: every run, how far tensors may be off by them, and operators that are not deterministic.
 
-    ``alone`` are operators of the target that differ from other runs as they do from the golden, which these agree
-    with; in data-flow order.
+    ``alone`` are tensors of the target that are off from the golden as no other run is.
     """
 
     runs: tuple[RepeatRun, ...]
     spreads: Mapping[TensorKey, Spread]
     operators: tuple[NotDeterministic, ...]
-    alone: tuple[str, ...] = ()
+    alone: frozenset[TensorKey] = frozenset()
 
     @property
     def used(self) -> int:
@@ -102,9 +101,8 @@ def measure_repeats(
     own = _largest(used)
     sure = {key: _no_larger(one, from_golden.get(key)) for key, one in own.items()}
     between, apart = supported(spreads, sure), supported(from_golden, sure)
-    factor = _factor(len(used))
     allowed = {key: _smaller(one, apart.get(key)) for key, one in between.items()}
-    alone = _alone(known, between, allowed, factor)
+    alone = _alone(known, apart, _factor(len(used)))
     said = tuple(run.said for run in runs)
     return Repeats(said, MappingProxyType(allowed), not_deterministic(own), alone)
 
@@ -133,23 +131,12 @@ def _smaller(one: Spread, other: Spread | None) -> Spread:
     return Spread(min(one.error, other.error), local, one.size)
 
 
-def _alone(
-    known: ByKey,
-    between: Mapping[TensorKey, Spread],
-    allowed: Mapping[TensorKey, Spread],
-    factor: float,
-) -> tuple[str, ...]:
-    """Operators whose results would be noise if other runs were off from the golden, too."""
-    found: dict[str, None] = {}
-    for key, one in between.items():
-        item = known.get(key)
-        if item is None or item.pair.io != "output":
-            continue
-        if _held(item, one, factor).within_spread and not (
-            _held(item, allowed[key], factor).within_spread
-        ):
-            found[item.pair.op_name] = None
-    return tuple(found)
+def _alone(known: ByKey, apart: Mapping[TensorKey, Spread], factor: float) -> frozenset[TensorKey]:
+    """Tensors of the target that are farther from the golden than other runs, by more than these are from it."""
+    held = ((key, known.get(key), one) for key, one in apart.items())
+    return frozenset(
+        key for key, item, one in held if item is not None and item.error > factor * one.error
+    )
 
 
 def _held(item: Measured, one: Spread, factor: float) -> Measured:
@@ -260,12 +247,13 @@ def _first(facts: RunFacts, left: Sequence[Measured]) -> dict[str, str | Message
 RUN_RULES: tuple[Callable[[RunFacts], Message | None], ...] = (
     # before all others: of another network nothing that follows can be said
     _other_network,
-    # before data: another device reads what it has itself converted
+    # before data: another device has data of its own, and the device is the reason
     _other_device,
-    # before what is equal: data may differ where everything behind them agrees
+    # where data differ nothing is equal: this one and the next never both apply
     _other_data,
+    # nor do this one and the next: one says that nothing differs, the other what does
     _equal,
-    # before what counts: it would count
+    # before what counts: of the golden itself it may be known or not what operators read
     _equals_golden,
     _nothing_counts,
 )

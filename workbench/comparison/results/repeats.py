@@ -25,7 +25,12 @@ def with_repeats(result: Result, items: Sequence[Measured], repeats: Repeats) ->
     known = [repeats.spreads.get(item.pair.target.key) for item in items]
     between: list[float | None] = [None if one is None else one.error for one in known]
     between += [None] * (len(result.columns) - len(between))
-    said = _said(repeats, within)
+    failed = (
+        row.op_name
+        for item, row in zip(items, result.columns.views(), strict=False)
+        if (row.status, row.io) == ("fail", "output") and item.pair.target.key in repeats.alone
+    )
+    said = _said(repeats, within, list(dict.fromkeys(failed)))
     return replace(
         result,
         rows=result.columns.with_column("between_runs", between),
@@ -35,8 +40,11 @@ def with_repeats(result: Result, items: Sequence[Measured], repeats: Repeats) ->
     )
 
 
-def _said(repeats: Repeats, within: int) -> Message:
-    """What repeats come to, in a sentence; ``within`` tensors are explained by them alone."""
+def _said(repeats: Repeats, within: int, alone: Sequence[str]) -> Message:
+    """What repeats come to, in a sentence; ``within`` tensors are explained by them alone.
+
+    ``alone`` are operators of which the target alone is wrong.
+    """
     parts = []
     used = [run for run in repeats.runs if run.used]
     if repeats.operators:
@@ -51,9 +59,8 @@ def _said(repeats: Repeats, within: int) -> Message:
         parts.append(Message("compare/repeat-steady", runs=len(used)))
     if within:
         parts.append(Message("compare/repeat-within", count=within, factor=repeats.factor))
-    if repeats.alone:
-        count = len(repeats.alone)
-        parts.append(Message("compare/repeat-alone", count=count, op_name=repeats.alone[0]))
+    if alone:
+        parts.append(Message("compare/repeat-alone", count=len(alone), op_name=alone[0]))
     parts += [
         Message("compare/repeat-run", path=run.path, why=run.reason)
         for run in repeats.runs

@@ -184,8 +184,8 @@ _REPLAY: dict[str, str] = {
     "repeat-changed": "its inputs differ, and no operator before it explains that",
     "repeat-undumped": "its inputs were not dumped in both runs (dump inputs and outputs)",
     "repeat-alone": (
-        "{count:count operator} differ between runs in the target alone, other runs agree with the golden; no noise; "
-        "first {op_name}"
+        "{count:count operator} wrong in the target alone and not in its other runs, first {op_name}: "
+        "no noise, and no defect of every run"
     ),
     "envelope": "{parts:semicolons}",
     "envelope-beyond": (

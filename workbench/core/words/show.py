@@ -48,7 +48,6 @@ SENTENCES: dict[str, str] = {
     "repeats-of": "what the target differs by from run to run",
     "repeats-used": "used",
     "not-deterministic": "Operators that are not deterministic",
-    "not-deterministic-more": "{n:number} more are in the JSON (not_deterministic)",
     "col-gain": "Gain (out/in)",
     "col-dtype": "Dtype",
     "col-golden-dtype": "Golden dtype",

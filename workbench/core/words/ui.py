@@ -131,7 +131,7 @@ SENTENCES: dict[str, str] = {
     "target-dump": "Target dump",
     "golden-dump": "Golden dump",
     "repeat-dump": "Repeat of the target",
-    "more-repeats": "{n:count more repeat} (bench.trees)",
+    "more-repeats": "{n:count more repeat}",
     "target-graph": "Target graph file",
     "golden-graph": "Golden graph file",
     "target-model": "Target model",
