@@ -118,9 +118,10 @@ def _compared(
     with stage("measure"):
         errors = told.errors if told is not None else NO_FORECAST
         measures = measure_pairs(pairing, errors, progress=progress, cancelled=cancelled)
-    with stage("repeats"):  # what the target's runs differ in
-        noise = _repeats(target, golden, asked, measures, cancelled) if asked.repeats else None
-    if noise is not None:
+    noise = None
+    if asked.repeats:
+        with stage("repeats"):  # what the target's runs differ in
+            noise = _repeats(target, golden, asked, measures, cancelled)
         measures = measures._replace(items=_with_noise(measures.items, noise))
     pairing, measured = measures.pairing, measures.items
     met = Met(pairing, measured, chosen, told is not None)
