@@ -29,8 +29,8 @@ LAYERS = (
     "__main__",
 )
 ROOMS = (
-    "columns rows limits trust finding_kinds result map_file graphs bind align pair measure replay follow explain"
-    " findings results agreeing differing engine"
+    "columns rows limits trust finding_kinds result map_file graphs bind align pair measure repeats replay follow"
+    " explain findings results agreeing differing engine"
 )
 """Rooms of `workbench.comparison`, in order of import."""
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row.split()}

@@ -198,6 +198,13 @@ OPERATOR = (
         optional=True,
     ),
     Key("envelope_slice", NUMBER, "The same of the worst slice along any axis.", optional=True),
+    Key(
+        "between_runs",
+        NUMBER,
+        "Largest relative difference between runs of the target that counts as noise "
+        "([measured noise](../concepts/noise.md#repeated-runs)); `null` if there is none. Absent without `--repeat`.",
+        optional=True,
+    ),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),
@@ -228,6 +235,33 @@ OVERRIDE = (
     Key("operators", COUNT, "Number of operators that it fits."),
     Key("tensors", COUNT, "Number of tensors that it decided."),
 )
+REPEAT = (
+    Key("path", TEXT, "Folder of the run."),
+    Key("tensors", COUNT, "Tensors that it has in common with the target."),
+    Key("differing", COUNT, "Tensors of these that are not equal."),
+    Key(
+        "uncounted",
+        COUNT,
+        "Tensors of these whose difference excuses nothing: what their operators read differs, or is not known.",
+    ),
+    Key(
+        "used",
+        {"type": "boolean"},
+        "Whether it is another run of the same network on the same data.",
+    ),
+    Key("reason", TEXT, "Why it is not used, or what is odd about it; empty if nothing is."),
+)
+NOT_DETERMINISTIC = (
+    Key("op_name", TEXT, "Operator of the target."),
+    Key("op_type", TEXT, "Its type."),
+    Key("rank", WHOLE, "Rank."),
+    Key("graph_id", WHOLE, "Graph."),
+    Key("iteration", WHOLE, "Iteration of the largest difference."),
+    Key("slot", WHOLE, "Output of the largest difference."),
+    Key(
+        "error", NUMBER, "Largest relative difference between runs that its inputs do not explain."
+    ),
+)
 COMPARISON = (
     Key("schema", {"const": SCHEMA}, "Name and version of this format."),
     Key("verdict", words(get_args(Verdict)), "[Verdict](findings.md#verdicts)."),
@@ -245,6 +279,18 @@ COMPARISON = (
         optional=True,
     ),
     Key("overrides", listing(OVERRIDE), "What a map file changed. Present with one.", optional=True),
+    Key(
+        "repeats",
+        listing(REPEAT),
+        "Other runs of the target ([measured noise](../concepts/noise.md#repeated-runs)). Present with `--repeat`.",
+        optional=True,
+    ),
+    Key(
+        "not_deterministic",
+        listing(NOT_DETERMINISTIC),
+        "Operators that differ between these runs. Present with `--repeat`.",
+        optional=True,
+    ),
 )  # fmt: skip
 
 INTRODUCTION = f"""\
@@ -267,6 +313,8 @@ SECTIONS = (
     ("source", SOURCE),
     ("iterations", ITERATION),
     ("overrides", OVERRIDE),
+    ("repeats", REPEAT),
+    ("not_deterministic", NOT_DETERMINISTIC),
 )
 
 

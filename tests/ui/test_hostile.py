@@ -179,7 +179,9 @@ def test_the_copied_code_makes_the_same_map_file(bench, shown_as):
 def test_the_copied_code_of_trees_holds_every_name():
     trees = Trees(*(f"/x/{name}" for name in list(NAMES.values())[:2]))
     for name in NAMES.values():
-        trees = Trees(f"/x/{name}", name, target_graph=name, golden_model=name)
+        trees = Trees(
+            f"/x/{name}", name, target_graph=name, golden_model=name, repeats=(f"/x/{name}", "/y")
+        )
         bench = wb.Workbench(trees=trees)
         code = bench.to_code()
         assert controls(code) == []

@@ -126,6 +126,13 @@ def compare(
             help="Orders of summation of the target's device (workbench order).",
         ),
     ] = "",
+    repeat: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Dump of another run of the target, to measure its noise (repeatable).",
+        ),
+    ] = None,
     require: Annotated[
         float,
         typer.Option(
@@ -170,7 +177,7 @@ def compare(
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
     options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
-    options |= {"orders": orders}
+    options |= {"orders": orders, "repeats": tuple(repeat or ())}
     options |= {"target_model": target_model, "golden_model": golden_model}
     options |= {"allow_missing": tuple(allow_missing or ())}
     with timed() as times:
@@ -301,7 +308,20 @@ def _summary(comparison: Comparison) -> list[Message | str]:
         lines.append(f"  {said}")
     if "envelope" in comparison.result.facts:
         lines.append(Message("cli/envelope-said", said=comparison.result.facts["envelope"]))
+    if "repeats" in comparison.result.facts:
+        lines += _repeats(comparison)
     return [*lines, _verdict(comparison)]
+
+
+def _repeats(comparison: Comparison) -> list[Message | str]:
+    """What other runs of the target show, and the operators that differ most between them."""
+    result = comparison.result
+    listed = sorted(result.not_deterministic, key=lambda one: -one.error)
+    said = [
+        Message("cli/repeat-operator", op_type=one.op_type, op_name=one.op_name, error=one.error)
+        for one in listed[:_SHOWN]
+    ]
+    return [Message("cli/repeats", said=result.facts["repeats"]), *map("  {}".format, said)]
 
 
 def _verdict(comparison: Comparison) -> Message:

@@ -6,6 +6,8 @@ nothing that explains them is loaded.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.binding import is_npu
@@ -17,10 +19,12 @@ from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
 from workbench.comparison.measure.measure import local_differences
 from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
 from workbench.core.blas import one_thread
+from workbench.graph.traits import MOVEMENT
 from workbench.run.orders.known import NO_ORDERS
 
 if TYPE_CHECKING:
@@ -30,7 +34,9 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Cancelled, Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
+    from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.replay.forecast import Forecast
+    from workbench.comparison.replay.replay import Replay
     from workbench.comparison.result import Result, Row
     from workbench.core.stages import Stages
     from workbench.run.orders.known import Orders
@@ -50,18 +56,41 @@ def follow_errors(
     stage: Stages,
     cancelled: Cancelled | None = None,
     orders: Orders | None = None,
+    repeats: Repeats | None = None,
 ) -> Followed:
     """Replay the target's operators, follow errors to where they begin, and explain these origins."""
     npu = is_npu(pairing.target.dump)
     with stage("replay"):  # what every operator adds by itself
         local, known = local_differences(measured), orders or NO_ORDERS
         replayed = replay(pairing, npu=npu, cancelled=cancelled, orders=known, local=local)
+        if repeats is not None:
+            replayed = without_spread(replayed, pairing, repeats)
     with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
         flow = follow(pairing, measured, npu=either, replayed=replayed)
     with stage("explain"):  # why: faults, writers
         explained = bool(flow.origins) and not stage.stopped
         return Followed(flow, _explained(flow) if explained else _unexplained(flow))
+
+
+def without_spread(replayed: Replay, pairing: Pairing, repeats: Repeats) -> Replay:
+    """Return own errors of which none is suspect that other runs of the target show, too.
+
+    What only moves elements is left as it is: no noise comes of it.
+    """
+    kept = dict(replayed.own_errors)
+    for (block, number), own in replayed.own_errors.items():
+        run, graph = pairing.target.runs[block].get(number), pairing.target.graph(block)
+        moves = graph is not None and graph.ops[number].op_type in MOVEMENT
+        if not own.suspect or run is None or moves:
+            continue
+        spreads = {
+            result_slot(io, slot): repeats.spreads[record.key]
+            for (io, slot), record in run.tensors.items()
+            if record.key in repeats.spreads
+        }
+        kept[block, number] = less_spread(own, spreads, repeats.factor)
+    return replace(replayed, own_errors=MappingProxyType(kept))
 
 
 def judge_differences(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.agreeing import Met, agreed, nothing_differs
 from workbench.comparison.bind.binding import is_npu
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Cancelled, Measured, Measures, Progress
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
     from workbench.dump.tree import Dump
@@ -76,30 +77,38 @@ def compare_dumps(
     limits: Limits | None = None,
     envelope: Envelope | None = None,
     orders: Orders | None = None,
+    repeats: Sequence[Dump] = (),
 ) -> Compared:
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
     Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
     result is partial. ``limits``: what to judge by (`None`: as this thread does). ``envelope``: what rounding moves in
     the golden's network, which rows are held against. ``orders``: in which order the target's device sums.
+    ``repeats``: other runs of the target, which show how far it differs from run to run.
     """
+    asked = _Asked(selection, find_profile(profile), envelope, orders, repeats)
     with using(limits):
-        return _compared(
-            target, golden, selection, find_profile(profile), progress, cancelled, envelope, orders
-        )
+        return _compared(target, golden, asked, progress, cancelled)
+
+
+class _Asked(NamedTuple):
+    """What is asked of a comparison, and what is known beside both dumps."""
+
+    selection: Selection
+    profile: Profile
+    envelope: Envelope | None
+    orders: Orders | None
+    repeats: Sequence[Dump]
 
 
 def _compared(
     target: Dump,
     golden: Dump,
-    selection: Selection,
-    chosen: Profile,
+    asked: _Asked,
     progress: Progress | None,
     cancelled: Cancelled | None,
-    envelope: Envelope | None,
-    orders: Orders | None,
 ) -> Compared:
-    stage = Stages(cancelled)
+    stage, selection, chosen = Stages(cancelled), asked.selection, asked.profile
     with stage("bind"):  # files -> operators
         ours, theirs = bind_both(target, golden)
     with stage("pair"):  # graph <-> graph, tensor <-> tensor
@@ -109,19 +118,49 @@ def _compared(
     with stage("measure"):
         known = (told.errors, told.spreads) if told is not None else (NO_FORECAST, NO_FORECAST)
         measures = measure_pairs(pairing, *known, progress=progress, cancelled=cancelled)
-        pairing, measured = measures.pairing, measures.items
+    noise = None
+    if asked.repeats:
+        with stage("repeats"):  # what the target's runs differ in
+            noise = _repeats(target, golden, asked, measures, cancelled)
+        measures = measures._replace(items=_with_noise(measures.items, noise))
+    pairing, measured = measures.pairing, measures.items
     met = Met(pairing, measured, chosen, told is not None)
     if not stage.stopped and nothing_differs(met):
         with stage("result"):
             judged_by = current_limits()
-            quiet = _enveloped(agreed(met, selection), measured, envelope)
-            return Compared(quiet, lambda: _followed(measures, judged_by, orders))
+            quiet = _enveloped(agreed(met, selection), measured, asked.envelope)
+            quiet = _repeated(quiet, measured, noise)
+            return Compared(quiet, lambda: _followed(measures, judged_by, asked.orders, noise))
     from workbench.comparison.differing import follow_errors, judge_differences
 
-    found = follow_errors(pairing, measured, stage, cancelled, orders)
+    found = follow_errors(pairing, measured, stage, cancelled, asked.orders, noise)
     told = told or _forecast(pairing, cancelled)
     result = judge_differences(found, measured, told, selection, chosen, stage)
-    return Compared(_enveloped(result, measured, envelope), lambda: found)
+    result = _repeated(_enveloped(result, measured, asked.envelope), measured, noise)
+    return Compared(result, lambda: found)
+
+
+def _repeats(
+    target: Dump, golden: Dump, asked: _Asked, measures: Measures, cancelled: Cancelled | None
+) -> Repeats:
+    from workbench.comparison.repeats.runs import measure_repeats
+
+    several, selection = asked.repeats, asked.selection
+    return measure_repeats(target, golden, several, selection, measures.items, cancelled)
+
+
+def _with_noise(items: tuple[Measured, ...], noise: Repeats) -> tuple[Measured, ...]:
+    from workbench.comparison.repeats.runs import with_spreads
+
+    return with_spreads(items, noise)
+
+
+def _repeated(result: Result, measured: Sequence[Measured], noise: Repeats | None) -> Result:
+    if noise is None:
+        return result
+    from workbench.comparison.results.repeats import with_repeats
+
+    return with_repeats(result, measured, noise)
 
 
 def _enveloped(result: Result, measured: Sequence[Measured], envelope: Envelope | None) -> Result:
@@ -144,8 +183,12 @@ def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
     return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
 
 
-def _followed(measures: Measures, limits: Limits, orders: Orders | None) -> Followed:
+def _followed(
+    measures: Measures, limits: Limits, orders: Orders | None, repeats: Repeats | None
+) -> Followed:
     from workbench.comparison.differing import follow_errors
 
     with using(limits):
-        return follow_errors(measures.pairing, measures.items, Stages(), orders=orders)
+        return follow_errors(
+            measures.pairing, measures.items, Stages(), orders=orders, repeats=repeats
+        )

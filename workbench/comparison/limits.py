@@ -42,7 +42,7 @@ class Limits:
     # fmt: off
     # How much error is expected
     pass_factor: float = _row(
-        8.0, _ROUNDING, "measure follow findings results", _CLEAN,
+        8.0, _ROUNDING, "measure repeats follow findings results", _CLEAN,
         "Measured noise stays below it.",
     )
     steady_factor: float = _row(
@@ -70,7 +70,7 @@ class Limits:
         "Expected rounding of a sum in float32 whose order is not known, however few terms it has.",
     )
     amplification: float = _row(
-        2.0, "× inherited error", "follow pipeline", _UNRECORDED,
+        2.0, "× inherited error", "repeats follow pipeline", _UNRECORDED,
         "Growth of error through one well-conditioned operator that still counts as inherited.",
     )
     envelope_factor: float = _row(
@@ -80,6 +80,26 @@ class Limits:
     envelope_slice: int = _row(
         8, "elements", "measure", "derived: the error of a slice of fewer is chance",
         "Fewest elements of a slice that is held against its envelope.",
+    )
+    repeat_factor_one: float = _row(
+        3.0, "× largest error between runs", "repeats", "nothing wrong: 2.5 (benchmarks/repeats.py, 48 targets)",
+        "Error that one other run of the target explains.",
+    )
+    repeat_factor_two: float = _row(
+        2.0, "× largest error between runs", "repeats", "nothing wrong: 1.53 (the same 48)",
+        "Error that two other runs of the target explain.",
+    )
+    repeat_factor_three: float = _row(
+        1.8, "× largest error between runs", "repeats", "nothing wrong: 1.53 (the same 48)",
+        "Error that three or more other runs of the target explain.",
+    )
+    repeat_elements: int = _row(
+        64, "elements", "repeats", "derived: the error of fewer between two runs is chance",
+        "Fewest elements of a tensor whose own error between runs counts alone.",
+    )
+    repeat_least: float = _row(
+        50.0, "%", "repeats", "derived: half of another network does not match",
+        "Least share of the target's tensors that another run of it has.",
     )
     # What the walk through the data flow concludes
     adapted_step: float = _row(

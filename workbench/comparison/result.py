@@ -26,7 +26,9 @@ __all__ = [
     "Coverage",
     "Finding",
     "IterationRow",
+    "NotDeterministic",
     "OverrideUse",
+    "RepeatRun",
     "Result",
     "Row",
     "Rows",
@@ -221,12 +223,43 @@ class IterationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatRun:
+    """Another run of the target: ``differing`` of the ``tensors`` that both have are not the same.
+
+    The differences of ``uncounted`` of these excuse nothing: what their operators read is not the same, or not known to
+    be. ``used``: it is another run of the same network on the same inputs. ``reason`` says why not, or what is odd
+    about it.
+    """
+
+    path: str
+    tensors: int
+    differing: int
+    uncounted: int = 0
+    used: bool = True
+    reason: str | Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotDeterministic:
+    """An operator whose outputs differ between runs by ``error`` (relative) that its inputs do not explain."""
+
+    op_name: str
+    op_type: str
+    rank: int
+    graph_id: int
+    iteration: int
+    slot: int
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """Everything a comparison found; schema ``workbench.comparison/2`` is a projection of it.
 
     ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
     map file. ``tool`` names the tool whose result it is; empty for a comparison of dumps.
     ``limits`` are the `workbench.comparison.limits` that were not the default, by name.
+    ``repeats`` are other runs of the target, ``not_deterministic`` the operators that differ between them.
     ``rows`` may be given as any sequence of `Row`; they are kept as columns.
     """
 
@@ -245,6 +278,8 @@ class Result:
     facts: Mapping[str, str | Message] = field(default_factory=dict)
     tool: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
+    repeats: tuple[RepeatRun, ...] = ()
+    not_deterministic: tuple[NotDeterministic, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", Rows.of(self.rows))

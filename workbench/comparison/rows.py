@@ -52,6 +52,8 @@ class Row:
     result by itself (``None``: nobody knows, or it is read here and made elsewhere). ``envelope`` and
     ``envelope_slice`` are how many times the error, and that of the worst slice along any axis, is what rounding of
     the network's inputs moves (`workbench.run.envelope`; ``None``: no envelope was given, or it does not know).
+    ``between_runs`` is the largest relative difference between runs of the target that counts as noise (``None``: no
+    other run was given, or none shows any here).
     """
 
     op_name: str
@@ -80,6 +82,7 @@ class Row:
     own_error: float | None = None
     envelope: float | None = None
     envelope_slice: float | None = None
+    between_runs: float | None = None
     _home: tuple[Rows, int] | None = field(default=None, init=False)
 
     @property
@@ -134,6 +137,7 @@ ROWS = Columns(
     Column("noise_floor", MAYBE, "NoiseFloor", "1", "error that the number formats explain"),
     Column("envelope", MAYBE, "Envelope", "1", "error over what rounding of the inputs moves; none: no envelope"),
     Column("envelope_slice", MAYBE, "EnvelopeSlice", "1", "the same of the worst slice along any axis"),
+    Column("between_runs", MAYBE, "BetweenRuns", "1", "difference between runs that counts as noise; none: unknown"),
     Column("target_spec", TEXT, "Spec", "", "dtype, shape and format of the target's tensor; none: it has none"),
     Column("golden_spec", TEXT, "GroundTruthSpec", "", "the same of the golden's tensor"),
     Column("golden_op_name", TEXT, "GroundTruth", "", "operator or parameter of the golden"),

@@ -448,6 +448,7 @@ def compare(
     profile: str = NOISE_FLOOR,
     envelope: Envelope | str | Path | None = None,
     orders: Orders | str | Path | None = None,
+    repeats: Iterable[str | Path | Dump] = (),
     require: float = 100.0,
     allow_missing: Iterable[str] = (),
     progress: Progress | None = None,
@@ -474,6 +475,9 @@ def compare(
         off. It does not change the verdict.
     orders : Orders or path, optional
         In which order the target's device sums (``orders.json``): replay then reproduces these sums to the bit.
+    repeats : iterable of path or Dump
+        Other runs of the target on the same inputs: what they differ by is noise, and no defect. The result says which
+        operators are not deterministic.
     require : float
         Percent of the tensors of each side that count which have to be compared; below it the verdict is
         ``incomplete``. It is so too where an output of the network was not compared.
@@ -506,6 +510,7 @@ def compare(
         told(0, 0, "reading the golden")
         if not isinstance(golden, Dump):
             golden = load(golden, graph=golden_graph, model=golden_model)
+        others = _repeats(repeats, target_graph, target_model)
     told(0, 0, "matching operators")
     compared = compare_dumps(
         target,
@@ -516,6 +521,7 @@ def compare(
         cancelled=cancelled,
         envelope=noise,
         orders=summing,
+        repeats=others,
         limits=required,
     )
     given = {
@@ -524,12 +530,23 @@ def compare(
         "profile": profile if profile != NOISE_FLOOR else "",
         "orders": orders if isinstance(orders, str | Path) or not orders else _ORDERS,
         "envelope": envelope if isinstance(envelope, str | Path | None) else _ENVELOPE,
+        "repeats": [one.path for one in others],
         "require": require if required is not None else None, "allow_missing": allowed,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
         compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
     )
+
+
+def _repeats(
+    given: Iterable[str | Path | Dump], graph: str | Path | None, model: str | None
+) -> list[Dump]:
+    """Read other runs of the target, with the graph and the model that were given for it."""
+    several = (given,) if isinstance(given, str | Path | Dump) else given
+    return [
+        one if isinstance(one, Dump) else load(one, graph=graph, model=model) for one in several
+    ]
 
 
 _ENVELOPE = "envelope.json"

@@ -266,7 +266,7 @@ def _rows(pa: Any, table: Any) -> Rows:
     )
 
 
-_LATER = frozenset(("envelope", "envelope_slice"))
+_LATER = frozenset(("envelope", "envelope_slice", "between_runs"))
 """Columns that earlier releases did not write."""
 
 

@@ -21,7 +21,7 @@ PYTHON: Final = "Python"
 _MAP = "map.json"
 """Name under which the command and the Python read a map file that was made by hand."""
 
-_OPTIONS = {"map_file": "--map"}
+_OPTIONS = {"map_file": "--map", "repeats": "--repeat"}
 """Option of the command where it is not the argument's own name."""
 
 _PLAIN = frozenset(string.ascii_letters + string.digits + " /._-:,=+@%")

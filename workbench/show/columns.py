@@ -173,6 +173,7 @@ IDENTITY: tuple[Column, ...] = (
 ASKED: tuple[Column, ...] = (
     _column("envelope", "Envelope", "number", worse=1),
     _column("envelope_slice", "EnvelopeSlice", "number", worse=1),
+    _column("between_runs", "BetweenRuns", "number"),
 )
 """Columns behind these, where somebody asked for what fills them."""
 

@@ -14,7 +14,9 @@ from workbench.comparison.result import (
     Coverage,
     Finding,
     IterationRow,
+    NotDeterministic,
     OverrideUse,
+    RepeatRun,
     Result,
     Row,
     Side,
@@ -47,10 +49,11 @@ _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
+    ``repeats`` and ``not_deterministic`` come last if other runs of the target were given.
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
-    those of findings and operators if several ranks were compared; ``own_error``, ``envelope`` and
-    ``envelope_slice`` behind those of operators if they are known of any. ``fault`` and ``probability`` come behind
-    those of findings that look like a fault of the device.
+    those of findings and operators if several ranks were compared; ``own_error``, ``envelope``,
+    ``envelope_slice`` and ``between_runs`` behind those of operators if they are known of any. ``fault`` and
+    ``probability`` come behind those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
@@ -84,7 +87,16 @@ def to_json(result: Result) -> dict[str, Any]:
         values["iterations"] = [_iteration(step) for step in result.iterations]
     if result.overrides:
         values["overrides"] = [asdict(use) for use in result.overrides]
+    if result.repeats:
+        values["repeats"] = [_repeat(run) for run in result.repeats]
+        values["not_deterministic"] = [
+            asdict(one) | {"error": _number(one.error)} for one in result.not_deterministic
+        ]
     return values
+
+
+def _repeat(run: RepeatRun) -> dict[str, Any]:
+    return asdict(run) | {"reason": str(run.reason or "")}
 
 
 def _ranked(item: Finding, several: bool) -> dict[str, Any]:
@@ -187,7 +199,7 @@ def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
 
 
-_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice")
+_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice", "between_runs")
 """Figures of operators that stand there if one of any operator is known."""
 
 
@@ -292,12 +304,38 @@ def from_json(data: object) -> Result:
         rows=tuple(_read_row(node, order) for order, node in enumerate(top.nodes("operators"))),
         iterations=tuple(_read_iteration(node) for node in _later_nodes(top, "iterations")),
         overrides=tuple(_read_use(node) for node in _later_nodes(top, "overrides")),
+        repeats=tuple(_read_repeat(node) for node in _later_nodes(top, "repeats")),
+        not_deterministic=tuple(
+            _read_not_deterministic(node) for node in _later_nodes(top, "not_deterministic")
+        ),
     )
 
 
 def _later_nodes(top: _Node, key: str) -> list[_Node]:
     """Objects under a key that earlier releases did not write."""
     return top.nodes(key) if key in top.value else []
+
+
+def _read_repeat(node: _Node) -> RepeatRun:
+    return RepeatRun(
+        node.get("path", str),
+        node.get("tensors", int),
+        node.get("differing", int),
+        node.get("uncounted", int),
+        node.get("used", bool),
+        node.get("reason", str) or None,
+    )
+
+
+def _read_not_deterministic(node: _Node) -> NotDeterministic:
+    counts = {name: node.get(name, int) for name in ("rank", "graph_id", "iteration", "slot")}
+    error = node.number("error")
+    return NotDeterministic(
+        node.get("op_name", str),
+        node.get("op_type", str),
+        **counts,
+        error=math.nan if error is None else error,
+    )
 
 
 def _read_iteration(node: _Node) -> IterationRow:
@@ -415,6 +453,7 @@ def _read_row(node: _Node, order: int) -> Row:
         own_error=_later_number(node, "own_error"),
         envelope=_later_number(node, "envelope"),
         envelope_slice=_later_number(node, "envelope_slice"),
+        between_runs=_later_number(node, "between_runs"),
     )
 
 

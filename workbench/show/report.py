@@ -115,6 +115,7 @@ def report_html(
         iterations=view.iteration_lines(result)[: view.LISTED],
         iteration_parts=list(view.ITERATION_PARTS.values()),
         definitions=view.definitions(result),
+        not_deterministic=sorted(result.not_deterministic, key=lambda one: -one.error),
         digits=payload.digits(result),
         left_out=payload.left_out(result),
         version=_version(),

@@ -53,7 +53,7 @@ def trees_code(trees: Trees) -> list[str]:
     if not trees.options:
         return plain
     given = ((field.name, getattr(trees, field.name)) for field in fields(trees))
-    inner = [f"    {name}={value!r}," for name, value in given if value not in ("", None)]
+    inner = [f"    {name}={value!r}," for name, value in given if value not in ("", None, ())]
     return ["\n".join(["trees=wb.Trees(", *inner, ")"])]
 
 

@@ -70,6 +70,7 @@ class _Trees(BaseModel):
     golden_model: str = ""
     rank: int | list[int] | None = None
     iteration: int | list[int] | None = None
+    repeats: list[str] = []
 
 
 class _Export(BaseModel):

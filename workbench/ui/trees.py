@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import WorkbenchError
@@ -27,9 +27,16 @@ def _is_number(value: object) -> bool:
     return value is None or all(type(number) is int and number >= 0 for number in given)
 
 
+def _is_texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(one, str) and one for one in value)
+
+
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Arguments of `workbench.pipeline.compare.compare`; empty texts and ``None`` leave them out."""
+    """Arguments of `workbench.pipeline.compare.compare`; empty texts and ``None`` leave them out.
+
+    ``repeats`` are folders of other runs of the target.
+    """
 
     target: str = ""
     golden: str = ""
@@ -39,6 +46,7 @@ class Trees:
     golden_model: str = ""
     rank: Number = None
     iteration: Number = None
+    repeats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no comparison could read; raises WorkbenchError."""
@@ -46,6 +54,8 @@ class Trees:
             value = getattr(self, one.name)
             if one.name in ("rank", "iteration"):
                 fits, code = _is_number(value), "ui/expected-side-number"
+            elif one.name == "repeats":
+                fits, code = _is_texts(value), "ui/expected-folders"
             else:
                 fits, code = isinstance(value, str), "show/expected-text"
             if not fits:
@@ -57,8 +67,17 @@ class Trees:
         """What is given beside the trees themselves."""
         names = (one.name for one in fields(self)[2:])
         return {
-            name: getattr(self, name) for name in names if getattr(self, name) not in ("", None)
+            name: getattr(self, name) for name in names if getattr(self, name) not in ("", None, ())
         }
+
+    @property
+    def repeat(self) -> str:
+        """The first of the other runs of the target; empty without one."""
+        return self.repeats[0] if self.repeats else ""
+
+    def with_repeat(self, path: str) -> Trees:
+        """Return these trees with another run of the target in place of the first; empty: without it."""
+        return replace(self, repeats=(*filter(None, (path,)), *self.repeats[1:]))
 
     @property
     def lacking(self) -> Message | None:

@@ -6,6 +6,7 @@ import pytest
 
 import workbench as wb
 from kit.face.screen import alerts_beside, alerts_in, codes_beside, said_in
+from workbench.core.errors import WorkbenchError
 
 REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 
@@ -66,11 +67,11 @@ def test_what_is_no_number_is_said_beside_it_and_changes_nothing(panel, text):
 
 
 def test_a_cell_sets_every_input(panel):
-    panel.bench.trees = wb.Trees("/t", "/g", "/t.ir", "/g.ir", "a", "b", (0, 1), 2)
+    panel.bench.trees = wb.Trees("/t", "/g", "/t.ir", "/g.ir", "a", "b", (0, 1), 2, ("/r",))
     shown = {key: chooser.value for key, chooser in panel.trees.choosers.items()}
     shown |= {key: text.value for key, text in panel.trees.texts.items()}
     assert shown == {
-        "target": "/t", "golden": "/g", "target_graph": "/t.ir", "golden_graph": "/g.ir",
+        "target": "/t", "golden": "/g", "repeat": "/r", "target_graph": "/t.ir", "golden_graph": "/g.ir",
         "target_model": "a", "golden_model": "b", "rank": "0:1", "iteration": "2",
     }  # fmt: skip
 
@@ -81,3 +82,43 @@ def test_the_other_way_shows_its_own_inputs(panel):
     assert panel.bench.rehearsing
     assert panel.trees.view.layout.display == "none"
     assert not panel.run.disabled
+
+
+def test_a_third_tree_is_another_run_of_the_target(panel):
+    panel.bench.trees = wb.Trees(str(REAL / "dump_b"), str(REAL / "dump_a"))
+    chooser = panel.trees.choosers["repeat"]
+    chooser.text.value = "/no/such/folder"
+    assert panel.bench.trees.repeats == ()
+    assert alerts_beside(panel.view, chooser.text) == alerts_in(panel) != []
+    chooser.text.value = str(REAL / "dump_a")
+    assert panel.bench.trees.repeats == (str(REAL / "dump_a"),)
+    assert "mindspore" in panel.trees.found["repeat"].value
+    panel.run.click()
+    assert panel.bench.runner.job.wait(60)
+    (one,) = panel.bench.comparison.result.repeats
+    assert (one.used, one.reason.code) == (False, "compare/repeat-golden")
+    names = {}
+    exec(panel.code.text, names)
+    assert names["comparison"].result.repeats == panel.bench.comparison.result.repeats
+    assert f"--repeat {REAL / 'dump_a'}" in panel.bench.comparison.recipe["Command"]
+    chooser.text.value = ""
+    assert panel.bench.trees.repeats == ()
+
+
+def test_the_others_of_several_runs_stay(panel):
+    panel.bench.trees = wb.Trees(repeats=(str(REAL / "dump_a"), "/b", "/c"))
+    assert "2 more repeats" in panel.trees.found["repeat"].value
+    panel.trees.choosers["repeat"].text.value = str(REAL / "dump_b")
+    assert panel.bench.trees.repeats == (str(REAL / "dump_b"), "/b", "/c")
+
+
+@pytest.mark.parametrize("value", ["/r", ["/r"], ("",), (1,), None])
+def test_repeats_are_a_tuple_of_folders(value):
+    with pytest.raises(WorkbenchError) as error:
+        wb.Trees(repeats=value)
+    assert error.value.code == "show/setting"
+
+
+def test_a_session_keeps_repeats(tmp_path):
+    bench = wb.Workbench(trees=wb.Trees("/t", "/g", repeats=("/r", "/s")))
+    assert wb.Workbench.open(bench.save(tmp_path / "kept.json")).trees == bench.trees

@@ -85,7 +85,7 @@ def expected_error(
     other = _other_integer(seen)
     if other is not None and steps is None:
         return Expected(other, 0.0, 0.0, factor, 0.0, True, None)
-    worst = max(seen.outputs.values(), key=lambda m: m.error, default=None)
+    worst = _worst(seen)
     floor = rounded(expected_rounding(op, scene.roundoff[number]), steps)
     floor += _rest_of_group(scene, number)
     unit = max(scene.roundoff[number], FLOAT32)
@@ -93,6 +93,7 @@ def expected_error(
     unseen = _unseen(scene, number, inputs) if carry.fit.is_apart else 0.0
     inherited = max(seen.inherited, seen.correlated, unseen)
     explained = (kappa or 1.0) * _with_inherited(floor, inherited)
+    explained = max(explained, _between_runs(worst) / factor)
     seen = seen._replace(inherited=max(seen.inherited, unseen))
     step = _step_of(scene, seen, floor, carry)
     if step is not None:
@@ -105,7 +106,7 @@ def expected_error(
         and seen.inherited > 0
         and math.isfinite(worst.error)
     ):
-        limit = jump_limit(op, floor + seen.inherited)
+        limit = max(jump_limit(op, floor + seen.inherited), _between_runs(worst))
     exceeds = worst is None or worst.error > limit
     return Expected(worst, floor, explained, factor, limit, exceeds, steps)
 
@@ -133,6 +134,18 @@ def _noise_of(scene: Scene, number: int) -> float:
     return rounding + max((one for one in shown if math.isfinite(one)), default=0.0)
 
 
+def _worst(seen: Observation) -> Measured | None:
+    """Return the output that is farthest off; one that other runs of the target explain only if there is no other."""
+    known = seen.outputs.values()
+    beyond = [one for one in known if not one.within_runs]
+    return max(beyond or known, key=lambda m: m.error, default=None)
+
+
+def _between_runs(worst: Measured | None) -> float:
+    """Relative error of an output that other runs of the target explain."""
+    return worst.between_runs if worst is not None and worst.within_runs else 0.0
+
+
 def _other_integer(seen: Observation) -> Measured | None:
     """Return an output of integers that differs though all that the operator reads is the same: nothing excuses it.
 
@@ -140,7 +153,8 @@ def _other_integer(seen: Observation) -> Measured | None:
     """
     if seen.inherited > 0:
         return None
-    return next((one for one in seen.outputs.values() if one.exact and one.error > 0), None)
+    wrong = (one for one in seen.outputs.values() if one.exact and one.error > 0)
+    return next((one for one in wrong if not one.within_runs), None)
 
 
 def _with_inherited(floor: float, inherited: float) -> float:
@@ -167,7 +181,12 @@ def _step_of(
     op = scene.graph.ops[seen.op]
     variable = seen.outputs.get(-1) or seen.outputs.get(0)
     before = _left_in_variable(scene, op, carry)
-    if variable is None or before is None or not math.isfinite(seen.inherited):
+    if (
+        variable is None
+        or variable.within_runs
+        or before is None
+        or not math.isfinite(seen.inherited)
+    ):
         return None
     noise = _with_inherited(floor, seen.inherited)
     limit = step_limit(op, seen.measured, variable, before, noise)

@@ -216,7 +216,10 @@ def input_facts(
     """Facts of an input that no operator produced."""
     op, known, key = scene.graph.ops[number], scene.survey, scene.key(operand)
     kind, _ = scene.subject(op, slot, operand) or ("", "")
-    limit = limits().pass_factor * _rounding_of_input(scene, number, slot)
+    limit = max(
+        limits().pass_factor * _rounding_of_input(scene, number, slot),
+        _between_runs(scene, number, slot),
+    )
     updated = key[1] in known.updated
     facts = InputFacts(
         key,
@@ -257,6 +260,12 @@ def _rounding_of_input(scene: Scene, number: int, slot: int) -> float:
     item = scene.given(number, slot)
     exact = item is not None and item.exact
     return 0.0 if exact else expected_rounding(None, scene.roundoff[number])
+
+
+def _between_runs(scene: Scene, number: int, slot: int) -> float:
+    """Relative error of an input that other runs of the target explain."""
+    item = scene.given(number, slot)
+    return item.between_runs if item is not None and item.within_runs else 0.0
 
 
 def _received(scene: Scene, operand: Operand, carry: Carry) -> float:
@@ -323,6 +332,7 @@ def produced_facts(
     ops = scene.graph.ops
     rounding = _rounding_of_input(scene, number, slot)
     limit = limits().pass_factor * (rounding + limits().amplification * before.error)
+    limit = max(limit, _between_runs(scene, number, slot))
     seen = before.measured or all(ops[n].op_type in IDENTITY for n in before.unobserved)
     facts = ProducedFacts(before, error, limit, seen, trust=scene.trust)
     if error <= limit or not seen:

@@ -40,6 +40,10 @@ UPDATED = Message("compare/after-update")
 """Reason of an input that was dumped when the operator had overwritten it."""
 
 
+BETWEEN_RUNS = Message("compare/between-runs")
+"""Reason of a tensor that is off by no more than other runs of the target are."""
+
+
 class Judged(NamedTuple):
     """Status of one pair, the reason if there is one, and the floor it was judged by."""
 
@@ -182,13 +186,22 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
     given = event is not None and item.pair.io == "output"
     factor = event.tolerance_factor if event is not None and given else limits().pass_factor
     if item.error <= factor * own and not _is_wrong_locally(item, event):
-        return Judged("pass", reason, own, inherited)
+        told = BETWEEN_RUNS if given and _is_between_runs(item, event) else None
+        return Judged("pass", reason or told, own, inherited)
     if trace.job is not None and _is_own(trace, item, event):
         return Judged("uncomparable", OWN_BATCH, own, inherited)
     if event is not None and _heals(trace, item, event):
         return Judged("warn", Message("compare/no-effect"), own, inherited)
+    if item.within_runs and not (event is not None and event.is_origin and given):
+        return Judged("pass", BETWEEN_RUNS, max(own, item.between_runs / factor), inherited)
     wrong = _is_wrong(trace, item, event)
     return Judged("fail" if wrong else "warn", reason, own, inherited)
+
+
+def _is_between_runs(item: Measured, event: Assessment | None) -> bool:
+    """Whether an output would be an operator's own error if runs of the target did not differ as much."""
+    replayed = event.replayed if event is not None else None
+    return replayed is not None and replayed.between_runs and replayed.slot == item.pair.slot
 
 
 def _is_wrong_locally(item: Measured, event: Assessment | None) -> bool:

@@ -64,6 +64,8 @@ class Measured(NamedTuple):
     serve to find where an error begins, and nothing else; ``whole`` says that this part is every element.
     ``forecast`` is the relative error against what the target should have given, where only its statistics
     were dumped and that could be computed; ``spread`` how far that is from the golden's tensor, element by element.
+    ``between_runs`` and ``between_slices`` are the relative errors of the whole and of its worst slice that other runs
+    of the target explain; 0 where they agree, or nobody gave any.
     """
 
     pair: Pair
@@ -74,6 +76,16 @@ class Measured(NamedTuple):
     forecast: float | None = None
     whole: bool = False
     spread: float = 0.0
+    between_runs: float = 0.0
+    between_slices: float = 0.0
+
+    @property
+    def within_runs(self) -> bool:
+        """Whether runs of the target differ by as much as it is off, here and in its worst slice."""
+        local = self.divergence.slice_error
+        return 0.0 < self.error <= self.between_runs and (
+            local <= max(self.between_slices, limits().slice_least)
+        )
 
     @property
     def usable(self) -> bool:

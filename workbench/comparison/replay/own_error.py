@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.limits import limits
+from workbench.comparison.repeats.measured import Spread
 from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
@@ -58,6 +59,8 @@ class OwnError(NamedTuple):
         Slices of that result that make it suspect where its norm does not.
     deviation : Deviation, optional
         How the result deviates as a whole; ``None`` where it does not, or not all of its inputs are known.
+    between_runs : bool
+        Whether it would be suspect if other runs of the target did not differ by as much.
     """
 
     slot: int
@@ -71,6 +74,7 @@ class OwnError(NamedTuple):
     errors: tuple[tuple[int, float], ...] = ()
     slices: SliceError | None = None
     deviation: Deviation | None = None
+    between_runs: bool = False
 
     @property
     def is_outlier(self) -> bool:
@@ -146,6 +150,24 @@ def ordered_own_error(attempt: Attempt, arithmetic: Arithmetic) -> OwnError | No
         return None
     slot = max(errors, key=errors.__getitem__)
     return _own_error(attempt, slot, Floor(0.0, 0.0), arithmetic, expected, errors)
+
+
+def less_spread(own: OwnError, spreads: Mapping[int, Spread], factor: float) -> OwnError:
+    """Return an own error that is not suspect if no result is off by more than ``factor`` times what runs differ.
+
+    ``spreads`` are largest relative errors between runs, by slot.
+    """
+    allowed = limits().suspect_factor * own.floor.rounding
+    nothing = Spread()
+    beyond = any(
+        error > max(allowed, factor * spreads.get(slot, nothing).error)
+        for slot, error in own.errors or ((own.slot, own.error),)
+    )
+    mine = spreads.get(own.slot, nothing)
+    local = own.slices is not None and own.slices.error > factor * mine.slice_error
+    if beyond or local or not mine.error:
+        return own
+    return own._replace(suspect=0.0, slices=None, between_runs=True)
 
 
 def errors_of(attempt: Attempt, expected: Mapping[int, Array]) -> dict[int, float]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.finding_kinds import UNDECIDED
 from workbench.comparison.findings.evidence import counted
+from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.map_file import TOLERATED
@@ -185,14 +186,18 @@ def _counts(rows: Sequence[Row]) -> Iterator[Message]:
     own = sum(row.reason == OWN_BATCH for row in rows)
     left = sum(row.reason == CANCELLED for row in rows)
     tolerated = sum(row.reason_code == TOLERATED for row in rows)
+    between = sum(row.reason_code == BETWEEN_RUNS.code for row in rows)
     yield Message("compare/compared", count=len(rows) - counts["uncomparable"])
     yield Message("compare/count-equal", count=counts["equal"])
     counts["uncomparable"] -= own + left
     counts["warn"] -= tolerated
+    counts["pass"] -= between
     statuses: tuple[Status, ...] = ("pass", "warn", "uncomparable")
     for status in statuses:
         if counts[status]:
             yield Message(f"compare/count-{status}", count=counts[status])
+    if between:
+        yield Message("compare/count-between-runs", count=between)
     if tolerated:
         yield Message("compare/count-tolerated", count=tolerated)
     if own:

@@ -83,6 +83,8 @@ SENTENCES: dict[str, str] = {
     "lab-place": "notebooks: {folder}",
     # noise that is measured
     "envelope": "envelope of {tensors:count tensor} ({runs:count run}): {path}",
+    "repeats": "repeats: {said}",
+    "repeat-operator": "not deterministic: {op_type} {op_name}, difference between runs {error:number}",
     "envelope-said": "envelope: {said}",
     "order-sum": (
         "{folder}: sum every row of probes.npy on the device and save the results, one a row, as outputs.npy beside it"

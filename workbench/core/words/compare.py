@@ -154,6 +154,39 @@ _REPLAY: dict[str, str] = {
     "replayed": "{done} of {whole:count dumped operator} ({share:percent})",
     "replayed-not": "{done} of {whole:count dumped operator} ({share:percent}); not: {left:clauses}",
     "replayed-left": "{count:count} × {why}",
+    "between-runs": "within what repeated runs of the target differ by",
+    "repeats": "{parts:semicolons}",
+    "repeat-operators": (
+        "at least {count:count operator} not deterministic ({runs:count repeat}), the largest difference between runs "
+        "{error:number} at {op_name}"
+    ),
+    "repeat-steady": "no operator differs between runs with equal inputs ({runs:count repeat})",
+    "repeat-within": (
+        "{count:count tensor} beyond expected rounding, within {factor:number} × the difference between runs"
+    ),
+    "repeat-run": "{path}: {why}",
+    "repeat-other": (
+        "not used: it is no run of the same network; {compared:number} of {due:count tensor} of the target compared"
+    ),
+    "repeat-input": "not used: it reads other data; {op_name} {io}.{slot} differs",
+    "repeat-target": "not used: it is the target itself",
+    "repeat-golden": "not used: it is the golden itself, or equal to it in every bit",
+    "repeat-twice": "not used: given twice",
+    "repeat-equal": (
+        "not used: equal to the target in every bit (a copy, or a target that is deterministic); it shows no noise"
+    ),
+    "repeat-device": "not used: it ran on another device ({got}, the target on {target})",
+    "repeat-nothing": "not used: no difference counts as noise; first {op_name}: {why}",
+    "repeat-uncounted": "{count:count differing tensor} not counted as noise; first {op_name}: {why}",
+    "repeat-lacks": "{count:count tensor} of the target missing",
+    "repeat-ranks": "it receives data of other ranks",
+    "repeat-types": "its tensors have other dtypes than the target's",
+    "repeat-changed": "its inputs differ, and no operator before it explains that",
+    "repeat-undumped": "its inputs were not dumped in both runs (dump inputs and outputs)",
+    "repeat-alone": (
+        "{count:count operator} wrong in the target alone and not in its other runs, first {op_name}: "
+        "no noise, and no defect of every run"
+    ),
     "envelope": "{parts:semicolons}",
     "envelope-beyond": (
         "first beyond the envelope: {op_name} {io}.{slot}, {times:number} × what rounding of the inputs moves; "

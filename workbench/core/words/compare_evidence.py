@@ -322,6 +322,7 @@ _SENTENCE: dict[str, str] = {
     "count-pass": "{count:count} within the expected rounding error",
     "count-warn": "{count:count} above it but explained by their inputs",
     "count-uncomparable": "{count:count} not comparable",
+    "count-between-runs": "{count:count} within the difference between runs",
     "count-tolerated": "{count:count} tolerated by the map file",
     "nothing-dumped": "nothing dumped from {op_name} on",
     "formats-explain": "different number formats: rounding explains the differences",

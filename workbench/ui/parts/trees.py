@@ -32,9 +32,13 @@ LOOKED_INTO = 1 << 22
 _PATHS = {
     "target": "ui/target-dump",
     "golden": "ui/golden-dump",
+    "repeat": "ui/repeat-dump",
     "target_graph": "ui/target-graph",
     "golden_graph": "ui/golden-graph",
 }
+_TREES = ("target", "golden", "repeat")
+"""Choosers of trees, of which it is told what was found; the last is another run of the target."""
+
 _TEXTS = {"target_model": "ui/target-model", "golden_model": "ui/golden-model"}
 _NUMBERS = {"rank": "ui/rank", "iteration": "ui/iteration"}
 _PAIR = re.compile(r"\s*(\d{1,9})\s*(?::\s*(\d{1,9})\s*)?")
@@ -50,7 +54,7 @@ class TreeInputs(Part):
             key: Chooser(self.say(label), self.say, suffixes=GRAPH_FILES if "graph" in key else ())
             for key, label in _PATHS.items()
         }
-        self.found = {side: styled(W.HTML(), "below") for side in ("target", "golden")}
+        self.found = {side: styled(W.HTML(), "below") for side in _TREES}
         self.texts = {
             key: styled(W.Text(description=self.say(label), continuous_update=False), "input")
             for key, label in (_TEXTS | _NUMBERS).items()
@@ -66,7 +70,7 @@ class TreeInputs(Part):
 
     def _laid_out(self) -> W.Widget:
         sides = []
-        for side in ("target", "golden"):
+        for side in _TREES:
             sides += [self.choosers[side].view, self.found[side]]
         numbers = [self.row(self.texts[key]) for key in _NUMBERS]
         models = [self.row(self.texts[key]) for key in _TEXTS]
@@ -89,7 +93,9 @@ class TreeInputs(Part):
         path = getattr(self.bench.trees, side)
         if path:
             told = self.say.told(summarize_tree(path))
-            self.found[side].value = status_html(told)
+            more = len(self.bench.trees.repeats) - 1 if side == "repeat" else 0
+            also = f" {self.say('ui/more-repeats', n=more)}" if more > 0 else ""
+            self.found[side].value = status_html(f"{told}{also}")
 
     def _take(self, key: str) -> None:
         """Bring a path or text to the bench; a path must lead to what it is to be."""
@@ -100,7 +106,9 @@ class TreeInputs(Part):
             summarize_tree(value)
         elif key in self.choosers and value:
             _look_into(value)
-        self.bench.trees = replace(self.bench.trees, **{key: value})
+        trees = self.bench.trees
+        changed = trees.with_repeat(value) if key == "repeat" else replace(trees, **{key: value})
+        self.bench.trees = changed
 
     def _take_number(self, key: str) -> None:
         """Read a number or two."""

@@ -97,12 +97,12 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
         item = inputs.get(slot)
         source = source_of(partners, golden, slot)
         if source is None:
-            given += [item.error] if item is not None and not item.rewritten else []
+            given += [_unexplained(item)] if item is not None and not item.rewritten else []
             continue
         out = known.index.get((block, source[0]), {}).get(("output", source[1])) if source else None
-        error = out.error if out is not None and out.usable else None
+        error = _unexplained(out) if out is not None and out.usable else None
         if item is not None:
-            produced.append((item.error, error, source[0]))
+            produced.append((_unexplained(item), error, source[0]))
         elif error is not None:
             produced.append((error, error, source[0]))
         else:
@@ -110,6 +110,11 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
     ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
     return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT)
+
+
+def _unexplained(item: Measured) -> float:
+    """Relative error of a tensor; none where other runs of the target explain it."""
+    return 0.0 if item.within_runs else item.error
 
 
 UNSEEN = (1, 0)

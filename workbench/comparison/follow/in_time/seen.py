@@ -138,7 +138,7 @@ def seen_in_time(
     measured = known.index[run.block, run.op]
     usable = [m for m in measured.values() if m.usable]
     op, judging = _stand_in(run, usable), limits()
-    outputs = [m for m in usable if m.pair.io == "output"]
+    outputs = [m for m in usable if m.pair.io == "output" and not m.within_runs]
     floor = expected_rounding(op, coarsest)
     inherited = reading.inherited
     if inherited is None or not reading.known:
