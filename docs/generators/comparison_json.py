@@ -94,6 +94,13 @@ COVERAGE = (
         {"type": "array", "items": TEXT},
         "Operators that give a result of the network which was not compared.",
     ),
+    Key(
+        "dont_care",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of excluded elements of compared tensors, by reason ([reasons](coverage.md#excluded-elements)). "
+        "Absent if there are none.",
+        optional=True,
+    ),
 )
 ANOMALY = (
     Key("side", words(get_args(Side)), "Which dump."),
@@ -178,6 +185,13 @@ OPERATOR = (
         optional=True,
     ),
     Key("envelope_slice", NUMBER, "The same of the worst slice along any axis.", optional=True),
+    Key(
+        "dont_care",
+        COUNT,
+        "Excluded elements, whose values are undefined; the metrics are those of the others. "
+        "Absent if no row has any.",
+        optional=True,
+    ),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),

@@ -52,6 +52,7 @@ class Row:
     result by itself (``None``: nobody knows, or it is read here and made elsewhere). ``envelope`` and
     ``envelope_slice`` are how many times the error, and that of the worst slice along any axis, is what rounding of
     the network's inputs moves (`workbench.run.envelope`; ``None``: no envelope was given, or it does not know).
+    ``dont_care`` elements were left out, as their values mean nothing (`workbench.graph.dont_care`).
     """
 
     op_name: str
@@ -80,6 +81,7 @@ class Row:
     own_error: float | None = None
     envelope: float | None = None
     envelope_slice: float | None = None
+    dont_care: int = 0
     _home: tuple[Rows, int] | None = field(default=None, init=False)
 
     @property
@@ -134,6 +136,7 @@ ROWS = Columns(
     Column("noise_floor", MAYBE, "NoiseFloor", "1", "error that the number formats explain"),
     Column("envelope", MAYBE, "Envelope", "1", "error over what rounding of the inputs moves; none: no envelope"),
     Column("envelope_slice", MAYBE, "EnvelopeSlice", "1", "the same of the worst slice along any axis"),
+    Column("dont_care", "i8", "DontCare", "1", "excluded elements, which are undefined; the figures are the others'"),
     Column("target_spec", TEXT, "Spec", "", "dtype, shape and format of the target's tensor; none: it has none"),
     Column("golden_spec", TEXT, "GroundTruthSpec", "", "the same of the golden's tensor"),
     Column("golden_op_name", TEXT, "GroundTruth", "", "operator or parameter of the golden"),

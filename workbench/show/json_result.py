@@ -46,8 +46,9 @@ def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
-    those of findings and operators if several ranks were compared; ``own_error``, ``envelope`` and
-    ``envelope_slice`` behind those of operators if they are known of any. ``fault`` and ``probability`` come behind
+    those of findings and operators if several ranks were compared; ``own_error``, ``envelope``,
+    ``envelope_slice`` and ``dont_care`` behind those of operators if they are known of any, and ``dont_care`` behind
+    those of coverage. ``fault`` and ``probability`` come behind
     those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
@@ -68,6 +69,7 @@ def to_json(result: Result) -> dict[str, Any]:
             "explained": dict(coverage.explained),
             "gaps": dict(coverage.gaps),
             "outputs": list(coverage.outputs),
+            **({"dont_care": dict(coverage.dont_care)} if coverage.dont_care else {}),
         },
         "anomalies": [
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": str(a.detail)}
@@ -180,6 +182,9 @@ def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
         figures = rows.column(name)
         if any(figure is not None for figure in figures):
             columns[name] = [*map(_number, figures)]
+    left_out = rows.column("dont_care")
+    if any(left_out):
+        columns["dont_care"] = left_out
     lines = zip(rules, *columns.values(), strict=True)
     return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
 
@@ -336,6 +341,7 @@ def _read_coverage(node: _Node) -> Coverage:
         explained=_read_counts(node, "explained") if told else {},
         gaps=_read_counts(node, "gaps") if told else {},
         outputs=tuple(map(str, node.get("outputs", list))) if told else (),
+        dont_care=_read_counts(node, "dont_care") if "dont_care" in node.value else {},
     )
 
 
@@ -405,6 +411,7 @@ def _read_row(node: _Node, order: int) -> Row:
         own_error=_later_number(node, "own_error"),
         envelope=_later_number(node, "envelope"),
         envelope_slice=_later_number(node, "envelope_slice"),
+        dont_care=node.get("dont_care", int) if "dont_care" in node.value else 0,
     )
 
 

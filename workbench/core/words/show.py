@@ -39,6 +39,7 @@ SENTENCES: dict[str, str] = {
     "col-floor": "Expected rounding error",
     "col-envelope": "Error / envelope",
     "col-envelope_slice": "Worst slice / envelope",
+    "col-dont_care": "Excluded",
     "col-gain": "Gain (out/in)",
     "col-dtype": "Dtype",
     "col-golden-dtype": "Golden dtype",

@@ -1,0 +1,402 @@
+"""Parts of outputs that mean nothing: left out where both sides agree what they are, counted, and nowhere else."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from kit.build.small_dumps import Net, Shot, file_name, in_memory
+from workbench.graph.dont_care import DONT_CARE, Whole
+from workbench.graph.nodes import Const, Value
+from workbench.pipeline.parquet import from_parquet, to_parquet
+from workbench.show.json_result import from_json, to_json
+
+B, N, S, D = 2, 2, 4, 8
+H = N * D
+RNG = np.random.default_rng(33)
+QUERY, KEY, VALUE = (RNG.standard_normal((B, S, H)).astype(np.float32) for _ in range(3))
+MASK = np.zeros((B, 1, S, S), np.uint8)
+MASK[1, 0, 2:] = 1  # the last two rows of the second sequence are padding: they may look at no key
+
+
+def attention():
+    """What the formula gives, with zeros in rows that may look at no key; loops, on purpose."""
+    out = np.zeros((B, S, H), np.float32)
+    for b in range(B):
+        for n in range(N):
+            part = slice(n * D, (n + 1) * D)
+            for s in range(S):
+                open_keys = MASK[b, 0, s] == 0
+                if open_keys.any():
+                    scores = KEY[b, open_keys, part] @ QUERY[b, s, part]
+                    weights = np.exp(scores - scores.max())
+                    out[b, s, part] = weights @ VALUE[b, open_keys, part] / weights.sum()
+    return out
+
+
+OUT = attention()
+STATISTICS = RNG.standard_normal((B, N, S, 8)).astype(np.float32)
+
+
+class Flash:
+    """A FlashAttentionScore and what reads it, in one run."""
+
+    def __init__(self, out=OUT, statistics=STATISTICS, mask=MASK, **settings):
+        self.net, self.shots = Net(), []
+        told = {"inner_precise": 0, "sparse_mode": 0, "input_layout": "BSH"} | settings
+        none = Const(None, "None")
+        feeds = [self.net.feed(name, (B, S, H)) for name in ("query", "key", "value")]
+        feeds += [none] * 3
+        feeds.append(self.net.feed("attn_mask", mask.shape, "uint8"))
+        self.value = self.net.op(
+            "FlashAttentionScore", *feeds, outputs=4, shape=(B, S, H), attrs=told
+        )
+        self.name = file_name(self.net.ops[-1].name)
+        for slot, array in enumerate((QUERY, KEY, VALUE)):
+            self.shot("FlashAttentionScore", self.name, "input", slot, array)
+        self.shot("FlashAttentionScore", self.name, "input", 6, mask)
+        for slot, array in enumerate((statistics, statistics, statistics[..., :1], out)):
+            self.shot("FlashAttentionScore", self.name, "output", slot, array)
+        self.value = Value(self.value.op, 3)
+        self.array = out
+
+    def shot(self, *values):
+        self.shots.append(Shot(*values))
+
+    def then(self, op_type, compute, *more, wrong=None, attrs=None):
+        """Let an operator read the last value; ``more`` are weights, ``wrong`` spoils what it gives."""
+        result = compute(self.array, *more).astype(np.float32)
+        result = result if wrong is None else wrong(result)
+        operands = [self.net.weight(f"w{len(self.net.parameters)}", array.shape) for array in more]
+        self.value = self.net.op(
+            op_type, self.value, *operands, shape=result.shape, attrs=attrs or {}
+        )
+        name = file_name(self.net.ops[-1].name)
+        for slot, array in enumerate((self.array, *more)):
+            self.shot(op_type, name, "input", slot, array)
+        self.shot(op_type, name, "output", 0, result)
+        self.array = result
+        return self
+
+    def dump(self, *, graph=True, without=()):
+        shots = [one for one in self.shots if (one.io, one.slot) not in without]
+        results = (*(Value(0, slot) for slot in range(3)), self.value)
+        return in_memory(shots, *([self.net.graph(*results)] if graph else []))
+
+
+def garbage(array, *place, value=None):
+    """The array with something else at a place; NaN where memory was never written."""
+    spoilt = array.copy()
+    spoilt[place] = 7.5 if value is None else value
+    return spoilt
+
+
+ROWS = (1, slice(2, 4))
+"""Where the mask forbids every key."""
+
+
+def row_of(found, op_type, io, slot):
+    (row,) = (one for one in found.rows if (one.op_type, one.io, one.slot) == (op_type, io, slot))
+    return row
+
+
+CASES = [
+    pytest.param(OUT, OUT, {}, "pass", 0, id="nothing differs: nothing is left out"),
+    pytest.param(garbage(OUT, *ROWS), OUT, {}, "pass", 2 * H, id="garbage in forbidden rows"),
+    pytest.param(garbage(OUT, *ROWS, value=np.nan), OUT, {}, "pass", 2 * H, id="NaN in forbidden rows"),
+    pytest.param(
+        garbage(OUT, *ROWS, value=np.nan), garbage(OUT, *ROWS, value=np.nan), {}, "pass", 2 * H,
+        id="NaN on both sides",
+    ),
+    pytest.param(garbage(OUT, 1, 1), OUT, {}, "fail", 0, id="garbage in an open row"),
+    pytest.param(
+        garbage(garbage(OUT, *ROWS), 0, 3), OUT, {}, "fail", 2 * H, id="garbage in both kinds of rows"
+    ),
+    pytest.param(garbage(OUT, *ROWS), OUT, {"inner_precise": 2}, "fail", 0, id="invalid rows are computed"),
+    pytest.param(garbage(OUT, *ROWS), OUT, {"sparse_mode": 3}, "fail", 0, id="the mask is compressed"),
+    pytest.param(garbage(OUT, *ROWS), OUT, {"input_layout": "SBH"}, "fail", 0, id="rows lie elsewhere"),
+    pytest.param(garbage(OUT, *ROWS), OUT, {"input_layout": 0}, "pass", 2 * H, id="layout by number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "golden", "settings", "verdict", "count"), CASES)
+def test_rows_that_the_mask_forbids(target, golden, settings, verdict, count):
+    found = wb.compare(Flash(target, **settings).dump(), Flash(golden, **settings).dump())
+    row = row_of(found, "FlashAttentionScore", "output", 3)
+    assert (found.verdict, row.dont_care) == (verdict, count)
+    assert found.coverage.dont_care == ({"masked-rows": count} if count else {})
+    if verdict == "fail":
+        assert found.findings[0].op_type == "FlashAttentionScore"
+    elif count:
+        assert (row.status, row.reason_code, row.error) == ("equal", "compare/left-out", 0.0)
+
+
+def test_figures_are_those_of_the_rest():
+    small = OUT.copy()
+    small[0, 0] *= np.float32(1 + 1e-6)
+    found = wb.compare(Flash(garbage(small, *ROWS)).dump(), Flash(OUT).dump())
+    row = row_of(found, "FlashAttentionScore", "output", 3)
+    kept = np.delete(OUT.reshape(-1, H), [6, 7], axis=0)
+    off = np.delete(small.reshape(-1, H), [6, 7], axis=0) - kept
+    expected = np.linalg.norm(off.astype(np.float64)) / np.linalg.norm(kept.astype(np.float64))
+    assert row.error == pytest.approx(expected, rel=1e-6)
+    assert row.status == "pass"
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_statistics_of_forbidden_rows(slot):
+    target = Flash()
+    at = next(n for n, one in enumerate(target.shots) if (one.io, one.slot) == ("output", slot))
+    spoilt = garbage(STATISTICS, 1, slice(None), slice(2, 4))
+    target.shots[at] = target.shots[at]._replace(data=spoilt)
+    found = wb.compare(target.dump(), Flash().dump())
+    row = row_of(found, "FlashAttentionScore", "output", slot)
+    assert (found.verdict, row.dont_care) == ("pass", 2 * N * 8)
+
+
+def other_mask():
+    mask = MASK.copy()
+    mask[0, 0, 0, 3] = 1
+    return mask
+
+
+@pytest.mark.parametrize(
+    ("target", "golden"),
+    [
+        pytest.param({"mask": other_mask()}, {}, id="masks differ"),
+        pytest.param({"mask": MASK * 3}, {"mask": MASK * 3}, id="no mask of zeros and ones"),
+        pytest.param(
+            {"mask": MASK[:1]}, {"mask": MASK[:1]}, id="the mask forbids no row as a whole"
+        ),
+        pytest.param({"mask": MASK[:, :, :2]}, {"mask": MASK[:, :, :2]}, id="a mask of fewer rows"),
+    ],
+)
+def test_nothing_is_left_out_if_nobody_knows_where(target, golden):
+    found = wb.compare(Flash(garbage(OUT, *ROWS), **target).dump(), Flash(OUT, **golden).dump())
+    assert found.verdict == "fail"
+    assert {row.dont_care for row in found.rows} == {0}
+
+
+@pytest.mark.parametrize(
+    ("target", "golden"),
+    [
+        pytest.param({"without": [("input", 6)]}, {}, id="not dumped of the target"),
+        pytest.param({}, {"without": [("input", 6)]}, id="not dumped of the golden"),
+        pytest.param({"graph": False}, {"graph": False}, id="no graph says which input it is"),
+    ],
+)
+def test_nothing_is_left_out_without_the_mask(target, golden):
+    found = wb.compare(Flash(garbage(OUT, *ROWS)).dump(**target), Flash(OUT).dump(**golden))
+    assert found.verdict == "fail"
+    assert {row.dont_care for row in found.rows} == {0}
+
+
+# --- what reads it ----------------------------------------------------------------------------
+
+W = RNG.standard_normal((H, 6)).astype(np.float32)
+
+
+def flat(array):
+    return array.reshape(B * S, H)
+
+
+def network(out, *, wrong=None, last=None):
+    """Attention, its rows through Reshape and MatMul, and the sum over all rows, padding among them."""
+    run = Flash(out).then("Reshape", flat).then("MatMul", np.matmul, W, wrong=wrong)
+    run.then("Tanh", np.tanh)
+    if last is not None:
+        run.then(last, lambda x: x.sum(0))
+    return run.dump()
+
+
+@pytest.mark.parametrize("value", [7.5, np.nan], ids=["numbers", "NaN"])
+def test_rows_are_followed_through_what_treats_rows_alone(value):
+    found = wb.compare(network(garbage(OUT, *ROWS, value=value)), network(OUT))
+    assert found.verdict == "pass"
+    counts = {(row.op_type, row.io): row.dont_care for row in found.rows if row.dont_care}
+    expected = {("FlashAttentionScore", "output"): 2 * H, ("Reshape", "input"): 2 * H,
+                ("Reshape", "output"): 2 * H, ("MatMul", "input"): 2 * H, ("MatMul", "output"): 12,
+                ("Tanh", "input"): 12, ("Tanh", "output"): 12}  # fmt: skip
+    assert counts == expected
+    assert found.coverage.dont_care == {"masked-rows": sum(expected.values())}
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [(0, "fail"), (5, "fail"), (6, "pass")],
+)
+def test_a_fault_behind_shows_in_every_row_that_counts(row, verdict):
+    spoil = lambda array: garbage(array, row)  # noqa: E731
+    found = wb.compare(network(garbage(OUT, *ROWS), wrong=spoil), network(OUT))
+    if verdict == "fail":
+        assert [one.op_type for one in found.findings if one.defect] == ["MatMul"]
+    assert found.verdict == verdict
+
+
+def test_a_sum_over_all_rows_is_neither_right_nor_wrong():
+    found = wb.compare(
+        network(garbage(OUT, *ROWS), last="BiasAddGrad"), network(OUT, last="BiasAddGrad")
+    )
+    row = row_of(found, "BiasAddGrad", "output", 0)
+    assert (row.status, row.reason_code) == ("uncomparable", "compare/reads-left-out")
+    assert not [one for one in found.findings if one.defect]
+    assert found.verdict == "incomplete"
+
+
+def test_replay_still_convicts_a_sum_over_all_rows():
+    wrong = Flash(garbage(OUT, *ROWS)).then("Reshape", flat)
+    wrong.then("BiasAddGrad", lambda x: x.sum(0), wrong=lambda x: x * np.float32(1.5))
+    right = Flash(OUT).then("Reshape", flat).then("BiasAddGrad", lambda x: x.sum(0))
+    found = wb.compare(wrong.dump(), right.dump())
+    assert found.verdict == "fail"
+    assert [one.op_type for one in found.findings if one.defect][:1] == ["BiasAddGrad"]
+
+
+# --- counts and groups ------------------------------------------------------------------------
+
+
+def one_operator(op_type, inputs, outputs, graph=True, attrs=None):
+    net, shots = Net(), []
+    feeds = [net.feed(f"x{n}", one.shape, one.dtype.name) for n, one in enumerate(inputs)]
+    net.op(op_type, *feeds, outputs=len(outputs), shape=outputs[0].shape, attrs=attrs or {})
+    name = file_name(net.ops[-1].name)
+    shots += [Shot(op_type, name, "input", slot, one) for slot, one in enumerate(inputs)]
+    shots += [Shot(op_type, name, "output", slot, one) for slot, one in enumerate(outputs)]
+    made = net.graph(*(Value(0, slot) for slot in range(len(outputs))))
+    return in_memory(shots, *([made] if graph else []))
+
+
+BOXES = RNG.standard_normal((20, 4)).astype(np.float32)
+PICKED = np.array([5, 3, 9, 0, 0, 0], np.int32)
+VALID = np.array(3, np.int32)
+FOUND = RNG.standard_normal((2, 5, 4)).astype(np.float32)
+EACH = np.array([2, 4], np.int32)
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "no graph"])
+@pytest.mark.parametrize(
+    ("op_type", "outputs", "at", "verdict", "count"),
+    [
+        ("NonMaxSuppressionV4", (PICKED, VALID), (0, slice(3, 6)), "pass", 3),
+        ("NonMaxSuppressionV4", (PICKED, VALID), (0, slice(2, 6)), "fail", 3),
+        ("NonMaxSuppressionV5", (PICKED, BOXES[:6, 0], VALID), (1, slice(3, 6)), "pass", 3),
+        ("BatchMultiClassNonMaxSuppression", (FOUND, FOUND[..., 0], FOUND[..., 1], EACH),
+         (0, (0, slice(2, 5))), "pass", 16),
+        ("BatchMultiClassNonMaxSuppression", (FOUND, FOUND[..., 0], FOUND[..., 1], EACH),
+         (0, (1, slice(2, 5))), "fail", 16),
+        ("BatchMultiClassNonMaxSuppression", (FOUND, FOUND[..., 0], FOUND[..., 1], EACH),
+         (2, (0, slice(2, 5))), "pass", 4),
+    ],
+)  # fmt: skip
+def test_behind_the_valid_count(op_type, outputs, at, verdict, count, graph):
+    slot, place = at
+    spoilt = [garbage(one, *([place] if not isinstance(place, tuple) else place)) if n == slot else one
+              for n, one in enumerate(outputs)]  # fmt: skip
+    found = wb.compare(
+        one_operator(op_type, [BOXES], spoilt, graph),
+        one_operator(op_type, [BOXES], outputs, graph),
+    )
+    row = row_of(found, op_type, "output", slot)
+    assert (found.verdict, row.dont_care) == (verdict, count)
+
+
+ROWS_IN = RNG.standard_normal((30, 8)).astype(np.float32)
+WEIGHTS = RNG.standard_normal((3, 8, 5)).astype(np.float32)
+ROWS_OUT = RNG.standard_normal((30, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("groups", "attrs", "first", "verdict"),
+    [
+        ([12, 14, 18], {"group_list_type": 0}, 18, "pass"),
+        ([12, 2, 4], {"group_list_type": 1}, 18, "pass"),
+        ([12, 14, 18], {}, 18, "pass"),  # as sizes they would be more rows than there are
+        ([12, 2, 4], {}, 18, "pass"),  # as ends they would fall
+        ([2, 4, 6], {}, 12, "pass"),  # sizes or ends: as many rows as may be count
+        ([2, 4, 6], {}, 6, "fail"),
+        ([12, 14, 18], {"group_list_type": 0}, 17, "fail"),
+        ([12, 14, 31], {"group_list_type": 0}, 18, "fail"),  # more than there are
+        ([12, 14, 18], {"group_type": 2}, 18, "fail"),  # sums over groups
+    ],
+)  # fmt: skip
+def test_rows_behind_the_last_group(groups, attrs, first, verdict):
+    inputs = [ROWS_IN, WEIGHTS, np.array(groups, np.int64)]
+    spoilt = garbage(ROWS_OUT, slice(first, 30))
+    found = wb.compare(
+        one_operator("GroupedMatmul", inputs, [spoilt], attrs=attrs),
+        one_operator("GroupedMatmul", inputs, [ROWS_OUT], attrs=attrs),
+    )
+    assert found.verdict == verdict
+
+
+def test_every_row_names_its_document_and_its_case():
+    cases = {"FlashAttentionScore", "LSTM", "GroupedMatmul", "GroupedMatmulV4", "GroupedMatmulSwigluQuant",
+             "NonMaxSuppressionV4", "NonMaxSuppressionV5", "BatchMultiClassNonMaxSuppression"}  # fmt: skip
+    assert {row.op_type for row in DONT_CARE} == cases
+    assert len({(row.op_type, row.slot) for row in DONT_CARE}) == len(DONT_CARE)
+    for row in DONT_CARE:
+        assert ": " in row.source
+        assert row.reason in (
+            ("reserved", "rng-state")
+            if isinstance(row.region, Whole)
+            else ("masked-rows", "behind-groups", "behind-count")
+        )
+
+
+def test_the_documents_list_every_row():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "coverage.md").read_text("utf-8")
+    listed = page[page.index("## Excluded elements") :]
+    for row in DONT_CARE:
+        (line,) = (
+            one for one in listed.splitlines() if one.startswith("| `") and f"`{row.reason}`" in one
+        )
+        assert re.search(rf"\b{row.op_type}\b", line)
+
+
+# --- where it is told -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def told():
+    return wb.compare(network(garbage(OUT, *ROWS)), network(OUT))
+
+
+def test_json_has_the_elements_of_every_row_and_the_sum_of_every_reason(told):
+    values = to_json(told.result)
+    assert values["coverage"]["dont_care"] == {"masked-rows": 164}
+    assert sum(one["dont_care"] for one in values["operators"]) == 164
+    back = from_json(values)
+    assert back.coverage == told.result.coverage
+    assert back.columns.column("dont_care") == told.result.columns.column("dont_care")
+
+
+def test_json_of_others_has_no_such_key():
+    values = to_json(wb.compare(network(OUT), network(OUT)).result)
+    assert "dont_care" not in values["coverage"]
+    assert not any("dont_care" in one for one in values["operators"])
+
+
+def test_tables_have_a_column(told, tmp_path):
+    path = told.to_csv(tmp_path / "told.csv")
+    with Path(path or tmp_path / "told.csv").open(encoding="utf-8-sig", newline="") as file:
+        read = list(csv.DictReader(file))
+    assert sum(int(line["DontCare"] or 0) for line in read) == 164
+    assert told.frame()["DontCare"].sum() == 164
+    assert "DontCare" not in wb.compare(network(OUT), network(OUT)).frame()
+
+
+def test_parquet_keeps_it(told):
+    pytest.importorskip("pyarrow")
+    back = from_parquet(to_parquet(told.result))
+    assert back.columns.column("dont_care") == told.result.columns.column("dont_care")
+
+
+def test_the_sentence_says_how_many(told):
+    clauses = told.result.sentence.values["clauses"]
+    (said,) = (one for one in clauses if one.code == "compare/left-out-clause")
+    assert dict(said.values) == {"count": 164, "tensors": 7}

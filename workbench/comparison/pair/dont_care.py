@@ -1,0 +1,198 @@
+"""Which elements of a pair nobody has to compare: the regions of `workbench.graph.dont_care`, and what reads them.
+
+A region is left out where both dumps hold the tensor that defines it, agree on it, and differ inside of the region.
+Otherwise every element counts. Operators that treat elements or rows alone hand a region on to what they give. What
+others make of it depends on values that mean nothing: a difference there is no fault, and no agreement either.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.comparison.pair.regions import Definitions, care_of
+from workbench.comparison.pair.spread import spread
+from workbench.core.errors import FormatError
+from workbench.core.words import Message
+from workbench.graph.dont_care import REGIONAL
+from workbench.graph.nodes import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.pair.pairing import Pair, Pairing
+    from workbench.graph.nodes import Graph, Op
+
+    Care = NDArray[np.bool_]
+    Tensors = Mapping[tuple[str, int], Pair]
+    Shows = Literal["nothing", "region", "anything"]
+
+
+class LeftOut(NamedTuple):
+    """Elements that are left out: ``care`` is false there; an axis of one entry stands for all of a tensor's.
+
+    ``said`` is the reason, ``name`` how the ledger counts it.
+    """
+
+    care: Care
+    said: Message
+    name: str
+
+    def kept(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return the elements that count: rows along the axes by which they are chosen, and the other axes."""
+        return _elements(array, self.care)
+
+
+class Regions(NamedTuple):
+    """What is left out of pairs, and pairs that depend on what means nothing; both by identity of the pair."""
+
+    left_out: Mapping[int, LeftOut] = MappingProxyType({})
+    readers: frozenset[int] = frozenset()
+
+
+def find_dont_care(pairing: Pairing) -> Regions:
+    """Return what of the pairs means nothing."""
+    operators: dict[tuple[Execution, int], dict[tuple[str, int], Pair]] = {}
+    for pair in pairing.pairs:
+        if pair.run is not None and pair.run.op_type in REGIONAL:
+            place = pair.run.block, pair.run.op
+            operators.setdefault(place, {})[pair.io, pair.slot] = pair
+    left_out: dict[int, LeftOut] = {}
+    blocks: dict[Execution, dict[Value, LeftOut | None]] = {}
+    for (block, number), tensors in operators.items():
+        for slot, found in _of_operator(pairing, tensors):
+            left_out[id(tensors["output", slot])] = found
+            blocks.setdefault(block, {})[Value(number, slot)] = found
+    readers: set[int] = set()
+    for block, values in blocks.items():
+        graph = pairing.target.graph(block)
+        if graph is not None:
+            _hand_on(graph, _pairs_of(pairing, block), values, left_out, readers)
+    return Regions(MappingProxyType(left_out), frozenset(readers))
+
+
+def _of_operator(pairing: Pairing, tensors: Tensors) -> Iterator[tuple[int, LeftOut]]:
+    """Outputs of one operator of which a part means nothing and differs."""
+    odd = pairing.target.oddities, pairing.golden.oddities
+    trusted = {
+        place: pair
+        for place, pair in tensors.items()
+        if id(pair.target) not in odd[0] and id(pair.golden) not in odd[1]
+    }
+    run = next(iter(tensors.values())).run
+    assert run is not None
+    known = Definitions(trusted, pairing.target.operator(run))
+    for row in REGIONAL[run.op_type]:
+        pair = trusted.get(("output", row.slot))
+        try:
+            care = (
+                None
+                if pair is None
+                else care_of(row.region, known.shape("output", row.slot), known)
+            )
+        except FormatError:
+            continue
+        said = Message(f"compare/left-out-{row.reason}", op_type=run.op_type, slot=row.slot)
+        found = None if care is None else LeftOut(care, said, row.reason)
+        if pair is not None and found is not None and _shows(pair, found) == "region":
+            yield row.slot, found
+
+
+def _shows(pair: Pair, left: LeftOut | None) -> Shows:
+    """Whether a pair differs in a region that is left out; of one that nobody knows, whether it differs at all."""
+    if pair.target.source is None or pair.golden.source is None:
+        return "anything"
+    try:
+        ours, theirs = pair.target.source.array(), pair.golden.source.array()
+    except FormatError:
+        return "nothing"  # that is told as it is
+    if left is None or ours.shape != theirs.shape or not _fits(left.care, ours.shape):
+        return "nothing" if np.array_equal(ours, theirs) else "anything"
+    there, theirs_there = _elements(ours, ~left.care), _elements(theirs, ~left.care)
+    return "nothing" if np.array_equal(there, theirs_there) else "region"
+
+
+def _fits(care: Care, shape: tuple[int, ...]) -> bool:
+    sizes = zip(care.shape, shape, strict=False)
+    return care.ndim == len(shape) and all(size in (1, whole) for size, whole in sizes)
+
+
+def _elements(array: NDArray[np.generic], chosen: Care) -> NDArray[np.generic]:
+    axes = [axis for axis, size in enumerate(chosen.shape) if size > 1]
+    places = chosen.reshape([chosen.shape[axis] for axis in axes])
+    return np.moveaxis(array, axes, range(len(axes)))[places]
+
+
+def _pairs_of(pairing: Pairing, block: Execution) -> dict[int, dict[tuple[str, int], Pair]]:
+    """Pairs of an execution by operator, and by direction and slot."""
+    found: dict[int, dict[tuple[str, int], Pair]] = {}
+    for pair in pairing.pairs:
+        if pair.run is not None and pair.run.block == block and pair.run.op >= 0:
+            found.setdefault(pair.run.op, {})[pair.io, pair.slot] = pair
+    return found
+
+
+# --- what is made of it -----------------------------------------------------------------------
+
+
+def _hand_on(
+    graph: Graph,
+    pairs: Mapping[int, Tensors],
+    values: dict[Value, LeftOut | None],
+    left_out: dict[int, LeftOut],
+    readers: set[int],
+) -> None:
+    """Follow regions through one execution.
+
+    ``values`` are those that hold something that means nothing; ``None``: nobody knows where. What shows none of it
+    in either dump ends there.
+    """
+
+    def note(pair: Pair | None, left: LeftOut | None) -> bool:
+        shown = "anything" if pair is None else _shows(pair, left)
+        if pair is not None and shown == "region" and left is not None:
+            left_out[id(pair)] = left
+        elif pair is not None and shown == "anything":
+            readers.add(id(pair))
+        return shown != "nothing"
+
+    for number, op in enumerate(graph.ops):
+        reads = {
+            slot: values[operand]
+            for slot, operand in enumerate(op.flat_inputs())
+            if isinstance(operand, Value) and operand in values
+        }
+        if not reads:
+            continue
+        tensors = pairs.get(number, {})
+        for slot, left in reads.items():
+            note(tensors.get(("input", slot)), left)
+        for slot in rewritten_slots(op):
+            note(tensors.get(("input", slot)), None)
+        for slot in range(max(len(op.outputs), 1)):
+            value, pair = Value(number, slot), tensors.get(("output", slot))
+            if value not in values:
+                left = _made_of(op, slot, reads, pair)
+                if note(pair, left):
+                    values[value] = left
+
+
+def _made_of(
+    op: Op, slot: int, reads: Mapping[int, LeftOut | None], pair: Pair | None
+) -> LeftOut | None:
+    """Return what of an output means nothing, where that is known."""
+    sources = [left for left in reads.values() if left is not None]
+    shape = pair.target.spec.shape if pair is not None else None
+    if shape is None and slot < len(op.outputs):
+        shape = op.outputs[slot].shape
+    if slot or len(sources) < len(reads) or shape is None or any(size < 0 for size in shape):
+        return None
+    cares = {place: left.care for place, left in reads.items() if left is not None}
+    care = spread(op, cares, shape)
+    return None if care is None else sources[0]._replace(care=care)

@@ -1,0 +1,194 @@
+"""Where the elements of a region lie: rows of `workbench.graph.dont_care` on the tensors of one operator.
+
+Whatever does not fit (a shape, a number beyond the tensor, a setting that nobody knows) leaves nothing out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.graph.dont_care import (
+    BehindCount,
+    BehindGroups,
+    MaskedRows,
+    WhereZero,
+)
+from workbench.graph.traits import argument_name, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.pair.pairing import Pair
+    from workbench.graph.dont_care import Region
+    from workbench.graph.nodes import Op
+
+    Care = NDArray[np.bool_]
+    Shape = tuple[int, ...]
+
+
+class Definitions(NamedTuple):
+    """The tensors of one operator that may define a region: pairs by direction and slot, trusted on both sides."""
+
+    pairs: Mapping[tuple[str, int], Pair]
+    op: Op | None
+
+    def array(self, io: str, slot: int) -> NDArray[Any] | None:
+        """Return a tensor that both sides hold alike, ``None`` if they do not. May raise FormatError."""
+        pair = self.pairs.get((io, slot))
+        if pair is None or pair.target.source is None or pair.golden.source is None:
+            return None
+        ours, theirs = pair.target.source.array(), pair.golden.source.array()
+        return ours if np.array_equal(ours, theirs) else None
+
+    def shape(self, io: str, slot: int) -> Shape | None:
+        """Shape of a tensor of the target."""
+        pair = self.pairs.get((io, slot))
+        return pair.target.spec.shape if pair is not None else None
+
+    def setting(self, name: str) -> object:
+        """What the graph says of a setting; ``None`` if it says nothing."""
+        return settings(self.op).get(name) if self.op is not None else None
+
+    def named(self, name: str) -> int | None:
+        """Slot of the input that is an argument of that name."""
+        if self.op is None:
+            return None
+        slots = (slot for io, slot in self.pairs if io == "input")
+        return next((slot for slot in slots if argument_name(self.op, slot) == name), None)
+
+
+def care_of(region: Region, shape: Shape | None, known: Definitions) -> Care | None:
+    """Return which elements of a tensor count, in a shape that spreads over its own; ``None``: nobody can say.
+
+    May raise FormatError where a tensor that defines it cannot be read.
+    """
+    rule = _RULES.get(type(region))
+    found = rule(region, shape, known) if rule is not None and shape else None
+    if found is None or not shape or found.ndim != len(shape):
+        return None
+    fits = all(size in (1, whole) for size, whole in zip(found.shape, shape, strict=True))
+    return found if fits else None
+
+
+def _behind_count(region: BehindCount, shape: Shape, known: Definitions) -> Care | None:
+    counts, axis = known.array(region.io, region.slot), region.axis
+    if counts is None or counts.dtype.kind not in "iu" or axis >= len(shape):
+        return None
+    first = shape[:axis]
+    if counts.size != np.prod(first, dtype=int) or not _within(counts, shape[axis]):
+        return None
+    places = np.arange(shape[axis])
+    care = places < counts.reshape(*first, 1).astype(np.int64)
+    return _spread_out(care, len(shape))
+
+
+def _within(counts: NDArray[Any], most: int) -> bool:
+    return bool(counts.size) and int(counts.min()) >= 0 and int(counts.max()) <= most
+
+
+def _behind_groups(_: BehindGroups, shape: Shape, known: Definitions) -> Care | None:
+    rows = known.shape("input", 0)
+    if len(shape) > 2 or rows is None or len(rows) != 2 or rows[0] != shape[0]:
+        return None  # of several outputs each has the rows of one group, and sums over groups have no rows
+    if known.setting("group_type") not in (0, None):
+        return None
+    groups = _only_vector(known)
+    valid = None if groups is None else _valid_rows(groups, known, shape[0])
+    return None if valid is None else _spread_out(np.arange(shape[0]) < valid, len(shape))
+
+
+def _only_vector(known: Definitions) -> NDArray[Any] | None:
+    """The operator's one input of int64 with one axis; ``None`` if it has several or none."""
+    slots = [slot for (io, slot), pair in known.pairs.items() if io == "input" and _is_vector(pair)]
+    return known.array("input", slots[0]) if len(slots) == 1 else None
+
+
+def _is_vector(pair: Pair) -> bool:
+    spec = pair.target.spec
+    return spec.dtype == "int64" and spec.shape is not None and len(spec.shape) == 1
+
+
+def _valid_rows(groups: NDArray[Any], known: Definitions, most: int) -> int | None:
+    """How many rows the groups have; where nobody says whether they are sizes or ends, as many as may be."""
+    kind = known.setting("group_list_type")
+    if kind not in (0, 1, None) or not _within(groups, most):
+        return None
+    ends, sizes = int(groups[-1]), int(groups.sum())
+    rising = bool((np.diff(groups) >= 0).all())
+    if kind == 0 or (kind is None and sizes > most):
+        return ends if rising else None
+    return sizes if sizes <= most else None
+
+
+def _masked_rows(region: MaskedRows, shape: Shape, known: Definitions) -> Care | None:
+    if known.op is None or any(
+        known.setting(name) not in some for name, some in region.open_if.items()
+    ):
+        return None
+    slot = known.named(region.mask)
+    mask = None if slot is None else known.array("input", slot)
+    if mask is None or mask.ndim not in (2, 4) or not _is_mask(mask):
+        return None
+    forbidden = mask.all(-1)  # (batch, head, row), of which the first two may be missing or one
+    forbidden = forbidden.reshape((1,) * (3 - forbidden.ndim) + forbidden.shape)
+    layout = "BNS?" if not region.layout else _layout(known.setting(region.layout))
+    found = _as_laid(forbidden, layout, len(shape))
+    return None if found is None or not _has_rows(found, layout, shape) else ~found
+
+
+def _is_mask(mask: NDArray[Any]) -> bool:
+    return mask.dtype.kind in "biu" and bool(((mask == 0) | (mask == 1)).all())
+
+
+_LAYOUTS = ("BSH", "BNSD", "SBH", "BSND", "TND")
+"""Orders of axes of an attention, by the number that MindSpore gives them (`FASInputLayoutMode`)."""
+
+
+def _layout(said: object) -> str:
+    if isinstance(said, int) and not isinstance(said, bool):
+        return _LAYOUTS[said] if 0 <= said < len(_LAYOUTS) else ""
+    return str(said) if said in _LAYOUTS else ""
+
+
+def _as_laid(forbidden: Care, layout: str, axes: int) -> Care | None:
+    """Lay (batch, head, row) as an output has them; where heads share an axis with numbers, all must be forbidden."""
+    if len(layout) != axes or "S" not in layout or "B" not in layout:
+        return None
+    if "N" not in layout:
+        forbidden = np.asarray(forbidden.all(1, keepdims=True))
+    order = ["BNS".index(axis) for axis in layout if axis in "BNS"]
+    order += [axis for axis in range(3) if axis not in order]  # that of the heads has one entry
+    laid = forbidden.transpose(order)
+    if "N" not in layout:
+        laid = laid[..., 0]
+    return laid.reshape(*laid.shape, *(1,) * (axes - laid.ndim))
+
+
+def _has_rows(forbidden: Care, layout: str, shape: Sequence[int]) -> bool:
+    """Whether a mask is whole: it has as many rows as the output, and no part of them stands for all."""
+    at = layout.index("S")
+    return bool(forbidden.shape[at] == shape[at])
+
+
+def _where_zero(region: WhereZero, shape: Shape, known: Definitions) -> Care | None:
+    held = known.array(region.io, region.slot)
+    if held is None or held.ndim > len(shape) or held.shape != shape[: held.ndim]:
+        return None
+    return _spread_out(held != 0, len(shape))
+
+
+def _spread_out(care: Care, axes: int) -> Care:
+    """Give a condition on the first axes an entry for all along the others."""
+    return care.reshape(*care.shape, *(1,) * (axes - care.ndim))
+
+
+_RULES: dict[type, Callable[[Any, Shape, Definitions], Care | None]] = {
+    BehindCount: _behind_count,
+    BehindGroups: _behind_groups,
+    MaskedRows: _masked_rows,
+    WhereZero: _where_zero,
+}
