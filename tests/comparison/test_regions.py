@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, Shot, file_name, in_memory
 from workbench.graph.dont_care import DONT_CARE, Whole
-from workbench.graph.nodes import Const, Value
+from workbench.graph.nodes import Const, Param, Value
 from workbench.pipeline.parquet import from_parquet, to_parquet
 from workbench.show.json_result import from_json, to_json
 
@@ -255,6 +255,54 @@ def test_replay_still_convicts_a_sum_over_all_rows():
     found = wb.compare(wrong.dump(), right.dump())
     assert found.verdict == "fail"
     assert [one.op_type for one in found.findings if one.defect][:1] == ["BiasAddGrad"]
+
+
+def layer(run, *, key=None, wrong=None):
+    """A second attention that reads the last value as query, and as key or value."""
+    first, array = run.value, run.array
+    inputs = [first, run.net.feed("key2", (B, S, H)), run.net.feed("value2", (B, S, H))]
+    arrays = [array, KEY, VALUE]
+    if key is not None:
+        inputs[key], arrays[key] = first, array
+    inputs += [Const(None, "None")] * 3 + [Param(3)]
+    run.value = run.net.op(
+        "FlashAttentionScore", *inputs, outputs=4, shape=(B, S, H), attrs=run.net.ops[0].attrs
+    )
+    run.value = Value(run.value.op, 3)
+    name = file_name(run.net.ops[-1].name)
+    for slot, one in (*enumerate(arrays), (6, run.shots[3].data)):
+        run.shot("FlashAttentionScore", name, "input", slot, one)
+    run.array = OUT[::-1].copy() if wrong is None else wrong(OUT[::-1].copy())
+    run.shot("FlashAttentionScore", name, "output", 3, run.array)
+    return run
+
+
+PADDED = MASK.copy()
+PADDED[1, 0, :, 2:] = 1  # nobody looks at padding
+
+
+@pytest.mark.parametrize(
+    ("mask", "key", "wrong", "verdict"),
+    [
+        (MASK, None, None, "pass"),
+        (PADDED, 1, None, "pass"),
+        (PADDED, 2, None, "pass"),
+        (PADDED, 2, (1, slice(2, 4)), "pass"),
+        (PADDED, 2, (1, 1), "fail"),
+        (PADDED, 2, (0, 3), "fail"),
+        (MASK, 2, None, "pass"),  # they look at padding, and nothing comes of it
+        (MASK, 2, (0, 3), "fail"),
+        (MASK, 2, (1, 1), "pass"),  # they look at padding: what comes of it is left out
+    ],
+)
+def test_an_attention_that_reads_an_attention(mask, key, wrong, verdict):
+    spoil = None if wrong is None else lambda array: garbage(array, *wrong)
+    target = layer(Flash(garbage(OUT, *ROWS), mask=mask), key=key, wrong=spoil)
+    found = wb.compare(target.dump(), layer(Flash(mask=mask), key=key).dump())
+    assert found.verdict == verdict
+    if verdict == "fail":
+        names = [one.op_name for one in found.findings if one.defect]
+        assert names == ["Default/FlashAttentionScore-op1"]
 
 
 # --- counts and groups ------------------------------------------------------------------------

@@ -148,7 +148,7 @@ def measure_pairs(
             left = regions.left_out.get(id(pair)) if regions is not None else None
             item = measure_pair(pair, kinds, kernel, cancelled, table, left)
             if regions is not None and id(pair) in regions.readers and _is_beyond_rounding(item):
-                item = item._replace(reason=READS)
+                item = item._replace(reason=READS, left_out=None, left_count=0)
             told = forecast.get(id(pair))
             found.append(item if told is None else item._replace(forecast=told))
             table.fill(number + 1)

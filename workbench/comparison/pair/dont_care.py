@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from workbench.comparison.graphs.roles import rewritten_slots
-from workbench.comparison.pair.regions import Definitions, care_of
+from workbench.comparison.pair.regions import Definitions, attention_care, care_of
 from workbench.comparison.pair.spread import spread
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.graph.dont_care import REGIONAL
+from workbench.graph.dont_care import REGIONAL, MaskedRows
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def find_dont_care(pairing: Pairing) -> Regions:
     for block, values in blocks.items():
         graph = pairing.target.graph(block)
         if graph is not None:
-            _hand_on(graph, _pairs_of(pairing, block), values, left_out, readers)
+            _hand_on(graph, _pairs_of(pairing, block), values, _Followed(left_out, readers))
     return Regions(MappingProxyType(left_out), frozenset(readers))
 
 
@@ -141,27 +141,42 @@ def _pairs_of(pairing: Pairing, block: Execution) -> dict[int, dict[tuple[str, i
 # --- what is made of it -----------------------------------------------------------------------
 
 
+class _Followed(NamedTuple):
+    """What was found of pairs while regions are followed, by identity of the pair."""
+
+    left_out: dict[int, LeftOut]
+    readers: set[int]
+
+    def note(self, pair: Pair | None, left: LeftOut | None) -> bool:
+        """Take down what a pair shows of a region (``None``: nobody knows where it is); whether it shows any."""
+        shown = "anything" if pair is None else _shows(pair, left)
+        if pair is not None and shown == "region" and left is not None:
+            self.left_out[id(pair)] = left
+        elif pair is not None and shown == "anything":
+            self.readers.add(id(pair))
+        return shown != "nothing"
+
+    def note_own(self, pair: Pair, own: LeftOut, made: LeftOut | None) -> LeftOut:
+        """Take down that a region of an operator's own is also made of another."""
+        if made is None:
+            self.readers.add(id(pair))
+            return own
+        both = own._replace(care=own.care & made.care)
+        self.left_out[id(pair)] = both
+        return both
+
+
 def _hand_on(
     graph: Graph,
     pairs: Mapping[int, Tensors],
     values: dict[Value, LeftOut | None],
-    left_out: dict[int, LeftOut],
-    readers: set[int],
+    found: _Followed,
 ) -> None:
     """Follow regions through one execution.
 
     ``values`` are those that hold something that means nothing; ``None``: nobody knows where. What shows none of it
     in either dump ends there.
     """
-
-    def note(pair: Pair | None, left: LeftOut | None) -> bool:
-        shown = "anything" if pair is None else _shows(pair, left)
-        if pair is not None and shown == "region" and left is not None:
-            left_out[id(pair)] = left
-        elif pair is not None and shown == "anything":
-            readers.add(id(pair))
-        return shown != "nothing"
-
     for number, op in enumerate(graph.ops):
         reads = {
             slot: values[operand]
@@ -172,27 +187,42 @@ def _hand_on(
             continue
         tensors = pairs.get(number, {})
         for slot, left in reads.items():
-            note(tensors.get(("input", slot)), left)
+            found.note(tensors.get(("input", slot)), left)
         for slot in rewritten_slots(op):
-            note(tensors.get(("input", slot)), None)
+            found.note(tensors.get(("input", slot)), None)
         for slot in range(max(len(op.outputs), 1)):
             value, pair = Value(number, slot), tensors.get(("output", slot))
-            if value not in values:
-                left = _made_of(op, slot, reads, pair)
-                if note(pair, left):
-                    values[value] = left
+            made, own = _made_of(op, slot, reads, tensors), values.get(value)
+            if own is not None and pair is not None:
+                values[value] = found.note_own(pair, own, made)
+            elif found.note(pair, made):
+                values[value] = made
 
 
 def _made_of(
-    op: Op, slot: int, reads: Mapping[int, LeftOut | None], pair: Pair | None
+    op: Op, slot: int, reads: Mapping[int, LeftOut | None], tensors: Tensors
 ) -> LeftOut | None:
     """Return what of an output means nothing, where that is known."""
-    sources = [left for left in reads.values() if left is not None]
+    pair = tensors.get(("output", slot))
     shape = pair.target.spec.shape if pair is not None else None
     if shape is None and slot < len(op.outputs):
         shape = op.outputs[slot].shape
-    if slot or len(sources) < len(reads) or shape is None or any(size < 0 for size in shape):
-        return None
     cares = {place: left.care for place, left in reads.items() if left is not None}
-    care = spread(op, cares, shape)
-    return None if care is None else sources[0]._replace(care=care)
+    if len(cares) < len(reads) or not shape or any(size < 0 for size in shape):
+        return None
+    care = _spread_attention(op, slot, cares, shape, tensors)
+    care = spread(op, slot, cares, shape) if care is None else care
+    first = next(left for left in reads.values() if left is not None)
+    return None if care is None else first._replace(care=care)
+
+
+def _spread_attention(
+    op: Op, slot: int, cares: Mapping[int, Care], shape: tuple[int, ...], tensors: Tensors
+) -> Care | None:
+    for row in REGIONAL.get(op.op_type, ()):
+        if row.slot == slot and isinstance(row.region, MaskedRows):
+            try:
+                return attention_care(row.region, shape, Definitions(tensors, op), cares)
+            except FormatError:
+                return None
+    return None

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.graph.dont_care import (
-    BehindCount,
-    BehindGroups,
-    MaskedRows,
-    WhereZero,
-)
+from workbench.graph.dont_care import BehindCount, BehindGroups, MaskedRows, WhereZero
 from workbench.graph.traits import argument_name, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -125,19 +120,74 @@ def _valid_rows(groups: NDArray[Any], known: Definitions, most: int) -> int | No
 
 
 def _masked_rows(region: MaskedRows, shape: Shape, known: Definitions) -> Care | None:
+    mask, layout = _whole_mask(region, known), _layout_of(region, known)
+    if mask is None or not layout:
+        return None
+    found = _as_laid(np.asarray(mask.all(-1)), layout, shape)
+    return None if found is None else ~found
+
+
+def attention_care(
+    region: MaskedRows, shape: Shape, known: Definitions, reads: Mapping[int, Care]
+) -> Care | None:
+    """Return which elements of an attention's output count, where not all that it reads does; ``None``: unknown.
+
+    ``reads`` are parts of query, key and value by slot. A row depends on its own query and on keys that the mask lets
+    it look at.
+    """
+    mask, laid = _whole_mask(region, known), _layout(known.setting(region.layout or _LAYOUT))
+    names = {slot: argument_name(known.op, slot) for slot in reads} if known.op is not None else {}
+    if mask is None or not laid or not {*names.values()} <= {"query", *_KEYS}:
+        return None
+    lost = mask.all(-1)
+    for slot, care in reads.items():
+        bad = _sequences(~care, laid)
+        if bad is None:
+            return None
+        looks = (
+            bad[:, None, :] if names[slot] == "query" else (~mask & bad[:, None, None, :]).any(-1)
+        )
+        lost = lost | looks
+    found = _as_laid(np.asarray(lost), _layout_of(region, known), shape)
+    return None if found is None else ~found
+
+
+_KEYS = ("key", "value")
+_LAYOUT = "input_layout"
+
+
+def _whole_mask(region: MaskedRows, known: Definitions) -> Care | None:
+    """The mask as (batch, head, row, key), the first two of which may be one; ``None``: nobody knows it as a whole."""
     if known.op is None or any(
         known.setting(name) not in some for name, some in region.open_if.items()
     ):
         return None
-    slot = known.named(region.mask)
+    slot, key = known.named(region.mask), known.named("key")
     mask = None if slot is None else known.array("input", slot)
-    if mask is None or mask.ndim not in (2, 4) or not _is_mask(mask):
+    if mask is None or mask.ndim not in (2, 4) or not _is_mask(mask) or key is None:
         return None
-    forbidden = mask.all(-1)  # (batch, head, row), of which the first two may be missing or one
-    forbidden = forbidden.reshape((1,) * (3 - forbidden.ndim) + forbidden.shape)
-    layout = "BNS?" if not region.layout else _layout(known.setting(region.layout))
-    found = _as_laid(forbidden, layout, len(shape))
-    return None if found is None or not _has_rows(found, layout, shape) else ~found
+    keys, laid = known.shape("input", key), _layout(known.setting(_LAYOUT))
+    if (
+        keys is None
+        or len(laid) != len(keys)
+        or "B" not in laid
+        or mask.shape[-1] != keys[laid.index("S")]
+    ):
+        return None
+    return np.asarray(mask.reshape((1,) * (4 - mask.ndim) + mask.shape) != 0)
+
+
+def _layout_of(region: MaskedRows, known: Definitions) -> str:
+    return _layout(known.setting(region.layout)) if region.layout else "BNS?"
+
+
+def _sequences(chosen: Care, layout: str) -> Care | None:
+    """Lay a condition on (batch, row) so, of a tensor of that layout; ``None`` if it is one on other axes, too."""
+    sizes = dict(zip(layout, chosen.shape, strict=False))
+    if chosen.ndim != len(layout) or any(n > 1 for axis, n in sizes.items() if axis not in "BS"):
+        return None
+    order = sorted(range(len(layout)), key=lambda at: ("BS" + layout).index(layout[at]))
+    return chosen.transpose(order).reshape(sizes["B"], sizes["S"])
 
 
 def _is_mask(mask: NDArray[Any]) -> bool:
@@ -154,24 +204,23 @@ def _layout(said: object) -> str:
     return str(said) if said in _LAYOUTS else ""
 
 
-def _as_laid(forbidden: Care, layout: str, axes: int) -> Care | None:
-    """Lay (batch, head, row) as an output has them; where heads share an axis with numbers, all must be forbidden."""
-    if len(layout) != axes or "S" not in layout or "B" not in layout:
+def _as_laid(rows: Care, layout: str, shape: Shape) -> Care | None:
+    """Lay a condition on (batch, head, row) as an output has them.
+
+    Where heads share an axis with numbers, it must be the same for all of them. ``None`` if it does not fit.
+    """
+    if len(layout) != len(shape) or "B" not in layout or rows.shape[2] != shape[layout.index("S")]:
         return None
     if "N" not in layout:
-        forbidden = np.asarray(forbidden.all(1, keepdims=True))
+        same = rows.all(1, keepdims=True)
+        if (same != rows).any():
+            return None
+        rows = np.asarray(same)
     order = ["BNS".index(axis) for axis in layout if axis in "BNS"]
     order += [axis for axis in range(3) if axis not in order]  # that of the heads has one entry
-    laid = forbidden.transpose(order)
-    if "N" not in layout:
-        laid = laid[..., 0]
-    return laid.reshape(*laid.shape, *(1,) * (axes - laid.ndim))
-
-
-def _has_rows(forbidden: Care, layout: str, shape: Sequence[int]) -> bool:
-    """Whether a mask is whole: it has as many rows as the output, and no part of them stands for all."""
-    at = layout.index("S")
-    return bool(forbidden.shape[at] == shape[at])
+    laid = rows.transpose(order)
+    laid = laid if "N" in layout else laid[..., 0]
+    return laid.reshape(*laid.shape, *(1,) * (len(shape) - laid.ndim))
 
 
 def _where_zero(region: WhereZero, shape: Shape, known: Definitions) -> Care | None:
