@@ -214,7 +214,7 @@ ITERATION = (
 OVERRIDE = (
     Key(
         "kind",
-        words(("pair", "group", "ignore", "tolerance", "missing")),
+        words(("pair", "group", "ignore", "tolerance", "missing", "dont-care")),
         "Kind of the entry; a `group` is a pair of several operators.",
     ),
     Key("what", TEXT, "The entry."),

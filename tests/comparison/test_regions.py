@@ -11,6 +11,8 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, Shot, file_name, in_memory
+from workbench.comparison.map_file import parse_overrides, to_data
+from workbench.core.errors import FormatError
 from workbench.graph.dont_care import DONT_CARE, Whole
 from workbench.graph.nodes import Const, Param, Value
 from workbench.pipeline.parquet import from_parquet, to_parquet
@@ -448,3 +450,106 @@ def test_the_sentence_says_how_many(told):
     clauses = told.result.sentence.values["clauses"]
     (said,) = (one for one in clauses if one.code == "compare/left-out-clause")
     assert dict(said.values) == {"count": 164, "tensors": 7}
+
+
+# --- what the user says -----------------------------------------------------------------------
+
+LENGTHS = np.array([3, 1], np.int32)
+OPEN = np.array([[1, 1, 1, 0], [1, 0, 0, 0]], np.int32)
+TOKENS = RNG.standard_normal((2, 4, 5)).astype(np.float32)
+
+
+def said(entry):
+    return parse_overrides({"dont_care": [{"reason": "padding", **entry}]})
+
+
+@pytest.mark.parametrize("op_type", ["Tanh", "PadTokens"], ids=["replayed", "unknown operator"])
+@pytest.mark.parametrize(
+    ("entry", "second"),
+    [
+        ({"op_type": "", "behind": "input.1", "axis": 1}, LENGTHS),
+        ({"name": "Default/*-op0", "output": 0, "where_zero": "input.1"}, OPEN),
+    ],
+    ids=["behind", "where zero"],
+)
+@pytest.mark.parametrize(
+    ("place", "verdict", "count"),
+    [((1, slice(1, 4)), "pass", 20), ((0, 2), "fail", 0), ((slice(None), slice(1, 4)), "fail", 20)],
+)
+def test_an_entry_of_the_map_file(op_type, entry, second, place, verdict, count):
+    overrides = said({key: value or op_type for key, value in entry.items() if key != "output"})
+    right = np.tanh(TOKENS)
+    wrong = garbage(right, *place)
+    inputs = [TOKENS, second]
+    found = wb.compare(
+        one_operator(op_type, inputs, [wrong]),
+        one_operator(op_type, inputs, [right]),
+        map_file=overrides,
+    )
+    row = row_of(found, op_type, "output", 0)
+    assert (found.verdict, row.dont_care) == (verdict, count)
+    (use,) = found.result.overrides
+    assert (use.kind, use.reason, use.operators, use.tensors) == (
+        "dont-care",
+        "padding",
+        1,
+        int(count > 0),
+    )
+    if verdict == "pass":
+        assert row.reason.values["why"].code == "compare/left-out-map"
+        assert found.coverage.dont_care == {"map-file": count}
+
+
+def test_an_entry_that_fits_nothing_is_told():
+    pair = [one_operator("Tanh", [TOKENS], [np.tanh(TOKENS)]) for _ in range(2)]
+    found = wb.compare(*pair, map_file=said({"op_type": "Nothing", "behind": "input.0"}))
+    assert [one.kind for one in found.anomalies] == ["map-file"]
+
+
+def test_entries_are_written_as_they_were_read():
+    entries = [
+        {"op_type": "A", "output": 1, "behind": "output.2", "axis": 3, "reason": "r"},
+        {"name": "b*", "output": 0, "where_zero": "input.1", "reason": "s"},
+    ]
+    assert to_data(parse_overrides({"dont_care": entries}))["dont_care"] == entries
+
+
+@pytest.mark.parametrize(
+    ("entry", "code"),
+    [
+        ({"op_type": "A", "behind": "input.0", "reason": ""}, "compare/map-text"),
+        ({"op_type": "A", "behind": "input.0", "reason": None}, "compare/map-text"),
+        ({"behind": "input.0"}, "compare/map-whom"),
+        ({"op_type": "A"}, "compare/map-region"),
+        ({"op_type": "A", "behind": "input.0", "where_zero": "input.1"}, "compare/map-region"),
+        ({"op_type": "A", "where_zero": "input.1", "axis": 1}, "compare/map-region"),
+        ({"op_type": "A", "behind": "x.0"}, "compare/map-slot"),
+        ({"op_type": "A", "behind": 1}, "compare/map-slot"),
+        ({"op_type": "A", "behind": "input.0", "axis": -1}, "compare/map-number"),
+        ({"op_type": "A", "behind": "input.0", "output": True}, "compare/map-number"),
+        ({"op_type": "A", "beyond": "input.0"}, "compare/map-keys"),
+    ],
+)
+def test_an_entry_that_cannot_be_is_refused(entry, code):
+    with pytest.raises(FormatError) as caught:
+        said(entry)
+    assert caught.value.code == code
+
+
+def test_an_entry_needs_a_reason():
+    with pytest.raises(FormatError) as caught:
+        parse_overrides({"dont_care": [{"op_type": "A", "behind": "input.0"}]})
+    assert caught.value.code == "compare/map-dont-care-reason"
+
+
+def test_replay_leaves_out_the_same_and_weighs_nothing_of_it():
+    right = np.tanh(TOKENS)
+    wrong = garbage(right, 1, slice(1, 4), value=1e30)
+    wrong[0, 0, 0] += np.float32(1e-3)
+    pair = [one_operator("Tanh", [TOKENS, LENGTHS], [one]) for one in (wrong, right)]
+    found = wb.compare(*pair, map_file=said({"op_type": "Tanh", "behind": "input.1", "axis": 1}))
+    row = row_of(found, "Tanh", "output", 0)
+    kept = np.concatenate([right[0, :3], right[1, :1]])
+    expected = 1e-3 / np.linalg.norm(kept.astype(np.float64))
+    assert (row.own_error, row.error) == pytest.approx((expected, expected), rel=1e-3)
+    assert found.verdict == "fail"

@@ -15,7 +15,7 @@ from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
 from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
-from workbench.comparison.measure.measure import local_differences
+from workbench.comparison.measure.measure import counting_elements, local_differences
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
@@ -55,7 +55,10 @@ def follow_errors(
     npu = is_npu(pairing.target.dump)
     with stage("replay"):  # what every operator adds by itself
         local, known = local_differences(measured), orders or NO_ORDERS
-        replayed = replay(pairing, npu=npu, cancelled=cancelled, orders=known, local=local)
+        counts = counting_elements(measured)
+        replayed = replay(
+            pairing, npu=npu, cancelled=cancelled, orders=known, local=local, counts=counts
+        )
     with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
         flow = follow(pairing, measured, npu=either, replayed=replayed)

@@ -187,8 +187,8 @@ class Finding:
 class OverrideUse:
     """What became of one entry of the map file.
 
-    ``kind`` is ``pair``, ``group``, ``ignore`` or ``tolerance``. It fits ``operators``; 0: nothing in these
-    dumps. ``tensors`` were paired, left out or tolerated by it.
+    ``kind`` is ``pair``, ``group``, ``ignore``, ``tolerance``, ``missing`` or ``dont-care``. It fits ``operators``; 0:
+    nothing in these dumps. ``tensors`` were paired, left out (in part) or tolerated by it.
     """
 
     kind: str

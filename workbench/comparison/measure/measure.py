@@ -173,6 +173,18 @@ def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int
     return found
 
 
+def counting_elements(
+    measured: Iterable[Measured],
+) -> dict[tuple[Execution, int], dict[int, NDArray[np.bool_]]]:
+    """Return which elements of outputs count, where not all do, by execution, operator and slot."""
+    found: dict[tuple[Execution, int], dict[int, NDArray[np.bool_]]] = {}
+    for item in measured:
+        run = item.pair.run
+        if run is not None and item.pair.io == "output" and item.left_out is not None:
+            found.setdefault((run.block, run.op), {})[item.pair.slot] = item.left_out.care
+    return found
+
+
 def _order(pair: Pair) -> int:
     return pair.order
 
@@ -258,7 +270,7 @@ def measure_pair(
 def _regions(pairing: Pairing) -> Regions | None:
     """Return what of the pairs means nothing; a look at the type of every pair where nothing does."""
     types = {pair.run.op_type for pair in pairing.pairs if pair.run is not None}
-    if types.isdisjoint(REGIONAL):
+    if types.isdisjoint(REGIONAL) and not pairing.overrides.dont_care:
         return None
     from workbench.comparison.pair.dont_care import find_dont_care
 

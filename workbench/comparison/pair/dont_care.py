@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
+    from workbench.graph.dont_care import Region
     from workbench.graph.nodes import Graph, Op
 
     Care = NDArray[np.bool_]
@@ -58,50 +59,81 @@ class Regions(NamedTuple):
 
 def find_dont_care(pairing: Pairing) -> Regions:
     """Return what of the pairs means nothing."""
-    operators: dict[tuple[Execution, int], dict[tuple[str, int], Pair]] = {}
-    for pair in pairing.pairs:
-        if pair.run is not None and pair.run.op_type in REGIONAL:
-            place = pair.run.block, pair.run.op
-            operators.setdefault(place, {})[pair.io, pair.slot] = pair
     left_out: dict[int, LeftOut] = {}
     blocks: dict[Execution, dict[Value, LeftOut | None]] = {}
-    for (block, number), tensors in operators.items():
-        for slot, found in _of_operator(pairing, tensors):
+    for (block, number), tensors in _operators(pairing).items():
+        for slot, found in _of_operator(pairing, tensors).items():
             left_out[id(tensors["output", slot])] = found
             blocks.setdefault(block, {})[Value(number, slot)] = found
     readers: set[int] = set()
     for block, values in blocks.items():
         graph = pairing.target.graph(block)
         if graph is not None:
-            _hand_on(graph, _pairs_of(pairing, block), values, _Followed(left_out, readers))
+            _hand_on(graph, _pairs_of(pairing, block), values, Reach(left_out, readers))
     return Regions(MappingProxyType(left_out), frozenset(readers))
 
 
-def _of_operator(pairing: Pairing, tensors: Tensors) -> Iterator[tuple[int, LeftOut]]:
-    """Outputs of one operator of which a part means nothing and differs."""
+def _operators(pairing: Pairing) -> dict[tuple[Execution, int], dict[tuple[str, int], Pair]]:
+    """Pairs of the operators that a row or an entry of the map file is about."""
+    found: dict[tuple[Execution, int], dict[tuple[str, int], Pair]] = {}
+    for pair in pairing.pairs:
+        if pair.run is not None and next(_rows(pairing, pair), None) is not None:
+            place = pair.run.block, pair.run.op
+            found.setdefault(place, {})[pair.io, pair.slot] = pair
+    return found
+
+
+class _Row(NamedTuple):
+    """A region of an output, the reason and how the ledger counts it."""
+
+    slot: int
+    region: Region
+    said: Message
+    name: str
+
+
+def _rows(pairing: Pairing, pair: Pair) -> Iterator[_Row]:
+    """What is known of the operator of a pair: by us, then by the user."""
+    op_type = pair.run.op_type if pair.run is not None else ""
+    for row in REGIONAL.get(op_type, ()):
+        said = Message(f"compare/left-out-{row.reason}", op_type=op_type, slot=row.slot)
+        yield _Row(row.slot, row.region, said, row.reason)
+    for entry in pairing.overrides.dont_care:
+        if entry.fits(pair.op_name, op_type):
+            yield _Row(entry.slot, entry.region, entry.said, "map-file")
+
+
+def _of_operator(pairing: Pairing, tensors: Tensors) -> dict[int, LeftOut]:
+    """Outputs of one operator, by slot, of which a part means nothing and differs."""
     odd = pairing.target.oddities, pairing.golden.oddities
     trusted = {
         place: pair
         for place, pair in tensors.items()
         if id(pair.target) not in odd[0] and id(pair.golden) not in odd[1]
     }
-    run = next(iter(tensors.values())).run
-    assert run is not None
-    known = Definitions(trusted, pairing.target.operator(run))
-    for row in REGIONAL[run.op_type]:
-        pair = trusted.get(("output", row.slot))
-        try:
-            care = (
-                None
-                if pair is None
-                else care_of(row.region, known.shape("output", row.slot), known)
+    first = next(iter(tensors.values()))
+    op = pairing.target.operator(first.run) if first.run is not None else None
+    known, found = Definitions(trusted, op), dict[int, LeftOut]()
+    for row in _rows(pairing, first):
+        left = _left_out(row, known)
+        if left is not None:
+            before = found.get(row.slot)
+            found[row.slot] = (
+                left if before is None else before._replace(care=before.care & left.care)
             )
-        except FormatError:
-            continue
-        said = Message(f"compare/left-out-{row.reason}", op_type=run.op_type, slot=row.slot)
-        found = None if care is None else LeftOut(care, said, row.reason)
-        if pair is not None and found is not None and _shows(pair, found) == "region":
-            yield row.slot, found
+    return found
+
+
+def _left_out(row: _Row, known: Definitions) -> LeftOut | None:
+    pair = known.pairs.get(("output", row.slot))
+    if pair is None:
+        return None
+    try:
+        care = care_of(row.region, known.shape("output", row.slot), known)
+    except FormatError:
+        return None
+    left = None if care is None else LeftOut(care, row.said, row.name)
+    return left if left is not None and _shows(pair, left) == "region" else None
 
 
 def _shows(pair: Pair, left: LeftOut | None) -> Shows:
@@ -141,7 +173,7 @@ def _pairs_of(pairing: Pairing, block: Execution) -> dict[int, dict[tuple[str, i
 # --- what is made of it -----------------------------------------------------------------------
 
 
-class _Followed(NamedTuple):
+class Reach(NamedTuple):
     """What was found of pairs while regions are followed, by identity of the pair."""
 
     left_out: dict[int, LeftOut]
@@ -170,7 +202,7 @@ def _hand_on(
     graph: Graph,
     pairs: Mapping[int, Tensors],
     values: dict[Value, LeftOut | None],
-    found: _Followed,
+    found: Reach,
 ) -> None:
     """Follow regions through one execution.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from workbench.graph.ops import OPS, left_in
 from workbench.run.rounding import ROUND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from workbench.comparison.align.alignment import Alignment
@@ -38,6 +37,9 @@ NOT_DUMPED = "compare/outputs-not-dumped"
 
 TROUBLE = (GraphError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError)
 """What kernels raise on inputs that do not fit; files may hold anything."""
+
+Counts = Mapping[tuple["Execution", int], Mapping[int, "NDArray[np.bool_]"]]
+"""Which elements of outputs count where not all do, by execution, operator and slot."""
 
 _HELD = 1 << 26
 """Bytes of arrays of attempts that are kept."""
@@ -63,6 +65,9 @@ class Attempt(Computation):
         Inputs that no file has at all.
     dumped : set of int
         Inputs that files of the same side hold whole.
+    counts : mapping of int to array of bool
+        Which elements of what it gave count, by slot, where not all do; an axis of one entry stands for all. The
+        others are zero, here and in results.
     """
 
     given: Mapping[int, Array]
@@ -74,6 +79,7 @@ class Attempt(Computation):
     partial: bool = False
     invented: tuple[int, ...] = ()
     dumped: frozenset[int] = frozenset()
+    counts: Mapping[int, NDArray[np.bool_]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def nbytes(self) -> int:
@@ -101,7 +107,7 @@ class Attempt(Computation):
             for slot, array in self.computed(self.given, arithmetic).items()
         }
         return {
-            slot: array
+            slot: _where_it_counts(array, self.counts.get(slot))
             for slot, array in found.items()
             if array is not None and array.shape == self.given[slot].shape
         }
@@ -152,8 +158,9 @@ class ReplayCache:
     What was read last is held within bounds; of what an operator computes there is one entry an operator of a graph.
     """
 
-    def __init__(self, pairing: Pairing) -> None:
+    def __init__(self, pairing: Pairing, counts: Counts | None = None) -> None:
         self.pairing = pairing
+        self._counts: Counts = counts or {}
         self.target_inputs = DumpedInputs(pairing.target)
         self.golden_inputs = DumpedInputs(pairing.golden)
         self._lowerings: dict[tuple[int, int, int], Lowering] = {}
@@ -221,7 +228,12 @@ class ReplayCache:
         work = self.lowering(block, number, op)
         if work.kernel is None:
             return work.reason or Message("compare/inputs-unknown")
-        return self._ready(self.target_inputs, block, number, op, work, given)
+        found = self._ready(self.target_inputs, block, number, op, work, given)
+        counts = self._counts.get((block, number))
+        if counts is None or not isinstance(found, Attempt):
+            return found
+        given = {slot: _where_it_counts(one, counts.get(slot)) for slot, one in found.given.items()}
+        return replace(found, given=_read_only(given), counts=counts)
 
     def _ready(
         self,
@@ -297,6 +309,13 @@ def _given(values: DumpedInputs, block: Execution, number: int, op: Op) -> dict[
         if array is not None:
             found[-1 - slot] = array
     return found
+
+
+def _where_it_counts(array: Array, care: NDArray[np.bool_] | None) -> Array:
+    """Return an array with zeros where its values mean nothing, so that they weigh nothing in any norm."""
+    if care is None or care.ndim != array.ndim:
+        return array
+    return np.where(care, array, np.zeros((), array.dtype))
 
 
 def _read_only(arrays: Mapping[int, Array]) -> Mapping[int, Array]:

@@ -28,6 +28,10 @@ _ERRORS: dict[str, str] = {
     "map-name-twice": "{key}: {side} operator {name!r} is paired already",
     "map-reason": "{key}.reason is missing: say why the error is tolerated",
     "map-missing-reason": "{key}.reason is missing: say why the tensors may be missing",
+    "map-dont-care-reason": "{key}.reason is missing: say why these elements are undefined",
+    "map-region": "{key} needs either behind (with axis) or where_zero",
+    "map-slot": "{key} must be 'input.N' or 'output.N', got {got}",
+    "map-number": "{key} must be a whole number from 0 on, got {got}",
     "map-whom": "{key} needs a name or an op_type (name '*': every operator)",
     "map-error": "{key} must be a number above 0, got {got!r}",
     "map-patterns": "{got:count entry/entries} with wildcards or types exceed the limit of {limit:count}",
@@ -63,6 +67,7 @@ _REASONS: dict[str, str] = {
     "left-out-masked-rows": "output.{slot} of {op_type} is undefined in fully masked rows",
     "left-out-behind-groups": "output.{slot} of {op_type} is undefined behind the last group",
     "left-out-behind-count": "output.{slot} of {op_type} is undefined behind its valid entries",
+    "left-out-map": "undefined according to the map file: {why}",
     "left-out-clause": "{count:count element} of {tensors:count tensor} excluded as undefined",
     "reads-left-out": "differs, and may depend on undefined values",
     "after-update": "value after the update",
@@ -113,6 +118,12 @@ _MAP: dict[str, str] = {
     "map-side": "{name} in the {side}",
     "map-tolerance": "{which} may be off by {limit:g}",
     "map": "{pairs} pairs, {groups} groups, {ignored} ignored, {tolerated} tolerated",
+    "map-behind": "{which}: output.{slot} behind {held}",
+    "map-zero": "{which}: output.{slot} where {held} is zero",
+    "map-dont-care": (
+        "{pairs} pairs, {groups} groups, {ignored} ignored, {tolerated} tolerated, {missing} may be missing, "
+        "{excluded} undefined"
+    ),
     "map-missing": "{pairs} pairs, {groups} groups, {ignored} ignored, {tolerated} tolerated, {missing} may be missing",
     "rule-of-tool": "matched by {rule}",
     "rule-none": "no rule matches it",
