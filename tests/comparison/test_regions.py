@@ -138,6 +138,12 @@ def test_rows_that_the_mask_forbids(target, golden, settings, verdict, count):
         assert (row.status, row.reason_code, row.error) == ("equal", "compare/left-out", 0.0)
 
 
+def test_a_symptom_is_of_what_counts():
+    found = wb.compare(Flash(garbage(garbage(OUT, *ROWS), 0, 3)).dump(), Flash(OUT).dump())
+    assert found.findings[0].symptom.detail.values["value"] == 7.5
+    assert found.findings[0].symptom.where.values["start"] == [0, 3, 0]
+
+
 def test_figures_are_those_of_the_rest():
     small = OUT.copy()
     small[0, 0] *= np.float32(1 + 1e-6)
@@ -553,3 +559,45 @@ def test_replay_leaves_out_the_same_and_weighs_nothing_of_it():
     expected = 1e-3 / np.linalg.norm(kept.astype(np.float64))
     assert (row.own_error, row.error) == pytest.approx((expected, expected), rel=1e-3)
     assert found.verdict == "fail"
+
+
+# --- nothing is hidden ------------------------------------------------------------------------
+
+
+def two_layers(first, second, fault=None):
+    """Two attentions and what follows; ``fault`` changes one element of one output, by number of shot and index."""
+    run = layer(Flash(first, mask=PADDED), key=2, wrong=second)
+    run.then("Reshape", flat).then("MatMul", np.matmul, W).then("Tanh", np.tanh)
+    if fault is not None:
+        number, place = fault
+        shot = run.shots[number]
+        run.shots[number] = shot._replace(
+            data=garbage(shot.data, *place, value=shot.data[place] * 3 + 1)
+        )
+    return run
+
+
+def is_undefined(place, axes):
+    """Whether an element lies in a padded row: (batch, row, …), (batch, head, row, …) or (batch · row, …)."""
+    if axes == 2:
+        return place[0] >= 6
+    return place[0] == 1 and place[axes - 2] >= 2
+
+
+def test_faults_are_found_in_just_the_elements_that_count():
+    rng = np.random.default_rng(11)
+    rubbish = garbage(OUT, *ROWS), lambda array: garbage(array, *ROWS)
+    golden = two_layers(OUT, None).dump()
+    assert wb.compare(two_layers(*rubbish).dump(), golden).verdict == "pass"
+    shots = two_layers(*rubbish).shots
+    outputs = [n for n, one in enumerate(shots) if one.io == "output" and one.slot != 2]
+    for _ in range(60):
+        number = int(rng.choice(outputs))
+        data, name = shots[number].data, shots[number].name
+        place = tuple(int(rng.integers(size)) for size in data.shape)
+        found = wb.compare(two_layers(*rubbish, (number, place)).dump(), golden)
+        if is_undefined(place, data.ndim):
+            assert found.verdict == "pass", (name, place)
+        else:
+            assert found.verdict == "fail", (name, place)
+            assert file_name(found.findings[0].op_name) == name, (name, place)

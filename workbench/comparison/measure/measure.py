@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,19 @@ class Measured(NamedTuple):
     def differs_locally(self) -> bool:
         """Whether a slice of it is off by more than is left to the norm of the whole."""
         return self.divergence.slice_error > limits().slice_least
+
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """What target and golden hold, zero on both sides where it means nothing; ``None``: of one nobody knows.
+
+        Raises FormatError if a file cannot be read.
+        """
+        ours, theirs = self.pair.target.source, self.pair.golden.source
+        if ours is None or theirs is None:
+            return None
+        target, golden = ours.array(), theirs.array()
+        if self.left_out is None:
+            return target, golden
+        return self.left_out.zeroed(target), self.left_out.zeroed(golden)
 
     @property
     def sizes_differ(self) -> bool:

@@ -8,7 +8,7 @@ others make of it depends on values that mean nothing: a difference there is no 
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class LeftOut(NamedTuple):
     def kept(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return the elements that count: rows along the axes by which they are chosen, and the other axes."""
         return _elements(array, self.care)
+
+    def zeroed(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return the array with zeros in what is left out."""
+        return where_it_counts(array, self.care)
 
 
 class Regions(NamedTuple):
@@ -119,7 +123,7 @@ def _of_operator(pairing: Pairing, tensors: Tensors) -> dict[int, LeftOut]:
         if left is not None:
             before = found.get(row.slot)
             found[row.slot] = (
-                left if before is None else before._replace(care=before.care & left.care)
+                left if before is None else before._replace(care=_fixed(before.care & left.care))
             )
     return found
 
@@ -132,8 +136,15 @@ def _left_out(row: _Row, known: Definitions) -> LeftOut | None:
         care = care_of(row.region, known.shape("output", row.slot), known)
     except FormatError:
         return None
-    left = None if care is None else LeftOut(care, row.said, row.name)
+    left = None if care is None else LeftOut(_fixed(care), row.said, row.name)
     return left if left is not None and _shows(pair, left) == "region" else None
+
+
+def _fixed(care: Care) -> Care:
+    """Return a condition that nobody can change."""
+    found = care.view()
+    found.setflags(write=False)
+    return found
 
 
 def _shows(pair: Pair, left: LeftOut | None) -> Shows:
@@ -153,6 +164,13 @@ def _shows(pair: Pair, left: LeftOut | None) -> Shows:
 def _fits(care: Care, shape: tuple[int, ...]) -> bool:
     sizes = zip(care.shape, shape, strict=False)
     return care.ndim == len(shape) and all(size in (1, whole) for size, whole in sizes)
+
+
+def where_it_counts(array: NDArray[Any], care: Care | None) -> NDArray[Any]:
+    """Return an array with zeros where its values mean nothing, so that they weigh nothing in any norm."""
+    if care is None or care.ndim != array.ndim:
+        return array
+    return np.where(care, array, np.zeros((), array.dtype))
 
 
 def _elements(array: NDArray[np.generic], chosen: Care) -> NDArray[np.generic]:
@@ -193,7 +211,7 @@ class Reach(NamedTuple):
         if made is None:
             self.readers.add(id(pair))
             return own
-        both = own._replace(care=own.care & made.care)
+        both = own._replace(care=_fixed(own.care & made.care))
         self.left_out[id(pair)] = both
         return both
 
@@ -245,7 +263,7 @@ def _made_of(
     care = _spread_attention(op, slot, cares, shape, tensors)
     care = spread(op, slot, cares, shape) if care is None else care
     first = next(left for left in reads.values() if left is not None)
-    return None if care is None else first._replace(care=care)
+    return None if care is None else first._replace(care=_fixed(care))
 
 
 def _spread_attention(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.comparison.pair.dont_care import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
@@ -107,7 +108,7 @@ class Attempt(Computation):
             for slot, array in self.computed(self.given, arithmetic).items()
         }
         return {
-            slot: _where_it_counts(array, self.counts.get(slot))
+            slot: where_it_counts(array, self.counts.get(slot))
             for slot, array in found.items()
             if array is not None and array.shape == self.given[slot].shape
         }
@@ -232,7 +233,7 @@ class ReplayCache:
         counts = self._counts.get((block, number))
         if counts is None or not isinstance(found, Attempt):
             return found
-        given = {slot: _where_it_counts(one, counts.get(slot)) for slot, one in found.given.items()}
+        given = {slot: where_it_counts(one, counts.get(slot)) for slot, one in found.given.items()}
         return replace(found, given=_read_only(given), counts=counts)
 
     def _ready(
@@ -309,13 +310,6 @@ def _given(values: DumpedInputs, block: Execution, number: int, op: Op) -> dict[
         if array is not None:
             found[-1 - slot] = array
     return found
-
-
-def _where_it_counts(array: Array, care: NDArray[np.bool_] | None) -> Array:
-    """Return an array with zeros where its values mean nothing, so that they weigh nothing in any norm."""
-    if care is None or care.ndim != array.ndim:
-        return array
-    return np.where(care, array, np.zeros((), array.dtype))
 
 
 def _read_only(arrays: Mapping[int, Array]) -> Mapping[int, Array]:
