@@ -390,6 +390,32 @@ def test_rows_behind_the_last_group(groups, attrs, first, verdict):
     assert found.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("op_type", "slot", "graph"),
+    [
+        ("GroupedMatmul", 0, False),
+        ("GroupedMatmulV4", 0, True),
+        ("GroupedMatmulSwigluQuant", 0, True),
+        ("GroupedMatmulSwigluQuant", 1, True),
+        ("GroupedMatmulSwigluQuant", 1, False),
+    ],
+)
+@pytest.mark.parametrize(("first", "verdict"), [(18, "pass"), (17, "fail")])
+def test_operators_in_groups(op_type, slot, graph, first, verdict):
+    inputs = [ROWS_IN, WEIGHTS, np.array([12, 14, 18], np.int64)]
+    right = [ROWS_OUT, ROWS_OUT[:, 0]][: slot + 1]
+    wrong = [garbage(one, slice(first, 30)) if n == slot else one for n, one in enumerate(right)]
+    pair = [one_operator(op_type, inputs, some, graph) for some in (wrong, right)]
+    assert wb.compare(*pair).verdict == verdict
+
+
+def test_two_vectors_of_int64_name_no_groups():
+    inputs = [ROWS_IN, WEIGHTS, *[np.array([12, 14, 18], np.int64)] * 2]
+    spoilt = garbage(ROWS_OUT, slice(18, 30))
+    pair = [one_operator("GroupedMatmul", inputs, [one]) for one in (spoilt, ROWS_OUT)]
+    assert wb.compare(*pair).verdict == "fail"
+
+
 def test_every_row_names_its_document_and_its_case():
     cases = {"FlashAttentionScore", "LSTM", "GroupedMatmul", "GroupedMatmulV4", "GroupedMatmulSwigluQuant",
              "NonMaxSuppressionV4", "NonMaxSuppressionV5", "BatchMultiClassNonMaxSuppression"}  # fmt: skip

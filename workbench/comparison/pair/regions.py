@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.pair.pairing import Pair
+    from workbench.core.tensors import TensorSpec
     from workbench.graph.dont_care import Region
     from workbench.graph.nodes import Op
 
@@ -97,14 +98,23 @@ def _behind_groups(_: BehindGroups, shape: Shape, known: Definitions) -> Care | 
 
 
 def _only_vector(known: Definitions) -> NDArray[Any] | None:
-    """The operator's one input of int64 with one axis; ``None`` if it has several or none."""
-    slots = [slot for (io, slot), pair in known.pairs.items() if io == "input" and _is_vector(pair)]
-    return known.array("input", slots[0]) if len(slots) == 1 else None
+    """The operator's one input of int64 with one axis; ``None`` if it has several or none, dumped or not."""
+    stated = [spec for spec in known.op.input_specs if _is_vector(spec)] if known.op else []
+    slots = [
+        slot
+        for (io, slot), pair in known.pairs.items()
+        if io == "input" and _is_vector(pair.target.spec)
+    ]
+    return known.array("input", slots[0]) if len(slots) == 1 and len(stated) <= 1 else None
 
 
-def _is_vector(pair: Pair) -> bool:
-    spec = pair.target.spec
-    return spec.dtype == "int64" and spec.shape is not None and len(spec.shape) == 1
+def _is_vector(spec: TensorSpec | None) -> bool:
+    return (
+        spec is not None
+        and spec.dtype == "int64"
+        and spec.shape is not None
+        and len(spec.shape) == 1
+    )
 
 
 def _valid_rows(groups: NDArray[Any], known: Definitions, most: int) -> int | None:
