@@ -131,6 +131,7 @@ GROWS = {
     "NumbaKernel": "buffer of the slices, as wide as the data",
     "NumpyKernel": "sums of the pieces by now",
     "Parts": "cache: parts of a step",
+    "Reach": "what regions reach by now; `find_dont_care` gives the frozen `Regions`",
     "ReplayCache": "cache: what an operator computes",
     "Stretch": "cuts of a group while they are looked for",
     "Row": "where it stands among the rows that it was read from",

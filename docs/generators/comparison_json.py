@@ -95,6 +95,13 @@ COVERAGE = (
         {"type": "array", "items": TEXT},
         "Operators that give a result of the network which was not compared.",
     ),
+    Key(
+        "dont_care",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of excluded elements of compared tensors, by reason ([reasons](coverage.md#excluded-elements)). "
+        "Absent if there are none.",
+        optional=True,
+    ),
 )
 ANOMALY = (
     Key("side", words(get_args(Side)), "Which dump."),
@@ -205,6 +212,13 @@ OPERATOR = (
         "([measured noise](../concepts/noise.md#repeated-runs)); `null` if there is none. Absent without `--repeat`.",
         optional=True,
     ),
+    Key(
+        "dont_care",
+        COUNT,
+        "Excluded elements, whose values are undefined; the metrics are those of the others. "
+        "Absent if no row has any.",
+        optional=True,
+    ),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),
@@ -227,7 +241,7 @@ ITERATION = (
 OVERRIDE = (
     Key(
         "kind",
-        words(("pair", "group", "ignore", "tolerance", "missing")),
+        words(("pair", "group", "ignore", "tolerance", "missing", "dont-care")),
         "Kind of the entry; a `group` is a pair of several operators.",
     ),
     Key("what", TEXT, "The entry."),

@@ -17,7 +17,7 @@ from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
 from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
-from workbench.comparison.measure.measure import local_differences
+from workbench.comparison.measure.measure import counting_elements, local_differences
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
@@ -62,7 +62,10 @@ def follow_errors(
     npu = is_npu(pairing.target.dump)
     with stage("replay"):  # what every operator adds by itself
         local, known = local_differences(measured), orders or NO_ORDERS
-        replayed = replay(pairing, npu=npu, cancelled=cancelled, orders=known, local=local)
+        counts = counting_elements(measured)
+        replayed = replay(
+            pairing, npu=npu, cancelled=cancelled, orders=known, local=local, counts=counts
+        )
         if repeats is not None:
             replayed = without_spread(replayed, pairing, repeats)
     with stage("follow"):  # where errors begin

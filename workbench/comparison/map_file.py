@@ -8,11 +8,14 @@
                     {"name": "*/Dropout-op*", "side": "target", "reason": "random"}],
      "tolerances": [{"name": "Default/head/*", "relative_error": 0.02, "reason": "fast kernels, agreed upon"},
                     {"op_type": "GeLU", "relative_error": 0.001, "reason": "tanh approximation"}],
-     "missing":    [{"name": "Default/aux/*", "reason": "the auxiliary head is dumped on one side only"}]}
+     "missing":    [{"name": "Default/aux/*", "reason": "the auxiliary head is dumped on one side only"}],
+     "dont_care":  [{"op_type": "PadTokens", "output": 0, "behind": "input.1", "axis": 1, "reason": "padding"},
+                    {"name": "*/Softmax-op3", "output": 0, "where_zero": "input.1", "reason": "masked rows"}]}
 
-Names are full operator names of the IR, or file-side names where there is no IR. In names to ignore, to
-tolerate or that may be missing, ``*`` and ``?`` stand for any characters and for any one. What is ignored takes no
-part; what may be missing is compared where both sides have it, and is no gap where one has not.
+Names are full operator names of the IR, or file-side names where there is no IR. In all names but those of
+pairs, ``*`` and ``?`` stand for any characters and for any one. What is ignored takes no
+part; what may be missing is compared where both sides have it, and is no gap where one has not. Of what nobody cares
+for, elements are left out where both sides hold the tensor that says which, and agree on it.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from workbench.core.errors import AlignError, FormatError
 from workbench.core.files import file_content, write_text
 from workbench.core.text import one_line
 from workbench.core.words import Message
+from workbench.graph.dont_care import BehindCount, WhereZero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -47,7 +51,7 @@ _T = TypeVar("_T")
 TOLERATED = "compare/tolerated"
 """Code of the reason of a tensor that a map file tolerates."""
 
-_KEYS = ("pairs", "ignore", "tolerances", "missing")
+_KEYS = ("pairs", "ignore", "tolerances", "missing", "dont_care")
 _SIDES = ("both", "target", "golden")
 
 
@@ -125,6 +129,33 @@ class Missing(NamedTuple):
         return one_line(self.name)
 
 
+class Undefined(NamedTuple):
+    """Elements of an output that mean nothing, and why; ``name`` is a name or pattern, ``op_type`` a type."""
+
+    slot: int
+    region: BehindCount | WhereZero
+    reason: str
+    name: str = ""
+    op_type: str = ""
+
+    def fits(self, op_name: str, op_type: str) -> bool:
+        """Whether an operator is meant."""
+        named = not self.name or _same_name(self.name, op_name)
+        return named and (not self.op_type or self.op_type == op_type)
+
+    @property
+    def said(self) -> Message:
+        """Reason of what it leaves out."""
+        return Message("compare/left-out-map", why=self.reason)
+
+    def __str__(self) -> str:
+        which = " ".join(filter(None, (self.op_type, self.name)))
+        held = f"{self.region.io}.{self.region.slot}"
+        word = "behind" if isinstance(self.region, BehindCount) else "zero"
+        said = Message(f"compare/map-{word}", which=which, slot=self.slot, held=held)
+        return one_line(str(said))
+
+
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """What a map file says; ``path`` is where it was read, empty for one made in memory."""
@@ -133,10 +164,12 @@ class Overrides:
     ignore: tuple[Ignore, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
     missing: tuple[Missing, ...] = ()
+    dont_care: tuple[Undefined, ...] = ()
     path: str = field(default="", compare=False)
 
     def __bool__(self) -> bool:
-        return bool(self.matches or self.ignore or self.tolerances or self.missing)
+        entries = self.matches, self.ignore, self.tolerances, self.missing, self.dont_care
+        return any(entries)
 
     @property
     def said(self) -> Message:
@@ -144,6 +177,9 @@ class Overrides:
         pairs, groups = len(self.pairs), len(self.groups)
         ignored, tolerated = len(self.ignore), len(self.tolerances)
         counts = {"pairs": pairs, "groups": groups, "ignored": ignored, "tolerated": tolerated}
+        if self.dont_care:
+            counts |= {"missing": len(self.missing), "excluded": len(self.dont_care)}
+            return Message("compare/map-dont-care", **counts)
         if self.missing:
             return Message("compare/map-missing", **counts, missing=len(self.missing))
         return Message("compare/map", **counts)
@@ -239,9 +275,11 @@ def parse_overrides(data: object, where: str = "") -> Overrides:
         tuple(dict.fromkeys(_list(top, "ignore", where, _ignore))),
         tuple(_list(top, "tolerances", where, _tolerance)),
         tuple(dict.fromkeys(_list(top, "missing", where, _missing))),
+        tuple(dict.fromkeys(_list(top, "dont_care", where, _undefined))),
         where,
     )
-    names = [one.name for some in (found.ignore, found.tolerances, found.missing) for one in some]
+    kinds = (found.ignore, found.tolerances, found.missing, found.dont_care)
+    names = [one.name for some in kinds for one in some]
     patterns = sum(is_pattern(name) or not name for name in names)
     if patterns > MAX_PATTERNS:
         code = "compare/map-patterns"
@@ -269,7 +307,17 @@ def to_data(overrides: Overrides) -> dict[str, Any]:
     }  # fmt: skip
     if overrides.missing:
         data["missing"] = [_told(name=m.name, reason=m.reason) for m in overrides.missing]
+    if overrides.dont_care:
+        data["dont_care"] = [_told_undefined(one) for one in overrides.dont_care]
     return data
+
+
+def _told_undefined(one: Undefined) -> dict[str, Any]:
+    held, region = f"{one.region.io}.{one.region.slot}", one.region
+    where: dict[str, Any] = {"where_zero": held}
+    if isinstance(region, BehindCount):
+        where = {"behind": held, "axis": region.axis}
+    return _told(name=one.name, op_type=one.op_type, output=one.slot, **where, reason=one.reason)
 
 
 def _told(**values: Any) -> dict[str, Any]:
@@ -366,6 +414,42 @@ def _tolerance(item: object, where: str, key: str) -> Tolerance:
     error = _positive(entry.get("relative_error"), where, f"{key}.relative_error")
     texts = {k: _text(entry[k], where, f"{key}.{k}") for k in ("name", "op_type") if k in entry}
     return Tolerance(error, _text(entry["reason"], where, f"{key}.reason"), **texts)
+
+
+def _undefined(item: object, where: str, key: str) -> Undefined:
+    known = ("name", "op_type", "output", "behind", "where_zero", "axis", "reason")
+    entry = _entry(item, where, key, known)
+    if "reason" not in entry:
+        raise FormatError("compare/map-dont-care-reason", place=where, key=key)
+    if not entry.keys() & {"name", "op_type"}:
+        raise FormatError("compare/map-whom", place=where, key=key)
+    if ("behind" in entry) == ("where_zero" in entry) or (
+        "axis" in entry and "behind" not in entry
+    ):
+        raise FormatError("compare/map-region", place=where, key=key)
+    texts = {k: _text(entry[k], where, f"{key}.{k}") for k in ("name", "op_type") if k in entry}
+    slot = _number(entry.get("output", 0), where, f"{key}.output")
+    region: BehindCount | WhereZero
+    if "behind" in entry:
+        axis = _number(entry.get("axis", 0), where, f"{key}.axis")
+        region = BehindCount(*_slot(entry["behind"], where, f"{key}.behind"), axis)
+    else:
+        region = WhereZero(*_slot(entry["where_zero"], where, f"{key}.where_zero"))
+    return Undefined(slot, region, _text(entry["reason"], where, f"{key}.reason"), **texts)
+
+
+def _slot(value: object, where: str, key: str) -> tuple[str, int]:
+    """Direction and number of a tensor of an operator, as ``input.1``."""
+    found = re.fullmatch(r"(input|output)\.([0-9]{1,4})", value) if isinstance(value, str) else None
+    if found is None:
+        raise FormatError("compare/map-slot", place=where, key=key, got=value)
+    return found[1], int(found[2])
+
+
+def _number(value: object, where: str, key: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10_000:
+        return value
+    raise FormatError("compare/map-number", place=where, key=key, got=value)
 
 
 def _positive(value: object, where: str, key: str) -> float:

@@ -75,6 +75,8 @@ class Coverage:
     ``compared`` of the matched pairs have a figure. What has none is either ``explained``, by ``side:rule``
     (`workbench.comparison.results.coverage.EXPLAINED`), or one of the ``gaps``, by ``side:reason``; the side of
     pairs is ``pair``. ``outputs`` are operators that give a result of the network that was not compared.
+    ``dont_care`` counts elements of compared pairs that were left out, by the reason why they mean nothing
+    (`workbench.graph.dont_care`).
     """
 
     matched: int = 0
@@ -85,6 +87,7 @@ class Coverage:
     explained: Mapping[str, int] = field(default_factory=dict)
     gaps: Mapping[str, int] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    dont_care: Mapping[str, int] = field(default_factory=dict)
 
     def gaps_of(self, side: Side | Literal["pair"]) -> int:
         """How many tensors of a side, or pairs of tensors, should have been compared and were not."""
@@ -189,8 +192,8 @@ class Finding:
 class OverrideUse:
     """What became of one entry of the map file.
 
-    ``kind`` is ``pair``, ``group``, ``ignore`` or ``tolerance``. It fits ``operators``; 0: nothing in these
-    dumps. ``tensors`` were paired, left out or tolerated by it.
+    ``kind`` is ``pair``, ``group``, ``ignore``, ``tolerance``, ``missing`` or ``dont-care``. It fits ``operators``; 0:
+    nothing in these dumps. ``tensors`` were paired, left out (in part) or tolerated by it.
     """
 
     kind: str

@@ -54,6 +54,7 @@ class Row:
     the network's inputs moves (`workbench.run.envelope`; ``None``: no envelope was given, or it does not know).
     ``between_runs`` is the largest relative difference between runs of the target that counts as noise (``None``: no
     other run was given, or none shows any here).
+    ``dont_care`` elements were left out, as their values mean nothing (`workbench.graph.dont_care`).
     """
 
     op_name: str
@@ -83,6 +84,7 @@ class Row:
     envelope: float | None = None
     envelope_slice: float | None = None
     between_runs: float | None = None
+    dont_care: int = 0
     _home: tuple[Rows, int] | None = field(default=None, init=False)
 
     @property
@@ -138,6 +140,7 @@ ROWS = Columns(
     Column("envelope", MAYBE, "Envelope", "1", "error over what rounding of the inputs moves; none: no envelope"),
     Column("envelope_slice", MAYBE, "EnvelopeSlice", "1", "the same of the worst slice along any axis"),
     Column("between_runs", MAYBE, "BetweenRuns", "1", "difference between runs that counts as noise; none: unknown"),
+    Column("dont_care", "i8", "DontCare", "1", "excluded elements, which are undefined; the figures are the others'"),
     Column("target_spec", TEXT, "Spec", "", "dtype, shape and format of the target's tensor; none: it has none"),
     Column("golden_spec", TEXT, "GroundTruthSpec", "", "the same of the golden's tensor"),
     Column("golden_op_name", TEXT, "GroundTruth", "", "operator or parameter of the golden"),

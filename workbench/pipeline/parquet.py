@@ -247,7 +247,7 @@ def _rows(pa: Any, table: Any) -> Rows:
     values: dict[str, list[Any]] = {}
     for one in _KEPT:
         if one.name in _LATER and one.name not in table.schema.names:
-            values[one.name] = [None] * len(table)
+            values[one.name] = [_LATER[one.name]] * len(table)
             continue
         if (parts := _PARTS.get(one.name)) is None:
             kind, empty = _KINDS[one.format], one.format == MAYBE
@@ -266,8 +266,13 @@ def _rows(pa: Any, table: Any) -> Rows:
     )
 
 
-_LATER = frozenset(("envelope", "envelope_slice", "between_runs"))
-"""Columns that earlier releases did not write."""
+_LATER: dict[str, int | None] = {
+    "envelope": None,
+    "envelope_slice": None,
+    "between_runs": None,
+    "dont_care": 0,
+}
+"""Columns that earlier releases did not write, and what they hold then."""
 
 
 def _joined(make: Callable[..., object]) -> Callable[..., object]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from workbench.comparison.columns import MAYBE
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND, Metric
 from workbench.comparison.rows import Rows
 from workbench.show import words
@@ -174,8 +175,9 @@ ASKED: tuple[Column, ...] = (
     _column("envelope", "Envelope", "number", worse=1),
     _column("envelope_slice", "EnvelopeSlice", "number", worse=1),
     _column("between_runs", "BetweenRuns", "number"),
+    _column("dont_care", "DontCare", "count"),
 )
-"""Columns behind these, where somebody asked for what fills them."""
+"""Columns behind these, where something fills them: somebody asked for it, or elements were left out."""
 
 CONTEXT: tuple[Column, ...] = (
     _column("dtype", "DataType", "text", "target_spec", _dtype),
@@ -220,8 +222,14 @@ def columns(result: Result) -> tuple[Column, ...]:
     """All columns of a result, in the order of the CSV."""
     rows = result.columns
     metrics = tuple(metric_column(title, rows) for title in rows.titles)
-    asked = tuple(one for one in ASKED if rows.table.known(one.key).any())
+    asked = tuple(one for one in ASKED if _is_filled(rows, one.key))
     return IDENTITY + asked + metrics + CONTEXT + FILES
+
+
+def _is_filled(rows: Rows, name: str) -> bool:
+    """Whether any row has a number there; of counts one above 0."""
+    maybe = rows.table.declared.formats[name] == MAYBE
+    return bool((rows.table.known(name) if maybe else rows.table.rows[name]).any())
 
 
 def screen_columns(result: Result) -> tuple[Column, ...]:

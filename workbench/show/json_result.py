@@ -52,8 +52,9 @@ def to_json(result: Result) -> dict[str, Any]:
     ``repeats`` and ``not_deterministic`` come last if other runs of the target were given.
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
     those of findings and operators if several ranks were compared; ``own_error``, ``envelope``,
-    ``envelope_slice`` and ``between_runs`` behind those of operators if they are known of any. ``fault`` and
-    ``probability`` come behind those of findings that look like a fault of the device.
+    ``envelope_slice``, ``between_runs`` and ``dont_care`` behind those of operators if they are known of any, and
+    ``dont_care`` behind those of coverage. ``fault`` and ``probability`` come behind those of findings that look like a
+    fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
@@ -73,6 +74,7 @@ def to_json(result: Result) -> dict[str, Any]:
             "explained": dict(coverage.explained),
             "gaps": dict(coverage.gaps),
             "outputs": list(coverage.outputs),
+            **({"dont_care": dict(coverage.dont_care)} if coverage.dont_care else {}),
         },
         "anomalies": [
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": str(a.detail)}
@@ -195,6 +197,9 @@ def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
         figures = rows.column(name)
         if any(figure is not None for figure in figures):
             columns[name] = [*map(_number, figures)]
+    left_out = rows.column("dont_care")
+    if any(left_out):
+        columns["dont_care"] = left_out
     lines = zip(rules, *columns.values(), strict=True)
     return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
 
@@ -377,6 +382,7 @@ def _read_coverage(node: _Node) -> Coverage:
         explained=_read_counts(node, "explained") if told else {},
         gaps=_read_counts(node, "gaps") if told else {},
         outputs=tuple(map(str, node.get("outputs", list))) if told else (),
+        dont_care=_read_counts(node, "dont_care") if "dont_care" in node.value else {},
     )
 
 
@@ -454,6 +460,7 @@ def _read_row(node: _Node, order: int) -> Row:
         envelope=_later_number(node, "envelope"),
         envelope_slice=_later_number(node, "envelope_slice"),
         between_runs=_later_number(node, "between_runs"),
+        dont_care=node.get("dont_care", int) if "dont_care" in node.value else 0,
     )
 
 

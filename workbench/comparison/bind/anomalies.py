@@ -15,8 +15,9 @@ from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 from workbench.dump.files.payload import fingerprint
+from workbench.graph.dont_care import WHOLE
 from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import DONT_CARE, UNWRITTEN_ON_CPU
+from workbench.graph.traits import UNWRITTEN_ON_CPU
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -124,7 +125,7 @@ def _unwritten(seen: Seen) -> Found:
 
 def _without_meaning(seen: Seen) -> Found:
     for io, slot, op_type, output in _producers(seen):
-        why = DONT_CARE.get((op_type, output))
+        why = WHOLE.get((op_type, output))
         if why is not None:
             said = Message(
                 f"compare/dont-care-{why}", where=f"{io}.{slot}", op_type=op_type, slot=output

@@ -76,11 +76,10 @@ def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     attempt = replayed.golden_attempt(event.block, event.op, loosely=True)
     if worst is None or worst.pair.io != "output" or not isinstance(attempt, Attempt):
         return None
-    ours, theirs, slot = worst.pair.target.source, worst.pair.golden.source, worst.pair.slot
-    if ours is None or theirs is None or slot >= len(attempt.kernel.results):
+    found, slot = worst.arrays(), worst.pair.slot
+    if found is None or slot >= len(attempt.kernel.results):
         return None
-    given = ours.array()
-    expected = cast_like(theirs.array(), given)
+    given, expected = found[0], cast_like(found[1], found[0])
     if given.shape != expected.shape:
         return None
     floor = min(
@@ -111,11 +110,8 @@ def pair_beside(event: Assessment) -> tuple[Array, Array] | None:
     worst = event.worst
     if worst is None or worst.pair.io != "output" or worst.salvaged:
         return None
-    ours, theirs = worst.pair.target.source, worst.pair.golden.source
-    if ours is None or theirs is None:
-        return None
-    given = ours.array()
-    return given, cast_like(theirs.array(), given)
+    found = worst.arrays()
+    return None if found is None else (found[0], cast_like(found[1], found[0]))
 
 
 def _earlier(replayed: Replay, event: Assessment) -> tuple[Array, ...]:
@@ -141,9 +137,8 @@ def has_few_wrong(flow: Trace, event: Assessment) -> bool:
     worst = max(read, key=lambda item: item.error, default=None)
     if worst is None:
         return any(True for _ in corrupted_weights(flow, event))
-    if worst.pair.target.source is None or worst.pair.golden.source is None:
-        return False
     try:
-        return is_of_few(worst.pair.target.source.array(), worst.pair.golden.source.array())
+        found = worst.arrays()
+        return found is not None and is_of_few(*found)
     except TROUBLE:
         return False

@@ -103,7 +103,7 @@ def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
         match_rule=pair.rule,
         match_score=pair.score,
         status=judged.status,
-        reason=judged.reason or _stands_for(item) or "",
+        reason=judged.reason or _left_out(item) or _stands_for(item) or "",
         metrics=d.metrics,
         source=_source(trace, item),
         order=pair.order,
@@ -117,7 +117,15 @@ def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
         target_path=pair.target.path,
         golden_path=pair.golden.path,
         own_error=replayed_error(trace, item),
+        dont_care=item.left_count,
     )
+
+
+def _left_out(item: Measured) -> Message | None:
+    """Say which elements mean nothing, and how many."""
+    if item.left_out is None:
+        return None
+    return Message("compare/left-out", count=item.left_count, why=item.left_out.said)
 
 
 def _stands_for(item: Measured) -> Message | None:

@@ -55,6 +55,8 @@ def _ratio(item: Measured, envelope: Envelope) -> Ratio:
     if item.divergence.equal:
         return Ratio(0.0, 0.0 if any(one is not None for one in allowed.slices) else None)
     whole = item.error / allowed.norm if math.isfinite(allowed.norm) else None
+    if item.left_out is not None:  # slices of the envelope go through what is left out
+        return Ratio(whole, None)
     return Ratio(whole, _slices(item.pair, allowed))
 
 

@@ -8,11 +8,11 @@ from copy import copy
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
+from workbench.comparison.bind.anomalies import MISLABELLED, NO_MATTER, REWRITTEN
 from workbench.comparison.columns import FigureTable
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.metrics import (
@@ -22,6 +22,7 @@ from workbench.comparison.measure.metrics import (
     Divergence,
     unmeasured,
 )
+from workbench.comparison.measure.noise import expected_rounding, spec_roundoff
 from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
 from workbench.comparison.pair.pairing import Sides, with_records
@@ -34,6 +35,7 @@ from workbench.dump.files.payload import payload_as
 from workbench.dump.tables.statistic import TITLES, statistics_of
 from workbench.dump.values.host_formats import host_by_shape
 from workbench.dump.values.reading import FileSource
+from workbench.graph.dont_care import REGIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.measure.tensors import KernelName
+    from workbench.comparison.pair.dont_care import LeftOut, Regions
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
 
@@ -65,7 +68,8 @@ class Measured(NamedTuple):
     ``forecast`` is the relative error against what the target should have given, where only its statistics
     were dumped and that could be computed; ``spread`` how far that is from the golden's tensor, element by element.
     ``between_runs`` and ``between_slices`` are the relative errors of the whole and of its worst slice that other runs
-    of the target explain; 0 where they agree, or nobody gave any.
+    of the target explain; 0 where they agree, or nobody gave any. ``left_out`` are elements that mean nothing,
+    ``left_count`` of them: the figures are those of the others.
     """
 
     pair: Pair
@@ -78,6 +82,8 @@ class Measured(NamedTuple):
     spread: float = 0.0
     between_runs: float = 0.0
     between_slices: float = 0.0
+    left_out: LeftOut | None = None
+    left_count: int = 0
 
     @property
     def within_runs(self) -> bool:
@@ -102,6 +108,19 @@ class Measured(NamedTuple):
     def differs_locally(self) -> bool:
         """Whether a slice of it is off by more than is left to the norm of the whole."""
         return self.divergence.slice_error > limits().slice_least
+
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """What target and golden hold, zero on both sides where it means nothing; ``None``: of one nobody knows.
+
+        Raises FormatError if a file cannot be read.
+        """
+        ours, theirs = self.pair.target.source, self.pair.golden.source
+        if ours is None or theirs is None:
+            return None
+        target, golden = ours.array(), theirs.array()
+        if self.left_out is None:
+            return target, golden
+        return self.left_out.zeroed(target), self.left_out.zeroed(golden)
 
     @property
     def sizes_differ(self) -> bool:
@@ -147,6 +166,7 @@ def measure_pairs(
     """
     pairs = sorted(pairing.pairs, key=_order)
     kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
+    regions = _regions(pairing)
     odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
     table, found = FigureTable(METRIC_TITLES), list[Measured]()
     try:
@@ -154,7 +174,10 @@ def measure_pairs(
             if cancelled is not None and cancelled():
                 break
             kinds = (odd_t.get(id(pair.target), ()), odd_g.get(id(pair.golden), ()))
-            item = measure_pair(pair, kinds, kernel, cancelled, table)
+            left = regions.left_out.get(id(pair)) if regions is not None else None
+            item = measure_pair(pair, kinds, kernel, cancelled, table, left)
+            if regions is not None and id(pair) in regions.readers and _is_beyond_rounding(item):
+                item = item._replace(reason=READS, left_out=None, left_count=0)
             told = forecast.get(id(pair))
             spread = spreads.get(id(pair), 0.0)
             found.append(item if told is None else item._replace(forecast=told, spread=spread))
@@ -177,6 +200,18 @@ def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int
         run = item.pair.run
         if run is not None and item.pair.io == "output" and item.usable and item.differs_locally:
             found.setdefault((run.block, run.op), []).append(item.pair.slot)
+    return found
+
+
+def counting_elements(
+    measured: Iterable[Measured],
+) -> dict[tuple[Execution, int], dict[int, NDArray[np.bool_]]]:
+    """Return which elements of outputs count, where not all do, by execution, operator and slot."""
+    found: dict[tuple[Execution, int], dict[int, NDArray[np.bool_]]] = {}
+    for item in measured:
+        run = item.pair.run
+        if run is not None and item.pair.io == "output" and item.left_out is not None:
+            found.setdefault((run.block, run.op), {})[item.pair.slot] = item.left_out.care
     return found
 
 
@@ -237,10 +272,11 @@ def measure_pair(
     kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
     table: FigureTable | None = None,
+    left: LeftOut | None = None,
 ) -> Measured:
     """Measure one pair; ``kinds`` are the oddities of its two records (``()``: none).
 
-    ``table`` is where the metrics of many pairs stand together.
+    ``table`` is where the metrics of many pairs stand together, ``left`` what of the tensors means nothing.
     """
     reason, rewritten = _distrusted(*kinds), any(REWRITTEN in one for one in kinds)
     try:
@@ -248,6 +284,8 @@ def measure_pair(
             found, whole = _salvage(pair, kinds, table)
             return Measured(pair, found, reason, salvaged=True, rewritten=rewritten, whole=whole)
         laid, apart = _laid(pair)
+        if left is not None and apart is None and reason is None:
+            return _measure_in_part(laid, left, kernel, table)._replace(rewritten=rewritten)
         found = (
             _measure(laid.target, laid.golden, kernel, cancelled, table)
             if apart is None
@@ -257,6 +295,50 @@ def measure_pair(
         why = Message("compare/unreadable", why=error.message)
         return Measured(pair, unmeasured(why), why)
     return Measured(laid, found, reason or found.reason, rewritten=rewritten)
+
+
+def _regions(pairing: Pairing) -> Regions | None:
+    """Return what of the pairs means nothing; a look at the type of every pair where nothing does."""
+    types = {pair.run.op_type for pair in pairing.pairs if pair.run is not None}
+    if types.isdisjoint(REGIONAL) and not pairing.overrides.dont_care:
+        return None
+    from workbench.comparison.pair.dont_care import find_dont_care
+
+    return find_dont_care(pairing)
+
+
+def _measure_in_part(
+    pair: Pair, left: LeftOut, kernel: KernelName | None, table: FigureTable | None
+) -> Measured:
+    """Measure the elements that count of a pair; both sides hold whole tensors of the same shape."""
+    ours, theirs = (_whole(one) for one in (pair.target, pair.golden))
+    kept, others = left.kept(ours), left.kept(theirs)
+    if not kept.size:
+        return Measured(pair, unmeasured(_MEANS_NOTHING, ours.size), _MEANS_NOTHING)
+    found = measure_arrays(kept, others, kernel=kernel, table=table)
+    return Measured(pair, found, found.reason, left_out=left, left_count=int(ours.size - kept.size))
+
+
+READS = Message("compare/reads-left-out")
+"""Reason of a tensor that differs, and may depend on values that mean nothing."""
+
+_MEANS_NOTHING = Message("compare/distrusted-alike", target=NO_MATTER, golden=NO_MATTER)
+"""Reason of a pair of which no element counts."""
+
+
+def _whole(record: TensorRecord) -> NDArray[np.generic]:
+    assert record.source is not None
+    return record.source.array()
+
+
+def _is_beyond_rounding(item: Measured) -> bool:
+    """Whether a pair differs by more than the number formats of its own two tensors explain."""
+    if item.reason is not None or item.divergence.reason is not None:
+        return False
+    records = (item.pair.target, item.pair.golden)
+    unit = 0.0 if item.exact else max(spec_roundoff(one.spec) for one in records)
+    floor = 0.0 if item.exact else expected_rounding(None, unit)
+    return item.error > limits().pass_factor * floor or item.differs_locally
 
 
 def _laid(pair: Pair) -> tuple[Pair, Message | None]:

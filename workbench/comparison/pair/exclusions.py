@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from workbench.comparison.bind.binding import Binding
-    from workbench.comparison.map_file import Ignore, Missing, Overrides, Tolerance
+    from workbench.comparison.map_file import Ignore, Missing, Overrides, Tolerance, Undefined
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Row, Side
 
@@ -91,6 +91,9 @@ def _unknown(
     for tolerance in overrides.tolerances:
         if not _operators(tolerance, names.target.items()):
             yield "target", tolerance.name or tolerance.op_type, _NOTHING
+    for one in overrides.dont_care:
+        if not _operators(one, names.target.items()):
+            yield "target", one.name or one.op_type, _NOTHING
     for missing in overrides.missing:
         if not any(missing.fits(name) for held in names for name in held):
             yield "target", missing.name, _NOTHING if is_pattern(missing.name) else _UNKNOWN
@@ -109,8 +112,8 @@ def _with_left_out(pairing: Pairing, side: Side) -> set[str]:
     return left_out | _names(pairing.sides.of(side)).keys()
 
 
-def _operators(tolerance: Tolerance, known: Iterable[tuple[str, str]]) -> int:
-    return sum(tolerance.fits(name, op_type) for name, op_type in known)
+def _operators(entry: Tolerance | Undefined, known: Iterable[tuple[str, str]]) -> int:
+    return sum(entry.fits(name, op_type) for name, op_type in known)
 
 
 def override_uses(pairing: Pairing, rows: Iterable[Row]) -> tuple[OverrideUse, ...]:
@@ -141,7 +144,18 @@ def override_uses(pairing: Pairing, rows: Iterable[Row]) -> tuple[OverrideUse, .
     for lack in overrides.missing:
         known = sum(lack.fits(name) for name in {*ours, *theirs})
         uses.append(OverrideUse("missing", str(lack), lack.reason, known, allowed[lack]))
+    for undefined in overrides.dont_care:
+        known = _operators(undefined, ours.items())
+        tensors = sum(_is_left_out(undefined, row) for row in rows)
+        uses.append(OverrideUse("dont-care", str(undefined), undefined.reason, known, tensors))
     return tuple(uses)
+
+
+def _is_left_out(entry: Undefined, row: Row) -> bool:
+    """Whether elements of an output were left out by an entry."""
+    if not row.dont_care or (row.io, row.slot) != ("output", entry.slot):
+        return False
+    return entry.fits(row.op_name, row.op_type)
 
 
 def _tolerated(overrides: Overrides, rows: Iterable[Row]) -> Counter[Tolerance]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.comparison.pair.dont_care import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
@@ -19,8 +21,6 @@ from workbench.graph.ops import OPS, left_in
 from workbench.run.rounding import ROUND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from workbench.comparison.align.alignment import Alignment
@@ -38,6 +38,9 @@ NOT_DUMPED = "compare/outputs-not-dumped"
 
 TROUBLE = (GraphError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError)
 """What kernels raise on inputs that do not fit; files may hold anything."""
+
+Counts = Mapping[tuple["Execution", int], Mapping[int, "NDArray[np.bool_]"]]
+"""Which elements of outputs count where not all do, by execution, operator and slot."""
 
 _HELD = 1 << 26
 """Bytes of arrays of attempts that are kept."""
@@ -63,6 +66,9 @@ class Attempt(Computation):
         Inputs that no file has at all.
     dumped : set of int
         Inputs that files of the same side hold whole.
+    counts : mapping of int to array of bool
+        Which elements of what it gave count, by slot, where not all do; an axis of one entry stands for all. The
+        others are zero, here and in results.
     """
 
     given: Mapping[int, Array]
@@ -74,6 +80,7 @@ class Attempt(Computation):
     partial: bool = False
     invented: tuple[int, ...] = ()
     dumped: frozenset[int] = frozenset()
+    counts: Mapping[int, NDArray[np.bool_]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def nbytes(self) -> int:
@@ -101,7 +108,7 @@ class Attempt(Computation):
             for slot, array in self.computed(self.given, arithmetic).items()
         }
         return {
-            slot: array
+            slot: where_it_counts(array, self.counts.get(slot))
             for slot, array in found.items()
             if array is not None and array.shape == self.given[slot].shape
         }
@@ -152,8 +159,9 @@ class ReplayCache:
     What was read last is held within bounds; of what an operator computes there is one entry an operator of a graph.
     """
 
-    def __init__(self, pairing: Pairing) -> None:
+    def __init__(self, pairing: Pairing, counts: Counts | None = None) -> None:
         self.pairing = pairing
+        self._counts: Counts = counts or {}
         self.target_inputs = DumpedInputs(pairing.target)
         self.golden_inputs = DumpedInputs(pairing.golden)
         self._lowerings: dict[tuple[int, int, int], Lowering] = {}
@@ -221,7 +229,12 @@ class ReplayCache:
         work = self.lowering(block, number, op)
         if work.kernel is None:
             return work.reason or Message("compare/inputs-unknown")
-        return self._ready(self.target_inputs, block, number, op, work, given)
+        found = self._ready(self.target_inputs, block, number, op, work, given)
+        counts = self._counts.get((block, number))
+        if counts is None or not isinstance(found, Attempt):
+            return found
+        given = {slot: where_it_counts(one, counts.get(slot)) for slot, one in found.given.items()}
+        return replace(found, given=_read_only(given), counts=counts)
 
     def _ready(
         self,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.replay.attempt import Counts
     from workbench.comparison.replay.inputs import DumpedInputs
     from workbench.comparison.replay.models import Candidate
     from workbench.comparison.replay.slices import SliceError
@@ -158,14 +159,15 @@ def replay(
     cancelled: Callable[[], bool] | None = None,
     orders: Orders = NO_ORDERS,
     local: Mapping[Place, Sequence[int]] = _NOWHERE,
+    counts: Counts | None = None,
 ) -> Replay:
     """Compute every operator of the target again, as far as its inputs are known; never raises.
 
     ``npu``: the target ran on an NPU, so the numeric models of its units are tried. ``orders``: in which order the
     target's device sums, as far as that is known. ``local`` are outputs of operators of which a slice differs from
-    the golden's.
+    the golden's, ``counts`` says which elements of outputs count where not all do.
     """
-    cache = ReplayCache(pairing)
+    cache = ReplayCache(pairing, counts)
     own: dict[Place, OwnError] = {}
     reasons: dict[Place, Message] = {}
     models: dict[tuple[int, int], Candidate] = {}

@@ -499,8 +499,18 @@ def covered(judged: Judged) -> tuple[Coverage, list[Gap]]:
         explained=dict(sorted(explained.items())),
         gaps=dict(sorted((lost + Counter(gap.reason for gap in gaps)).items())),
         outputs=tuple(dict.fromkeys(op.name for _, op in missing_outputs(judged, excused))),
+        dont_care=_left_out(judged.measured),
     )
     return coverage, gaps
+
+
+def _left_out(measured: Sequence[Measured]) -> dict[str, int]:
+    """How many elements mean nothing, by reason."""
+    found = Counter[str]()
+    for item in measured:
+        if item.left_out is not None:
+            found[item.left_out.name] += item.left_count
+    return dict(sorted(found.items()))
 
 
 def _is_lost(key: str) -> bool:

@@ -154,6 +154,7 @@ def _agreement(
     code = "compare/agreement-tolerated" if tolerated else "compare/agreement"
     code = "compare/agreement-partly" if verdict == "incomplete" else code
     yield Message(code, counts=tuple(_counts(rows)))
+    yield from _left_out(rows)
     ends = next((finding for finding in findings if finding.kind == "cut-short"), None)
     if ends is not None:
         yield Message("compare/nothing-dumped", op_name=ends.op_name)
@@ -165,6 +166,13 @@ def _agreement(
         yield overflow.evidence[0]
     if any(finding.kind == "precision" for finding in findings):
         yield Message("compare/formats-explain")
+
+
+def _left_out(rows: Sequence[Row]) -> Iterator[Message]:
+    """How many elements of how many tensors mean nothing, and were not compared."""
+    counts = [row.dont_care for row in rows if row.dont_care]
+    if counts:
+        yield Message("compare/left-out-clause", count=sum(counts), tensors=len(counts))
 
 
 def _nothing(rows: Sequence[Row]) -> Message:

@@ -48,6 +48,7 @@ SENTENCES: dict[str, str] = {
     "repeats-of": "what the target differs by from run to run",
     "repeats-used": "used",
     "not-deterministic": "Operators that are not deterministic",
+    "col-dont_care": "Excluded",
     "col-gain": "Gain (out/in)",
     "col-dtype": "Dtype",
     "col-golden-dtype": "Golden dtype",
