@@ -64,6 +64,14 @@ SOURCE = (
     Key("code", TEXT, "Text of the line."),
     Key("library", FLAG, "Whether the file belongs to an installed package."),
 )
+FRAME = (
+    *SOURCE,
+    Key(
+        "certainty",
+        words(("own", "candidate", "forward")),
+        "`own`: the operator's line; `candidate`: one of several that it may be; `forward`: its forward operator's.",
+    ),
+)
 SIDE = (
     Key("path", TEXT, "Folder of the dump."),
     Key("layout", TEXT, "[Layout](dump-formats.md) of the dump."),
@@ -96,6 +104,12 @@ FINDING = (
     Key("evidence", {"type": "array", "items": TEXT}, "Observations, one sentence each."),
     Key("advice", TEXT, "The next step."),
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
+    Key(
+        "frames",
+        {"type": "array", "items": FRAME},
+        "The user's source lines, innermost first; of installed packages only where no line is the user's.",
+        optional=True,
+    ),
     Key(
         "fault",
         words(
@@ -199,6 +213,7 @@ SECTIONS = (
     ("operators", OPERATOR),
     ("operators: match", MATCH),
     ("source", SOURCE),
+    ("frames", FRAME),
     ("iterations", ITERATION),
     ("overrides", OVERRIDE),
 )

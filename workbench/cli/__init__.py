@@ -287,7 +287,8 @@ def _finding_lines(
     parts = _when(comparison, finding)
     yield Message("cli/finding-when", said=said, parts=parts) if parts else said
     if finding.source is not None:
-        yield f"     {finding.source}"
+        doubt = f" ({Message('cli/candidate')})" if finding.doubtful_source else ""
+        yield f"     {finding.source}{doubt}"
     yield from (f"     {evidence}" for evidence in finding.evidence)
     if finding.defect:
         yield f"     {Message('cli/next', advice=finding.advice)}"

@@ -322,6 +322,14 @@ class Limits:
         4, "elements", "explain", _UNRECORDED,
         "Of which the largest may be a limit.",
     )
+    change_fit: float = _row(
+        4.0, "× roundoff", "explain", "noise of 1e-6 in float32 weights is 17",
+        "Elements of a changed weight fit a description within this share of their size.",
+    )
+    change_unrelated: float = _row(
+        4.0, "× 1/√elements", "explain", "4 standard deviations of the correlation of unrelated numbers",
+        "A correlation below it is none.",
+    )
     weights_nothing: float = _row(
         0.01, "share of the error", "explain", _UNRECORDED,
         "What is left of it is noise.",

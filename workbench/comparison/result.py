@@ -74,6 +74,7 @@ class Finding:
     """One ranked statement about a cause. ``kind`` is a key of KINDS; ``score`` is 0..1.
 
     ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty.
+    ``frames`` are the user's source lines, innermost first; ``group`` of each says how sure it is.
     """
 
     kind: str
@@ -94,11 +95,21 @@ class Finding:
     rank: int = 0
     fault: str = ""
     probability: float = 0.0
+    frames: tuple[SourceFrame, ...] = ()
 
     def __repr__(self) -> str:
         place = f" at {self.source}" if self.source is not None else ""
         first = f": {self.evidence[0]}" if self.evidence else ""
         return one_line(f"<Finding {self.kind} {self.op_name}{place}{first}>")
+
+    @property
+    def doubtful_source(self) -> bool:
+        """Whether the source line is one of several that it may be."""
+        shown = self.source
+        same = (
+            one for one in self.frames if shown and (one.file, one.line) == (shown.file, shown.line)
+        )
+        return any(one.group == "candidate" for one in same)
 
     @property
     def defect(self) -> bool:

@@ -127,6 +127,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "evidence": [str(one) for one in finding.evidence],
         "advice": str(finding.advice),
         "source": _source(finding.source),
+        "frames": [_frame(one) for one in finding.frames],
     }
 
 
@@ -180,6 +181,14 @@ def _source(frame: SourceFrame | None) -> dict[str, Any] | None:
     if frame is None:
         return None
     return {"file": frame.file, "line": frame.line, "code": frame.code, "library": frame.library}
+
+
+def _frame(frame: SourceFrame) -> dict[str, Any]:
+    """One line of the user's stack, and how sure it is."""
+    return {
+        "file": frame.file, "line": frame.line, "code": frame.code, "library": frame.library,
+        "certainty": frame.group,
+    }  # fmt: skip
 
 
 def _number(value: float | None) -> float | str | None:
@@ -328,6 +337,7 @@ def _read_finding(node: _Node) -> Finding:
         evidence=tuple(str(line) for line in node.get("evidence", list)),
         advice=node.get("advice", str),
         source=_read_source(node),
+        frames=_read_frames(node),
         fault=node.get("fault", str) if "fault" in node.value else "",
         probability=(node.number("probability") or 0.0) if "probability" in node.value else 0.0,
     )
@@ -369,6 +379,18 @@ def _read_source(node: _Node) -> SourceFrame | None:
     source = node.node("source")
     source.get("library", bool)
     return SourceFrame(source.get("file", str), source.get("line", int), source.get("code", str))
+
+
+def _read_frames(node: _Node) -> tuple[SourceFrame, ...]:
+    """Frames of a finding; results of older versions have none."""
+    if "frames" not in node.value:
+        return ()
+    found = []
+    for one in node.nodes("frames"):
+        one.get("library", bool)
+        place = one.get("file", str), one.get("line", int), one.get("code", str)
+        found.append(SourceFrame(*place, group=one.get("certainty", str)))
+    return tuple(found)
 
 
 def _known(value: float | None) -> float:

@@ -74,6 +74,7 @@ class Place(NamedTuple):
     order: int = 0
     execution: Execution | None = None
     op: int = -1
+    frames: tuple[SourceFrame, ...] = ()
 
 
 def order_of(pairing: Pairing, execution: Execution, op: int) -> int:
@@ -87,7 +88,7 @@ def place_in(pairing: Pairing, execution: Execution, op: int) -> Place:
     return Place(
         known.name, known.op_type, execution.graph_id, execution.iteration, execution.rank,
         source=pairing.frame(execution.graph_key, op), order=order_of(pairing, execution, op),
-        execution=execution, op=op,
+        execution=execution, op=op, frames=pairing.frames(execution.graph_key, op),
     )  # fmt: skip
 
 
@@ -95,7 +96,8 @@ def place_in_graph(pairing: Pairing, graph_key: tuple[int, int], op: int) -> Pla
     """Place of an operator of the target's graph in all its executions."""
     known, (rank, graph_id) = pairing.target.graphs[graph_key].ops[op], graph_key
     source = pairing.frame(graph_key, op)
-    return Place(known.name, known.op_type, graph_id, 0, rank, source=source, op=op)
+    frames = pairing.frames(graph_key, op)
+    return Place(known.name, known.op_type, graph_id, 0, rank, source=source, op=op, frames=frames)
 
 
 def place_of_row(row: Row, execution: Execution | None = None, op: int = -1) -> Place:
@@ -127,8 +129,15 @@ def place_blamed(pairing: Pairing, event: Assessment, *, writer: bool = False) -
     source = pairing.frame(block.graph_key, event.origin_op)
     return Place(
         name, kind, block.graph_id, block.iteration, block.rank, io, slot, source, event.order,
-        block, event.origin_op,
+        block, event.origin_op, pairing.frames(block.graph_key, event.origin_op),
     )  # fmt: skip
+
+
+def _frames(place: Place) -> tuple[SourceFrame, ...]:
+    """Source lines of a place, at least the one that it shows."""
+    if place.frames or place.source is None:
+        return place.frames
+    return (place.source,)
 
 
 class Figures(NamedTuple):
@@ -195,6 +204,6 @@ def finding(
     made = Finding(
         kind, place.op_name, place.op_type, place.graph_id, place.iteration, place.io, place.slot,
         row.score if score is None else score, *figures, tuple(evidence), advice or row.advice, place.source,
-        place.order, place.rank, *fault,
+        place.order, place.rank, *fault, _frames(place),
     )  # fmt: skip
     return Found(made, place, event, group)

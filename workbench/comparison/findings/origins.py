@@ -21,6 +21,7 @@ from workbench.comparison.findings.material import (
     place_of_row,
 )
 from workbench.comparison.graphs import view
+from workbench.comparison.graphs.frames import user_frames
 from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
@@ -160,9 +161,20 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
         error, floor = own.error, own.explained
     # a writer's figures would be those of the operator that reads what it wrote over
     figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
-    evidence = blame_evidence(flow, [one.origin for one in group], first.said)
+    evidence = blame_evidence(flow, [one.origin for one in group], _with_change(flow, first))
     score, fault = _score(first, error), _fault(flow, first)
     return finding(first.kind, place, evidence, figures, score=score, fault=fault, event=event)
+
+
+def _with_change(flow: Trace, blame: _Blame) -> Iterator[Message]:
+    """What differs, and of a weight how it was changed."""
+    yield from blame.said
+    if blame.kind == "parameter" and blame.cause:
+        from workbench.comparison.explain.changes import change_of_parameter
+
+        change = change_of_parameter(flow, blame.event, str(blame.cause[0]))
+        if change is not None:
+            yield change
 
 
 def _fault(flow: Trace, blame: _Blame) -> tuple[str, float]:
@@ -224,4 +236,10 @@ def _first_reader(flow: Trace, row: Row, place: Place) -> tuple[str, Place]:
 def _moved(place: Place, graph: Graph, op: int) -> Place:
     """The same place by the name of another operator."""
     known = graph.ops[op]
-    return place._replace(op_name=known.name, op_type=known.op_type, source=known.frame, op=op)
+    return place._replace(
+        op_name=known.name,
+        op_type=known.op_type,
+        source=known.frame,
+        op=op,
+        frames=user_frames(graph, op),
+    )

@@ -125,6 +125,18 @@ class Pairing:
             return own
         return found.golden.graph.ops[other].frame
 
+    def frames(self, place: tuple[int, int], number: int) -> tuple[SourceFrame, ...]:
+        """Source lines of an operator, its user's stack innermost first; of the same graph as `frame`."""
+        from workbench.comparison.graphs.frames import user_frames
+
+        graph, found = self.target.graphs.get(place), self.alignments.get(place)
+        if graph is None or number < 0:
+            return ()
+        if graph.ops[number].frames or found is None:
+            return user_frames(graph, number)
+        other = found.counterpart(number)
+        return user_frames(found.golden.graph, other) if other is not None else ()
+
 
 def with_records(pairing: Pairing, changed: Sides[dict[int, TensorRecord]]) -> Pairing:
     """Return a pairing with other records in place of some, by the identity of these."""

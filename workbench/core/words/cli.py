@@ -25,6 +25,7 @@ SENTENCES: dict[str, str] = {
     "finding-when": "{said} ({parts:list})",
     "finding-iteration": "iteration {iteration}",
     "finding-rank": "rank {rank}",
+    "candidate": "candidate line",
     "next": "Next: {advice}",
     "model": "{side} model {name}: {detail}",
     "override": "map file: {kind} {what}: {tensors:count tensor}",

@@ -53,6 +53,21 @@ _ORIGINS: dict[str, str] = {
         "replay with the target's inputs and attributes reproduces {where}: kernel correct "
         "(difference {error:number}, explained by {reason})"
     ),
+    "change-rounded": "weight: the {side} is the other side rounded to {dtype}, bit for bit",
+    "change-truncated": "weight: the {side} is the other side truncated to {dtype}, bit for bit",
+    "change-transposed": "weight: transposed (axes {axes:list})",
+    "change-zeroed": "weight: zero in the {side} along axis {axis} at {rows:list}; all else agrees",
+    "change-exchanged": (
+        "weight: {count:count} rows along axis {axis} in another order "
+        "(row {row} is row {other} of the golden)"
+    ),
+    "change-permuted": "weight: the same elements in another order",
+    "change-scaled": "weight: scaled by {factor:number}",
+    "change-quantized": "weight: the {side} is quantized to {bits} bits",
+    "change-unrelated": (
+        "weight: unrelated values (correlation {correlation:number}); "
+        "other checkpoint or initialization"
+    ),
     "born-non-finite": (
         "{op_type}: {count:count} NaN or Inf, all inputs finite (largest magnitude {largest:number})"
     ),
@@ -221,6 +236,7 @@ _SENTENCE: dict[str, str] = {
     "operator": "{op_type} {op_name}",
     "operator-named": "{op_name}",
     "operator-at": "{operator} ({file}:{line} {code})",
+    "operator-at-candidate": "{operator} (candidate line {file}:{line} {code})",
     "operator-iteration": "{operator} in iteration {iteration}",
     "operator-rank": "{operator} on rank {rank}",
     "last-dumped": "{op_name} is the last dumped operator",
