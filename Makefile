@@ -15,7 +15,7 @@ MSPROBE   ?= 26.2.0
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -27,6 +27,10 @@ test: $(VENV)/developed
 # with those marked exhaustive, which continuous integration leaves to the night; some forty minutes
 test-all: $(VENV)/developed
 	$(BIN)/python -m pytest $(PARALLEL) --exhaustive $(PYTEST_ARGS)
+
+# the lowest declared version of every dependency in an environment of its own: import, help, demo; for the night, minutes
+floors:
+	.ci/floors
 
 # the tests, and in tests/durations.json how long each file took; on a machine with a Chromium and nothing else to do
 durations: $(VENV)/developed

@@ -75,6 +75,11 @@ def values(kind: str, count: int, number: int) -> tuple[np.ndarray, np.ndarray]:
     return pair[0].astype(kind), pair[1].astype(kind)
 
 
+def shape_of(count: int) -> tuple[int, ...]:
+    """Rows and channels, so that there are slices to look at, where a number of elements can be cut so."""
+    return (-1, 1000) if count % 1000 == 0 else (-1,)
+
+
 def generate(root: Path, case: str, full: bool) -> tuple[Path, Path]:
     """Write the two trees of a case as MindSpore on a CPU would, unless they are there."""
     home = root / (f"{case}-full" if case == "M" and full else case)
@@ -90,7 +95,7 @@ def generate(root: Path, case: str, full: bool) -> tuple[Path, Path]:
         )
         for side, array in zip(sides, values(kind, count, number), strict=True):
             with (side / TREE / f"{name}.npy").open("wb") as file:
-                write_npy(file, array, kind)
+                write_npy(file, array.reshape(shape_of(count)), kind)
     (home / "done").touch()
     return sides
 

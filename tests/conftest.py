@@ -14,6 +14,9 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: beside other processes, threads of BLAS wait for each other, and busily.
     os.environ.setdefault(name, "1")
 
+# A test that is not about sessions leaves no file in the folder that it runs in.
+os.environ.setdefault("WORKBENCH_SESSION", "off")
+
 MEMORY, ROOM = Path("/dev/shm"), 8 << 30
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -105,6 +106,11 @@ def place(tmp_path_factory):
     data = json.loads((ROOT / "sample_dumps/data_dump.json").read_text(encoding="utf-8"))
     data["common_dump_settings"]["dump_mode"] = 9
     (folder / "refused.json").write_text(json.dumps(data))
+    shutil.copytree(ROOT / "sample_dumps/real_pair/dump_a", folder / "short")
+    (last,) = (folder / "short").rglob("BiasAdd.Default_fc3-*.output.*")
+    last.unlink()
+    data["common_dump_settings"] |= {"dump_mode": 0, "iteration": "7"}
+    (folder / "unselected.json").write_text(json.dumps(data))
     return folder
 
 

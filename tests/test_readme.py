@@ -49,6 +49,7 @@ TARGETS = {
         "conformance/run_msprobe.py",
         "pytest tests/comparison/measure/test_msprobe_conformance.py",
     ],
+    "floors": [".ci/floors"],
     "mutations": [
         "MUTATIONS=10000 KILLS=50",
         "pytest -rP tests/scenarios/test_damaged_files.py tests/scenarios/test_killed_runs.py",

@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from workbench.ir.detect import read_graph as read_ir
     from workbench.pipeline.acl import AscendCL
     from workbench.pipeline.compare import Comparison, compare
+    from workbench.pipeline.envelope import envelope
     from workbench.pipeline.inspect import inspect_dump as inspect
     from workbench.pipeline.preview import preview
     from workbench.pipeline.read_result import read_result
     from workbench.pipeline.simulate import simulate
+    from workbench.run.orders.probe import probe_order
     from workbench.ui.app import Workbench
     from workbench.ui.trees import Trees
 
@@ -54,11 +56,13 @@ __all__ = [
     "compare",
     "config",
     "convert",
+    "envelope",
     "inspect",
     "load",
     "models",
     "nn",
     "preview",
+    "probe_order",
     "read_ir",
     "read_onnx",
     "read_result",
@@ -76,11 +80,13 @@ _HOMES = {
     "compare": ("workbench.pipeline.compare", "compare"),
     "config": ("workbench.config", ""),
     "convert": ("workbench.dump.convert.files", "convert"),
+    "envelope": ("workbench.pipeline.envelope", "envelope"),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
     "load": ("workbench.dump.read.reader", "load"),
     "models": ("workbench.graph.networks", ""),
     "nn": ("workbench.graph.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),
+    "probe_order": ("workbench.run.orders.probe", "probe_order"),
     "read_ir": ("workbench.ir.detect", "read_graph"),
     "read_onnx": ("workbench.graph.onnx", "read_onnx"),
     "read_result": ("workbench.pipeline.read_result", "read_result"),

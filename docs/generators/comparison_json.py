@@ -10,6 +10,7 @@ from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Side, Status, Verdict
+from workbench.graph.nodes import CERTAINTIES
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ FRAME = (
     *SOURCE,
     Key(
         "certainty",
-        words(("own", "candidate", "forward")),
+        words(CERTAINTIES),
         "`own`: the operator's line; `candidate`: one of several that it may be; `forward`: its forward operator's.",
     ),
 )
@@ -85,6 +86,22 @@ COVERAGE = (
         "skipped",
         {"type": "object", "additionalProperties": COUNT},
         "Number of skipped tensors by `side:reason` ([reasons](coverage.md)).",
+    ),
+    Key("compared", COUNT, "Pairs with a usable figure."),
+    Key(
+        "explained",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of tensors that need not be compared, by `side:rule` ([rules](coverage.md#explained)).",
+    ),
+    Key(
+        "gaps",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of tensors that should have been compared, by `side:reason` ([gaps](coverage.md#gaps)).",
+    ),
+    Key(
+        "outputs",
+        {"type": "array", "items": TEXT},
+        "Operators that give a result of the network which was not compared.",
     ),
 )
 ANOMALY = (
@@ -147,6 +164,14 @@ OPERATOR = (
         f"{OWN}; `null` if unknown. {SPARED}",
         optional=True,
     ),
+    Key(
+        "envelope",
+        NUMBER,
+        "Error over what rounding of the inputs moves ([measured noise](../concepts/noise.md)); `null` if unknown. "
+        "Absent without an envelope.",
+        optional=True,
+    ),
+    Key("envelope_slice", NUMBER, "The same of the worst slice along any axis.", optional=True),
 )
 ITERATION = (
     Key("rank", WHOLE, "Rank."),
@@ -169,7 +194,7 @@ ITERATION = (
 OVERRIDE = (
     Key(
         "kind",
-        words(("pair", "group", "ignore", "tolerance")),
+        words(("pair", "group", "ignore", "tolerance", "missing")),
         "Kind of the entry; a `group` is a pair of several operators.",
     ),
     Key("what", TEXT, "The entry."),

@@ -19,6 +19,8 @@ class Case(NamedTuple):
 
 CPU = "sample_dumps/real_pair/dump_a"
 NPU = "sample_dumps/real_pair/dump_b"
+SHORT = "short"
+"""A copy of CPU without the file of its last output."""
 FORM = "sample_dumps/data_dump.json"
 
 COMPARE = (
@@ -27,8 +29,14 @@ COMPARE = (
     Case(
         "compare",
         2,
-        "The verdict is `inconclusive`, the comparison was interrupted, or an error.",
+        "The comparison was interrupted, or an error.",
         f"compare {NPU} nowhere",
+    ),
+    Case(
+        "compare",
+        3,
+        "The verdict is `incomplete` or `inconclusive`: not decided.",
+        f"compare {CPU} {SHORT}",
     ),
 )
 CHECK = (
@@ -43,17 +51,34 @@ CHECK = (
         "config check", 2, "Not readable as a configuration.", "config check README.md"
     ),
 )  # fmt: skip
+SIMULATE = (
+    Case(
+        "simulate",
+        0,
+        "At least one tensor was dumped, or a run without overflow was asked for overflow.",
+        f"simulate --graph lenet --config {FORM} --out build/simulated",
+    ),
+    Case(
+        "simulate",
+        1,
+        "No tensor was dumped: the configuration selects nothing that ran.",
+        "simulate --graph lenet --config unselected.json --out build/unselected",
+    ),
+    Case("simulate", 2, "An error.", f"simulate --graph no --config {FORM} --out build/nothing"),
+)
 DEMO = (
     Case("demo", 0, "The injected fault was found.", "demo --out build/demo"),
     Case("demo", 2, "The injected fault was not found, or an error.", f"demo --out {CPU}"),
 )
 EXAMPLES = {
     "inspect": (f"inspect {CPU}", "inspect nowhere"),
-    "simulate": (
-        f"simulate --graph lenet --config {FORM} --out build/simulated",
-        f"simulate --graph nowhere --config {FORM} --out build/nothing",
-    ),
     "convert": ("convert containers --out build/converted", "convert nowhere --out build/none"),
+    "envelope": (
+        "envelope mlp --out build/envelope.json",
+        "envelope nowhere --out build/none.json",
+    ),
+    "order write": ("order write --n 8 --out build/probes", "order write --n 1 --out build/none"),
+    "order read": ("", "order read nowhere"),
     "lab": ("", "lab README.md"),
     "config new": ("config new acl", "config new nowhere"),
     "config explain": ("config explain acl", "config explain nowhere"),
@@ -71,6 +96,7 @@ CASES = (
     *COMPARE,
     *CHECK,
     *DEMO,
+    *SIMULATE,
     *(
         Case(name, status, meaning, example)
         for name, pair in EXAMPLES.items()
@@ -81,6 +107,7 @@ CASES = (
 
 INTRODUCTION = """\
 `workbench compare` follows `diff`: 0 means the runs agree, 1 means they diverge, 2 means trouble.
+It adds 3: not decided.
 With status 2, one line on stderr states the reason."""
 
 SCRIPT = """\

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from generators.markdown import code, page, prose, table
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.comparison.measure.profiles import DERIVED, PROFILES
+from workbench.core.words.render import template
 from workbench.show.columns import CONTEXT, FILES, IDENTITY
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def metrics() -> str:
     later = [(code(name), prose(one.formula), one.better) for name, one in ON_DEMAND.items()]
     derived = [(code(name), prose(one.formula)) for name, one in DERIVED.items()]
     columns = [
-        (code(one.title), prose(one.heading), one.kind) for one in (*IDENTITY, *CONTEXT, *FILES)
+        (code(one.title), prose(template(one.heading)), one.kind) for one in (*IDENTITY, *CONTEXT, *FILES)
     ]  # fmt: skip
     return page(
         "Metrics and columns",

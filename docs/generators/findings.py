@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
 from workbench.comparison.align.rules import MATCH_RULES
-from workbench.comparison.finding_kinds import KINDS
-from workbench.show.words import STATUSES, VERDICTS
+from workbench.comparison.finding_kinds import CAUSE_ADVICE, KINDS
+from workbench.core.words.render import template
+from workbench.show.words import STATUSES, UNMATCHED, VERDICTS
 
 INTRODUCTION = """\
 A finding is one cause, or one fact worth knowing, with its evidence and the next step. Findings are sorted by
@@ -14,11 +15,24 @@ one of them is a defect."""
 
 SCORE = "*Score* is the score with full evidence; the score of `own-error` grows with its size up to 0.69."
 
-STATUS = "Of one pair of tensors, the worst first."
+CAUSES = """\
+Of `own-error` and `non-finite`, where a likely cause is stated. Where replay finds the kernel correct, the next
+step is to check the golden."""
+
+STATUS = """\
+Of one pair of tensors, the worst first. `unmatched` is said of a tensor without a pair, on screen, in the data frame
+and in files (CSV, parquet)."""
+
+SHOWN = {**STATUSES, UNMATCHED: "show/means-unmatched"}
 
 VERDICT = """\
-Of the whole comparison: `fail` with any defect, `inconclusive` if nothing could be compared, `warn` if
-something stayed unmatched or uncertain, else `pass`."""
+Of the whole comparison, the first that holds:
+
+1. `fail`: any defect.
+2. `inconclusive`: nothing could be compared, or the evidence is too weak.
+3. `incomplete`: a network output, or a tensor that counts, was not compared ([coverage](coverage.md)).
+4. `warn`: all that counts agrees, with a remark, such as a narrower number format.
+5. `pass`: all that counts agrees."""
 
 RULES = """\
 How a match was made, in the order of trial. [Alignment](../concepts/alignment.md) explains them;
@@ -43,12 +57,23 @@ def findings() -> str:
         "## Finding kinds",
         SCORE,
         table(("Kind", "Defect", "Score", "Meaning", "Next step"), kinds),
+        "### Next step by likely cause",
+        CAUSES,
+        table(
+            ("Cause", "Next step"), ((code(one), prose(said)) for one, said in CAUSE_ADVICE.items())
+        ),
         "## Statuses",
         STATUS,
-        table(("Status", "Meaning"), ((code(one), text) for one, text in STATUSES.items())),
+        table(
+            ("Status", "Meaning"),
+            ((code(one), prose(template(text))) for one, text in SHOWN.items()),
+        ),
         "## Verdicts",
         VERDICT,
-        table(("Verdict", "On screen"), ((code(one), text) for one, text in VERDICTS.items())),
+        table(
+            ("Verdict", "On screen"),
+            ((code(one), prose(template(text))) for one, text in VERDICTS.items()),
+        ),
         "## Match rules",
         RULES,
         table(("Rule", "Evidence"), ((code(one), row.meaning) for one, row in MATCH_RULES.items())),

@@ -601,6 +601,38 @@ def test_figures_read_the_same_in_page_and_python(visit, reports):
     assert json.loads(json.dumps(texts)) == [number(figure) for figure in figures]
 
 
+def test_multiples_read_the_same_in_page_and_python(visit, reports):
+    from workbench.show.words import times
+
+    page = visit(reports()[1])
+    errors = [
+        0.0,
+        1e-9,
+        0.0123,
+        0.5,
+        1.0,
+        9.96,
+        41.3,
+        99.4,
+        99.6,
+        123.4,
+        9999.4,
+        9999.6,
+        1e4,
+        7.84e5,
+        1.1e42,
+        1e308,
+    ]
+    module = re.search(r"const WORDS.*?(?=function h\()", _module(), re.S)[0].replace("export ", "")
+    texts = page.evaluate(
+        f"(values) => {{ {module}; return values.map((e) => times(e, 1)) }}", errors
+    )
+    assert texts == [times(error, 1.0) for error in errors]
+    assert page.evaluate(
+        f"() => {{ {module}; return [times(1, 0), times(null, 1), times(1, null)] }}"
+    ) == ["", "", ""]
+
+
 def _module():
     from workbench.show.assets import explorer_module
 

@@ -34,7 +34,6 @@ def compared(target, **options):
 STAY = {
     "align/cuts": "MOST_SOURCES ROUNDS",
     "bind/memory": "_MOST",
-    "measure/exact": "MOST",
     "explain/case": "BUDGET _CHUNK _LARGE _THIN _THIN_COST",
     "explain/explain": "_JUDGING",
     "explain/hypotheses/attributes": "_KERNELS _LARGEST _MOST _STEPS _WINDOWS",
@@ -50,16 +49,21 @@ STAY = {
     "findings/next_dump": "MAX_SUSPECTS MAX_UNSEEN",
     "findings/producers": "MOST _DEEPEST _TRIED",
     "findings/watched": "_FIRST",
+    "follow/naming": "_WAY",
     "graphs/source_network": "_MOST",
     "graphs/subgraphs": "MAX_DEPTH",
     "map_file": "MAX_BYTES MAX_NAME MAX_PATTERNS",
+    "measure/bias": "MOST _WIDE",
     "measure/conditioning": "LARGEST",
-    "measure/elements": "LIMIT MOST _STEP",
-    "measure/kernel_numba": "CHUNK _BLOCK _CANCELS _CROSS _FIVE _ONE _SEEN _STEP _STRIP _WIDE_CHUNK _WORST",
+    "measure/elements": "COUNTED LIMIT MOST _STEP",
+    "measure/kernel_numba": (
+        "CHUNK _BLOCK _CANCELS _CROSS _DG _FIVE _ONE _SEEN _STEP _STRIP _WEIGHTED _WIDE_CHUNK _WORST"
+    ),
     "measure/kernel_numpy": "CHUNK _CANCELS _FEW _PIECE _SHORT",
     "measure/metrics": "FIVE_THOUSANDTHS NEAR_ZERO ONE_THOUSANDTH",
     "measure/noise": "CUBE_INPUT INT8",
     "measure/reading": "SEGMENT _MOST_THREADS",
+    "measure/slices": "LEAST NO_MATRIX TILE _FEWEST _MOST_ROWS _NARROWEST _TILED _WIDEST",
     "measure/statistics": "PRINTED",
     "measure/tensors": "_HUGE _JIT_BYTES _JIT_PAIRS _MINUTE",
     "pair/parameters": "LAST",
@@ -69,6 +73,7 @@ STAY = {
     "replay/inputs": "_DEEPEST _HELD _LARGEST",
     "replay/operator_file": "MAX_BYTES MAX_TEXT _DEEPEST",
     "replay/replay": "_HALF _SAMPLE",
+    "replay/slices": "_CHUNK _COARSEST _DRAWS _HOLDS _MOST _STEP",
     "results/tables/rows": "_MOST_TEXT",
 }
 """Module → numbers that stay: bounds of memory and time, chunks, caps against hostile files, what a format or a

@@ -105,7 +105,7 @@ def test_a_cut_file_takes_part_as_what_cannot_be_compared(tmp_path):
     rows = [row for row in result.rows if row.status == "uncomparable"]
     assert [(row.op_name, row.io) for row in rows] == [("layer1_MatMul", "output")]
     assert rows[0].reason_code == "compare/unreadable"
-    assert result.verdict == "warn"
+    assert result.verdict == "incomplete"
 
 
 def test_the_other_models_are_in_the_ledger(tmp_path):

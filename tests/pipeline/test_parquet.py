@@ -75,6 +75,12 @@ def test_everything_that_the_json_holds_comes_back_and_every_row_whole(result, t
     )  # fmt: skip
 
 
+def test_a_tensor_without_a_partner_is_called_unmatched_as_on_screen():
+    content = to_parquet(make_result(rows=ROWS_OF_ANY_KIND))
+    assert table_of(content)["status"].to_pylist()[-1] == "unmatched"
+    assert from_parquet(content).rows[-1].status == "uncomparable"
+
+
 def test_whole_numbers_stay_whole_and_what_was_not_measured_is_no_nan():
     rows = from_parquet(to_parquet(make_result(rows=ROWS_OF_ANY_KIND))).rows
     assert repr(rows[2].metrics["TargetNaN"]) == "3"
@@ -116,7 +122,7 @@ def test_every_column_says_its_title_unit_and_meaning():
         b"max|d|",
     )
     assert schema.field("error").type == pa.float64()
-    assert json.loads(schema.metadata[METADATA])["schema"] == "workbench.comparison/1"
+    assert json.loads(schema.metadata[METADATA])["schema"] == "workbench.comparison/2"
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):

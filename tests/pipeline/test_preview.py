@@ -27,7 +27,7 @@ from workbench.ir.ge_text import parse_ge_text
 from workbench.ir.ms_text_writer import write_ms_text
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
-from workbench.pipeline.preview_views import SHOWN
+from workbench.pipeline.preview_views import SHOWN, headline
 from workbench.pipeline.release import PLATFORMS
 from workbench.pipeline.simulate import SIMULATED, simulate
 
@@ -496,3 +496,32 @@ def test_a_setting_that_only_the_run_knows_is_noted():
 def test_one_file_is_no_plural():
     for count in (1, 2):
         check_said(slow_down(DumpPlan("/d"), 10, 10, count).reason, "dump/slow-down", files=count)
+
+
+@pytest.mark.parametrize(("surface", "key"), [
+    ("mindspore-o0o1", "common_dump_settings.iteration"), ("acl", "dump.dump_step"),
+    ("tensorflow", "dump.dump_step"), ("torchair", "dump_config.dump_step"),
+])  # fmt: skip
+def test_the_preview_says_which_iterations_are_not_dumped_and_what_to_set(surface, key):
+    form = config.new(surface)
+    some, none = (
+        preview(form, "mlp", iterations=12),
+        preview(form.set(key, "20"), "mlp", iterations=12),
+    )
+    every = preview(form.set(key, "0-11"), "mlp", iterations=12)
+    codes = ("pipeline/iterations-set", "pipeline/iteration-left-out")
+    said = [[note for note in one.notes if note.code in codes] for one in (some, none, every)]
+    assert [len(notes) for notes in said] == [1, 1, 0]
+    for (note,), inner in zip(said[:2], ("iterations-some", "iteration-left-out"), strict=True):
+        check_said(note, "pipeline/iterations-set", key=key, value="0-11")
+        assert note.values["said"].code == f"pipeline/{inner}"
+    assert (len(some.iterations), len(every.iterations)) == (1, 12)
+
+
+def test_without_iterations_no_tensor_is_promised_and_other_files_are_counted():
+    form = config.new("mindspore-o0o1").set("common_dump_settings.iteration", "20")
+    result = preview(form, "mlp", iterations=12)
+    assert result.files > 0
+    expected = Message("pipeline/headline-none", files=result.files, size=result.bytes)
+    assert headline(result) == str(expected)
+    assert result.slow_down.reason == Message("dump/slow-down-none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 import zipfile
 from html import unescape
@@ -12,6 +13,7 @@ import pytest
 
 import workbench as wb
 from kit import trees
+from kit.build.sample_results import network_result
 from kit.face.screen import label
 from kit.words import refused
 from workbench.core.errors import FormatError
@@ -352,13 +354,27 @@ def test_the_json_of_a_comparison_is_opened_again(tmp_path):
     made = wb.read_result(RESULTS / "msprobe_tensor.csv")
     written = made.to_json(tmp_path / "r.json")
     assert wb.read_result(tmp_path / "r.json").to_json() == written
+    assert wb.read_result(written).to_json() == written  # what `to_json` returned
+
+
+@pytest.mark.parametrize("before", ["\ufeff", "\n\n", " \r\n\t", "\ufeff\n"])
+@pytest.mark.parametrize("indent", [None, 4])
+@pytest.mark.parametrize("schema", ["workbench.comparison/1", "workbench.comparison/2"])
+def test_the_json_is_read_however_it_is_laid_out_and_of_each_release(
+    tmp_path, before, indent, schema
+):
+    written = wb.Comparison(network_result(20, 1)).to_json()
+    path = tmp_path / "r.json"
+    text = json.dumps(written | {"schema": schema}, indent=indent)
+    path.write_text(before + text, encoding="utf-8")
+    assert wb.read_result(path).to_json() == written
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
         ("{}", "show/json-key"),
-        ('{"schema": "workbench.comparison/2"}', "show/json-choice"),
+        ('{"schema": "workbench.comparison/9"}', "show/json-choice"),
     ],
 )
 def test_json_that_is_no_comparison_is_refused_with_its_file(tmp_path, text, code):

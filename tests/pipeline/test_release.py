@@ -194,7 +194,8 @@ def test_the_trees_of_o2_agree(o2_trees, kind):
     for other in (kind, "npy"):
         found = wb.compare(o2_trees / kind / "2.7", o2_trees / other / "2.6")
         rows = [row for row in found.result.rows if row.match_rule]
-        assert found.verdict in ("pass", "warn")
+        missing = kind in ("some", "md5")  # other digests do not say what differs
+        assert found.verdict in (("incomplete",) if missing else ("pass", "warn"))
         assert len(rows) == (4 if kind == "some" else 80)
         apart = {(row.status, row.reason) for row in rows} - {("equal", ""), ("pass", "")}
         assert {status for status, _ in apart} <= {"uncomparable"}

@@ -8,7 +8,7 @@ import pytest
 
 from kit.oracle import dump_files
 from kit.trees import contents, files
-from kit.words import misconfigured, refused
+from kit.words import check_said, misconfigured, refused
 from workbench.config import Context, new, read
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
@@ -482,6 +482,44 @@ def test_a_run_that_dumps_nothing_says_so(tmp_path, surface, changes, silent):
         cfg = cfg.set(path, value)
     simulate(load_graph("mlp"), None, cfg, tmp_path, surface=surface, device="a2", say=said.append)
     assert [text[:23] for text in said] == ([] if silent else ["no tensor was dumped: t"])
+
+
+LEFT = (
+    # surface, what is set, iterations that run: what is dumped of how many, and what to set
+    ("mindspore-o0o1", {}, 12, (1, 12, "common_dump_settings.iteration", "0-11")),
+    ("mindspore-o0o1", {"common_dump_settings.iteration": "all"}, 12, None),
+    ("mindspore-o0o1", {"common_dump_settings.iteration": "1|2"}, 4, (2, 4, "common_dump_settings.iteration", "0-3")),
+    ("mindspore-o0o1", {"common_dump_settings.iteration": "0-3"}, 3, None),
+    ("mindspore-o0o1", {}, 1, None),
+    ("acl", {}, 3, (1, 3, "dump.dump_step", "0-2")),
+    ("tensorflow", {}, 3, (1, 3, "dump.dump_step", "0-2")),
+    ("torchair", {}, 3, (1, 3, "dump_config.dump_step", "0-2")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("surface", "changes", "run", "left"), LEFT)
+def test_a_run_says_which_iterations_it_did_not_dump_and_what_to_set(
+    tmp_path, surface, changes, run, left
+):
+    cfg, told = new(surface), []
+    for path, value in changes.items():
+        cfg = cfg.set(path, value)
+    simulate(
+        load_graph("mlp"), None, cfg, tmp_path / "one", surface=surface, device="a2",
+        iterations=run, report=told.append,
+    )  # fmt: skip
+    assert [one.code for one in told] == ([] if left is None else ["pipeline/iterations-set"])
+    if left is None:
+        return
+    dumped, whole, key, value = left
+    check_said(told[0].values["said"], "pipeline/iterations-some", dumped=dumped, run=whole)
+    check_said(told[0], "pipeline/iterations-set", key=key, value=value)
+    again = []
+    simulate(
+        load_graph("mlp"), None, cfg.set(key, value), tmp_path / "two", surface=surface, device="a2",
+        iterations=run, report=again.append,
+    )  # fmt: skip
+    assert again == []  # what is advised helps
 
 
 def test_an_exception_dump_without_a_failure_says_so(tmp_path):

@@ -119,7 +119,12 @@ def test_the_targets_graph_says_what_was_fused_where_the_golden_has_none(
     reference = simulate(load_graph("lenet"), None, PLAN, tmp_path / "g", surface=surface)
     shutil.rmtree(reference / "graphs")
     found = wb.compare(healthy("lenet", surface), reference)
-    agrees(found)
+    if (
+        surface == "acl"
+    ):  # an offline model holds other weights, and no graph says what these files are
+        assert (found.verdict, defects(found)) == ("incomplete", [])
+    else:
+        agrees(found)
     assert any(row.match_rule == "fusion" for row in found.rows)
     assert not [a for a in found.anomalies if a.kind == "graph-mismatch"]
 
@@ -176,7 +181,8 @@ def test_golden_files_without_a_graph_are_those_of_the_original_operators(tmp_pa
     graph = load_graph(model)
     golden = standard_files(graph, tmp_path / "g")
     found = wb.compare(target(graph, tmp_path / "t", "tensorflow"), golden)
-    assert found.verdict == "warn"
+    # values inside of the golden's operators that the compiled network never has, and no graph says so
+    assert found.verdict == "incomplete"
     assert [f.kind for f in defects(found)] == []
     assert found.coverage.unmatched_golden == 0
     assert found.coverage.skipped.keys() == {
@@ -238,7 +244,8 @@ SEVERAL = [
 def test_what_was_made_several_agrees(tmp_path, golden_blocks, precision, surface, kind):
     tree = target(BLOCK, tmp_path / "t", surface, precision_mode=precision)
     found = wb.compare(tree, golden_blocks[kind])
-    assert found.verdict == "warn"  # weights, or inputs, that the golden tree has no file of
+    # files alone are outputs: no graph says that the inputs only the target has are the same values
+    assert found.verdict == ("warn" if kind == "tree" else "incomplete")
     assert [f.kind for f in defects(found)] == []
     reasons = {key.partition(":")[2] for key in found.coverage.skipped} - {"other-model"}
     assert reasons == {"fused", "part", "inserted"}

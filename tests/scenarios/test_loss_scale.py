@@ -215,7 +215,7 @@ def test_an_overflow_of_both_runs_is_told_and_is_no_defect(tmp_path, surface, de
     graph = training(nn.DynamicLossScaleUpdateCell(2.0**24, 2, 2))
     target, golden = (dumped(tmp_path, graph, one, surface, 2) for one in (device, other))
     found = wb.compare(target, golden)
-    assert found.verdict == "warn", found.sentence
+    assert found.verdict == "incomplete", found.sentence  # nobody can compare what both overflow
     assert not defects(found)
     (told,) = [one for one in found.findings if one.kind == "info"]
     assert told.op_type in ("AllFinite", "NPUGetFloatStatusV2")

@@ -123,6 +123,7 @@ def test_any_part_of_a_dump_agrees_with_itself(keep, graph, turns):
     loop = [s._replace(time=s.time + 500 * turn) for turn in range(turns) for s in shots]
     dump = in_memory(loop, *[GRAPH] * graph)
     result = wb.compare(dump, dump).result
-    assert result.verdict == ("pass" if shots else "inconclusive")
-    assert result.findings == ()
+    ended = not graph or any(s.op_type == "Softmax" and s.io == "output" for s in shots)
+    assert result.verdict == (("pass" if ended else "incomplete") if shots else "inconclusive")
+    assert [one.kind for one in result.findings] == ([] if ended or not shots else ["incomplete"])
     assert {row.status for row in result.rows} <= {"equal"}

@@ -1,5 +1,7 @@
 """Order of rows and meaning of columns, against plain statements of what is worse."""
 
+import csv
+import io
 import math
 
 import pytest
@@ -16,6 +18,7 @@ from workbench.show.columns import (
     worst_first,
     worst_order,
 )
+from workbench.show.tables import csv_text, frame
 
 STATUS_BY_HAND = ["fail", "warn", "uncomparable", "pass", "equal"]
 
@@ -51,6 +54,17 @@ def test_tensors_without_a_partner_stand_after_every_pair():
     assert worst_first([lonely, make_row(status="equal")])[-1] is lonely
     assert shown_status(lonely) == "unmatched"
     assert shown_status(make_row(status="uncomparable")) == "uncomparable"
+
+
+def test_table_frame_and_csv_call_it_what_the_screen_calls_it():
+    lonely = make_row(match_rule="", golden_spec=None, status="uncomparable", error=None)
+    result = make_result(rows=(lonely, make_row(status="uncomparable"), make_row(status="fail")))
+    expected = ["unmatched", "uncomparable", "fail"]
+    assert list(frame(result)["Status"]) == expected
+    assert [line["Status"] for line in csv.DictReader(io.StringIO(csv_text(result)))] == expected
+    status = next(column for column in columns(result) if column.key == "status")
+    assert [status.value(row) for row in result.rows] == expected
+    assert status.cells(result.columns) == expected
 
 
 def test_equally_bad_rows_keep_execution_order():

@@ -1,8 +1,12 @@
 """The session file: what it keeps comes back, what is none is refused with its place."""
 
+import errno
 import json
 import math
+import os
+import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +14,7 @@ import workbench as wb
 from kit.face.screen import codes_in, label, said_in
 from kit.words import refused
 from workbench.core.errors import FormatError
+from workbench.graph.networks import load_graph
 from workbench.show.look import look_data
 from workbench.ui.export import Export
 from workbench.ui.session import session_data, session_path
@@ -42,6 +47,141 @@ def looked_at(path):
     look.figure, look.element_error, look.worst = "inherited", "relative", 7
     made.panel = "source"
     return made
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    """The folder of a notebook called lenet, which workbenches are made in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", "lenet.ipynb")
+    monkeypatch.delenv("WORKBENCH_SESSION")
+    return tmp_path
+
+
+def kept(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_every_workbench_keeps_its_session_at_every_change(notebook):
+    made = wb.Workbench("mindspore-o2", "mlp")
+    assert kept(notebook) == []  # what nobody changed is worth no file
+    made.device = "950"
+    path = notebook / "lenet.session.json"
+    assert kept(notebook) == [path.name]
+    assert session_data(wb.Workbench.open(path)) == session_data(made)
+    made.map_file.match("a", "b")
+    made.run()
+    assert session_data(wb.Workbench.open(path)) == session_data(made)
+    assert made.unsaved == ""
+
+
+def test_of_two_workbenches_the_one_changed_last_is_kept_and_a_place_of_its_own_keeps_both(
+    notebook,
+):
+    one, other, apart = wb.Workbench(), wb.Workbench(), wb.Workbench(session="mine.json")
+    one.device, other.device, apart.device = "a3", "950", "310p"
+    assert wb.Workbench.open("lenet.session.json").device == "950"
+    one.seed = 4
+    found = wb.Workbench.open("lenet.session.json")
+    assert (found.device, found.seed) == ("a3", 4)
+    assert wb.Workbench.open("mine.json").device == "310p"
+    assert kept(notebook) == ["lenet.session.json", "mine.json"]
+
+
+def test_the_file_stays_where_it_was_when_the_notebook_changes_its_folder(notebook, monkeypatch):
+    made = wb.Workbench()
+    (notebook / "else").mkdir()
+    monkeypatch.chdir(notebook / "else")
+    made.device = "950"
+    assert kept(notebook) == ["else", "lenet.session.json"]
+    assert kept(notebook / "else") == []
+
+
+@pytest.mark.parametrize("off", [{"session": ""}, {}])
+def test_none_is_kept_where_none_is_wanted(notebook, monkeypatch, off):
+    if not off:
+        monkeypatch.setenv("WORKBENCH_SESSION", "off")
+    wb.Workbench(**off).device = "950"
+    assert kept(notebook) == []
+
+
+def test_a_file_of_somebody_else_is_never_written_over(notebook):
+    path = notebook / "lenet.session.json"
+    path.write_text("mine")
+    made = wb.Workbench()
+    made.device = "950"
+    assert path.read_text() == "mine"
+    assert made.unsaved.code == "ui/session-json"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
+def test_a_disk_that_refuses_costs_one_line_and_leaves_the_last_session_whole(
+    notebook, monkeypatch, number
+):
+    made = wb.Workbench()
+    made.device = "950"
+    before = (notebook / "lenet.session.json").read_text()
+
+    def refuse(self, content):
+        with self.open("wb") as file:
+            file.write(content[:10])
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    made.device = "a3"
+    assert os.strerror(number) in str(made.unsaved)
+    assert len(str(made.unsaved).splitlines()) == 1
+    assert kept(notebook) == ["lenet.session.json"]
+    assert (notebook / "lenet.session.json").read_text() == before
+    monkeypatch.undo()
+    monkeypatch.chdir(notebook)
+    made.device = "310p"
+    assert made.unsaved == ""
+
+
+def test_two_processes_that_write_at_once_leave_one_whole_session(tmp_path):
+    """Each writes under a name of its own first."""
+    made = [wb.Workbench(session=tmp_path / "s.json", device=device) for device in ("a3", "950")]
+
+    def change(bench):
+        for seed in range(1, 60):
+            bench.seed = seed
+
+    threads = [threading.Thread(target=change, args=(bench,)) for bench in made]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if (tmp_path / "s.json").exists():
+            wb.Workbench.open(tmp_path / "s.json")
+    for thread in threads:
+        thread.join()
+    assert [bench.unsaved for bench in made] == ["", ""]
+    assert kept(tmp_path) == ["s.json"]
+
+
+def resumed(path=None):
+    """A workbench and what was said when it was resumed."""
+    said = []
+    return wb.Workbench.resume(path, say=said.append), said
+
+
+def test_resuming_says_what_was_resumed_or_that_nothing_was_kept(notebook):
+    one, said = resumed()
+    assert said == [label("ui/resumed-nothing", path="lenet.session.json")]
+    one.graph, one.device = "mlp", "950"
+    other, said = resumed()
+    assert (other.graph, other.device) == ("mlp", "950")
+    what = "mindspore-o0o1, mlp on 950"
+    assert said == [label("ui/resumed", path="lenet.session.json", what=what)]
+
+
+def test_a_network_of_the_notebook_is_not_kept_and_resuming_says_so(notebook):
+    one = wb.Workbench(graph=load_graph("mlp"))
+    one.device = "950"
+    other, said = resumed()
+    assert (other.graph, other.device) == ("lenet", "950")
+    what = "mindspore-o0o1, lenet on 950"
+    assert said == [label("ui/resumed-without-network", path="lenet.session.json", what=what)]
 
 
 def test_what_is_saved_comes_back(tmp_path):

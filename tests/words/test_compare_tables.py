@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kit.words import SNAPSHOTS
 from workbench.comparison.align.rules import MATCH_RULES
-from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.finding_kinds import CAUSE_ADVICE, KERNEL_CORRECT, KINDS
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.comparison.measure.profiles import PROFILES
 
@@ -12,6 +12,9 @@ from workbench.comparison.measure.profiles import PROFILES
 def blocks():
     for kind, row in KINDS.items():
         yield f"finding {kind}", [row.meaning, row.advice]
+    for cause, advice in CAUSE_ADVICE.items():
+        yield f"advice {cause}", [advice]
+    yield "advice of a correct kernel", [KERNEL_CORRECT]
     for rule, row in MATCH_RULES.items():
         yield f"rule {rule}", [row.meaning]
     for name, profile in PROFILES.items():

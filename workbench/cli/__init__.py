@@ -1,7 +1,7 @@
 """The ``workbench`` command. Results go to stdout, progress and errors to stderr.
 
-Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble), ``config check`` says 1 for a
-form that its vendor would refuse; every other command gives 0 or 2.
+Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble) and adds 3, not decided; ``config check``
+says 1 for a form that its vendor would refuse; every other command gives 0 or 2.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from workbench.cli.config import (  # noqa: E402 - after the environment is set
 )
 from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
+from workbench.cli.noise import envelope, order_app  # noqa: E402
 from workbench.cli.terminal import (  # noqa: E402
     complain,
     emit,
@@ -42,11 +43,12 @@ from workbench.core.words import Message  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.comparison.result import Finding
+    from workbench.comparison.result import Finding, Verdict
     from workbench.core.stages import StageTime
     from workbench.pipeline.compare import Comparison
 
-AGREE, DIVERGE, TROUBLE = 0, 1, 2
+AGREE, DIVERGE, TROUBLE, UNDECIDED = 0, 1, 2, 3
+NOTHING = 1
 _SHOWN = 10
 
 app = typer.Typer(
@@ -59,6 +61,7 @@ app = typer.Typer(
 
 
 app.add_typer(config_app, name="config")
+app.add_typer(order_app, name="order")
 
 _BY = "its folder, or one of its operators."
 
@@ -107,6 +110,33 @@ def compare(
             metavar="NAME", help="Thresholds to judge by. Default: expected rounding error."
         ),
     ] = "",
+    envelope: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Envelope of the network (workbench envelope): what rounding of inputs moves.",
+        ),
+    ] = "",
+    orders: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Orders of summation of the target's device (workbench order).",
+        ),
+    ] = "",
+    require: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT",
+            help="Share of each side's tensors to compare. Network outputs are always required.",
+        ),
+    ] = 100.0,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB", help="Operators that may be missing on one or both sides (repeatable)."
+        ),
+    ] = None,
     next_config: Annotated[
         str,
         typer.Option(
@@ -130,18 +160,24 @@ def compare(
         bool, typer.Option("--profile-time", help="Print the time of each stage to stderr.")
     ] = False,
 ) -> int:
-    """Compare two dumps and find the first divergent operator. Exit status: 0 agree, 1 diverge, 2 trouble."""
+    """Compare two dumps and find the first divergent operator.
+
+    Exit status: 0 agree, 1 diverge, 2 trouble, 3 not decided (incomplete, inconclusive).
+    """
     from workbench.pipeline.compare import compare as run
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
-    options |= {"golden_graph": golden_graph, "profile": profile}
+    options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
+    options |= {"orders": orders}
     options |= {"target_model": target_model, "golden_model": golden_model}
+    options |= {"allow_missing": tuple(allow_missing or ())}
     with timed() as times:
         comparison = run(
             target,
             golden,
             rank=_two("rank", rank),
             iteration=_two("iteration", iteration),
+            require=require,
             progress=progress(),
             **{name: value for name, value in options.items() if value},
         )
@@ -224,9 +260,20 @@ def _explain(comparison: Comparison, name: str, *, to_stderr: bool) -> None:
 
 
 def _status(comparison: Comparison) -> int:
-    if comparison.verdict == "fail":
-        return DIVERGE
-    return TROUBLE if comparison.verdict == "inconclusive" or comparison.result.partial else AGREE
+    """A canceled comparison is trouble, unless it has found a defect already."""
+    if comparison.result.partial and comparison.verdict != "fail":
+        return TROUBLE
+    return _STATUS[comparison.verdict]
+
+
+_STATUS: dict[Verdict, int] = {
+    "pass": AGREE,
+    "warn": AGREE,
+    "fail": DIVERGE,
+    "incomplete": UNDECIDED,
+    "inconclusive": UNDECIDED,
+}
+"""Exit status of each verdict."""
 
 
 def _summary(comparison: Comparison) -> list[Message | str]:
@@ -250,6 +297,8 @@ def _summary(comparison: Comparison) -> list[Message | str]:
     for one in reported[:_SHOWN]:
         said = Message("cli/anomaly", side=one.side, name=one.op_name, detail=one.detail)
         lines.append(f"  {said}")
+    if "envelope" in comparison.result.facts:
+        lines.append(Message("cli/envelope-said", said=comparison.result.facts["envelope"]))
     return [*lines, _verdict(comparison)]
 
 
@@ -287,8 +336,9 @@ def _finding_lines(
     parts = _when(comparison, finding)
     yield Message("cli/finding-when", said=said, parts=parts) if parts else said
     if finding.source is not None:
-        doubt = f" ({Message('cli/candidate')})" if finding.doubtful_source else ""
-        yield f"     {finding.source}{doubt}"
+        from workbench.graph.source_lines import told
+
+        yield f"     {told(finding.source)}"
     yield from (f"     {evidence}" for evidence in finding.evidence)
     if finding.defect:
         yield f"     {Message('cli/next', advice=finding.advice)}"
@@ -366,6 +416,9 @@ def simulate(
     ] = "",
     max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
+    orders: Annotated[
+        str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
+    ] = "",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
     fusion: FUSION = "on",
     quantization: QUANTIZATION = "",
@@ -378,10 +431,12 @@ def simulate(
         ),
     ] = None,
 ) -> int:
-    """Run a network on the NumPy reference or a simulated NPU and write its dump."""
+    """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
     from workbench.graph.networks import load_graph
+    from workbench.pipeline.reports import dumped_nothing
     from workbench.pipeline.simulate import simulate as run
 
+    told: list[Message] = []
     tree = run(
         [load_graph(one, seed, ranks) for one in graph],
         None,
@@ -393,6 +448,7 @@ def simulate(
         seed=seed,
         iterations=iterations,
         ranks=ranks,
+        orders=orders or None,
         precision_mode=precision_mode or None,
         fusion=fusion,
         quantization=quantization or None,
@@ -400,10 +456,12 @@ def simulate(
         env=variables(env),
         schedule=_places(schedule),
         max_turns=max_turns,
-        say=lambda text: tell(text, err=True),
+        report=told.append,
     )
+    for said in told:
+        tell(said, err=True)
     emit(str(tree))
-    return AGREE
+    return NOTHING if dumped_nothing(told, ranks) else AGREE
 
 
 def _places(text: str) -> list[int] | None:
@@ -456,6 +514,7 @@ def demo(
     return AGREE if found else TROUBLE
 
 
+app.command("envelope")(envelope)
 app.command()(lab)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.bind.anomalies import UNUSED, UNWRITTEN
+from workbench.comparison.bind.anomalies import QUIET
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.follow.judge import judge_rows
@@ -21,6 +21,7 @@ from workbench.comparison.follow.state import agreeing
 from workbench.comparison.follow.trace import Trace, survey
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.measure.noise import coarsest_roundoff, expected_rounding
+from workbench.comparison.results.coverage import Judged
 from workbench.comparison.results.verdict import Said, made_result
 from workbench.core.words import Message
 from workbench.graph.table.collectives import COLLECTIVES
@@ -87,7 +88,7 @@ def _is_quiet(item: Measured) -> bool:
     kinds = {
         item.reason.values[side] for side in ("target", "golden") if side in item.reason.values
     }
-    return bool(kinds) and kinds <= {UNUSED, UNWRITTEN}
+    return bool(kinds) and kinds <= QUIET
 
 
 def _all_matched(met: Met) -> bool:
@@ -172,7 +173,8 @@ def agreed(met: Met, selection: Selection) -> Result:
     trace = _quiet_trace(met.pairing, met.measured)
     rows = judge_rows(trace, met.measured, met.profile)
     said = Said(summarize(trace, met.measured, rows), facts={"replayed": NOT_REPLAYED})
-    return made_result(met.pairing, rows, selection, met.profile, said)
+    judged = Judged(met.pairing, met.measured, rows)
+    return made_result(judged, selection, met.profile, said)
 
 
 def _quiet_trace(pairing: Pairing, measured: Iterable[Measured]) -> Trace:

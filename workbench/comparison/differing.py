@@ -15,11 +15,13 @@ from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
 from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
+from workbench.comparison.measure.measure import local_differences
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
 from workbench.core.blas import one_thread
+from workbench.run.orders.known import NO_ORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result, Row
     from workbench.core.stages import Stages
+    from workbench.run.orders.known import Orders
 
 
 class Followed(NamedTuple):
@@ -46,11 +49,13 @@ def follow_errors(
     measured: Sequence[Measured],
     stage: Stages,
     cancelled: Cancelled | None = None,
+    orders: Orders | None = None,
 ) -> Followed:
     """Replay the target's operators, follow errors to where they begin, and explain these origins."""
     npu = is_npu(pairing.target.dump)
     with stage("replay"):  # what every operator adds by itself
-        replayed = replay(pairing, npu=npu, cancelled=cancelled)
+        local, known = local_differences(measured), orders or NO_ORDERS
+        replayed = replay(pairing, npu=npu, cancelled=cancelled, orders=known, local=local)
     with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
         flow = follow(pairing, measured, npu=either, replayed=replayed)

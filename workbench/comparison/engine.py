@@ -23,18 +23,20 @@ from workbench.core.blas import one_thread
 from workbench.core.stages import Stages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from workbench.comparison.differing import Followed
     from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.limits import Limits
-    from workbench.comparison.measure.measure import Cancelled, Measures, Progress
+    from workbench.comparison.measure.measure import Cancelled, Measured, Measures, Progress
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
     from workbench.dump.tree import Dump
+    from workbench.run.envelope import Envelope
+    from workbench.run.orders.known import Orders
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,19 @@ def compare_dumps(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
     limits: Limits | None = None,
+    envelope: Envelope | None = None,
+    orders: Orders | None = None,
 ) -> Compared:
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
     Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
-    result is partial. ``limits``: what to judge by (`None`: as this thread does).
+    result is partial. ``limits``: what to judge by (`None`: as this thread does). ``envelope``: what rounding moves in
+    the golden's network, which rows are held against. ``orders``: in which order the target's device sums.
     """
     with using(limits):
-        return _compared(target, golden, selection, find_profile(profile), progress, cancelled)
+        return _compared(
+            target, golden, selection, find_profile(profile), progress, cancelled, envelope, orders
+        )
 
 
 def _compared(
@@ -89,6 +96,8 @@ def _compared(
     chosen: Profile,
     progress: Progress | None,
     cancelled: Cancelled | None,
+    envelope: Envelope | None,
+    orders: Orders | None,
 ) -> Compared:
     stage = Stages(cancelled)
     with stage("bind"):  # files -> operators
@@ -105,13 +114,22 @@ def _compared(
     if not stage.stopped and nothing_differs(met):
         with stage("result"):
             judged_by = current_limits()
-            return Compared(agreed(met, selection), lambda: _followed(measures, judged_by))
+            quiet = _enveloped(agreed(met, selection), measured, envelope)
+            return Compared(quiet, lambda: _followed(measures, judged_by, orders))
     from workbench.comparison.differing import follow_errors, judge_differences
 
-    found = follow_errors(pairing, measured, stage, cancelled)
+    found = follow_errors(pairing, measured, stage, cancelled, orders)
     told = told or _forecast(pairing, cancelled)
     result = judge_differences(found, measured, told, selection, chosen, stage)
-    return Compared(result, lambda: found)
+    return Compared(_enveloped(result, measured, envelope), lambda: found)
+
+
+def _enveloped(result: Result, measured: Sequence[Measured], envelope: Envelope | None) -> Result:
+    if envelope is None:
+        return result
+    from workbench.comparison.results.envelope import with_envelope
+
+    return with_envelope(result, measured, envelope)
 
 
 def _has_statistics(pairing: Pairing) -> bool:
@@ -126,8 +144,8 @@ def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
     return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
 
 
-def _followed(measures: Measures, limits: Limits) -> Followed:
+def _followed(measures: Measures, limits: Limits, orders: Orders | None) -> Followed:
     from workbench.comparison.differing import follow_errors
 
     with using(limits):
-        return follow_errors(measures.pairing, measures.items, Stages())
+        return follow_errors(measures.pairing, measures.items, Stages(), orders=orders)

@@ -78,6 +78,18 @@ KINDS: dict[str, Kind] = {
         True, "first NaN or Inf", 0.65,
         "Check the operator's inputs for values outside the range of its number format.",
     ),
+    "number-format": Kind(
+        True, "the whole run stores values in a coarser format than stated, or cuts bits off", 0.9,
+        "Check precision mode, mixed precision and casting of the target run, then re-run it.",
+    ),
+    "common-factor": Kind(
+        True, "operators of one type, or of the whole run, are off by one common factor", 0.85,
+        "Check what these operators share: kernel version, scale or epsilon, compiler options.",
+    ),
+    "bias": Kind(
+        True, "all elements are off by one factor, below expected rounding", 0.6,
+        "Run this operator alone with the target's inputs and average the relative error of its elements.",
+    ),
     "own-error": Kind(
         True, "local error exceeds what inputs and number formats explain", 0.5,
         "Run this operator alone with the target's inputs in higher precision.",
@@ -85,6 +97,10 @@ KINDS: dict[str, Kind] = {
     "precision": Kind(
         False, "the runs use different number formats; rounding explains the differences", 0.3,
         "Expected with different number formats; no action.",
+    ),
+    "incomplete": Kind(
+        False, "network outputs or tensors were not compared", 0.28,
+        "Dump them on both sides and compare again; --allow-missing NAME accepts what is missing on purpose.",
     ),
     "changed-memory": Kind(
         False, "a watched output changed after the operator; unknown whether it was still needed", 0.25,
@@ -104,6 +120,53 @@ KINDS: dict[str, Kind] = {
     ),
 }  # fmt: skip
 """Kind → what is known of it."""
+
+
+CAUSE_ADVICE: dict[str, str] = {
+    "nan-output": "Check the kernel for uninitialized memory, 0/0 and Inf − Inf.",
+    "bit-flip": "Re-run the target: if the bit is right then, test the device memory (ECC); else check the kernel.",
+    "overwritten-element": "Check which other kernel or copy writes to this memory.",
+    "unwritten-tail-tile": "Check the tiling of the last block: the shape is no multiple of the tile.",
+    "dropped-k-tail": "Check the tiling of the K axis: its length is no multiple of the tile.",
+    "wrong-sign": "Check the sign in the kernel and in the attributes of the operator.",
+    "flush-to-zero": "Scale the values up, or run this operator in a format with a wider exponent (float32, bfloat16).",
+    "saturated": "Check the overflow mode (INF/NAN or saturation), or run this operator in a wider format.",
+    "scaled-output": "Check scales: dequantization, loss scale, attributes of the operator.",
+    "wrong-layout-lanes": "Check the format conversion (TransData) before and after this operator.",
+    "transposed-output": "Check the layout in which the output is written and read.",
+    "stale-output": "Check that the operator ran in this iteration, and its synchronization with its consumers.",
+    "integer-wrap": "Check the width of the integers inside the kernel.",
+    "missing-step": "Check the fusion: a step of the fused operator is not computed.",
+    "swapped-inputs": "Check the order of the operator's inputs.",
+    "half-accumulation": "Accumulate in float32 (precision mode of the operator).",
+    "missing-cast": "Keep this operator in float32 (precision mode or black list).",
+    "fast-approximation": "Select the high-precision implementation of the operator.",
+    "transposed-weight": "Check the transpose flags and the layout of the weight.",
+    "wrong-weight-element": "Check how the weight is loaded and stored on the device.",
+    "wrong-attribute": "Compare the attributes that the kernel was compiled with to those of the graph.",
+    "shifted-output": "Check offsets and padding in the tiling of the operator.",
+}
+"""Cause that an error of no other kind looks like → what to do; of others what their kind advises."""
+
+KERNEL_CORRECT = (
+    "Check the golden's output of this operator: replay finds the target's kernel correct."
+)
+"""Advice of an error that replay of the target does not confirm."""
+
+_OPEN = frozenset(("own-error", "non-finite"))
+"""Kinds that say nothing of the cause, so that what to do depends on it."""
+
+
+def advice_for(kind: str, cause: str = "", *, kernel_correct: bool = False) -> str:
+    """Return what to do about a finding of a kind, by the likely cause if there is one.
+
+    ``kernel_correct``: replay with the target's inputs gives what the target gave.
+    """
+    if kind not in _OPEN:
+        return KINDS[kind].advice
+    if cause in CAUSE_ADVICE:
+        return CAUSE_ADVICE[cause]
+    return KERNEL_CORRECT if kernel_correct else KINDS[kind].advice
 
 
 CHANGED = "changed-memory"

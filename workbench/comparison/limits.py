@@ -19,6 +19,9 @@ _Number = TypeVar("_Number", int, float)
 
 _CLEAN = "every clean pair of real dumps we know"
 _UNRECORDED = "not recorded"
+_OUTLIERS = (
+    "86 clean runs with outlier channels, of 61 device modes: hifloat8 aside no slice above 0.02"
+)
 _ROUNDING = "× expected rounding"
 _ERROR = "relative error"
 
@@ -39,7 +42,7 @@ class Limits:
     # fmt: off
     # How much error is expected
     pass_factor: float = _row(
-        8.0, _ROUNDING, "measure follow findings", _CLEAN,
+        8.0, _ROUNDING, "measure follow findings results", _CLEAN,
         "Measured noise stays below it.",
     )
     steady_factor: float = _row(
@@ -65,6 +68,14 @@ class Limits:
     amplification: float = _row(
         2.0, "× inherited error", "follow pipeline", _UNRECORDED,
         "Growth of error through one well-conditioned operator that still counts as inherited.",
+    )
+    envelope_factor: float = _row(
+        3.0, "× envelope", "results", "transformers in float32, float16 and bfloat16: 1.6 where nothing is wrong",
+        "Error, or that of the worst slice, above which it is no rounding.",
+    )
+    envelope_slice: int = _row(
+        8, "elements", "measure", "derived: the error of a slice of fewer is chance",
+        "Fewest elements of a slice that is held against its envelope.",
     )
     # What the walk through the data flow concludes
     adapted_step: float = _row(
@@ -105,7 +116,7 @@ class Limits:
     )
     # What an operator adds by itself
     suspect_factor: float = _row(
-        3.0, _ROUNDING, "replay follow explain", _UNRECORDED,
+        3.0, _ROUNDING, "replay follow explain findings", _UNRECORDED,
         "A local error above it is suspect.",
     )
     outlier_factor: float = _row(
@@ -120,6 +131,18 @@ class Limits:
         0.3, "× one rounding", "replay", "derived",
         "Error from which an operator is off by a rounding; one rounding at random is 0.58.",
     )
+    slice_least: float = _row(
+        2.0**-5, _ERROR, "measure replay", "derived: what `pass_factor` roundings of bfloat16 make",
+        "A slice (channel, row, tile) that is off by less is left to the norm of its tensor.",
+    )
+    slice_factor: float = _row(
+        8.0, _ROUNDING, "replay", _OUTLIERS,
+        "A slice whose local error is beyond it is suspect, whatever the norm of its tensor says.",
+    )
+    slice_approximation: float = _row(
+        2.0**-9, _ERROR, "replay", "derived: GeLU by tanh is off by 2^-10 of its largest input",
+        "What a fast approximation may leave in an element, against it and against the mean of the result.",
+    )
     peers_exact: int = _row(
         3, "operators", "replay", _UNRECORDED,
         "Operators of the same unit reproduced to the bit before one that is not is suspect for it.",
@@ -127,6 +150,26 @@ class Limits:
     kernels_alike: int = _row(
         2, "kernels", "replay", _UNRECORDED,
         "Kernels reproduced to the bit before their steps are known to round nothing inside of others.",
+    )
+    bias_certainty: float = _row(
+        8.0, "standard deviations", "measure findings", "2,000 healthy tensors (benchmarks/bias.py)",
+        "A common factor is told from chance.",
+    )
+    bias_narrow: float = _row(
+        0.125, "× spacing at 1", "measure findings", "2,000 healthy tensors (benchmarks/bias.py)",
+        "Common factor, less 1, that healthy operators do not reach in formats of 16 bits.",
+    )
+    bias_wide: float = _row(
+        1.0, "× spacing at 1", "measure", "2,000 healthy tensors (benchmarks/bias.py)",
+        "The same in float32.",
+    )
+    cut_share: float = _row(
+        0.95, "share", "replay", "2,000 healthy tensors (benchmarks/bias.py)",
+        "Elements off by a step toward 0, of all that are off, where bits are cut off instead of rounded.",
+    )
+    grid_share: float = _row(
+        0.1, "share", "replay", "our networks, every operator altered alike",
+        "Elements that should not be numbers of a coarser format, where all that were written are.",
     )
     replay_equal: float = _row(
         1e-6, _ERROR, "replay", _UNRECORDED,
@@ -390,6 +433,31 @@ class Limits:
         100.0, "× chance", "explain", _UNRECORDED,
         "Of an operator that replay does not reproduce from it: it ran before.",
     )
+    # What a whole run has in common
+    ambient_share: float = _row(
+        0.8, "share", "replay findings", "our networks, every operator altered alike",
+        "Operators that are off alike, of those that could be, where it is no matter of one operator.",
+    )
+    ambient_operators: int = _row(
+        3, "operators", "findings", "our networks, every operator altered alike",
+        "Operators of a run that are off alike before the run is said to be.",
+    )
+    ambient_types: int = _row(
+        2, "operator types", "findings", "derived: one type shares more than a run's format",
+        "Types among them.",
+    )
+    ambient_like: int = _row(
+        2, "operators", "findings", "our networks, every operator altered alike",
+        "Operators of a type that have the same factor before the type is said to have it.",
+    )
+    ambient_elements: int = _row(
+        64, "elements", "replay findings", "derived: of fewer nothing is certain to 8 standard deviations",
+        "Of a result that tells how it was stored.",
+    )
+    ambient_alike: float = _row(
+        0.1, "relative distance", "findings", "our networks, every operator altered alike",
+        "By which common factors, less 1, may differ and still be the same.",
+    )
     # What is reported first
     exchange_leaves: float = _row(
         0.05, "share of the error", "findings", _UNRECORDED,
@@ -410,6 +478,11 @@ class Limits:
     trust_before: float = _row(
         0.5, "× score", "findings", _UNRECORDED,
         "Of a difference from before the first iteration compared.",
+    )
+    # How much has to be compared
+    coverage_least: float = _row(
+        100.0, "percent of tensors", "results", "the contract: everything that counts",
+        "Share of each side's tensors that are compared, below which a comparison is incomplete.",
     )
     # fmt: on
 

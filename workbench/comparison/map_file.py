@@ -7,17 +7,19 @@
      "ignore":     ["Default/debug-Print/Print-op0",
                     {"name": "*/Dropout-op*", "side": "target", "reason": "random"}],
      "tolerances": [{"name": "Default/head/*", "relative_error": 0.02, "reason": "fast kernels, agreed upon"},
-                    {"op_type": "GeLU", "relative_error": 0.001, "reason": "tanh approximation"}]}
+                    {"op_type": "GeLU", "relative_error": 0.001, "reason": "tanh approximation"}],
+     "missing":    [{"name": "Default/aux/*", "reason": "the auxiliary head is dumped on one side only"}]}
 
-Names are full operator names of the IR, or file-side names where there is no IR. In names to ignore or
-to tolerate, ``*`` and ``?`` stand for any characters and for any one.
+Names are full operator names of the IR, or file-side names where there is no IR. In names to ignore, to
+tolerate or that may be missing, ``*`` and ``?`` stand for any characters and for any one. What is ignored takes no
+part; what may be missing is compared where both sides have it, and is no gap where one has not.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
@@ -45,7 +47,7 @@ _T = TypeVar("_T")
 TOLERATED = "compare/tolerated"
 """Code of the reason of a tensor that a map file tolerates."""
 
-_KEYS = ("pairs", "ignore", "tolerances")
+_KEYS = ("pairs", "ignore", "tolerances", "missing")
 _SIDES = ("both", "target", "golden")
 
 
@@ -109,6 +111,20 @@ class Tolerance(NamedTuple):
         return one_line(str(said))
 
 
+class Missing(NamedTuple):
+    """Operators whose tensors or results need not be compared: a name or pattern, and why."""
+
+    name: str
+    reason: str = ""
+
+    def fits(self, op_name: str) -> bool:
+        """Whether an operator is meant."""
+        return _same_name(self.name, op_name)
+
+    def __str__(self) -> str:
+        return one_line(self.name)
+
+
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """What a map file says; ``path`` is where it was read, empty for one made in memory."""
@@ -116,19 +132,21 @@ class Overrides:
     matches: tuple[Match, ...] = ()
     ignore: tuple[Ignore, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
+    missing: tuple[Missing, ...] = ()
     path: str = field(default="", compare=False)
 
     def __bool__(self) -> bool:
-        return bool(self.matches or self.ignore or self.tolerances)
+        return bool(self.matches or self.ignore or self.tolerances or self.missing)
 
     @property
     def said(self) -> Message:
         """How many entries there are of each kind."""
         pairs, groups = len(self.pairs), len(self.groups)
         ignored, tolerated = len(self.ignore), len(self.tolerances)
-        return Message(
-            "compare/map", pairs=pairs, groups=groups, ignored=ignored, tolerated=tolerated
-        )
+        counts = {"pairs": pairs, "groups": groups, "ignored": ignored, "tolerated": tolerated}
+        if self.missing:
+            return Message("compare/map-missing", **counts, missing=len(self.missing))
+        return Message("compare/map", **counts)
 
     def __str__(self) -> str:
         return str(self.said)
@@ -150,7 +168,12 @@ class Overrides:
             one for one in self.matches
             if not set(one.target) & set(ours) and not set(one.golden) & set(theirs)
         ]  # fmt: skip
-        return Overrides((*kept, Match(ours, theirs)), self.ignore, self.tolerances)
+        return replace(self, matches=(*kept, Match(ours, theirs)), path="")
+
+    def allow_missing(self, names: Iterable[str]) -> Overrides:
+        """Return the same with operators, by name or pattern, whose tensors may be missing."""
+        more = (Missing(name) for name in names)
+        return replace(self, missing=tuple(dict.fromkeys((*self.missing, *more))))
 
     def tolerated(self, op_name: str, op_type: str, error: float) -> Tolerance | None:
         """Return the first tolerance that an error of an operator keeps."""
@@ -211,9 +234,10 @@ def parse_overrides(data: object, where: str = "") -> Overrides:
         tuple(matches),
         tuple(dict.fromkeys(_list(top, "ignore", where, _ignore))),
         tuple(_list(top, "tolerances", where, _tolerance)),
+        tuple(dict.fromkeys(_list(top, "missing", where, _missing))),
         where,
     )
-    names = [*(one.name for one in found.ignore), *(one.name for one in found.tolerances)]
+    names = [one.name for some in (found.ignore, found.tolerances, found.missing) for one in some]
     patterns = sum(is_pattern(name) or not name for name in names)
     if patterns > MAX_PATTERNS:
         code = "compare/map-patterns"
@@ -227,7 +251,7 @@ def to_data(overrides: Overrides) -> dict[str, Any]:
     def one(names: tuple[str, ...]) -> str | list[str]:
         return names[0] if len(names) == 1 else list(names)
 
-    return {
+    data = {
         "pairs": [{"target": one(m.target), "golden": one(m.golden)} for m in overrides.matches],
         "ignore": [
             i.name if (i.side, i.reason) == ("both", "")
@@ -239,6 +263,9 @@ def to_data(overrides: Overrides) -> dict[str, Any]:
             for t in overrides.tolerances
         ],
     }  # fmt: skip
+    if overrides.missing:
+        data["missing"] = [_told(name=m.name, reason=m.reason) for m in overrides.missing]
+    return data
 
 
 def _told(**values: Any) -> dict[str, Any]:
@@ -316,6 +343,14 @@ def _ignore(item: object, where: str, key: str) -> Ignore:
     reason = _text(entry["reason"], where, f"{key}.reason") if "reason" in entry else ""
     name = _text(entry.get("name"), where, f"{key}.name")
     return Ignore(name, cast('Literal["both", "target", "golden"]', side), reason)
+
+
+def _missing(item: object, where: str, key: str) -> Missing:
+    entry = _entry(item, where, key, ("name", "reason"))
+    if "reason" not in entry:
+        raise FormatError("compare/map-missing-reason", place=where, key=key)
+    name = _text(entry.get("name"), where, f"{key}.name")
+    return Missing(name, _text(entry["reason"], where, f"{key}.reason"))
 
 
 def _tolerance(item: object, where: str, key: str) -> Tolerance:

@@ -5,6 +5,7 @@ What is said is a `Message` where we say it, and text where another tool or a fi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -31,9 +32,23 @@ __all__ = [
     "SideInfo",
     "Status",
     "Verdict",
+    "times_expected",
 ]
 
-Verdict = Literal["pass", "warn", "fail", "inconclusive"]
+
+def times_expected(error: float | None, expected: float | None) -> float | None:
+    """How many times the expected rounding error an error is; ``None`` where the question has no answer.
+
+    The one place where this multiple is computed: whoever says it of one error says the same. Both are relative
+    errors; what is not finite is no multiple of anything.
+    """
+    if error is None or expected is None or not expected > 0 or not math.isfinite(error):
+        return None
+    times = error / expected
+    return times if math.isfinite(times) else None
+
+
+Verdict = Literal["pass", "warn", "fail", "incomplete", "inconclusive"]
 Side = Literal["target", "golden"]
 
 
@@ -51,12 +66,40 @@ class Coverage:
     """The ledger. ``skipped`` counts tensors by ``side:reason``.
 
     For each side: tensors = matched + unmatched of that side + its skipped.
+
+    ``compared`` of the matched pairs have a figure. What has none is either ``explained``, by ``side:rule``
+    (`workbench.comparison.results.coverage.EXPLAINED`), or one of the ``gaps``, by ``side:reason``; the side of
+    pairs is ``pair``. ``outputs`` are operators that give a result of the network that was not compared.
     """
 
     matched: int = 0
     unmatched_target: int = 0
     unmatched_golden: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    compared: int = 0
+    explained: Mapping[str, int] = field(default_factory=dict)
+    gaps: Mapping[str, int] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+
+    def gaps_of(self, side: Side | Literal["pair"]) -> int:
+        """How many tensors of a side, or pairs of tensors, should have been compared and were not."""
+        return sum(count for key, count in self.gaps.items() if key.startswith(f"{side}:"))
+
+    @property
+    def due(self) -> tuple[int, int]:
+        """How many tensors of the target and of the golden count: all but what is explained."""
+        both = self.compared + self.gaps_of("pair")
+        return both + self.gaps_of("target"), both + self.gaps_of("golden")
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Percent of the tensors of the target and of the golden that count which were compared."""
+        target, golden = self.due
+        return _percent(self.compared, target), _percent(self.compared, golden)
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +117,7 @@ class Finding:
     """One ranked statement about a cause. ``kind`` is a key of KINDS; ``score`` is 0..1.
 
     ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty.
-    ``frames`` are the user's source lines, innermost first; ``group`` of each says how sure it is.
+    ``frames`` are the user's source lines, the one to show first; ``group`` of each says how sure it is.
     """
 
     kind: str
@@ -90,12 +133,11 @@ class Finding:
     noise_floor: float | None
     evidence: tuple[str | Message, ...]
     advice: str | Message
-    source: SourceFrame | None
+    frames: tuple[SourceFrame, ...]
     order: int = 0
     rank: int = 0
     fault: str = ""
     probability: float = 0.0
-    frames: tuple[SourceFrame, ...] = ()
 
     def __repr__(self) -> str:
         place = f" at {self.source}" if self.source is not None else ""
@@ -103,13 +145,9 @@ class Finding:
         return one_line(f"<Finding {self.kind} {self.op_name}{place}{first}>")
 
     @property
-    def doubtful_source(self) -> bool:
-        """Whether the source line is one of several that it may be."""
-        shown = self.source
-        same = (
-            one for one in self.frames if shown and (one.file, one.line) == (shown.file, shown.line)
-        )
-        return any(one.group == "candidate" for one in same)
+    def source(self) -> SourceFrame | None:
+        """The source line to show; ``None`` if none is known."""
+        return self.frames[0] if self.frames else None
 
     @property
     def defect(self) -> bool:
@@ -156,7 +194,7 @@ class IterationRow:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it.
+    """Everything a comparison found; schema ``workbench.comparison/2`` is a projection of it.
 
     ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
     map file. ``tool`` names the tool whose result it is; empty for a comparison of dumps.

@@ -49,7 +49,9 @@ class Row:
     (RelativeEuclideanDistance, against the golden scale; of statistics the one against the forecast if
     that is smaller), ``inherited_error`` what came in through
     the inputs, ``noise_floor`` what the number formats explain, ``own_error`` what the operator adds to this
-    result by itself (``None``: nobody knows, or it is read here and made elsewhere).
+    result by itself (``None``: nobody knows, or it is read here and made elsewhere). ``envelope`` and
+    ``envelope_slice`` are how many times the error, and that of the worst slice along any axis, is what rounding of
+    the network's inputs moves (`workbench.run.envelope`; ``None``: no envelope was given, or it does not know).
     """
 
     op_name: str
@@ -76,6 +78,8 @@ class Row:
     target_path: str = ""
     golden_path: str = ""
     own_error: float | None = None
+    envelope: float | None = None
+    envelope_slice: float | None = None
     _home: tuple[Rows, int] | None = field(default=None, init=False)
 
     @property
@@ -123,11 +127,13 @@ ROWS = Columns(
     Column("graph_id", "i8", "GraphId", "", "graph that the operator is of"),
     Column("iteration", "i8", "Iteration", "", "iteration; below 0: of none"),
     Column("turn", "i8", "Turn", "", "how many times the operator ran before in this iteration"),
-    Column("status", TEXT, "Status", "", "equal, pass, warn, fail or uncomparable"),
+    Column("status", TEXT, "Status", "", "equal, pass, warn, fail, uncomparable; in files unmatched (no pair)"),
     Column("error", MAYBE, "Error", "1", "relative error of the target's tensor; none: nothing was measured"),
     Column("own_error", MAYBE, "OwnError", "1", "error that the operator adds by itself; none: nobody knows"),
     Column("inherited_error", MAYBE, "InheritedError", "1", "error that came in through the operator's inputs"),
     Column("noise_floor", MAYBE, "NoiseFloor", "1", "error that the number formats explain"),
+    Column("envelope", MAYBE, "Envelope", "1", "error over what rounding of the inputs moves; none: no envelope"),
+    Column("envelope_slice", MAYBE, "EnvelopeSlice", "1", "the same of the worst slice along any axis"),
     Column("target_spec", TEXT, "Spec", "", "dtype, shape and format of the target's tensor; none: it has none"),
     Column("golden_spec", TEXT, "GroundTruthSpec", "", "the same of the golden's tensor"),
     Column("golden_op_name", TEXT, "GroundTruth", "", "operator or parameter of the golden"),

@@ -15,6 +15,7 @@ from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.json_text import Decoded
+    from workbench.config.setting import Section
     from workbench.config.surface import Surface
     from workbench.core.plan import DumpPlan
 
@@ -35,6 +36,11 @@ class BareConfig:
     def settings(self) -> Any:
         """The typed form; what does not fit its declaration is at its default."""
         return self._read(Context())[0]
+
+    @property
+    def iterations_key(self) -> str:
+        """Path of the setting that says which iterations are dumped; empty where the surface has none."""
+        return _iterations_key(self.surface.model)
 
     def check(self, context: Context | None = None) -> tuple[Problem, ...]:
         """Every problem of the form, in the order the vendor would meet them; nothing is raised."""
@@ -112,3 +118,13 @@ class BareConfig:
         if problem.line or self.decoded is None:
             return problem
         return replace(problem, line=place_of(self.decoded.lines, problem.path))
+
+
+def _iterations_key(form: type[Section]) -> str:
+    for name, setting in form.settings().items():
+        if setting.widget == "iterations":
+            return name
+    for name, (section, _) in form.sections().items():
+        if found := _iterations_key(section):
+            return f"{name}.{found}"
+    return ""

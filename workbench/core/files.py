@@ -6,6 +6,7 @@ import io
 import os
 import re
 import stat
+import threading
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -106,7 +107,8 @@ def _write(target: Path, content: bytes) -> None:
             stream.write(content)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.partial")
+    # its own name: another process may be writing the same file, and the last of the two wins whole
+    partial = target.with_name(f".{os.getpid():x}-{threading.get_ident():x}.partial")
     try:
         partial.write_bytes(content)
         partial.replace(target)

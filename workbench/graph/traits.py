@@ -91,6 +91,12 @@ UNWRITTEN_ON_CPU: dict[str, tuple[int, ...]] = {
 }
 """Operator type → output slots that MindSpore's CPU kernels leave as they were (2.0 to 2.10)."""
 
+DONT_CARE: dict[tuple[str, int], str] = {
+    ("FlashAttentionScore", 2): "reserved",  # softmax_out: the kernel has no use for it
+    ("LSTM", 4): "rng-state",  # state: of the random numbers of dropout, each device's own
+}
+"""Operator type and output slot → why its values say nothing; all of the tensor, whoever reads it."""
+
 IDENTITY = frozenset(("Cast", "TransData", "Identity", "TensorMove", "Load", "Depend"))
 """Types that hand a value on, at most in another number or device format."""
 

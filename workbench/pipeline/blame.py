@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.comparison.follow.state import VERSION_MATTER
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.own_error import result_slot
+from workbench.comparison.result import times_expected
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -136,9 +137,10 @@ def _judged(
 
 def _times(error: float | None, expected: float | None) -> Message:
     """How many times the expected rounding error a local error is, where that can be said."""
-    if error is None or not expected or not math.isfinite(error / expected):
+    times = times_expected(error, expected)
+    if times is None:
         return Message("pipeline/no-times")
-    return Message("pipeline/times-expected", times=error / expected)
+    return Message("pipeline/times-expected", times=times)
 
 
 def _of_defect(defect: Finding) -> Message:

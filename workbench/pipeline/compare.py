@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workbench.comparison.engine import compare_dumps
+from workbench.comparison.limits import limits
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from workbench.comparison.follow.trace import Trace
+    from workbench.comparison.limits import Limits
     from workbench.comparison.result import (
         Anomaly,
         Coverage,
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from workbench.pipeline.operator_view import OperatorView
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_view import SourceMap
+    from workbench.run.envelope import Envelope
+    from workbench.run.orders.known import Orders
     from workbench.show.look import Look
     from workbench.show.tables import Order
 
@@ -111,7 +115,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """``pass``, ``warn``, ``fail`` or ``inconclusive``."""
+        """``pass``, ``warn``, ``fail``, ``incomplete`` or ``inconclusive``."""
         return self.result.verdict
 
     @property
@@ -359,7 +363,7 @@ class Comparison:
         return divergence_figure(self.result)
 
     def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
-        """Return schema ``workbench.comparison/1``; write it too if ``path`` is given."""
+        """Return schema ``workbench.comparison/2``; write it too if ``path`` is given."""
         values = json_result.to_json(self.result)
         if path is not None:
             write_text(path, json_result.spelled(values))
@@ -442,6 +446,10 @@ def compare(
     rank: int | tuple[int, int] | None = None,
     iteration: int | tuple[int, int] | None = None,
     profile: str = NOISE_FLOOR,
+    envelope: Envelope | str | Path | None = None,
+    orders: Orders | str | Path | None = None,
+    require: float = 100.0,
+    allow_missing: Iterable[str] = (),
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Comparison:
@@ -461,6 +469,16 @@ def compare(
         Rank or iteration of both, or of the target and of the golden; without it, all that both have.
     profile : str
         Rule of the verdicts, a key of `workbench.comparison.measure.profiles.PROFILES`.
+    envelope : Envelope or path, optional
+        How far rounding of its inputs moves the golden's network (`envelope`): rows say how many times that they are
+        off. It does not change the verdict.
+    orders : Orders or path, optional
+        In which order the target's device sums (``orders.json``): replay then reproduces these sums to the bit.
+    require : float
+        Percent of the tensors of each side that count which have to be compared; below it the verdict is
+        ``incomplete``. It is so too where an output of the network was not compared.
+    allow_missing : iterable of str
+        Names or patterns (``*``, ``?``) of operators whose tensors and results need not be compared.
     progress : callable (done, total, operator name), optional
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
@@ -469,13 +487,17 @@ def compare(
     Raises
     ------
     FormatError
-        A path is no dump or has no such model, or a given graph or map file cannot be read.
+        A path is no dump or has no such model, or a given graph, map file, envelope or file of orders cannot be read.
     AlignError
-        A rank or an iteration is no number.
+        A rank or an iteration is no number, or ``require`` is no percentage.
     """
+    required = _required(require)
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
+    noise, summing = _envelope(envelope), _orders(orders)
+    allowed = list(allow_missing)
+    overrides = (map_file or NO_OVERRIDES).allow_missing(allowed)
     told = progress or _quiet
     with Stages()("read"):
         told(0, 0, "reading the target")
@@ -488,20 +510,58 @@ def compare(
     compared = compare_dumps(
         target,
         golden,
-        selection=Selection(*chosen, map_file or NO_OVERRIDES),
+        selection=Selection(*chosen, overrides),
         profile=profile,
         progress=progress,
         cancelled=cancelled,
+        envelope=noise,
+        orders=summing,
+        limits=required,
     )
     given = {
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
         "profile": profile if profile != NOISE_FLOOR else "",
+        "orders": orders if isinstance(orders, str | Path) or not orders else _ORDERS,
+        "envelope": envelope if isinstance(envelope, str | Path | None) else _ENVELOPE,
+        "require": require if required is not None else None, "allow_missing": allowed,
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
         compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
     )
+
+
+_ENVELOPE = "envelope.json"
+"""Name under which the command and the Python read an envelope that was made here."""
+
+
+_ORDERS = "orders.json"
+"""The same of orders of summation."""
+
+
+def _orders(given: Orders | str | Path | None) -> Orders | None:
+    if not isinstance(given, str | Path):
+        return given
+    from workbench.run.orders.files import read_orders
+
+    return read_orders(given)
+
+
+def _envelope(given: Envelope | str | Path | None) -> Envelope | None:
+    if not isinstance(given, str | Path):
+        return given
+    from workbench.pipeline.envelope import read_envelope
+
+    return read_envelope(given)
+
+
+def _required(percent: float) -> Limits | None:
+    """What to judge by where less than everything has to be compared."""
+    number = isinstance(percent, int | float) and not isinstance(percent, bool)
+    if not number or not 0 < percent <= 100:
+        raise AlignError("pipeline/require", got=percent)
+    return None if percent == 100 else replace(limits(), coverage_least=float(percent))
 
 
 def _quiet(done: int, total: int, text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from workbench.run.faults import altered_graph
 from workbench.run.float_status import by_register
 from workbench.run.fusion import LEVELS, SWITCHES
 from workbench.run.numeric import numeric_model
+from workbench.run.orders.known import NO_ORDERS, Orders
 from workbench.run.precision import Precision
 from workbench.run.profiles import PROFILES
 from workbench.run.program import as_it_is
@@ -42,7 +43,7 @@ class Compiling:
     ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``.
     ``quantization`` is a mode of `workbench.run.quantise`, in which the network is quantized before; with
     ``quant_dumpable`` what is quantized stays a tensor. A device that is not a key of
-    `workbench.run.profiles.PROFILES` compiles nothing.
+    `workbench.run.profiles.PROFILES` compiles nothing. ``orders`` are those in which the device sums.
     """
 
     device: str = "a2"
@@ -50,6 +51,7 @@ class Compiling:
     fusion: str | Path = "on"
     quantization: str | Quantization | None = None
     quant_dumpable: bool = False
+    orders: Orders = NO_ORDERS
 
     def program(self, graph: Graph, surface: str, faults: Sequence[Fault] = ()) -> Program | None:
         """Compile a graph that a faulty compiler alters; ``None`` if nothing is compiled.
@@ -100,7 +102,7 @@ class Compiling:
         """Return how the device computes; raises GraphError for a mode that it does not have."""
         mode = self.precision_mode
         own = Precision(training=surface != "acl") if mode is None else mode
-        return numeric_model(self.device, own)
+        return replace(numeric_model(self.device, own), orders=self.orders)
 
 
 def _last(graph: Graph, how: tuple[Any, ...], make: Callable[[], Program]) -> Program:

@@ -20,7 +20,9 @@ from workbench.comparison.rows import ROWS, Rows
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import SourceFrame
+from workbench.show.columns import shown_statuses
 from workbench.show.json_result import from_json, to_json
+from workbench.show.words import UNMATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -137,6 +139,9 @@ def signed(content: bytes) -> bytes:
 
 def _columns(pa: Any, rows: Rows) -> Iterator[tuple[Any, Any]]:
     for one in COLUMNS:
+        if one.name == "status":
+            yield _column(pa, one, shown_statuses(rows))
+            continue
         make = str if one.name == "reason" else _reader(one.field) if one.field else None
         yield _column(pa, one, rows.column(one.attribute, make))
 
@@ -241,12 +246,16 @@ def _within(what: str, sizes: list[int], limit: int) -> None:
 def _rows(pa: Any, table: Any) -> Rows:
     values: dict[str, list[Any]] = {}
     for one in _KEPT:
+        if one.name in _LATER and one.name not in table.schema.names:
+            values[one.name] = [None] * len(table)
+            continue
         if (parts := _PARTS.get(one.name)) is None:
             kind, empty = _KINDS[one.format], one.format == MAYBE
             values[one.name] = _read(pa, table, one.name, kind, empty=empty)
             continue
         read = [_read(pa, table, part.name, part.kind, empty=True) for part in parts]
         values[one.name] = [*map(_joined(_MADE[one.name]), *read)]
+    values["status"] = ["uncomparable" if one == UNMATCHED else one for one in values["status"]]
     for status in {*values["status"]} - {*get_args(Status)}:
         known = sorted(get_args(Status))
         raise FormatError("show/json-choice", place="status", key="status", known=known, got=status)
@@ -255,6 +264,10 @@ def _rows(pa: Any, table: Any) -> Rows:
     return Rows.of(
         Row(**dict(zip(names, row, strict=True))) for row in zip(*values.values(), strict=True)
     )
+
+
+_LATER = frozenset(("envelope", "envelope_slice"))
+"""Columns that earlier releases did not write."""
 
 
 def _joined(make: Callable[..., object]) -> Callable[..., object]:

@@ -39,6 +39,7 @@ from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.ranks import ranks_of
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
+from workbench.pipeline.reports import undumped, with_all_iterations
 from workbench.pipeline.simulate import SIMULATED
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def preview_plan(
         iterations=tuple(numbers),
         slow_down=SlowDown("unknown", closed) if closed else cost,
         doubts=tuple(_doubts(plan, closed, forecast)),
-        notes=tuple(_notes(plan, graphs, surface, context, iterations, numbers)),
+        notes=tuple(_notes(plan, graphs, surface, context, iterations, numbers, config)),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
         bound=bound,
@@ -276,16 +277,19 @@ def _notes(
     context: Context,
     iterations: int,
     numbers: Sequence[int],
+    form: Config | None,
 ) -> Iterator[Message]:
+    run = range(plan.initial_iteration, plan.initial_iteration + iterations)
     if plan.devices is not None and context.device not in plan.devices:
         yield Message("pipeline/device-left-out", device=context.device)
     elif plan.ranks is not None and context.rank not in plan.ranks:
         yield Message("pipeline/rank-left-out", rank=context.rank)
     elif not numbers:
-        last = plan.initial_iteration + iterations - 1
         code = "iteration-left-out" if str(plan.iterations) else "iterations-none"
-        run = {"first": plan.initial_iteration, "last": last, "asked": plan.iterations}
-        yield Message(f"pipeline/{code}", **run)
+        values = {"first": run[0], "last": run[-1], "asked": plan.iterations}
+        yield with_all_iterations(Message(f"pipeline/{code}", **values), run, form)
+    elif (some := undumped(plan, run, form)) is not None:
+        yield some
     yield from _kind_notes(plan, surface, context.version)
     if surface in PLATFORMS and any(graph.path for graph in graphs):
         yield Message("pipeline/ms-numbers")

@@ -81,6 +81,9 @@ def headline(preview: Foretold) -> str:
         return str(Message(f"pipeline/{code}", **values))
     if preview.slow_down.name == "unknown":
         return str(Message("pipeline/headline-unknown", why=preview.slow_down.reason))
+    if not preview.iterations:
+        values = {"files": preview.files, "size": preview.bytes}
+        return str(Message("pipeline/headline-none", **values))
     said = Message(
         "pipeline/headline" if preview.exact else "pipeline/headline-about",
         matched=len(preview.matches.operators),

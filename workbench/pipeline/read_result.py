@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from workbench.pipeline.sheets import Line
 
 _GRAPH_FILE = re.compile(r"compare_result_(\d{1,9})_(\d{1,9})(?:_\d{14})?", re.A)
+_JSON_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
+"""An object of JSON; editors and shells of Windows put a mark of byte order in front."""
+
 _RANK_FILE = re.compile(r"compare_result_?rank(\d{1,9})", re.A)
 
 
@@ -101,8 +105,10 @@ class _Table:
         )
 
 
-def read_result(path: str | Path) -> Comparison:
+def read_result(path: str | Path | Mapping[str, Any]) -> Comparison:
     """Open a result: msprobe's comparison (CSV or xlsx), msaccucmp's (CSV), or the JSON of one of ours.
+
+    The JSON may be a file, or what `Comparison.to_json` returned.
 
     Verdicts are the tool's own where it states any; the sentence says whose they are. Figures keep
     the tool's titles and definitions. What a table does not tell, such as source lines or a noise
@@ -115,6 +121,8 @@ def read_result(path: str | Path) -> Comparison:
     WorkbenchError
         It is a workbook and openpyxl, the extra ``[xlsx]``, is not installed.
     """
+    if isinstance(path, Mapping):
+        return Comparison(from_json(path))
     table = _Table(Path(path))
     try:
         if (own := _own_result(table.path)) is not None:
@@ -138,10 +146,12 @@ def read_result(path: str | Path) -> Comparison:
 def _own_result(path: Path) -> Result | None:
     """The result of a file of JSON; ``None`` if it holds something else."""
     with open_file(path, "result") as file:
-        if file.read(1) != b"{":
+        if not _JSON_BEGINS.match(file.read(64)):
             return None
     try:
-        return from_json(json.loads(file_content(path, MAX_BYTES, "result")))
+        return from_json(
+            json.loads(file_content(path, MAX_BYTES, "result"))
+        )  # also behind a mark of byte order
     except FormatError as error:
         raise error.at(str(path)) from error
     except (ValueError, OverflowError, RecursionError) as error:

@@ -32,17 +32,20 @@ def recipe(
 ) -> dict[str, str]:
     """Return texts by title for trees (target, golden), the arguments beside them, and the map file.
 
-    The map file is one of the texts; one that was made by hand is read from ``map.json``.
+    An argument that is a list is an option given several times. The map file is one of the texts; one that was
+    made by hand is read from ``map.json``.
 
     >>> recipe(("a b", "c"), {"rank": (0, 1), "profile": ""})["Command"]
     "workbench compare 'a b' c --rank 0:1"
     """
     place = overrides.path or (_MAP if overrides else "")
     asked = {"map_file": place, **given}
-    asked = {name: value for name, value in asked.items() if value not in (None, "")}
+    asked = {name: value for name, value in asked.items() if value not in (None, "", [])}
     words = ["workbench", "compare", *sides]
     for name, value in asked.items():
-        words += [_OPTIONS.get(name, f"--{name.replace('_', '-')}"), _word(value)]
+        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        for one in value if isinstance(value, list) else [value]:
+            words += [option, _word(one)]
     arguments = [*map(repr, sides), *(f"{name}={_literal(value)}" for name, value in asked.items())]
     python = f"import workbench as wb\n\ncomparison = wb.compare({', '.join(arguments)})"
     texts = {COMMAND: " ".join(map(_quoted, words)), PYTHON: python}
@@ -85,4 +88,4 @@ def _word(value: object) -> str:
 
 
 def _literal(value: object) -> str:
-    return repr(value) if isinstance(value, tuple | int) else repr(str(value))
+    return repr(value) if isinstance(value, tuple | list | int | float) else repr(str(value))

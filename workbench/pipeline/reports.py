@@ -1,4 +1,4 @@
-"""What a run's device reports, told to the user: operators that overflowed, the one that failed."""
+"""What is told of a run: operators that overflowed, the one that failed, iterations that were not dumped."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from workbench.config.bare import BareConfig
+    from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.writer import Progress
+
+ITERATIONS = "iterations"
+"""Title of the fact that a rehearsal did not dump all iterations that it ran."""
 
 _SHOWN = 3
 
@@ -23,6 +28,11 @@ class Reports:
         self.failed = ""
         self._progress, self._rank = progress, rank
         self._empty = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no tensor was dumped."""
+        return self._empty
 
     def dumped(self, number: int, operator: str) -> None:
         """Note that a tensor was dumped, and tell whoever asked for the progress."""
@@ -69,3 +79,38 @@ class Reports:
             yield Message("pipeline/run-failed", op=self.failed)
         elif self._empty and not about_overflow:
             yield Message("pipeline/run-nothing")
+
+
+def undumped(plan: DumpPlan, run: Iterable[int], form: BareConfig | None = None) -> Message | None:
+    """Say that some of the iterations that run are dumped and others not, and what to set; ``None`` if it is not so.
+
+    Parameters
+    ----------
+    plan : DumpPlan
+    run : iterable of int
+        Numbers of the iterations that run.
+    form : BareConfig, optional
+        The configuration that the plan came from.
+    """
+    numbers = sorted({*run})
+    dumped = [number for number in numbers if number in plan.iterations]
+    if plan.kind != "data" or not dumped or len(dumped) == len(numbers):
+        return None
+    counts = {"dumped": len(dumped), "run": len(numbers), "asked": plan.iterations}
+    return with_all_iterations(Message("pipeline/iterations-some", **counts), numbers, form)
+
+
+def with_all_iterations(said: Message, numbers: Sequence[int], form: BareConfig | None) -> Message:
+    """Add to a message what to set so that all iterations are dumped, where there is a form that says it."""
+    key = "" if form is None else form.iterations_key
+    if not key:
+        return said
+    value = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
+    return Message("pipeline/iterations-set", said=said, key=key, value=value)
+
+
+def dumped_nothing(told: Sequence[Message], ranks: int = 1) -> bool:
+    """Whether the messages of a run say that none of its ranks dumped a tensor."""
+    said = [one.values["said"] if one.code == "pipeline/run-rank" else one for one in told]
+    silent: int = sum(one.code == "pipeline/run-nothing" for one in said)
+    return silent == ranks

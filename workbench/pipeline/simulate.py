@@ -26,11 +26,12 @@ from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
 from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
-from workbench.pipeline.reports import Reports
+from workbench.pipeline.reports import Reports, undumped
 from workbench.run.collectives import in_lockstep
 from workbench.run.executor import feeds_at
 from workbench.run.faults import Fault, ends_run, parse_fault
 from workbench.run.flow import MAX_TURNS
+from workbench.run.orders import NO_ORDERS, read_orders
 from workbench.run.profiles import PROFILES
 from workbench.run.quantise import Quantization, asked_for
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
     from workbench.run.executor import Feeds, feeds_at
+    from workbench.run.orders import Orders
     from workbench.run.precision import Precision
 
 SIMULATED = (*PLATFORMS, *TREES)
@@ -80,8 +82,10 @@ def simulate(
     schedule: Sequence[int] | None = None,
     max_turns: int = MAX_TURNS,
     ranks: int = 1,
+    orders: Orders | str | Path | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
+    report: Callable[[Message], None] | None = None,
 ) -> Path:
     """Run a graph and write one dump tree; return ``out``.
 
@@ -139,11 +143,15 @@ def simulate(
         How many ranks run in lockstep, each with batches of its own: those of the graph are dealt out in
         turn. Rank r is on device r. All of them dump as the form asks, but only one if ``env`` has its
         ``RANK_ID`` (torchair: ``RANK``).
+    orders : Orders or path, optional
+        In which order the device sums, where that is confirmed: ``orders.json`` (`workbench.run.orders`).
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
     say : callable, optional
         Told in a sentence each what the device reported: the operator at which it failed, and those that
-        overflowed if the form asks for them; and that nothing was dumped, if so.
+        overflowed if the form asks for them; and that nothing was dumped, or not all iterations, if so.
+    report : callable, optional
+        Told the same as messages, which have a code and values.
 
     Raises
     ------
@@ -155,14 +163,15 @@ def simulate(
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    compiling = Compiling(device, precision_mode, fusion)
+    compiling = Compiling(device, precision_mode, fusion, orders=_orders(orders, device))
     _check(compiling, planted, iterations, seed, max_turns)
     check_ranks(ranks)
     surface = surface or _surface_of(config, device)
     networks = _networks(network, surface)
     order = schedule_of(networks, schedule, iterations)
     plan, form = _lower(config, surface, out, version, device)
-    _check_iterations(planted, {turn.iteration for turn in turns(order, plan.initial_iteration)})
+    run = {turn.iteration for turn in turns(order, plan.initial_iteration)}
+    _check_iterations(planted, run)
     written_by = tree_version(surface, version)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     int8 = asked_for(
@@ -190,11 +199,11 @@ def simulate(
     else:
         with shared(Path(out)):
             in_lockstep([work.run for work in works], everyone[0].meeting)
-    if say is not None:
-        for work in works:
-            for said in _messages(work.reports, plan, surface, compiling):
-                on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
-                say(str(on_rank if ranks > 1 else said))
+    for message in _messages(works, run, surface, compiling):
+        if report is not None:
+            report(message)
+        if say is not None:
+            say(str(message))
     return Path(out)
 
 
@@ -260,13 +269,28 @@ class _Work:
         )
 
 
+def _orders(given: Orders | str | Path | None, device: str) -> Orders:
+    """Return the orders that are given, read if it is a file; the reference takes none."""
+    found = read_orders(given) if isinstance(given, str | Path) else given or NO_ORDERS
+    if found and device == REFERENCE:
+        raise GraphError("pipeline/reference-orders", known=list(PROFILES), got=device)
+    return found
+
+
 def _messages(
-    reports: Reports, plan: DumpPlan, surface: str, compiling: Compiling
+    works: Sequence[_Work], run: Collection[int], surface: str, compiling: Compiling
 ) -> Iterator[Message]:
-    """Say what the device reported."""
+    """Say what the device of each rank reported, and which of the iterations that run were not dumped."""
+    plan = works[0].plan
     looks = plan.kind == "overflow"
     unseen = looks and surface in PLATFORMS and compiling.model(surface).saturates
-    return reports.messages(about_overflow=looks, unseen=unseen)
+    for work in works:
+        for said in work.reports.messages(about_overflow=looks, unseen=unseen):
+            on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
+            yield on_rank if len(works) > 1 else said
+    left = undumped(plan, run, works[0].form)
+    if left is not None and not all(work.reports.is_empty for work in works):
+        yield left
 
 
 def _text(form: Config | None) -> str | None:

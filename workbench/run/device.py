@@ -184,6 +184,10 @@ class Device:
 
     def _results(self, site: Site, settings: Mapping[str, Any], status: Status) -> list[Array]:
         op, inputs = site.op, site.inputs
+        stored = op.outputs[0].dtype if op.outputs else ""
+        ordered = self._model.orders.compute(op.op_type, stored, inputs, settings)
+        if ordered is not None and site.accumulator == "float32":
+            return [ordered]
         if _for_cube(op, inputs):
             rounding = None
             if site.accumulator != "float32":

@@ -52,6 +52,7 @@ from workbench.run.faults import (
 from workbench.run.flow import run_flow
 from workbench.run.folding import computed_weights
 from workbench.run.numeric import numeric_model
+from workbench.run.orders.known import NO_ORDERS
 from workbench.run.program import as_it_is
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from workbench.run.faults import Fault
     from workbench.run.flow import RunGraph
     from workbench.run.numeric import NumericModel
+    from workbench.run.orders.known import Orders
     from workbench.run.precision import Precision
     from workbench.run.program import Program
 
@@ -80,6 +82,7 @@ def run_npu(
     seed: int = 0,
     iteration: int = 0,
     state: State | None = None,
+    orders: Orders = NO_ORDERS,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run on the simulated device, as `run_reference` does.
 
@@ -99,6 +102,8 @@ def run_npu(
         Added to the seed of every fault.
     state : dict, optional
         Weights that earlier steps have updated, as `run_reference`'s.
+    orders : Orders, optional
+        In which order the device sums, where that is confirmed (`workbench.run.orders`).
 
     Raises
     ------
@@ -107,11 +112,11 @@ def run_npu(
     """
     check_seed(seed)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
+    model = replace(numeric_model(profile, precision_mode), orders=orders)
     if isinstance(graph, Flow):
-        model = numeric_model(profile, precision_mode)
         runs = flow_runs(graph, flow_programs(graph, model, seeded), seeded)
         return run_flow(graph, runs, feeds, iteration=iteration, state=state)
-    program = as_it_is(faulty_graph(graph, seeded), numeric_model(profile, precision_mode))
+    program = as_it_is(faulty_graph(graph, seeded), model)
     return run_program(program, feeds, faults=seeded, iteration=iteration, state=state)
 
 

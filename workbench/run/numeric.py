@@ -14,6 +14,7 @@ from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import OPS
 from workbench.run.casting import to_integer
 from workbench.run.modes import rule_of
+from workbench.run.orders.known import NO_ORDERS, Orders
 from workbench.run.precision import Precision
 from workbench.run.profiles import HF32, HF32_AWAY, profile
 from workbench.run.rounding import ROUND, saturated
@@ -47,12 +48,13 @@ WIDE = frozenset(("Conv2DBackpropFilter",))
 
 @dataclass(frozen=True, slots=True)
 class NumericModel:
-    """How a device computes what was compiled with a `Precision`."""
+    """How a device computes what was compiled with a `Precision`; ``orders`` are those that its sums have."""
 
     profile: Profile
     precision: Precision
     rule: Rule
     saturates: bool
+    orders: Orders = NO_ORDERS
 
     def formats(self, graph: Graph) -> list[Formats]:
         """Return the formats of every operator of a graph, in order."""

@@ -103,6 +103,46 @@ def _code(source: SourceFrame | None) -> str:
     return source.code.strip() if source else ""
 
 
+def alone(row: Row) -> Alone:
+    """Side of a tensor without a partner (``target`` or ``golden``), ``""`` for a matched pair."""
+    return _alone(row.match_rule, row.target_spec, row.golden_spec, row.op_name)
+
+
+def all_alone(rows: Rows) -> list[Alone]:
+    """Return `alone` of every row."""
+    found: list[Alone] = [""] * len(rows)
+    for number, side in _lonely(rows).items():
+        found[number] = side
+    return found
+
+
+def _lonely(rows: Rows) -> dict[int, Alone]:
+    """Side of each tensor without a partner, by its number."""
+    numbers = np.flatnonzero(~rows.table.where("match_rule", bool)).tolist()
+    lonely = rows.take(numbers)
+    names = ("match_rule", "target_spec", "golden_spec", "op_name")
+    return dict(zip(numbers, map(_alone, *map(lonely.column, names)), strict=True))
+
+
+def _alone(rule: str, target: object, golden: object, op_name: str) -> Alone:
+    if rule:
+        return ""
+    return "golden" if target is None and (golden is not None or not op_name) else "target"
+
+
+def shown_status(row: Row) -> str:
+    """Status as the screen says it: a tensor without a partner is ``unmatched``."""
+    return words.UNMATCHED if alone(row) else row.status
+
+
+def shown_statuses(rows: Rows) -> list[str]:
+    """Return `shown_status` of every row."""
+    found: list[str] = rows.column("status")
+    for number in _lonely(rows):
+        found[number] = words.UNMATCHED
+    return found
+
+
 IDENTITY: tuple[Column, ...] = (
     _column("order", "Order", "count"),
     _column("op_name", "NPUDump", "text", heading="show/col-operator"),
@@ -114,7 +154,14 @@ IDENTITY: tuple[Column, ...] = (
     _column("graph_id", "GraphId", "count", heading="show/col-graph", constant=True),
     _column("iteration", "Iteration", "count", constant=True),
     _column("turn", "Turn", "count", constant=True),
-    _column("status", "Status", "text"),
+    Column(
+        "status",
+        "Status",
+        "show/col-status",
+        "text",
+        shown_status,
+        lambda rows: [*shown_statuses(rows)],
+    ),
     _column("error", "Error", "number", worse=1),
     _column("own", "OwnError", "number", "own_error", worse=1),
     _column("inherited", "InheritedError", "number", "inherited_error", worse=1),
@@ -122,6 +169,12 @@ IDENTITY: tuple[Column, ...] = (
     Column("gain", "Gain", "show/col-gain", "number", gain, _gains, worse=1),
 )
 """Columns that stand before the metrics."""
+
+ASKED: tuple[Column, ...] = (
+    _column("envelope", "Envelope", "number", worse=1),
+    _column("envelope_slice", "EnvelopeSlice", "number", worse=1),
+)
+"""Columns behind these, where somebody asked for what fills them."""
 
 CONTEXT: tuple[Column, ...] = (
     _column("dtype", "DataType", "text", "target_spec", _dtype),
@@ -166,7 +219,8 @@ def columns(result: Result) -> tuple[Column, ...]:
     """All columns of a result, in the order of the CSV."""
     rows = result.columns
     metrics = tuple(metric_column(title, rows) for title in rows.titles)
-    return IDENTITY + metrics + CONTEXT + FILES
+    asked = tuple(one for one in ASKED if rows.table.known(one.key).any())
+    return IDENTITY + asked + metrics + CONTEXT + FILES
 
 
 def screen_columns(result: Result) -> tuple[Column, ...]:
@@ -185,33 +239,6 @@ _RARE = frozenset(("own", "gain"))
 """Columns that dumps of a kind cannot fill."""
 
 
-def alone(row: Row) -> Alone:
-    """Side of a tensor without a partner (``target`` or ``golden``), ``""`` for a matched pair."""
-    return _alone(row.match_rule, row.target_spec, row.golden_spec, row.op_name)
-
-
-def all_alone(rows: Rows) -> list[Alone]:
-    """Return `alone` of every row."""
-    found: list[Alone] = [""] * len(rows)
-    for number, side in _lonely(rows).items():
-        found[number] = side
-    return found
-
-
-def _lonely(rows: Rows) -> dict[int, Alone]:
-    """Side of each tensor without a partner, by its number."""
-    numbers = np.flatnonzero(~rows.table.where("match_rule", bool)).tolist()
-    lonely = rows.take(numbers)
-    names = ("match_rule", "target_spec", "golden_spec", "op_name")
-    return dict(zip(numbers, map(_alone, *map(lonely.column, names)), strict=True))
-
-
-def _alone(rule: str, target: object, golden: object, op_name: str) -> Alone:
-    if rule:
-        return ""
-    return "golden" if target is None and (golden is not None or not op_name) else "target"
-
-
 def badness(value: float | None) -> tuple[int, float]:
     """Sort key of an error: nothing measured, numbers, infinities, NaN; the last is the worst.
 
@@ -223,19 +250,6 @@ def badness(value: float | None) -> tuple[int, float]:
     if math.isnan(value):
         return (3, 0.0)
     return (2, 0.0) if math.isinf(value) else (1, value)
-
-
-def shown_status(row: Row) -> str:
-    """Status as the screen says it: a tensor without a partner is ``unmatched``."""
-    return words.UNMATCHED if alone(row) else row.status
-
-
-def shown_statuses(rows: Rows) -> list[str]:
-    """Return `shown_status` of every row."""
-    found = rows.column("status")
-    for number in _lonely(rows):
-        found[number] = words.UNMATCHED
-    return found
 
 
 _SEVERITY = {status: place for place, status in enumerate(reversed(words.STATUSES))}

@@ -1,4 +1,4 @@
-"""Schema ``workbench.comparison/1``: a result as plain JSON, and back."""
+"""Schema ``workbench.comparison/2``: a result as plain JSON, and back."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ from workbench.comparison.result import (
 )
 from workbench.core.errors import FormatError
 from workbench.core.text import json_visible
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.nodes import CERTAINTIES, SourceFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.comparison.result import Rows
 
-SCHEMA = "workbench.comparison/1"
+SCHEMA = "workbench.comparison/2"
+READABLE = ("workbench.comparison/1", SCHEMA)
+"""Schemas of results that are read: the first lacks what later releases know."""
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 """Bounds of whole numbers, which rows keep in 64 bits."""
@@ -42,8 +44,8 @@ def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
-    those of findings and operators if several ranks were compared; ``own_error`` behind those of operators if it is
-    known of any. ``fault`` and ``probability`` come behind
+    those of findings and operators if several ranks were compared; ``own_error``, ``envelope`` and
+    ``envelope_slice`` behind those of operators if they are known of any. ``fault`` and ``probability`` come behind
     those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
@@ -60,6 +62,10 @@ def to_json(result: Result) -> dict[str, Any]:
             "unmatched_target": coverage.unmatched_target,
             "unmatched_golden": coverage.unmatched_golden,
             "skipped": dict(coverage.skipped),
+            "compared": coverage.compared,
+            "explained": dict(coverage.explained),
+            "gaps": dict(coverage.gaps),
+            "outputs": list(coverage.outputs),
         },
         "anomalies": [
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": str(a.detail)}
@@ -156,11 +162,16 @@ def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
     }
     if several:
         columns["rank"] = rows.column("rank")
-    own = rows.column("own_error")
-    if any(error is not None for error in own):
-        columns["own_error"] = [*map(_number, own)]
+    for name in _WHERE_KNOWN:
+        figures = rows.column(name)
+        if any(figure is not None for figure in figures):
+            columns[name] = [*map(_number, figures)]
     lines = zip(rules, *columns.values(), strict=True)
     return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
+
+
+_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice")
+"""Figures of operators that stand there if one of any operator is known."""
 
 
 def _iteration(step: IterationRow) -> dict[str, Any]:
@@ -260,7 +271,7 @@ def from_json(data: object) -> Result:
     with the place of the first value that breaks the schema.
     """
     top = _Node(data, "comparison")
-    top.word("schema", (SCHEMA,))
+    top.word("schema", READABLE)
     return Result(
         verdict=cast("Verdict", top.word("verdict", get_args(Verdict))),
         sentence=top.get("sentence", str),
@@ -308,13 +319,23 @@ def _read_side(node: _Node) -> SideInfo:
 
 
 def _read_coverage(node: _Node) -> Coverage:
-    skipped = node.node("skipped")
+    """Read the ledger; the first schema does not say what was compared, and what is missing."""
+    told = "compared" in node.value
     return Coverage(
         matched=node.get("matched", int),
         unmatched_target=node.get("unmatched_target", int),
         unmatched_golden=node.get("unmatched_golden", int),
-        skipped={reason: skipped.get(reason, int) for reason in skipped.value},
+        skipped=_read_counts(node, "skipped"),
+        compared=node.get("compared", int) if told else 0,
+        explained=_read_counts(node, "explained") if told else {},
+        gaps=_read_counts(node, "gaps") if told else {},
+        outputs=tuple(map(str, node.get("outputs", list))) if told else (),
     )
+
+
+def _read_counts(node: _Node, key: str) -> dict[str, int]:
+    counts = node.node(key)
+    return {reason: counts.get(reason, int) for reason in counts.value}
 
 
 def _read_anomaly(node: _Node) -> Anomaly:
@@ -336,7 +357,6 @@ def _read_finding(node: _Node) -> Finding:
         noise_floor=node.number("noise_floor"),
         evidence=tuple(str(line) for line in node.get("evidence", list)),
         advice=node.get("advice", str),
-        source=_read_source(node),
         frames=_read_frames(node),
         fault=node.get("fault", str) if "fault" in node.value else "",
         probability=(node.number("probability") or 0.0) if "probability" in node.value else 0.0,
@@ -357,8 +377,15 @@ def _read_row(node: _Node, order: int) -> Row:
         source=_read_source(node),
         order=order,
         error=values.get("RelativeEuclideanDistance"),
-        own_error=node.number("own_error") if "own_error" in node.value else None,
+        own_error=_later_number(node, "own_error"),
+        envelope=_later_number(node, "envelope"),
+        envelope_slice=_later_number(node, "envelope_slice"),
     )
+
+
+def _later_number(node: _Node, key: str) -> float | None:
+    """Figure under a key that is there where one of any operator is known."""
+    return node.number(key) if key in node.value else None
 
 
 def _read_place(node: _Node) -> dict[str, Any]:
@@ -382,15 +409,14 @@ def _read_source(node: _Node) -> SourceFrame | None:
 
 
 def _read_frames(node: _Node) -> tuple[SourceFrame, ...]:
-    """Frames of a finding; results of older versions have none."""
-    if "frames" not in node.value:
-        return ()
+    """Source lines of a finding; results of older versions know one at most, without its certainty."""
+    source = _read_source(node)
     found = []
-    for one in node.nodes("frames"):
+    for one in node.nodes("frames") if "frames" in node.value else ():
         one.get("library", bool)
         place = one.get("file", str), one.get("line", int), one.get("code", str)
-        found.append(SourceFrame(*place, group=one.get("certainty", str)))
-    return tuple(found)
+        found.append(SourceFrame(*place, group=one.word("certainty", CERTAINTIES)))
+    return tuple(found) if found or source is None else (source,)
 
 
 def _known(value: float | None) -> float:

@@ -1,4 +1,4 @@
-"""The end of a comparison in one line: what was compared, and what was not and why."""
+"""The end of a comparison in one line, read off the ledger: what was compared, and what was not and why."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ SAID = 4
 def summary(result: Result) -> Message:
     """Count tensors and operators that were compared, and the others by reason.
 
+    Matched tensors are those of the ledger (`Coverage.matched`): compared ones and pairs that were not are their sum.
+
     >>> from workbench.comparison.result import Coverage, Result, SideInfo
     >>> side, cover = SideInfo("d", "tree", 3), Coverage(unmatched_target=3, skipped={"golden:twice": 2})
     >>> str(summary(Result("warn", "", side, side, cover)))
@@ -36,7 +38,9 @@ def summary(result: Result) -> Message:
     }
     done = Message("show/summary-nothing")
     if compared:
-        done = Message("show/summary", tensors=len(compared), operators=len(operators))
+        matched = result.coverage.matched
+        tensors = matched - (len(pairs) - len(compared))
+        done = Message("show/summary", tensors=tensors, matched=matched, operators=len(operators))
     excluded = _excluded(result, pairs)
     return Message("show/summary-excluded", compared=done, excluded=excluded) if excluded else done
 

@@ -6,6 +6,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from workbench.comparison.result import times_expected
+from workbench.core.words.render import number as spoken
+
 if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
 
@@ -15,6 +18,7 @@ VERDICTS: dict[str, str] = {
     "pass": "show/verdict-pass",
     "warn": "show/verdict-warn",
     "fail": "show/verdict-fail",
+    "incomplete": "show/verdict-incomplete",
     "inconclusive": "show/verdict-inconclusive",
 }
 """Verdict → code of its words on screen."""
@@ -47,6 +51,7 @@ STATUS_WORDS: dict[str, str] = {
     UNMATCHED: "explorer/status-unmatched",
     "pass": "explorer/status-pass",
     "equal": "explorer/status-equal",
+    "incomplete": "show/verdict-incomplete",
     "inconclusive": "show/verdict-inconclusive",
 }
 """Status → code of its word on screen."""
@@ -60,6 +65,9 @@ ORIGINS: dict[str, str] = {
     "dump": "show/from-dump",
 }
 """Origin of lines of source → code of its words."""
+
+CERTAINTIES: dict[str, str] = {"candidate": "show/candidate", "forward": "show/forward"}
+"""Certainty of a source line that is not surely the operator's own → code of its words."""
 
 SIDE_VALUES: dict[str, str] = {
     "saturated": "show/value-saturated",
@@ -119,17 +127,13 @@ def exact(value: complex | None, digits: int = 17) -> str:
 def times(value: float | None, floor: float | None) -> str:
     """Say how many times the noise floor a value is, or ``""`` where the question has no answer.
 
-    >>> times(4e-2, 1e-3), times(1.2e-3, 1e-3), times(1e-3, 0.0)
-    ('40×', '1.2×', '')
+    Written as in every sentence, so that one error has one multiple.
+
+    >>> times(4e-2, 1e-3), times(1.2e-3, 1e-3), times(0.784, 1e-6), times(1e-3, 0.0)
+    ('40 ×', '1.2 ×', '7.8e5 ×', '')
     """
-    if value is None or floor is None or not floor > 0 or not math.isfinite(value):
-        return ""
-    ratio = value / floor
-    if not math.isfinite(ratio):
-        return ""
-    if ratio >= 1e4:
-        return f"{_scientific(ratio, 2)}×"
-    return f"{ratio:,.0f}×" if ratio >= 10 else f"{ratio:#.2g}×"
+    ratio = times_expected(value, floor)
+    return "" if ratio is None else f"{spoken(ratio)} ×"
 
 
 def shape(spec: TensorSpec | None) -> str:

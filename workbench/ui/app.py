@@ -26,6 +26,7 @@ from workbench.graph.nodes import Graph
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.recipe import PYTHON
 from workbench.pipeline.rehearse import dump_both, why_not
+from workbench.pipeline.reports import ITERATIONS, undumped
 from workbench.run.faults import check_settings, parse_fault
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
@@ -35,7 +36,13 @@ from workbench.ui.code import bench_code, rehearsal_code, trees_code
 from workbench.ui.export import Export
 from workbench.ui.job import Cancelled, Runner
 from workbench.ui.map_file import MapFile
-from workbench.ui.session import keep_session, read_session, save_session, session_path
+from workbench.ui.session import (
+    keep_session,
+    read_session,
+    save_session,
+    session_path,
+    usual_path,
+)
 from workbench.ui.trees import TreePair, Trees
 
 if TYPE_CHECKING:
@@ -92,6 +99,9 @@ class Workbench(T.HasTraits):
         Name of the panel in front, or empty until somebody turns to one.
     look : dict, optional
         What was looked at in an earlier comparison, as `workbench.show.kept_look` keeps it; the next one begins there.
+    session : path, optional
+        File that keeps the settings at every change, `NOTEBOOK.session.json` beside the notebook if left out; empty:
+        none. Of several workbenches with one file the one that was changed last is in it.
     lost : tuple of Message
         What of it the present comparison has no more.
     unsaved : Exception or empty text
@@ -131,6 +141,7 @@ class Workbench(T.HasTraits):
         golden: str | Path = "",
         map_file: MapFile | None = None,
         look: Mapping[str, Any] | None = None,
+        session: str | Path | None = None,
         **settings: Any,
     ) -> None:
         unknown = sorted(set(settings) - set(self.trait_names()))
@@ -146,6 +157,9 @@ class Workbench(T.HasTraits):
         self._known: tuple[tuple[Any, ...], Network] | None = None
         config = new(config) if isinstance(config, str) else config
         super().__init__(config=config, graph=graph, **settings)
+        place = usual_path() if session is None else session
+        if str(place):
+            keep_session(self, place)
 
     @T.observe("comparison")
     def _look_again(self, _change: Any) -> None:
@@ -189,6 +203,15 @@ class Workbench(T.HasTraits):
             return lacking
         return self.refused or why_not(self.config) or self._no_network()
 
+    def left_out(self) -> Message | None:
+        """Say that a rehearsal runs iterations that the configuration does not dump; ``None`` if it dumps all."""
+        try:
+            plan = self.config.plan()
+        except WorkbenchError:  # refused: that is said elsewhere
+            return None
+        first = plan.initial_iteration
+        return undumped(plan, range(first, first + self.iterations), self.config)
+
     def _no_network(self) -> WorkbenchError | None:
         """Why there is no such graph; ``None`` if there is."""
         try:
@@ -212,10 +235,11 @@ class Workbench(T.HasTraits):
         """
         if not self.rehearsing:
             return self.compare(report=report, cancelled=cancelled)
-        settings = self._settings()
+        settings, left = self._settings(), self.left_out()
         pair = self._rehearse(out, _stopping(report, cancelled))
         try:
             found = self._compare(pair, settings, report, cancelled)
+            found.result = _noted(found.result, left)
         except BaseException:
             pair.forget()
             raise
@@ -289,21 +313,29 @@ class Workbench(T.HasTraits):
         return cls._of(path, read_session(path))
 
     @classmethod
-    def resume(cls, path: str | Path | None = None) -> Workbench:
+    def resume(
+        cls, path: str | Path | None = None, *, say: Callable[[str], None] = print
+    ) -> Workbench:
         """Return the workbench that this notebook had before its kernel restarted, or a new one.
 
-        Its settings are kept in a session file from now on: ``path``, or ``NOTEBOOK.session.json`` beside the
-        notebook. Raises FormatError if the file is no session, which then stays as it is.
+        Its settings are in a session file and stay there: ``path``, or ``NOTEBOOK.session.json`` beside the
+        notebook. ``say`` is told what was resumed, or that there was nothing. Raises FormatError if the file is no
+        session, which then stays as it is.
         """
         place = Path(path or session_path())
-        bench = cls.open(place) if place.exists() else cls()
-        keep_session(bench, place)
+        if not place.exists():
+            say(str(Message("ui/resumed-nothing", path=place)))
+            return cls(session=place)
+        kept = read_session(place)
+        bench = cls._of(place, kept | {"session": place})
+        code = "ui/resumed" if kept["graph"] is not None else "ui/resumed-without-network"
+        say(str(Message(code, path=place, what=bench._what())))
         return bench
 
     @classmethod
     def _of(cls, path: str | Path, arguments: dict[str, Any]) -> Workbench:
         try:
-            return cls(**arguments)
+            return cls(**{name: value for name, value in arguments.items() if value is not None})
         except WorkbenchError as error:
             raise FormatError(error.code, **error.values, place=str(path)) from error
 
@@ -342,13 +374,16 @@ class Workbench(T.HasTraits):
         text = f"{self!r}\n\n{self.config.explain()}\n\n{self.to_code()}"
         return f"<pre>{escape_whole(text)}</pre>"
 
-    def __repr__(self) -> str:
-        graph = self.graph if isinstance(self.graph, str) else self.graph.name
-        state = self.comparison.verdict if self.comparison is not None else "not run yet"
-        what = f"{self.config.surface.name}, {graph} on {self.device}"
+    def _what(self) -> str:
+        """What it compares, in a few words."""
         if not self.rehearsing:
-            what = f"{self.trees.target or 'no target'} against {self.trees.golden or 'no golden'}"
-        return one_line(f"<Workbench {what}: {state}>")
+            return f"{self.trees.target or 'no target'} against {self.trees.golden or 'no golden'}"
+        graph = self.graph if isinstance(self.graph, str) else self.graph.name
+        return f"{self.config.surface.name}, {graph} on {self.device}"
+
+    def __repr__(self) -> str:
+        state = self.comparison.verdict if self.comparison is not None else "not run yet"
+        return one_line(f"<Workbench {self._what()}: {state}>")
 
 
 def _stopping(report: Report | None, cancelled: Asked | None) -> Report:
@@ -366,6 +401,11 @@ def _stopping(report: Report | None, cancelled: Asked | None) -> Report:
 def _profile_code(profile: str) -> list[str]:
     """Return the argument that says by which rule verdicts are made, if it is not the usual one."""
     return [] if profile == NOISE_FLOOR else [f"profile={profile!r}"]
+
+
+def _noted(result: Result, left: Message | None) -> Result:
+    """Return a result that says which iterations were not dumped, if some were not."""
+    return result if left is None else replace(result, facts={**result.facts, ITERATIONS: left})
 
 
 def _nameless(result: Result) -> Result:

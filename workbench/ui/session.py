@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -49,6 +50,14 @@ def session_path() -> Path:
     notebook = os.environ.get("JPY_SESSION_NAME", "")
     name = Path(notebook).stem if notebook.endswith(".ipynb") else "workbench"
     return Path(f"{name}.session.json")
+
+
+def usual_path() -> Path | str:
+    """Return where a workbench keeps its session that is told no place; empty if it keeps none.
+
+    The environment variable ``WORKBENCH_SESSION`` set to ``off`` says that no workbench does, but by its own argument.
+    """
+    return "" if os.environ.get("WORKBENCH_SESSION", "") == "off" else session_path()
 
 
 class _Trees(BaseModel):
@@ -169,12 +178,20 @@ def save_session(bench: Workbench, path: str | Path) -> Path:
 def keep_session(bench: Workbench, path: str | Path) -> None:
     """Write the session file at every change from now on: a millisecond or two, no more than a click costs anyway.
 
-    What cannot be written stands in ``unsaved`` and stops nothing.
+    A file that is there already is replaced by the first change, if it is a session. What cannot be written stands in
+    ``unsaved`` and stops nothing. A folder that the process leaves later stays the file's.
     """
+    place = Path(path).absolute()
+    lock, ours = threading.Lock(), False  # panels change it on one thread, a run on another
 
     def write(_change: Any = None) -> None:
+        nonlocal ours
         try:
-            save_session(bench, path)
+            with lock:
+                if not ours and place.exists():
+                    read_session(place)  # raises if it is somebody's own file
+                ours = True
+                save_session(bench, place)
         except (OSError, WorkbenchError) as error:
             bench.unsaved = error
         else:
@@ -193,7 +210,10 @@ def keep_session(bench: Workbench, path: str | Path) -> None:
 
 
 def read_session(path: str | Path) -> dict[str, Any]:
-    """Return the arguments of the workbench of a session file; raises FormatError with file and key if it is none."""
+    """Return the arguments of the workbench of a session file; raises FormatError with file and key if it is none.
+
+    Those that are ``None`` were not kept, such as a network that was an object of the notebook.
+    """
     text = file_content(Path(path), MAX_BYTES, "session file")
     try:
         return _arguments(_Session.model_validate_json(_without_lone(text)))
@@ -212,7 +232,7 @@ def _arguments(read: _Session) -> dict[str, Any]:
     look = None if read.look is None else read.look.model_dump(mode="json")
     return {
         "config": configs.of(read.surface, _with_lone(read.config)),
-        "graph": _with_lone(read.graph or "lenet"),
+        "graph": None if read.graph is None else _with_lone(read.graph),
         "faults": tuple(_with_lone(read.faults)),
         "trees": Trees(**_paired(_with_lone(read.trees.model_dump()))),
         "export": Export(**_paired(_with_lone(read.export.model_dump()))),

@@ -94,7 +94,25 @@ UNWRITTEN = {
 }
 REWRITTEN = {("rewritten-in-place", "BatchNorm-op0", "input", n) for n in (3, 4)}
 
+
+def attention(*, reader=True):
+    """Four outputs, of which the third is reserved; all are results, or it is read."""
+    net = Net()
+    net.op("FlashAttentionScore", net.feed("x"), outputs=4)
+    net.op("Tanh", Value(0, 2 if reader else 3))
+    return net.graph(Value(1), *(Value(0, slot) for slot in range(4)))
+
+
+RESERVED = ("dont-care", "FlashAttentionScore-op0", "output", 2)
+ATTENTION_SHOTS = [*(shot("FlashAttentionScore", "output", n) for n in range(4)), shot("Tanh", "input")]  # fmt: skip
+
 CASES = {
+    "reserved memory, whoever reads it": (
+        attention(),
+        ATTENTION_SHOTS,
+        {RESERVED, ("dont-care", "Tanh-op0", "input", 0)},
+    ),
+    "reserved memory that nobody reads": (attention(reader=False), ATTENTION_SHOTS, {RESERVED}),
     "a kernel wrote float32 for float16": (wide(HALF, FULL), None, MISLABELLED),
     "a kernel wrote float64 for float32": (wide(FULL, DOUBLE), None, MISLABELLED),
     "host and device type are equal": (wide(FULL, FULL), None, set()),
@@ -174,7 +192,7 @@ def test_an_unknown_operator_with_memory_effects_rewrites_parameters_of_its_resu
 # --- which rule comes first ------------------------------------------------------------------
 
 
-def unread_and_wider():
+def unread_and_wider(_):
     """Nobody reads the second output, and a wider kernel wrote it."""
     graph = pair(Value(1), reader=0)
     first = replace(graph.ops[0], outputs=(FULL, HALF), device_outputs=(FULL, FULL))
@@ -182,24 +200,32 @@ def unread_and_wider():
     return graph, shot("Pair", "output", 1, np.zeros((4, 4), np.float16))
 
 
-def unread_and_unwritten():
+def unread_and_unwritten(_):
     """Nobody reads the second output, and the CPU kernel does not write it."""
     graph = norm(False)
     return replace(graph, ops=graph.ops[:2], outputs=(Value(1),)), shot("BatchNorm", "output", 1)
 
 
-def unwritten_and_rewritten():
-    """An optimizer writes over what the CPU kernel before it did not write."""
-    graph = norm(False)
-    return replace(graph, ops=(*graph.ops[:2], replace(graph.ops[2], op_type="AssignAdd"))), shot(
+def unwritten_and_reserved(patch):
+    """Reserved memory that the CPU kernel does not write."""
+    patch.setitem(anomalies.UNWRITTEN_ON_CPU, "FlashAttentionScore", (2,))
+    return attention(), shot("FlashAttentionScore", "output", 2)
+
+
+def reserved_and_rewritten(patch):
+    """An optimizer writes over reserved memory."""
+    graph = attention()
+    first, second = graph.ops
+    return replace(graph, ops=(first, replace(second, op_type="AssignAdd"))), shot(
         "AssignAdd", "input"
-    )._replace(name="Default_Exp-op0")
+    )._replace(name="Default_Tanh-op0")
 
 
 NEIGHBORS = {
     ("mislabelled", "unused-output"): unread_and_wider,
     ("unused-output", "unwritten-output"): unread_and_unwritten,
-    ("unwritten-output", "rewritten-in-place"): unwritten_and_rewritten,
+    ("unwritten-output", "dont-care"): unwritten_and_reserved,
+    ("dont-care", "rewritten-in-place"): reserved_and_rewritten,
 }
 """Neighboring rules → a tensor that both distrust: one anomaly, not two."""
 
@@ -210,7 +236,7 @@ def test_every_two_neighboring_rules_have_a_case():
 
 @pytest.mark.parametrize("kinds", NEIGHBORS, ids=" before ".join)
 def test_the_first_rule_that_distrusts_a_tensor_names_it(kinds, monkeypatch):
-    graph, seen = NEIGHBORS[kinds]()
+    graph, seen = NEIGHBORS[kinds](monkeypatch)
     assert [kind for kind, *_ in oddities(graph, [seen])] == [kinds[0]]
     monkeypatch.setattr(anomalies, "ANOMALY_RULES", anomalies.ANOMALY_RULES[::-1])
     assert [kind for kind, *_ in oddities(graph, [seen])] == [kinds[1]]

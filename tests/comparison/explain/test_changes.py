@@ -6,6 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import workbench as wb
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, in_memory, shoot
+from kit.evidence import codes, defects
 from workbench.comparison.explain.changes import RECOGNIZERS, weight_change
 
 RNG = np.random.default_rng(7)
@@ -167,3 +171,36 @@ def test_every_recognizer_has_a_reason_of_its_own():
         == len({one.name for one in RECOGNIZERS})
         == len(RECOGNIZERS)
     )
+
+
+WHOLE = {
+    "rounded": lambda weight: weight.astype(ml_dtypes.bfloat16).astype(np.float32),
+    "truncated": truncated,
+    "transposed": lambda weight: np.ascontiguousarray(weight.T),
+    "zeroed": lambda weight: np.where(np.arange(len(weight))[:, None] == 3, 0, weight),
+    "exchanged": lambda weight: weight[[1, 0, *range(2, len(weight))]],
+    "permuted": lambda weight: weight.ravel()[::-1].reshape(weight.shape).copy(),
+    "scaled": lambda weight: weight * np.float32(1.31),
+    "quantized": lambda weight: quantized(4, array=weight),
+    "unrelated": lambda weight: RNG.standard_normal(weight.shape).astype(np.float32),
+}
+"""What is said of a weight, and how it comes about."""
+
+
+@pytest.mark.parametrize("code", WHOLE)
+def test_a_comparison_says_how_a_weight_was_changed(code):
+    net, shape = Net(), (32, 32)
+    value = net.op("MatMul", net.feed("x", shape), net.weight("w", shape), shape=shape)
+    net.op("ReLU", value, shape=shape)
+    graph = net.graph()
+    values = small.given(graph)
+    changed = values | {"w": WHOLE[code](values["w"])}
+    found = wb.compare(*(in_memory(shoot(graph, one), graph) for one in (changed, values)))
+    (first,) = defects(found)
+    assert (first.kind, first.op_type) == ("parameter", "MatMul")
+    said = [one for one in codes(first.evidence) if one.startswith("change-")]
+    assert said == [f"change-{code}"]
+
+
+def test_every_kind_is_said_of_a_whole_comparison():
+    assert {one.name for one in RECOGNIZERS} <= WHOLE.keys()

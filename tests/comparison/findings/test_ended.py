@@ -39,7 +39,8 @@ def test_the_first_operator_that_is_missing_is_where_the_run_ended(number):
     result, found = ends(in_memory(until(number), LONG))
     assert found == [("ended", NAMES[number])]
     assert result.verdict == "fail"
-    ended, last = clauses(result)
+    ended, last, missing = clauses(result)
+    assert missing.code == "compare/incomplete-too"
     check_said(within(ended, "operator"), "compare/operator", op_type=TYPES[number])
     check_said(last, "compare/last-dumped", op_name=NAMES[number - 1])
     first, behind, _ = result.findings[0].evidence
@@ -52,7 +53,7 @@ def test_the_first_operator_that_is_missing_is_where_the_run_ended(number):
 def test_what_a_short_list_may_have_chosen_is_no_defect(number):
     result, found = ends(in_memory(until(number), LONG))
     assert found == [("cut-short", NAMES[number])]
-    assert result.verdict == "warn"
+    assert result.verdict == "incomplete"
     the(clauses(result), "nothing-dumped", op_name=NAMES[number])
 
 

@@ -42,11 +42,15 @@ def test_a_suspect_says_how_many_times_too_large_it_is_and_what_was_assumed():
     values = {
         "error": 0.02,
         "times": pytest.approx(2000),
-        "reason": Message("compare/floor-bound"),
         "elements": Message("compare/some-elements", percent=25.0),
     }
     check_said(said, "compare/replay-differs", **values)
     assert assumed == [zeros]
+
+
+def test_where_another_figure_is_the_findings_replay_says_its_error_alone():
+    said, *_ = own_words(OwnError(0, 0.02, Floor(1e-7, 1e-5), 0.25, suspect=2000.0), multiple=False)
+    check_said(said, "compare/replay-differs-alone", error=0.02)
 
 
 def test_what_should_be_exact_says_so():

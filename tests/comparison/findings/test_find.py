@@ -14,8 +14,8 @@ from kit.build.runs import on_device, on_reference
 from kit.build.small_dumps import LEAF, Net, chain, in_memory, save_container, shoot
 from workbench.comparison import differing, engine
 from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.findings import ambient, loss_scale, producers, ranks
 from workbench.comparison.findings import find as module
-from workbench.comparison.findings import loss_scale, producers, ranks
 from workbench.comparison.findings.find import FINDERS, GROUPS, REFINEMENTS, find, rank
 from workbench.comparison.findings.material import Figures, Material, Place, finding
 from workbench.core.plan import Iterations
@@ -266,6 +266,16 @@ def small_gradient_of_an_overflow(patch, material):
     flag(patch, block)
 
 
+def small_gradient_of_all(patch, material):
+    """An own error that is too small for its format, by a factor that is not its operator's alone."""
+    event = next(one.event for one in module.origins(material))
+    result = ambient.Result((event.block, event.op), "MatMul", event.replayed)
+    shared = ambient.Ambient("common-factor", (), [result])
+    patch.setattr(ambient, "in_common", lambda _: (shared,))
+    patch.setattr(loss_scale, "is_backward", lambda op: True)
+    patch.setattr(loss_scale, "_too_small", lambda *_: Message("compare/overflow-both"))
+
+
 def flag_within_limits(patch, material):
     """A step overflows whose tensors keep the limits."""
     flag(patch, material.pairing.block_order[0])
@@ -299,6 +309,7 @@ def nothing_else(patch, material):
 
 
 ORDERED = {
+    ("not alone", "underflow"): ("spoilt", small_gradient_of_all),
     ("underflow", "overflow"): ("spoilt", small_gradient_of_an_overflow),
     ("overflow", "thresholds"): ("wide limits", flag_within_limits),
     ("thresholds", "onset"): ("wide limits", nothing_else),
@@ -366,8 +377,8 @@ def test_facts_are_told_in_the_order_of_the_finders(materials, first, second, mo
 def test_the_order_in_which_facts_are_told():
     """What most differences come of stands before what nothing came of, and that before what was not judged."""
     assert [row.name for row in FINDERS] == [
-        "origins", "endings", "formats", "settings", "versions", "tolerated", "unmatched", "overflows of both",
-        "own batches",
+        "origins", "in common", "endings", "formats", "settings", "versions", "tolerated", "unmatched",
+        "overflows of both", "own batches",
     ]  # fmt: skip
 
 

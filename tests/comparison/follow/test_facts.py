@@ -9,10 +9,10 @@ import pytest
 from kit.build.small_dumps import Net
 from workbench.comparison.align.alignment import Alignment
 from workbench.comparison.follow.expected_error import (
-    is_version_matter,
     read_inputs,
     values_seen_by_readers,
 )
+from workbench.comparison.follow.facts import is_version_matter
 from workbench.comparison.graphs.view import GraphView
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Op, Value

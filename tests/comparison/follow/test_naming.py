@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,6 +51,10 @@ GIVEN = {"name": "w", "error": 0.25}
         ("attribute", [1, 2], [1, 3], Message("compare/given-input", slot=1, **GIVEN), "attribute"),
         ("input", [2], [3], Message("compare/setting", **scalars("2", "3")), "input"),
         ("attribute", [2], [3], Message("compare/setting-input", slot=1, **scalars("2", "3")), "attribute"),
+        ("attribute", [-inf], [0], Message("compare/setting-input", slot=1, **scalars("-Inf", "0")), "attribute"),
+        ("constant", [0.5], [inf], Message("compare/setting", **scalars("0.5", "Inf")), "constant"),
+        ("constant", [inf], [-inf], Message("compare/setting", **scalars("Inf", "-Inf")), "constant"),
+        ("constant", [nan], [-inf], Message("compare/setting", **scalars("NaN", "-Inf")), "constant"),
         ("input", [1.00000001], [1], Message("compare/setting", **scalars("1.00000001", "1")), "input"),
         ("input", [1 + 2**-52], [1], Message("compare/setting", **scalars("1.0000000000000002", "1")), "input"),
         ("input", [nan, nan, 1], [nan, nan, 1], Message("compare/given-nan", slot=1, name="w", count=2), "non-finite"),

@@ -362,6 +362,8 @@ def test_the_largest_error_of_a_result_is_handed_over():
         (math.inf, {"of_job": True, "rank_local": True}, "unknown-subject"),
         (0.0, {"of_job": True, "rank_local": True}, "within-noise-floor"),
         (0.1, {"rank_local": True}, "unknown-subject"),
+        (0.001, {"local": True}, "unknown-subject"),
+        (0.001, {"local": True, "cause": WEIGHT}, "given-otherwise"),
     ],
 )
 def test_where_the_limits_of_an_input_lie(error, limits, rule):

@@ -17,7 +17,7 @@ from workbench.comparison.map_file import Ignore, Match, Overrides
 from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.pair import PAIR_RULES, pair_tensors
 from workbench.comparison.pair.pairing import Selection
-from workbench.comparison.results.verdict import ledger
+from workbench.comparison.results.coverage import ledger
 from workbench.dump.read.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")

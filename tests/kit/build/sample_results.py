@@ -72,7 +72,7 @@ def make_finding(**changes) -> Finding:
             "replayed with the golden attributes, the target's own inputs give the golden output",
         ),
         "advice": "Set pad_mode of this convolution as in the golden network and dump it again.",
-        "source": SourceFrame("/srv/train/model.py", 175, "x = self.conv3(x)"),
+        "frames": (SourceFrame("/srv/train/model.py", 175, "x = self.conv3(x)"),),
         "order": 0,
     }
     return Finding(**{**values, **changes})
@@ -136,6 +136,10 @@ def _metrics(rng: random.Random, error: float) -> dict[str, float]:
                          ("RootMeanSquareError", 0.3), ("AccumulatedRelativeError", 900.0),
                          ("MaxRelativeError", 90.0), ("MeanRelativeError", 1.7)):  # fmt: skip
         made[title] = error * scale * rng.uniform(0.5, 2)
+    made |= {
+        "WorstSliceAxis": float(rng.randrange(-1, 2)),
+        "WorstSliceIndex": float(rng.randrange(256)),
+    }
     return {**made, "RelativeEuclideanDistance": error, "CosineSimilarity": cosine}
 
 
@@ -196,7 +200,7 @@ def _network_findings(guilty: Row, sick: Row) -> tuple[Finding, ...]:
             own_error=math.nan,
             evidence=("3 of 3,136 elements are NaN in the target, none in the golden tensor",),
             advice="Dump its inputs in full and look for values beyond 65504.",
-            source=None,
+            frames=(),
         ),
         make_finding(
             kind="precision",
@@ -209,8 +213,8 @@ def _network_findings(guilty: Row, sick: Row) -> tuple[Finding, ...]:
             noise_floor=None,
             evidence=("the target stores float16 where the golden run stores float32",),
             advice="",
-            source=SourceFrame(
-                "/usr/lib/python3/dist-packages/mindspore/nn/cell.py", 9, "return out"
+            frames=(
+                SourceFrame("/usr/lib/python3/dist-packages/mindspore/nn/cell.py", 9, "return out"),
             ),
         ),
     )

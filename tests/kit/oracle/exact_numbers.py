@@ -351,6 +351,19 @@ def largest(pairs: list[tuple[Fraction, Fraction]]) -> Fraction:
     return max((abs(t - g) for t, g in pairs), default=Fraction(0))
 
 
+def slope(pairs: list[tuple[Fraction, Fraction]], _: Fraction) -> Fraction:
+    """Slope of the error over the golden, by least squares through 0."""
+    square = sum((g * g for _, g in pairs), Fraction(0))
+    return sum(((t - g) * g for t, g in pairs), Fraction(0)) / square if square else Fraction(0)
+
+
+def certainty(pairs: list[tuple[Fraction, Fraction]], _: Fraction) -> Fraction:
+    """The slope over the root of what chance makes of its square: the terms, their signs thrown like coins."""
+    terms = [(t - g) * g for t, g in pairs]
+    scatter = norm(terms)
+    return sum(terms, Fraction(0)) / scatter if scatter else Fraction(0)
+
+
 CROSS: dict[str, Any] = {
     "CosineSimilarity": cosine,
     "MaxAbsoluteError": lambda pairs, _: largest(pairs),
@@ -366,5 +379,7 @@ CROSS: dict[str, Any] = {
     "MeanRelativeError": lambda pairs, s: (
         sum(relative_errors(pairs, s), Fraction(0)) / max(len(pairs), 1)
     ),
+    "RelativeBias": slope,
+    "RelativeBiasZ": certainty,
     "error": euclid,
 }

@@ -28,6 +28,18 @@ def test_every_system_can_be_begun_anew(panel, surface):
     assert alerts_in(panel) == []
 
 
+def test_the_preview_counts_the_iterations_of_the_run(panel):
+    """Told to run 3, with a form that dumps one, it says so; of very many it previews the first."""
+    assert "3 iterations" not in panel.form.preview.value
+    panel.bench.iterations = 3
+    assert "1 of 3 iterations dumped" in panel.form.preview.value
+    panel.bench.config = panel.bench.config.set(ITERATION, "all")
+    assert "in 3 iterations" in panel.form.preview.value
+    panel.bench.iterations = 1000
+    assert said_in(panel.form.preview.value)[0] == "ui/preview-first"
+    assert "in 100 iterations" in panel.form.preview.value
+
+
 def test_converting_says_what_is_lost(panel):
     panel.bench.config = wb.config.new("mindspore-o2").set(ITERATION, "3")
     expected = panel.bench.config.convert("torchair")

@@ -1,12 +1,14 @@
 """The panel that runs, driven without a browser: run, progress, cancel, errors, code."""
 
 import threading
+from html import unescape
 
 import pytest
 
 import workbench as wb
 from kit.face.screen import alerts_in, codes_in, label, said_in
 from workbench.comparison.measure.metrics import CANCELLED
+from workbench.core.words import Message
 from workbench.show.summary import summary
 from workbench.ui import job as job_module
 
@@ -54,6 +56,25 @@ def test_the_run_is_disabled_with_the_reason_while_the_form_is_wrong(panel):
     panel.bench.config = right
     assert not panel.run.disabled
     assert panel.reason.value == ""
+
+
+def test_iterations_that_are_not_dumped_are_said_before_and_after_the_run_with_what_to_set(panel):
+    """The default form dumps iteration 0 alone."""
+    assert panel.rehearsal.left.value == ""
+    panel.rehearsal.inputs["iterations"].value = "3"
+    assert said_in(panel.rehearsal.left.value) == ["pipeline/iterations-set"]
+    panel.run.click()
+    finish(panel)
+    left = Message("pipeline/iterations-some", dumped=1, run=3, asked="0")
+    told = Message("pipeline/iterations-set", said=left, key=ITERATION, value="0-2")
+    assert unescape(panel.status.value).count(str(told)) == 1
+    assert {row.iteration for row in panel.bench.comparison.rows} == {0}
+    panel.bench.config = panel.bench.config.set(ITERATION, "0-2")
+    assert panel.rehearsal.left.value == ""
+    panel.run.click()
+    finish(panel)
+    assert str(left) not in unescape(panel.status.value)
+    assert {row.iteration for row in panel.bench.comparison.rows} == {0, 1, 2}
 
 
 def asked(surface, *unset, **settings):

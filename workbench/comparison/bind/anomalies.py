@@ -16,7 +16,7 @@ from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 from workbench.dump.files.payload import fingerprint
 from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import UNWRITTEN_ON_CPU
+from workbench.graph.traits import DONT_CARE, UNWRITTEN_ON_CPU
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 MISLABELLED = "mislabelled"
 UNUSED = "unused-output"
 UNWRITTEN = "unwritten-output"
+NO_MATTER = "dont-care"
 REWRITTEN = "rewritten-in-place"
+QUIET = frozenset((UNUSED, UNWRITTEN, NO_MATTER))
+"""Kinds of tensors whose values say nothing, whichever they are: no reason for a warning."""
 
 
 class Anomaly(NamedTuple):
@@ -103,17 +106,30 @@ def _unused(seen: Seen) -> Found:
 
 
 def _unwritten(seen: Seen) -> Found:
-    for io, slot in seen.run.tensors if seen.on_cpu else ():
-        written = seen.written_by(io, slot)
-        if written is not None:
-            op_type, output = written[0].op_type, written[1]
-        elif seen.op is None and io == "output":
-            op_type, output = seen.run.op_type, slot
-        else:
-            continue
+    for io, slot, op_type, output in _producers(seen) if seen.on_cpu else ():
         if output in UNWRITTEN_ON_CPU.get(op_type, ()):
             where = f"{io}.{slot}"
             yield io, slot, Message("compare/unwritten", where=where, op_type=op_type, slot=output)
+
+
+def _without_meaning(seen: Seen) -> Found:
+    for io, slot, op_type, output in _producers(seen):
+        why = DONT_CARE.get((op_type, output))
+        if why is not None:
+            said = Message(
+                f"compare/dont-care-{why}", where=f"{io}.{slot}", op_type=op_type, slot=output
+            )
+            yield io, slot, said
+
+
+def _producers(seen: Seen) -> Iterator[tuple[str, int, str, int]]:
+    """Tensors of an operator by io and slot, with the type and the output slot that they come from."""
+    for io, slot in seen.run.tensors:
+        written = seen.written_by(io, slot)
+        if written is not None:
+            yield io, slot, written[0].op_type, written[1]
+        elif seen.op is None and io == "output":
+            yield io, slot, seen.run.op_type, slot
 
 
 def _rewritten(seen: Seen) -> Found:
@@ -192,7 +208,14 @@ ANOMALY_RULES = (
         False,
         _unwritten,
         "an output that the CPU kernel of this type never writes, and whoever is handed it",
-        "before rewritten-in-place: what was never written shows no state, updated or not",
+        "before dont-care: that it was never written is the plainer reason",
+    ),
+    AnomalyRule(
+        NO_MATTER,
+        False,
+        _without_meaning,
+        "an output whose values say nothing, whatever they are: reserved memory, states of random numbers",
+        "before rewritten-in-place: what says nothing shows no state, updated or not",
     ),
     AnomalyRule(
         REWRITTEN,

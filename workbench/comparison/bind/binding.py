@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from workbench.graph.source_lines import user_frames
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.nodes import Graph, Op, SourceFrame
 
 
 _Key = TypeVar("_Key")
@@ -89,6 +91,11 @@ class Binding:
         """Operator of a run."""
         graph = self.graph(run.block)
         return graph.ops[run.op] if graph is not None and run.op >= 0 else None
+
+    def frames(self, run: OperatorRun | None) -> tuple[SourceFrame, ...]:
+        """Source lines of a run, the one to show first."""
+        graph = self.graph(run.block) if run is not None else None
+        return user_frames(graph, run.op) if graph is not None and run and run.op >= 0 else ()
 
 
 def _read_only(held: Mapping[_Key, _Held]) -> Mapping[_Key, _Held]:

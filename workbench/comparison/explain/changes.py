@@ -55,10 +55,10 @@ def both_of(target: Array, golden: Array) -> Both | None:
     units = [roundoff(one.dtype.name) for one in (target, golden)]
     if not all(units):
         return None
-    wide = [one.astype(np.float64) for one in (target, golden)]
-    if not all(np.isfinite(one).all() for one in wide):
+    ours, theirs = target.astype(np.float64), golden.astype(np.float64)
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         return None
-    return Both((target, golden), *wide, max(units))
+    return Both((target, golden), ours, theirs, max(units))
 
 
 def weight_change(target: Array, golden: Array) -> Message | None:

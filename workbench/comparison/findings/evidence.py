@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from workbench.comparison.findings.material import blamed_operator, place_blamed
 from workbench.comparison.follow.ranks import is_meeting
 from workbench.comparison.graphs.ge_origins import original_names
-from workbench.comparison.measure.exact import first_difference
+from workbench.comparison.measure.elements import first_difference
+from workbench.comparison.result import times_expected
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -23,19 +24,22 @@ if TYPE_CHECKING:
 
 
 def blame_evidence(
-    flow: Trace, origins: Sequence[Origin], said: Iterable[Message]
+    flow: Trace, origins: Sequence[Origin], said: Iterable[Message], *, by_replay: bool = False
 ) -> Iterator[Message]:
-    """What speaks for one cause: ``said`` of the differences, then what the first of its origins shows."""
+    """What speaks for one cause: ``said`` of the differences, then what the first of its origins shows.
+
+    ``by_replay``: the finding's figures are those of replay. Only the error that they are of gets its multiple.
+    """
     origin, events = origins[0], [one.event for one in origins]
     event = origin.event
     yield from said
     yield from _stands_for(flow, event)
     if event.worst is not None:
-        yield _distance(flow, origin, event.worst)
+        yield _distance(flow, origin, event.worst, multiple=not by_replay)
         if origin.writer is None:
             yield Message("compare/input-difference", error=event.inherited)
     if event.replayed is not None:
-        yield from own_words(event.replayed)
+        yield from own_words(event.replayed, multiple=by_replay)
     explained = origin.explanation.said if origin.explanation is not None else None
     if explained is not None:
         yield explained
@@ -57,8 +61,8 @@ def _stands_for(flow: Trace, event: Assessment) -> Iterator[Message]:
         yield Message("compare/stands-for", names=names)
 
 
-def _distance(flow: Trace, origin: Origin, worst: Measured) -> Message:
-    """How far apart the worst tensor of an origin is."""
+def _distance(flow: Trace, origin: Origin, worst: Measured, *, multiple: bool) -> Message:
+    """How far apart the worst tensor of an origin is; ``multiple``: also of what number formats explain."""
     event = origin.event
     place = f"{_whose(flow, origin)}{worst.pair.io}.{worst.pair.slot}"
     if worst.divergence.mismatch:
@@ -68,9 +72,10 @@ def _distance(flow: Trace, origin: Origin, worst: Measured) -> Message:
         found = first_difference(worst)
         if found is not None:
             return Message("compare/exact-differs", where=place, **found._asdict())
-    if not event.rounding_floor:
+    floor = event.rounding_floor
+    times = times_expected(worst.error, floor) if multiple else None
+    if times is None:
         return Message("compare/error-alone", where=place, error=worst.error)
-    times, floor = worst.error / event.rounding_floor, event.rounding_floor
     return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
 
 
@@ -143,32 +148,35 @@ def named_iterations(found: Iterable[int]) -> Message:
     return Message("compare/iterations", numbers=numbers)
 
 
-def own_words(own: OwnError) -> Iterator[Message]:
-    """Say what an operator adds by itself, and what explains it."""
+def own_words(own: OwnError, *, multiple: bool = True) -> Iterator[Message]:
+    """Say what an operator adds by itself, and what explains it; ``multiple``: how many times that it is."""
     place = Message("compare/place-output", slot=own.slot)
     if own.slot < 0:
         place = Message("compare/place-updated", slot=-1 - own.slot)
-    yield _measured(own, place)
+    yield _measured(own, place, multiple=multiple)
     yield from own.assumed
 
 
-def _measured(own: OwnError, place: Message) -> Message:
+def _measured(own: OwnError, place: Message, *, multiple: bool) -> Message:
     error = own.error
     if not own.suspect and not error:
         return Message("compare/replay-exact", where=place)
     if not own.suspect:
         reason = own.floor.reason
         return Message("compare/replay-matches", where=place, error=error, reason=reason)
+    if own.slices is not None:
+        return Message("compare/replay-local", where=place, **own.slices.said)
     if not math.isfinite(error):
         return Message("compare/replay-non-finite", where=place, elements=_elements(own))
     if own.is_outlier:
         return Message("compare/replay-outlier", where=place, error=error, elements=_elements(own))
     if not own.floor.largest:
         return Message("compare/replay-not-exact", where=place, error=error)
-    return Message(
-        "compare/replay-differs", where=place, error=error, times=error / own.floor.largest,
-        reason=own.floor.reason, elements=_elements(own),
-    )  # fmt: skip
+    times = times_expected(error, own.explained) if multiple else None
+    said = {"where": place, "error": error, "elements": _elements(own)}
+    if times is None:
+        return Message("compare/replay-differs-alone", **said)
+    return Message("compare/replay-differs", times=times, **said)
 
 
 def _elements(own: OwnError) -> Message:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.findings.ambient import ambient, without_ambient
 from workbench.comparison.findings.ended import endings
 from workbench.comparison.findings.facts import precision, unblamed_settings, unmatched
 from workbench.comparison.findings.iterations import divergence_onset
@@ -99,6 +100,7 @@ class Finder(NamedTuple):
 
 FINDERS = (
     Finder("origins", origins, ("flow", "origins", "rows", "measured"), "where errors begin: defects, ranked by key"),
+    Finder("in common", ambient, ("flow",), "defects of several operators; `origins` has each by itself"),
     Finder("endings", endings, ("flow",), "what is missing behind it is no difference of its own"),
     Finder("formats", precision, ("flow", "rows"), "first fact: the reason that most differences have"),
     Finder("settings", unblamed_settings, ("flow", "origins"), "differences of the graphs that nothing came of"),
@@ -142,6 +144,10 @@ class Refinement(NamedTuple):
 
 
 REFINEMENTS = (
+    Refinement(
+        "not alone", without_ambient, ("flow",),
+        "first: what is no operator's own error has no cause at that operator to be looked for",
+    ),
     Refinement("underflow", underflows, ("flow",), "gives own errors a name, by which they rank"),
     Refinement("overflow", overflows, ("flow",), "behind underflow, which leaves it the errors without a name"),
     Refinement(

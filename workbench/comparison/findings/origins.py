@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import WIRING
 from workbench.comparison.explain.origins import Origin, has_few_wrong
-from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS, advice_for
 from workbench.comparison.findings.evidence import blame_evidence
 from workbench.comparison.findings.material import (
     NO_FIGURES,
@@ -21,10 +21,10 @@ from workbench.comparison.findings.material import (
     place_of_row,
 )
 from workbench.comparison.graphs import view
-from workbench.comparison.graphs.frames import user_frames
 from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
+from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -157,13 +157,20 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
     place = place_blamed(flow.pairing, event, writer=writer)
     error = event.worst.error if event.worst is not None else None
     floor, own = event.rounding_floor, event.replayed
-    if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
-        error, floor = own.error, own.explained
+    by_replay = own is not None and own.suspect and first.kind in ("own-error", "non-finite")
+    if own is not None and by_replay:
+        worst = own.slices
+        error, floor = (own.error, own.explained) if worst is None else (worst.error, worst.floor)
     # a writer's figures would be those of the operator that reads what it wrote over
     figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
-    evidence = blame_evidence(flow, [one.origin for one in group], _with_change(flow, first))
+    found, said = [one.origin for one in group], _with_change(flow, first)
+    evidence = blame_evidence(flow, found, said, by_replay=bool(by_replay))
     score, fault = _score(first, error), _fault(flow, first)
-    return finding(first.kind, place, evidence, figures, score=score, fault=fault, event=event)
+    correct = own is not None and not own.suspect and not own.assumed
+    advice = advice_for(first.kind, fault[0], kernel_correct=correct)
+    return finding(
+        first.kind, place, evidence, figures, score=score, advice=advice, fault=fault, event=event
+    )
 
 
 def _with_change(flow: Trace, blame: _Blame) -> Iterator[Message]:
@@ -209,7 +216,8 @@ def unexplained_failure(material: Material) -> Iterator[Found]:
     row, run = material.rows[number], material.measured[number].pair.run
     kind, place, event = "own-error", place_of_row(row), None
     if run is not None:
-        place = place_of_row(row, run.block, run.op)
+        frames = material.pairing.frames(run.block.graph_key, run.op)
+        place = place._replace(execution=run.block, op=run.op, frames=frames)
         event = material.flow.events.get((run.block, run.op))
     if row.op_type == "Parameter":
         kind, place = _first_reader(material.flow, row, place)
@@ -235,11 +243,5 @@ def _first_reader(flow: Trace, row: Row, place: Place) -> tuple[str, Place]:
 
 def _moved(place: Place, graph: Graph, op: int) -> Place:
     """The same place by the name of another operator."""
-    known = graph.ops[op]
-    return place._replace(
-        op_name=known.name,
-        op_type=known.op_type,
-        source=known.frame,
-        op=op,
-        frames=user_frames(graph, op),
-    )
+    known, frames = graph.ops[op], user_frames(graph, op)
+    return place._replace(op_name=known.name, op_type=known.op_type, frames=frames, op=op)

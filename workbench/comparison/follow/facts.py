@@ -29,6 +29,7 @@ from workbench.comparison.follow.naming import (
     Names,
     born_between,
     input_difference,
+    local_difference,
     overwrite_difference,
 )
 from workbench.comparison.follow.overflow import is_overflowed
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Key, Measures, Place, Survey
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.replay.slices import SliceError
     from workbench.graph.nodes import Graph, Op, Operand
 
     Lookup = Callable[[int], Measures]
@@ -156,7 +158,7 @@ class InputFacts(NamedTuple):
     ``rank_local``: batches of its rank update it; ``tainted``: a wrong operator did. ``apart`` is its difference
     where it was compared, ``received`` the largest error of what other graphs gave. ``beside``: another graph of the
     iteration ran before; ``last_update`` is the error that the last step left. ``initial`` is what it is noted as if
-    it differs from the start.
+    it differs from the start; ``local``: slices of it differ by more than number formats explain.
     """
 
     key: Key
@@ -178,6 +180,7 @@ class InputFacts(NamedTuple):
     last_update: float | None = None
     cause: Difference | None = None
     initial: Assessment | None = None
+    local: bool = False
 
     def state(
         self, *, tainted: bool = False, from_earlier_step: bool = False, rank_local: bool = False
@@ -224,10 +227,15 @@ def input_facts(
         beside=scene.beside,
         last_update=carry.last_update.get(key),
     )
-    if error is None or error <= limit or facts.tainted:
+    if error is None or facts.tainted:
         return facts
-    cause = _cause(scene, number, slot, error)
+    item = scene.measured(number).get(("input", slot))
+    local = local_difference(item, scene.roundoff[number]) if error <= limit else None
+    if error <= limit and local is None:
+        return facts
+    cause = _cause(scene, number, slot, error, local)
     return facts._replace(
+        local=local is not None,
         wiring=tuple(wiring_differences(scene.found, number, slot)) if scene.found else (),
         cause=cause,
         initial=_initial(scene, number, slot, facts, cause) if scene.first else None,
@@ -249,12 +257,14 @@ def _received(scene: Scene, operand: Operand, carry: Carry) -> float:
     return carry.handed_over.get((scene.block.rank, scene.block.iteration, shape), 0.0)
 
 
-def _cause(scene: Scene, number: int, slot: int, error: float) -> Difference | None:
+def _cause(
+    scene: Scene, number: int, slot: int, error: float, local: SliceError | None
+) -> Difference | None:
     op = scene.graph.ops[number]
     item = scene.given(number, slot) or scene.proxies[Value(number, 0)]
     operand = op.operand(slot)
     subject = operand and scene.subject(op, slot, operand, item.divergence.size)
-    return input_difference(subject, item, slot, error) if subject else None
+    return input_difference(subject, item, slot, error, local) if subject else None
 
 
 def _initial(

@@ -125,7 +125,7 @@ INPUT_RULES: tuple[GivenRule, ...] = (
     ),
     Rule(
         "within-noise-floor",
-        lambda i: i.error is not None and i.error <= i.limit,
+        lambda i: i.error is not None and i.error <= i.limit and not i.local,
         lambda i: i.state(from_earlier_step=i.updated),
         why="number formats explain it: from here on it differs",
     ),

@@ -68,13 +68,12 @@ def _lone_row(trace: Trace, lone: Unmatched, side: Side) -> Row:
     """A tensor without a partner: shown, never judged."""
     key = lone.record.key
     binding = trace.pairing.sides.of(side)
-    op = binding.operator(lone.run) if lone.run is not None else None
     spec, path = lone.record.label, lone.record.path
     ours = side == "target"
     return Row(
         lone.op_name if ours else "", key.op_type, key.graph_id, key.iteration, key.io, key.slot,
         "" if ours else lone.op_name, "", 0.0, "uncomparable", _ALONE[side], {},
-        op.frame if op is not None else None, 1 << 61, key.turn, key.rank,
+        next(iter(binding.frames(lone.run)), None), 1 << 61, key.turn, key.rank,
         target_spec=spec if ours else None, golden_spec=None if ours else spec,
         target_path=path if ours else "", golden_path="" if ours else path,
     )  # fmt: skip
@@ -181,7 +180,7 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
         return Judged("fail", _mismatch(item), own, inherited)
     given = event is not None and item.pair.io == "output"
     factor = event.tolerance_factor if event is not None and given else limits().pass_factor
-    if item.error <= factor * own:
+    if item.error <= factor * own and not _is_wrong_locally(item, event):
         return Judged("pass", reason, own, inherited)
     if trace.job is not None and _is_own(trace, item, event):
         return Judged("uncomparable", OWN_BATCH, own, inherited)
@@ -189,6 +188,14 @@ def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
         return Judged("warn", Message("compare/no-effect"), own, inherited)
     wrong = _is_wrong(trace, item, event)
     return Judged("fail" if wrong else "warn", reason, own, inherited)
+
+
+def _is_wrong_locally(item: Measured, event: Assessment | None) -> bool:
+    """Whether a slice of an output decides: it differs, and replay or a defect upstream says why."""
+    if event is None or item.pair.io != "output" or not item.differs_locally:
+        return False
+    own = event.replayed
+    return event.tainted or (event.is_origin and own is not None and own.slices is not None)
 
 
 def _own_floor(trace: Trace, item: Measured, event: Assessment | None) -> float:

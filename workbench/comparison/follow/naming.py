@@ -6,6 +6,7 @@ operator without a counterpart, as a cast that only one side has, is judged on i
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,9 +19,11 @@ from workbench.comparison.align.differences import (
     wiring_differences,
 )
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.exact import first_difference
+from workbench.comparison.measure.elements import first_difference
+from workbench.comparison.replay.slices import copied_slices
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
+from workbench.core.words.render import number as spoken
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
@@ -31,8 +34,9 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.follow.facts import Scene
     from workbench.comparison.follow.trace import Survey
-    from workbench.comparison.measure.exact import ExactDifference
+    from workbench.comparison.measure.elements import ExactDifference
     from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.replay.slices import SliceError
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
 
@@ -102,11 +106,28 @@ class Names:
         return Named(number)
 
 
+def local_difference(item: Measured | None, roundoff: float) -> SliceError | None:
+    """Slices of an input that number formats do not explain, where its norm does not show them."""
+    if item is None or not item.usable or not item.differs_locally:
+        return None
+    ours, theirs = item.pair.target.source, item.pair.golden.source
+    if ours is None or theirs is None:
+        return None
+    return copied_slices(ours, theirs, roundoff)
+
+
 def input_difference(
-    subject: tuple[str, str], item: Measured, slot: int, error: float
+    subject: tuple[str, str],
+    item: Measured,
+    slot: int,
+    error: float,
+    local: SliceError | None = None,
 ) -> Difference:
-    """How an input that no operator produced differs, by its kind and name."""
+    """How an input that no operator produced differs, by its kind and name; ``local``: in slices alone."""
     kind, name = subject
+    if local is not None:
+        said = Message("compare/given-local", name=name, **local.said)
+        return Difference(kind, name, said, exact=True)
     metrics = item.divergence.metrics
     shared = metrics.get("TargetNaN", 0)
     if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
@@ -115,7 +136,7 @@ def input_difference(
     if item.exact and (found := first_difference(item)) is not None:
         return Difference(kind, name, _exact_words(kind, name, slot, found), exact=True)
     if item.divergence.size == 1 and "TargetMax" in metrics:
-        target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
+        target, golden = _scalars(_scalar(metrics, "Target"), _scalar(metrics, "Golden"))
         if kind == "attribute":
             said = Message(
                 "compare/setting-input", slot=slot, name=name, target=target, golden=golden
@@ -139,10 +160,21 @@ def _exact_words(kind: str, name: str, slot: int, found: ExactDifference) -> Mes
     return Message("compare/setting", **values)
 
 
+def _scalar(metrics: Mapping[str, float], side: str) -> float:
+    """The one element of a tensor; its maximum is that of finite elements, and NaN where there is none."""
+    for title, value in (("PosInf", math.inf), ("NegInf", -math.inf)):
+        if metrics.get(f"{side}{title}"):
+            return value
+    return metrics[f"{side}Max"]
+
+
 def _scalars(target: float, golden: float) -> tuple[str, str]:
     """Two scalars with as few digits as tell them apart."""
     digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
-    return f"{target:.{digits}g}", f"{golden:.{digits}g}"
+    first, second = (
+        f"{one:.{digits}g}" if math.isfinite(one) else spoken(one) for one in (target, golden)
+    )
+    return first, second
 
 
 def overwrite_difference(

@@ -263,7 +263,8 @@ class OutputFacts(NamedTuple):
     """An output of an operator that was judged; ``error`` is ``None`` if it was not compared.
 
     ``handed`` are the causes that a moving operator hands on. ``inherited`` is what an unseen output may have,
-    ``limit`` what rounding explains of a seen one. ``result`` is what other graphs know it by, if they may read it.
+    ``limit`` what rounding explains of a seen one; ``local``: a slice of it differs.
+    ``result`` is what other graphs know it by, if they may read it.
     """
 
     value: Value
@@ -277,6 +278,7 @@ class OutputFacts(NamedTuple):
     limit: float = 0.0
     unobserved: tuple[int, ...] = ()
     from_earlier_step: bool = False
+    local: bool = False
     result: HandedOver | None = None
 
 
@@ -308,7 +310,8 @@ def _unseen(facts: OutputFacts) -> ValueState:
 
 def _seen(facts: OutputFacts) -> ValueState:
     error = facts.error or 0.0
-    wrong, own = facts.wrong and error > facts.limit, facts.rank_local and not facts.equal
+    wrong = facts.wrong and (error > facts.limit or facts.local)
+    own = facts.rank_local and not facts.equal
     return ValueState(error, True, wrong, from_earlier_step=facts.from_earlier_step, rank_local=own)
 
 
@@ -443,6 +446,7 @@ def outputs_left(
             made.tolerance_factor * made.rounding_floor,
             (*seen.unobserved[-64:], seen.op),
             carried,
+            item is not None and item.differs_locally,
             _result(scene, value),
         )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.measure.measure import Measured
     from workbench.core.tensors import Source
 
     Array = NDArray[Any]
@@ -407,3 +408,38 @@ def _plain(side: Array) -> list[Any]:
     if side.dtype.kind in "biufc":
         return list(side.tolist())
     return list(side.astype(np.int64 if "int" in side.dtype.name else np.float64).tolist())
+
+
+# --- integers and truth values -------------------------------------------------------------------
+
+COUNTED = 1 << 26
+"""Elements of the largest tensor of integers that is read once more, to be counted."""
+
+
+class ExactDifference(NamedTuple):
+    """``unequal`` of ``size`` elements differ; the first in C order stands at ``at`` and holds what either side has."""
+
+    unequal: int
+    size: int
+    at: list[int]
+    target: int
+    golden: int
+
+
+def first_difference(item: Measured) -> ExactDifference | None:
+    """Return where two tensors of integers differ; ``None`` where they do not lie alike, or are too large."""
+    ours, theirs = item.pair.target.source, item.pair.golden.source
+    if ours is None or theirs is None or item.divergence.size > COUNTED:
+        return None
+    try:
+        target, golden = ours.array(), theirs.array()
+    except FormatError:  # unreadable by now; the ledger tells so
+        return None
+    if target.shape != golden.shape:
+        return None
+    differs = np.flatnonzero(target != golden)
+    if not differs.size:
+        return None
+    place = np.unravel_index(differs[0], target.shape)
+    held = (int(array[place]) for array in (target, golden))
+    return ExactDifference(len(differs), target.size, [int(axis) for axis in place], *held)

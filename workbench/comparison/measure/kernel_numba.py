@@ -21,11 +21,14 @@ import numpy as np
 
 from workbench.comparison.measure.kernel_numpy import widen_pair
 from workbench.comparison.measure.metrics import FIVE_THOUSANDTHS, NEAR_ZERO, ONE_THOUSANDTH, Sums
+from workbench.comparison.measure.slices import NO_MATRIX, TILE, Gatherer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from workbench.comparison.measure.slices import Grid
 
 CHUNK = 65536
 _WIDE_CHUNK = 16384
@@ -41,7 +44,8 @@ _ONE, _FIVE, _WORST = 11, 12, 13
 _MIN, _MAX, _MEAN, _M2 = range(4)
 _TG, _TT, _GG, _SQUARE, _ABSOLUTE, _ABSOLUTE_MAX = range(8, 14)
 _RELATIVE, _RELATIVE_MAX, _SMALL, _SMALL_MAX = range(14, 18)
-_CROSS = 12
+_DG, _WEIGHTED = 18, 19
+_CROSS = 14
 _SEEN = 14
 """Two counts more than Sums has: finite elements of each side so far."""
 
@@ -100,6 +104,7 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
     """Fill ``out`` with the sums of finite elements, golden near 0 counted as without error."""
     tt = gg = tg = square = absolute = plain_t = plain_g = 0.0
     relative = one = five = 0.0
+    dg = weighted = 0.0
     absolute_max = relative_max = np.int64(0)
     for i in range(t.size):
         x, y = np.float64(t[i]), np.float64(g[i])
@@ -108,6 +113,9 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
         gg += y * y
         tg += x * y
         square += e * e
+        along = e * y
+        dg += along
+        weighted += along * along
         plain_t += x
         plain_g += y
         e = abs(e)
@@ -124,6 +132,7 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
     out[5], out[6] = np.int64(absolute_max).view(np.float64), relative
     out[7], out[8], out[9] = np.int64(relative_max).view(np.float64), one, five
     out[10], out[11] = plain_t, plain_g
+    out[12], out[13] = dg, weighted
 
 
 @_jit
@@ -202,6 +211,8 @@ def _join(t: Any, g: Any, d: Any, least: Any, out: Any, counts: Any, figures: An
     counts[_FIVE] += np.int64(out[9])
     for i in range(5):
         figures[_TG + i] += out[i]
+    figures[_DG] += out[12]
+    figures[_WEIGHTED] += out[13]
     figures[_RELATIVE] += out[6]
     figures[_RELATIVE_MAX] = max(figures[_RELATIVE_MAX], out[7])
     if least <= NEAR_ZERO:
@@ -310,6 +321,102 @@ def _add(t: Any, g: Any, d: Any, start: Any, keys: Any, counts: Any, figures: An
 
 
 @_jit
+def _row_sums(t: Any, g: Any, own: Any, off: Any, rows: Any) -> None:
+    """Add |g| and |d| of finite elements of a row to its columns ``own`` and ``off``, and their sums to ``rows``."""
+    kind = t.dtype.type
+    whole_own, whole_off, infinite = kind(0), kind(0), kind(np.inf)
+    for i in range(t.size):
+        d = abs(t[i] - g[i])
+        finite = d < infinite
+        d = d if finite else kind(0)
+        size = abs(g[i]) if finite else kind(0)
+        own[i] += size
+        off[i] += d
+        whole_own += size
+        whole_off += d
+    rows[0] += whole_own
+    rows[1] += whole_off
+
+
+@_jit
+def _two_rows(t: Any, g: Any, own: Any, off: Any, rows: Any) -> None:
+    """Do the same for two rows behind each other, which spares half of the way to the columns."""
+    kind, width = t.dtype.type, own.size
+    own_0, own_1, off_0, off_1 = kind(0), kind(0), kind(0), kind(0)
+    infinite = kind(np.inf)
+    t_0, t_1, g_0, g_1 = t[:width], t[width:], g[:width], g[width:]
+    for i in range(width):
+        d_0, d_1 = abs(t_0[i] - g_0[i]), abs(t_1[i] - g_1[i])
+        is_0, is_1 = d_0 < infinite, d_1 < infinite
+        d_0, d_1 = d_0 if is_0 else kind(0), d_1 if is_1 else kind(0)
+        size_0, size_1 = abs(g_0[i]) if is_0 else kind(0), abs(g_1[i]) if is_1 else kind(0)
+        own[i] += size_0 + size_1
+        off[i] += d_0 + d_1
+        own_0 += size_0
+        own_1 += size_1
+        off_0 += d_0
+        off_1 += d_1
+    rows[0, 0] += own_0
+    rows[0, 1] += own_1
+    rows[1, 0] += off_0
+    rows[1, 1] += off_1
+
+
+@_jit
+def _flush(band: Any, columns: Any, tiles: Any, begin: Any, end: Any) -> None:
+    """Add a band of rows to the columns and to its tiles, from column ``begin`` to ``end``, and empty it."""
+    for side in range(2):
+        held, into = band[side, begin:end], columns[side, begin:end]
+        for i in range(held.size):
+            into[i] += held[i]
+        if tiles.shape[1]:
+            for segment in range(begin // TILE, -(-end // TILE)):
+                part = band[side, segment * TILE : min(segment * TILE + TILE, end)]
+                whole = band.dtype.type(0)
+                if part.size == TILE:
+                    for i in range(TILE):
+                        whole += part[i]
+                else:
+                    for i in range(part.size):
+                        whole += part[i]
+                tiles[side, segment] += whole
+        held[:] = 0
+
+
+@_jit
+def _slices(t: Any, g: Any, start: Any, matrix: Any, sums: Any, band: Any) -> None:
+    """Add the slices of elements from the flat index ``start`` on; ``matrix`` rows are cut into bands together.
+
+    ``sums`` are those of columns (2, width), rows (2, n) and tiles (2, bands, segments), the last two from those on
+    that the first element lies in; ``band`` is an empty one (2, width) of the data's type.
+    """
+    columns, rows, tiles = sums
+    width = columns.shape[1]
+    first, bands = start // width, -(-matrix // TILE)
+    band_0 = held = first // matrix * bands + first % matrix // TILE
+    at, begin, end = 0, width, 0
+    while at < t.size:
+        row = (start + at) // width
+        column = start + at - row * width
+        count = min(width - column, t.size - at)
+        number = row // matrix * bands + row % matrix // TILE
+        if number != held:
+            _flush(band, columns, tiles[:, held - band_0 if tiles.shape[2] else 0], begin, end)
+            held, begin, end = number, width, 0
+        begin, end = min(begin, column), max(end, column + count)
+        own, off = band[0, column : column + count], band[1, column : column + count]
+        into = rows[:, row - first :]
+        last = row % matrix + 1 == matrix or row % matrix % TILE == TILE - 1
+        if count == width and not last and at + 2 * width <= t.size:
+            _two_rows(t[at : at + 2 * width], g[at : at + 2 * width], own, off, into)
+            at += 2 * width
+        else:
+            _row_sums(t[at : at + count], g[at : at + count], own, off, into[:, 0])
+            at += count
+    _flush(band, columns, tiles[:, held - band_0 if tiles.shape[2] else 0], begin, end)
+
+
+@_jit
 def _widen_half(x: Any, out: Any) -> None:
     """Put float16 bits as float32 bits into ``out``, by integer steps alone; exact."""
     for i in range(x.size):
@@ -350,7 +457,7 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _NO_COUNTS = np.array([*Sums()[:_SEEN], 0, 0], np.int64)
-_NO_FIGURES = np.array(Sums()[_SEEN:])
+_NO_FIGURES = np.array(Sums()[_SEEN:-1])
 
 
 def _fits_float32(x: NDArray[Any]) -> bool:
@@ -383,8 +490,10 @@ class NumbaKernel:
 
     parallel: ClassVar[bool] = True
 
-    def __init__(self) -> None:
+    def __init__(self, grid: Grid | None = None) -> None:
         self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
+        self._slices = Gatherer(grid) if grid is not None else None
+        self._band: NDArray[Any] | None = None
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``."""
@@ -418,6 +527,8 @@ class NumbaKernel:
         keys: NDArray[Any],
     ) -> None:
         """Add floats of one width; the block at which the fast code stops is added by the other."""
+        if self._slices is not None:
+            self._add_slices(self._slices, t, g, start)
         state = keys, self._counts, self._figures
         at = _add(t, g, d, start, *state)
         while at < t.size:
@@ -427,6 +538,14 @@ class NumbaKernel:
             at += _BLOCK
             at += _add(t[rest], g[rest], None if d is None else d[rest], start + at, *state)
 
+    def _add_slices(self, slices: Gatherer, t: NDArray[Any], g: NDArray[Any], start: int) -> None:
+        if self._band is None or self._band.dtype != t.dtype:
+            self._band = np.zeros((2, slices.grid.width), t.dtype)
+        rows, tiles = slices.room(start, t.size)
+        matrix = slices.grid.matrix or NO_MATRIX
+        _slices(t, g, start, matrix, (slices.columns, rows, tiles), self._band)
+
     def sums(self) -> Sums:
         """Everything gathered so far."""
-        return Sums._make(self._counts[:_SEEN].tolist() + self._figures.tolist())
+        slices = self._slices.sums() if self._slices is not None else None
+        return Sums._make([*self._counts[:_SEEN].tolist(), *self._figures.tolist(), slices])

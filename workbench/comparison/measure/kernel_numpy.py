@@ -24,9 +24,12 @@ from workbench.comparison.measure.metrics import (
     Sums,
     moments,
 )
+from workbench.comparison.measure.slices import Gatherer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from workbench.comparison.measure.slices import Grid
 
     Floats = NDArray[np.float64]
 
@@ -70,12 +73,21 @@ def _dot(a: Floats, b: Floats) -> float:
 
 
 def _products(rows: Floats) -> tuple[float, ...]:
-    """Return t·t, g·g, d·d, t·g and the plain sums of t and g."""
+    """Return t·t, g·g, d·d, t·g, the plain sums of t and g, and d·g."""
     if rows.shape[1] <= _SHORT:
         t, g, d = np.matmul(rows[_ALL], rows[: _D + 1].T).tolist()
-        return t[_T], g[_G], d[_D], t[_G], t[_ONES], g[_ONES]
+        return t[_T], g[_G], d[_D], t[_G], t[_ONES], g[_ONES], d[_G]
     ones, t, g, d, _ = rows
-    return _dot(t, t), _dot(g, g), _dot(d, d), _dot(t, g), _dot(t, ones), _dot(g, ones)
+    gg, dg = _dot(g, g), _dot(d, g)
+    near = abs(dg) <= 0.5 * gg  # no digits are lost then, and one pass is spared
+    tg = gg + dg if near else _dot(t, g)
+    return _dot(t, t), gg, _dot(d, d), tg, _dot(t, ones), _dot(g, ones), dg
+
+
+def _weighted_square(rows: Floats) -> float:
+    """Return Σ(d·g)², what the sum of d·g scatters by; the row of relative errors is lost."""
+    weighted = np.multiply(rows[_D], rows[_G], out=rows[_RATIO])
+    return _dot(weighted, weighted)
 
 
 def _totals(rows: Floats) -> list[float]:
@@ -147,6 +159,13 @@ def _more(a: Floats, b: Floats, bound: float) -> int:
     return int(np.count_nonzero(a < bound)) - int(np.count_nonzero(b < bound))
 
 
+def _finite_sizes(rows: Floats) -> Floats:
+    """Return |g| and |d| (2, n), 0 where either side is not finite."""
+    sizes = np.abs(rows[_MAGNITUDES])
+    sizes[:, ~np.isfinite(sizes[1])] = 0.0
+    return sizes
+
+
 class _Side:
     """Running description of one side."""
 
@@ -193,7 +212,8 @@ class NumpyKernel:
 
     parallel: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, grid: Grid | None = None) -> None:
+        self._slices = Gatherer(grid) if grid is not None else None
         self._target, self._golden = _Side(), _Side()
         self._size = self._finite = self._infinite_agree = 0
         self._within_one = self._within_five = 0
@@ -201,6 +221,7 @@ class NumpyKernel:
         self._tg = self._tt = self._gg = self._square = self._absolute = 0.0
         self._absolute_max = self._relative = self._relative_max = 0.0
         self._small = self._small_max = 0.0
+        self._dg = self._weighted_square = 0.0
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``."""
@@ -215,7 +236,7 @@ class NumpyKernel:
         t, g = rows[_T], rows[_G]
         widen_pair(target, golden, t, g, rows[_D])
         products = _products(rows)
-        tt, gg, square, _, plain_t, plain_g = products
+        tt, gg, square, _, plain_t, plain_g, _ = products
         if not math.isfinite(tt + gg + square):
             self._sift(rows, start)
             return
@@ -228,9 +249,13 @@ class NumpyKernel:
         self._target.describe(t, low_t, high_t, plain_t, tt)
         self._golden.describe(g, low_g, high_g, plain_g, gg)
         self._compare(rows, products, start)
+        if self._slices is not None:  # comparing leaves magnitudes
+            self._slices.add(rows[_MAGNITUDES], start)
 
     def _sift(self, rows: Floats, start: int) -> None:
         """Handle a chunk with values that are not finite, or with squares that overflow."""
+        if self._slices is not None:
+            self._slices.add(_finite_sizes(rows), start)
         t, g = rows[_T], rows[_G]
         both = self._target.sift(t) & self._golden.sift(g)
         self._infinite_agree += int(np.count_nonzero(np.isinf(t) & (t == g)))
@@ -255,9 +280,12 @@ class NumpyKernel:
         self._square += products[2]
         self._tg += products[3]
         if products[2] == 0.0 and not rows[_D].any():
+            np.abs(rows[_G], out=rows[_G])
             self._within_one += size
             self._within_five += size
             return
+        self._dg += products[6]
+        self._weighted_square += _weighted_square(rows)
         np.abs(rows[_MAGNITUDES], out=rows[_MAGNITUDES])
         self._relate(rows)
         most, relative_max = np.maximum.reduce(rows[_ERRORS], axis=1).tolist()
@@ -338,4 +366,7 @@ class NumpyKernel:
             self._relative_max,
             self._small,
             self._small_max,
+            self._dg,
+            self._weighted_square,
+            self._slices.sums() if self._slices is not None else None,
         )

@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
 from workbench.comparison.columns import FigureTable
+from workbench.comparison.limits import limits
 from workbench.comparison.measure.metrics import (
     CANCELLED,
     METRIC_TITLES,
@@ -35,10 +36,11 @@ from workbench.dump.values.host_formats import host_by_shape
 from workbench.dump.values.reading import FileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.measure.tensors import KernelName
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
@@ -56,8 +58,9 @@ class Measured(NamedTuple):
 
     ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
     size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
-    serve to find where an error begins, and nothing else. ``forecast`` is the relative error against what
-    the target should have given, where only its statistics were dumped and that could be computed.
+    serve to find where an error begins, and nothing else; ``whole`` says that this part is every element.
+    ``forecast`` is the relative error against what the target should have given, where only its statistics
+    were dumped and that could be computed.
     """
 
     pair: Pair
@@ -66,6 +69,7 @@ class Measured(NamedTuple):
     salvaged: bool = False
     rewritten: bool = False
     forecast: float | None = None
+    whole: bool = False
 
     @property
     def usable(self) -> bool:
@@ -77,6 +81,11 @@ class Measured(NamedTuple):
         """Whether both sides hold whole tensors of integers or truth values: rounding explains no difference."""
         records = (self.pair.target, self.pair.golden)
         return all(one.source is not None and is_exact(one.label.dtype) for one in records)
+
+    @property
+    def differs_locally(self) -> bool:
+        """Whether a slice of it is off by more than is left to the norm of the whole."""
+        return self.divergence.slice_error > limits().slice_least
 
     @property
     def sizes_differ(self) -> bool:
@@ -139,6 +148,16 @@ def measure_pairs(
     found += [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
     table.fill(len(found))
     return Measures(*_as_laid(pairing, pairs, found), table.to_array())
+
+
+def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int], list[int]]:
+    """Return the outputs of which a slice differs, by execution and operator."""
+    found: dict[tuple[Execution, int], list[int]] = {}
+    for item in measured:
+        run = item.pair.run
+        if run is not None and item.pair.io == "output" and item.usable and item.differs_locally:
+            found.setdefault((run.block, run.op), []).append(item.pair.slot)
+    return found
 
 
 def _order(pair: Pair) -> int:
@@ -206,8 +225,8 @@ def measure_pair(
     reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
     try:
         if MISLABELLED in kinds:
-            found = _salvage(pair, kinds, table)
-            return Measured(pair, found, reason, salvaged=True, rewritten=rewritten)
+            found, whole = _salvage(pair, kinds, table)
+            return Measured(pair, found, reason, salvaged=True, rewritten=rewritten, whole=whole)
         laid, apart = _laid(pair)
         found = (
             _measure(laid.target, laid.golden, kernel, cancelled, table)
@@ -294,13 +313,19 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float
     return statistics_of(record.source.array(), wanted)
 
 
-def _salvage(pair: Pair, kinds: tuple[str, str], table: FigureTable | None) -> Divergence:
-    """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes."""
+def _salvage(
+    pair: Pair, kinds: tuple[str, str], table: FigureTable | None
+) -> tuple[Divergence, bool]:
+    """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes.
+
+    Also return whether that is every element.
+    """
     ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
     count = min(ours.size, theirs.size)
     if not count:
-        return unmeasured(Message("compare/not-recovered"))
-    return measure_arrays(ours[:count], theirs[:count], table=table)
+        return unmeasured(Message("compare/not-recovered")), False
+    found = measure_arrays(ours[:count], theirs[:count], table=table)
+    return found, ours.size == theirs.size
 
 
 def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:

@@ -21,6 +21,7 @@ import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.columns import NO_FIGURES, Figures, Titles
+from workbench.comparison.measure.slices import Slice, SliceSums, merge_slices, worst_slice
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Metric(NamedTuple):
 
 _SIDES = ("Target", "Golden")
 
+WORST_SLICE = "WorstSliceError"
+"""Title of the largest error of a slice against its own scale."""
+
 METRICS: dict[str, Metric] = {
     "CosineSimilarity": Metric(
         "Σt·g / (‖t‖·‖g‖); 1 if t = g, 0 if exactly one of them is all zero", "higher"
@@ -67,6 +71,17 @@ METRICS: dict[str, Metric] = {
     "MeanRelativeError": Metric("mean |d|/|g|", "lower"),
     "OneThousandthErrRatio": Metric("share of elements with |d|/|g| < 0.001 or t = g", "higher"),
     "FiveThousandthsErrRatio": Metric("share of elements with |d|/|g| < 0.005 or t = g", "higher"),
+    WORST_SLICE: Metric(
+        "largest Σ|d| / Σ|g| of a slice: an index of one axis, or a tile of 16 × 16 over the last two axes; slices have"
+        " 32 elements or more, tensors without such slices are one",
+        "lower",
+    ),
+    "WorstSliceAxis": Metric(
+        "axis of that slice; −1: a tile, or the whole tensor", "neither", "elements"
+    ),
+    "WorstSliceIndex": Metric(
+        "index of that slice, tiles counted in C order; −1: the whole tensor", "neither", "elements"
+    ),
     "NonFiniteMismatch": Metric(
         "positions that differ in NaN, +Inf, −Inf or finite", "lower", "elements"
     ),
@@ -104,6 +119,14 @@ METRICS: dict[str, Metric] = {
         )
         for side in _SIDES
     },
+    "RelativeBias": Metric(
+        "Σd·g / Σg²: the part of the error that is a common factor, 0.002 where all are 1.002 times too large",
+        "lower",
+    ),
+    "RelativeBiasZ": Metric(
+        "Σd·g / √Σ(d·g)²: the same in standard deviations of what chance makes of it; at most √size",
+        "lower",
+    ),
 }
 """Figures of one pass, by the field's titles, in the order of tables."""
 
@@ -123,7 +146,8 @@ ON_DEMAND: dict[str, Metric] = {
 class Sums(NamedTuple):
     """What one pass gathers. Counts are whole numbers; ``worst`` is −1 or a flat index.
 
-    ``m2`` is Σ(x − mean)²; ``relative`` Σ|d|/|g| where |g| > NEAR_ZERO, ``small`` Σ|d| elsewhere.
+    ``m2`` is Σ(x − mean)²; ``relative`` Σ|d|/|g| where |g| > NEAR_ZERO, ``small`` Σ|d| elsewhere;
+    ``error_golden`` is Σd·g, ``weighted_square`` Σ(d·g)². ``slices``, the sums of its slices, stand last.
     """
 
     size: int = 0
@@ -158,6 +182,9 @@ class Sums(NamedTuple):
     relative_max: float = 0.0
     small: float = 0.0
     small_max: float = 0.0
+    error_golden: float = 0.0
+    weighted_square: float = 0.0
+    slices: SliceSums | None = None
 
     @property
     def target_count(self) -> int:
@@ -212,10 +239,9 @@ def merge(a: Sums, b: Sums) -> Sums:
     >>> merge(Sums(size=2, square=1.0), Sums(size=3, square=0.5))[0]
     5
     """
-    joined = Sums._make(
-        _JOINS[name](x, y) if name in _JOINS else x + y
-        for name, x, y in zip(Sums._fields, a, b, strict=True)
-    )
+    pairs = zip(Sums._fields[:-1], a[:-1], b[:-1], strict=True)
+    sums = (_JOINS[name](x, y) if name in _JOINS else x + y for name, x, y in pairs)
+    joined = Sums._make([*sums, merge_slices(a.slices, b.slices)])
     target = moments(
         a.target_count, a.target_mean, a.target_m2, b.target_count, b.target_mean, b.target_m2
     )
@@ -246,6 +272,7 @@ class Divergence(NamedTuple):
     ``mismatch`` counts positions that differ in being NaN, +Inf, −Inf or finite. ``metrics`` is
     keyed by METRICS, empty if ``reason`` says why nothing was measured or if there are no elements.
     ``worst`` is the flat index (C order) of the largest absolute difference, −1 if there is none.
+    ``worst_slice`` is the slice that differs most against its own scale, ``None`` if there are no slices or all agree.
     """
 
     size: int
@@ -255,6 +282,12 @@ class Divergence(NamedTuple):
     metrics: Mapping[str, float] = NO_FIGURES
     reason: Message | None = None
     worst: int = -1
+    worst_slice: Slice | None = None
+
+    @property
+    def slice_error(self) -> float:
+        """Σ|d| / Σ|g| of the worst slice; 0 if there are no slices."""
+        return self.metrics.get(WORST_SLICE, 0.0) if self.worst_slice is not None else 0.0
 
 
 def unmeasured(reason: Message, size: int = 0) -> Divergence:
@@ -281,7 +314,9 @@ def finish(
     peak = _magnitude(s.golden_min, s.golden_max, s.golden_count)
     comparable = s.finite > 0 or mismatch == 0
     error = _ratio(math.sqrt(s.square), math.sqrt(s.golden_golden)) if comparable else math.inf
-    values = _metrics(s, mismatch, error, peak, scale)
+    worst = worst_slice(s.slices)
+    of_slice = (error, _WHOLE) if worst is None else worst
+    values = _metrics(s, mismatch, error, peak, scale, of_slice)
     return Divergence(
         size=s.size // parts,
         equal=mismatch == 0 and s.absolute_max == 0.0,
@@ -289,7 +324,12 @@ def finish(
         mismatch=mismatch,
         metrics=Figures(METRIC_TITLES, values) if table is None else table.add(values),
         worst=s.worst // parts,
+        worst_slice=None if worst is None or not worst[0] else worst[1],
     )
+
+
+_WHOLE = Slice(-1, -1)
+"""A tensor without slices is one."""
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -305,7 +345,21 @@ def _cosine(s: Sums) -> float:
     return max(-1.0, min(1.0, s.target_golden / norms)) if norms else 0.0
 
 
-def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) -> tuple[float, ...]:
+def _bias(s: Sums) -> tuple[float, float]:
+    """Return the slope of the error over the golden, and that in units of its scatter.
+
+    The scatter is what a slope of 0 would have, so that an error which is all slope is certain to √size, no more.
+    """
+    if not s.error_golden:
+        return 0.0, 0.0
+    scatter, most = math.sqrt(s.weighted_square), math.sqrt(s.finite)
+    certain = max(-most, min(most, s.error_golden / scatter)) if scatter else 0.0
+    return _ratio(s.error_golden, s.golden_golden), certain
+
+
+def _metrics(
+    s: Sums, mismatch: int, error: float, peak: float, scale: float, worst: tuple[float, Slice]
+) -> tuple[float, ...]:
     """Return the figures in the order of METRICS."""
     agreeing = s.size - s.finite - mismatch
     target = _describe(s.target_count, s.target_min, s.target_max, s.target_mean, s.target_m2)
@@ -314,6 +368,8 @@ def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) ->
         *(_errors(s, error, peak, scale) if s.finite or not mismatch else _NO_ERRORS),
         (s.within_one + agreeing) / s.size,
         (s.within_five + agreeing) / s.size,
+        worst[0] if s.finite or not mismatch else math.nan,
+        *worst[1],
         mismatch,
         s.target_nan,
         s.golden_nan,
@@ -331,6 +387,7 @@ def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) ->
         golden[2] * scale,
         target[3] * scale,
         golden[3] * scale,
+        *(_bias(s) if s.finite or not mismatch else (math.nan, math.nan)),
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from workbench.comparison.measure.metrics import Sums, merge
+from workbench.comparison.measure.slices import grid_of
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.dump.values.reading import Buffer, FileSource, Payload, Pieces
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.measure.slices import Grid
     from workbench.core.tensors import Source
     from workbench.dump.values.reading import Reading
 
@@ -44,6 +46,8 @@ class Kernel(Protocol):
     """Gathers sums of 1-D real pieces; ``parallel`` if it pays to run several in threads."""
 
     parallel: ClassVar[bool]
+
+    def __init__(self, grid: Grid | None = None) -> None: ...
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None: ...
 
@@ -78,6 +82,14 @@ class OpenPair:
     def __exit__(self, *_: object) -> None:
         self.target.close()
         self.golden.close()
+
+    @property
+    def grid(self) -> Grid | None:
+        """The slices of two tensors of floats; of integers every element counts, of complex numbers none are formed."""
+        target, golden = self.target, self.golden
+        if self.complex or (target.dtype.kind in "biu" and golden.dtype.kind in "biu"):
+            return None
+        return grid_of(golden.shape)
 
     def pieces(self) -> Iterator[Piece]:
         """Yield real pieces of both sides, and the flat index of their first number."""
@@ -144,10 +156,12 @@ class Job(NamedTuple):
         files = isinstance(pair.target, Payload) and isinstance(pair.golden, Payload)
         if self.kernel.parallel and files and pair.target.size >= 2 * SEGMENT:
             return _Segments(self, pair.target.size).gather(pair)
-        return self.run(pair.pieces(), self.cancelled)
+        return self.run(pair.pieces(), self.cancelled, pair.grid)
 
-    def run(self, pieces: Iterator[Piece], cancelled: Cancelled | None) -> Sums | None:
-        kernel = self.kernel()
+    def run(
+        self, pieces: Iterator[Piece], cancelled: Cancelled | None, grid: Grid | None
+    ) -> Sums | None:
+        kernel = self.kernel(grid)
         for t, g, start in pieces:
             if cancelled is not None and cancelled():
                 return None
@@ -201,7 +215,7 @@ class _Segments:
         while (number := next(self._todo)) < len(self._results):
             first = number * SEGMENT
             pieces = pair.segment(first, min(SEGMENT, self._size - first))
-            sums = self._job.run(pieces, cancelled)
+            sums = self._job.run(pieces, cancelled, pair.grid)
             self._results[number] = sums
             if sums is None:
                 self._stop.set()

@@ -161,4 +161,6 @@ _SCALED = (
     "golden_golden",
     "square",
     "absolute",
+    "error_golden",
+    "weighted_square",
 )

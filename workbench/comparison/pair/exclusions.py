@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from workbench.comparison.bind.binding import Binding
-    from workbench.comparison.map_file import Ignore, Overrides, Tolerance
+    from workbench.comparison.map_file import Ignore, Missing, Overrides, Tolerance
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Row, Side
 
@@ -91,6 +91,9 @@ def _unknown(
     for tolerance in overrides.tolerances:
         if not _operators(tolerance, names.target.items()):
             yield "target", tolerance.name or tolerance.op_type, _NOTHING
+    for missing in overrides.missing:
+        if not any(missing.fits(name) for held in names for name in held):
+            yield "target", missing.name, _NOTHING if is_pattern(missing.name) else _UNKNOWN
 
 
 def _names(binding: Binding) -> dict[str, str]:
@@ -134,6 +137,10 @@ def override_uses(pairing: Pairing, rows: Iterable[Row]) -> tuple[OverrideUse, .
     for one in overrides.tolerances:
         known = _operators(one, ours.items())
         uses.append(OverrideUse("tolerance", str(one), one.reason, known, tolerated[one]))
+    allowed = _allowed(overrides, rows)
+    for lack in overrides.missing:
+        known = sum(lack.fits(name) for name in {*ours, *theirs})
+        uses.append(OverrideUse("missing", str(lack), lack.reason, known, allowed[lack]))
     return tuple(uses)
 
 
@@ -144,4 +151,11 @@ def _tolerated(overrides: Overrides, rows: Iterable[Row]) -> Counter[Tolerance]:
         for row in rows
         if row.reason_code == TOLERATED and row.error is not None
     )
+    return Counter(one for one in told if one is not None)
+
+
+def _allowed(overrides: Overrides, rows: Iterable[Row]) -> Counter[Missing]:
+    """Count the tensors without a figure that every entry allows to be missing."""
+    names = (row.op_name or row.golden_op_name for row in rows if row.status == "uncomparable")
+    told = (next((one for one in overrides.missing if one.fits(name)), None) for name in names)
     return Counter(one for one in told if one is not None)

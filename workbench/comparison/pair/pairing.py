@@ -9,6 +9,7 @@ from workbench.comparison.map_file import NO_OVERRIDES, Overrides
 from workbench.comparison.pair.tables import skip_table, skipped
 from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
+from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -114,21 +115,14 @@ class Pairing:
         return self.unmatched.golden
 
     def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
-        """Source line of an operator of the target by (rank, graph id) and number.
-
-        Where the target's graph tells none, as GE's never does, it is that of the golden's counterpart.
-        """
-        graph, found = self.target.graphs.get(place), self.alignments.get(place)
-        own = graph.ops[number].frame if graph is not None and number >= 0 else None
-        other = found.counterpart(number) if own is None and found is not None else None
-        if other is None or found is None:
-            return own
-        return found.golden.graph.ops[other].frame
+        """Source line to show of an operator of the target, the surest and innermost of `frames`."""
+        return next(iter(self.frames(place, number)), None)
 
     def frames(self, place: tuple[int, int], number: int) -> tuple[SourceFrame, ...]:
-        """Source lines of an operator, its user's stack innermost first; of the same graph as `frame`."""
-        from workbench.comparison.graphs.frames import user_frames
+        """Source lines of an operator of the target by (rank, graph id) and number, innermost first.
 
+        Where the target's graph tells none, as GE's never does, they are those of the golden's counterpart.
+        """
         graph, found = self.target.graphs.get(place), self.alignments.get(place)
         if graph is None or number < 0:
             return ()

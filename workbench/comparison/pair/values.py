@@ -46,7 +46,7 @@ def pair_values(claims: Claims, at: ExecutionPair, score: float) -> None:
     found = at.alignment
     ours = _holders(found.target.graph, at.target)
     theirs = _holders(found.golden.graph, at.golden)
-    worth = {match.target[0]: match.score for match in found.matches}
+    worth = {one.target[0]: one.score for one in found.matches if one.target}
     for value, some in ours.items():
         there = found.mapped(value)
         others = theirs.get(there, []) if there is not None else []

@@ -39,7 +39,7 @@ FLOAT32 = DTYPES["float32"].roundoff
 _STEP = 2.0**-16
 """Relative size of the random steps that measure a condition: far above float64's noise."""
 
-_RECURRENT = frozenset(
+RECURRENT = frozenset(
     ("LSTM", "DynamicRNN", "DynamicGRUV2", "LSTMGrad", "DynamicRNNGrad", "GRUV2", "CudnnGRU")
 )
 
@@ -145,7 +145,7 @@ class UnitRule(NamedTuple):
 
 UNIT_RULES: tuple[UnitRule, ...] = (
     UnitRule(
-        "recurrent", lambda op, read: op.op_type in _RECURRENT,
+        "recurrent", lambda op, read: op.op_type in RECURRENT,
         lambda read: max(FLOAT32, *read.units, *read.rows),
         "before products, which these contain: what they keep from step to step is rounded, on wide units, too",
     ),

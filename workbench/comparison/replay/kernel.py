@@ -18,6 +18,7 @@ from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.constants import literal
 from workbench.run.cube import CUBE
 from workbench.run.kernels import KERNELS
+from workbench.run.orders.known import NO_ORDERS, Orders
 from workbench.run.rounding import ROUND, saturated
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Arithmetic(NamedTuple):
     ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
     none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
     `workbench.run.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
-    ``flushes`` names operators that take subnormal numbers for zero.
+    ``flushes`` names operators that take subnormal numbers for zero, ``orders`` are those in which sums are known
+    to be computed.
     """
 
     precision: str = "float64"
@@ -47,6 +49,7 @@ class Arithmetic(NamedTuple):
     implementation: str = ""
     saturates: bool = False
     flushes: frozenset[str] = frozenset()
+    orders: Orders = NO_ORDERS
 
 
 EXACT = Arithmetic()
@@ -154,14 +157,13 @@ def _computed(
 ) -> list[Array]:
     if op.op_type not in KERNELS:
         raise GraphError("compare/no-kernel", op_type=op.op_type)
-    bound = bind(op)
-    tensors = [_loaded(operand, inputs, done, arithmetic) for operand in bound.tensors]
+    tensors, settings = _operands(op, inputs, done, arithmetic)
     if change.load is not None:
         tensors = change.load(tensors)
-    settings = {
-        name: _plain(_read(value, inputs, done)) if isinstance(value, Value | Param) else value
-        for name, value in bound.settings.items()
-    } | dict(change.settings)
+    settings |= change.settings
+    ordered = arithmetic.orders.compute(op.op_type, _stored(op), tensors, settings)
+    if ordered is not None:
+        return [ordered]
     cube = arithmetic.precision == "cube" and op.op_type in CUBE
     if cube and all(array.dtype == np.float32 for array in tensors):
         name = arithmetic.accumulator
@@ -173,6 +175,26 @@ def _computed(
     if fast is not None and all(array.dtype == np.float32 for array in tensors):
         return [_flushed(fast.compute(*tensors), least)]
     return [_flushed(array, least) for array in KERNELS[op.op_type](tensors, settings)]
+
+
+def _operands(
+    op: Op,
+    inputs: Mapping[int, Array],
+    done: Sequence[Sequence[Array]],
+    arithmetic: Arithmetic,
+) -> tuple[list[Array], dict[str, Any]]:
+    """Tensors of an operator as the unit reads them, and its settings."""
+    bound = bind(op)
+    tensors = [_loaded(operand, inputs, done, arithmetic) for operand in bound.tensors]
+    settings = {
+        name: _plain(_read(value, inputs, done)) if isinstance(value, Value | Param) else value
+        for name, value in bound.settings.items()
+    }
+    return tensors, settings
+
+
+def _stored(op: Op) -> str:
+    return op.outputs[0].dtype if op.outputs else ""
 
 
 def _least(op: Op, arithmetic: Arithmetic) -> float:
@@ -256,6 +278,15 @@ class Computation:
 
     kernel: Kernel
     inputs: Mapping[int, Array]
+
+    def is_ordered(self, arithmetic: Arithmetic) -> bool:
+        """Whether its only operator is a sum that is computed in a known order."""
+        if len(self.kernel.ops) != 1 or not arithmetic.orders:
+            return False
+        (op,) = self.kernel.ops
+        tensors, settings = _operands(op, self.inputs, (), arithmetic)
+        orders = arithmetic.orders
+        return orders.order_of(op.op_type, _stored(op), tensors, settings) is not None
 
     def computed(
         self,

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.limits import limits
+from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
 from workbench.core.errors import GraphError
+from workbench.graph.traits import CHOOSING, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.replay.attempt import Attempt
+    from workbench.comparison.replay.slices import SliceError
     from workbench.core.words import Message
 
     Array = NDArray[Any]
@@ -51,6 +54,10 @@ class OwnError(NamedTuple):
         Multiple of what is explained; 0 if it is explained.
     errors : tuple of (int, float)
         Relative errors of all results, by slot.
+    slices : SliceError, optional
+        Slices of that result that make it suspect where its norm does not.
+    deviation : Deviation, optional
+        How the result deviates as a whole; ``None`` where it does not, or not all of its inputs are known.
     """
 
     slot: int
@@ -62,10 +69,14 @@ class OwnError(NamedTuple):
     assumed: tuple[Message, ...] = ()
     suspect: float = 0.0
     errors: tuple[tuple[int, float], ...] = ()
+    slices: SliceError | None = None
+    deviation: Deviation | None = None
 
     @property
     def is_outlier(self) -> bool:
         """Whether it is suspect only beside its like, which are reproduced to the bit."""
+        if self.slices is not None:
+            return False
         return bool(self.suspect) and self.error <= limits().suspect_factor * self.floor.rounding
 
     @property
@@ -121,6 +132,19 @@ def assess_own_error(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = F
     return _own_error(attempt, slot, floor, arithmetic, expected, errors, suspect)
 
 
+def ordered_own_error(attempt: Attempt, arithmetic: Arithmetic) -> OwnError | None:
+    """Measure a sum in its known order against no rounding at all; ``None``: nothing of it can be compared.
+
+    Raises one of ``TROUBLE``.
+    """
+    expected = attempt.results(arithmetic)
+    errors = errors_of(attempt, expected)
+    if not errors:
+        return None
+    slot = max(errors, key=errors.__getitem__)
+    return _own_error(attempt, slot, Floor(0.0, 0.0), arithmetic, expected, errors)
+
+
 def errors_of(attempt: Attempt, expected: Mapping[int, Array]) -> dict[int, float]:
     """Relative errors of what an operator gave, by slot."""
     return {slot: distance(attempt.given[slot], array) for slot, array in expected.items()}
@@ -145,7 +169,17 @@ def _own_error(
         attempt.assumed,
         suspect,
         tuple(errors.items()),
+        deviation=_deviation(attempt, slot, errors[slot], expected[slot]),
     )
+
+
+def _deviation(attempt: Attempt, slot: int, error: float, expected: Array) -> Deviation | None:
+    """How a result deviates as a whole, where all inputs are the target's own and it is a new number."""
+    guessed = attempt.partial or attempt.invented or attempt.assumed
+    op_type = attempt.op.op_type
+    if not error or not math.isfinite(error) or slot < 0 or guessed or op_type in CHOOSING | STEPS:
+        return None
+    return deviation_of(attempt.given[slot], expected, op_type)
 
 
 def is_out_of_range(attempt: Attempt, slot: int) -> bool:

@@ -25,10 +25,13 @@ from workbench.comparison.replay.own_error import (
     assess_own_error,
     errors_of,
     is_out_of_range,
+    ordered_own_error,
     quick_own_error,
 )
+from workbench.comparison.replay.slices import slice_error
 from workbench.core.words import Message
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
+from workbench.run.orders.known import NO_ORDERS, Orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import DumpedInputs
     from workbench.comparison.replay.models import Candidate
+    from workbench.comparison.replay.slices import SliceError
     from workbench.graph.nodes import Graph, Op
 
     Place = tuple[Execution, int]
@@ -51,6 +55,8 @@ _HALF = 2.0**-13
 
 
 _CLEAN = OwnError(0, 0.0, Floor(0.0, 0.0), 0.0)
+
+_NOWHERE: Mapping[Place, Sequence[int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +150,19 @@ class Replay:
         return [place for place, one in self.own_errors.items() if one.suspect]
 
 
-def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None = None) -> Replay:
+def replay(
+    pairing: Pairing,
+    *,
+    npu: bool,
+    cancelled: Callable[[], bool] | None = None,
+    orders: Orders = NO_ORDERS,
+    local: Mapping[Place, Sequence[int]] = _NOWHERE,
+) -> Replay:
     """Compute every operator of the target again, as far as its inputs are known; never raises.
 
-    ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
+    ``npu``: the target ran on an NPU, so the numeric models of its units are tried. ``orders``: in which order the
+    target's device sums, as far as that is known. ``local`` are outputs of operators of which a slice differs from
+    the golden's.
     """
     cache = ReplayCache(pairing)
     own: dict[Place, OwnError] = {}
@@ -160,8 +175,9 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
     for key, executions in graphs.items():
         graph = pairing.target.graph(executions[0])
         if graph is not None and not (cancelled is not None and cancelled()):
-            one = _GraphReplay(cache, graph, executions, npu=npu)
+            one = _GraphReplay(cache, graph, executions, npu=npu, orders=orders)
             one.run(cancelled)
+            one.look_at_slices(local, cancelled)
             own |= one.own_errors
             reasons |= one.reasons
             if one.selected_model is not None:
@@ -178,6 +194,26 @@ def _assessed(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -
         return None
 
 
+def _least_local(
+    attempt: Attempt, slot: int, arithmetics: Iterable[Arithmetic], *, npu: bool
+) -> SliceError | None:
+    """The slices that are off by whichever arithmetic explains most; ``None``: one explains them all."""
+    least: SliceError | None = None
+    for arithmetic in arithmetics:
+        try:
+            found = slice_error(attempt, slot, arithmetic, npu=npu)
+        except TROUBLE:
+            return None
+        if found is None:
+            return None
+        least = found if least is None or found.times < least.times else least
+    return least
+
+
+def _assessed_again(attempt: Attempt | Message, arithmetic: Arithmetic) -> OwnError | None:
+    return _assessed(attempt, arithmetic) if isinstance(attempt, Attempt) else None
+
+
 class _GraphReplay:
     """Own errors of the executions of one graph while they are found.
 
@@ -186,9 +222,16 @@ class _GraphReplay:
     """
 
     def __init__(
-        self, cache: ReplayCache, graph: Graph, executions: Sequence[Execution], *, npu: bool
+        self,
+        cache: ReplayCache,
+        graph: Graph,
+        executions: Sequence[Execution],
+        *,
+        npu: bool,
+        orders: Orders,
     ) -> None:
         self._cache = cache
+        self._orders = orders
         self.npu = npu
         self.graph = graph
         self.executions = executions
@@ -213,12 +256,57 @@ class _GraphReplay:
         self.wide = self._computes_wide()
         for place in self.open:
             self._second(place)
+        self._biases()
         self._wide_inside()
         self._outliers()
+        if self._orders:
+            self._in_known_order()
         for place in [place for place in self.open if self.own_errors.get(place, _CLEAN).suspect]:
             if self._golden_too(place):
                 del self.own_errors[place]
                 self.reasons[place] = Message("compare/golden-deviates")
+
+    def look_at_slices(
+        self, local: Mapping[Place, Sequence[int]], cancelled: Callable[[], bool] | None
+    ) -> None:
+        """Measure results slice by slice that the norm does not make suspect."""
+        for place, slots in local.items():
+            own = self.own_errors.get(place)
+            if own is None or own.suspect or place[0] not in self.executions:
+                continue
+            if cancelled is not None and cancelled():
+                return
+            found = self._slices(place, own, slots)
+            if found is not None:
+                slot, error = found
+                self.own_errors[place] = own._replace(
+                    slot=slot,
+                    error=dict(own.errors).get(slot, own.error),
+                    suspect=error.times,
+                    slices=error,
+                )
+
+    def _slices(
+        self, place: Place, own: OwnError, slots: Sequence[int]
+    ) -> tuple[int, SliceError] | None:
+        """The first output with slices that no arithmetic explains, and that the golden gave as it had to."""
+        attempt = self._cache.attempt(*place)
+        if not isinstance(attempt, Attempt):
+            return None
+        for slot in slots:
+            found = _least_local(
+                attempt, slot, {own.arithmetic, self._arithmetic(place[1]), EXACT}, npu=self.npu
+            )
+            if found is not None and not self._golden_local(place, slot):
+                return slot, found
+        return None
+
+    def _golden_local(self, place: Place, slot: int) -> bool:
+        """Whether slices of the golden's counterpart are off from what it read as well."""
+        attempt = self._cache.golden_attempt(*place)
+        if not isinstance(attempt, Attempt):
+            return False
+        return _least_local(attempt, slot, {EXACT}, npu=False) is not None
 
     def _first(self, place: Place, op: Op) -> None:
         """Compute an operator exactly; what is not explained stays open."""
@@ -310,6 +398,42 @@ class _GraphReplay:
             self.own_errors.pop(place, None)
             self.reasons[place] = Message("compare/inputs-unfit", why=error)
 
+    def _in_known_order(self) -> None:
+        """Measure sums whose order is known: bit-equal ones have no error, whatever rounding would explain.
+
+        Others are held against no rounding at all only where several show that this is the order here.
+        """
+        found = {
+            place: own for place in self.own_errors if (own := self._ordered(place)) is not None
+        }
+        exact = sum(own.is_reproduced and not own.error for own in found.values())
+        for place, own in found.items():
+            if not own.error:
+                self.own_errors[place] = own
+            elif exact >= limits().peers_exact and not own.assumed:
+                ulp = self.own_errors[place].floor.ulp or own.error
+                suspect = max(own.error / ulp, limits().suspect_factor + 1.0)
+                self.own_errors[place] = own._replace(suspect=suspect)
+                self.open[place] = None
+
+    def _ordered(self, place: Place) -> OwnError | None:
+        """Return the own error of a sum against its known order; ``None``: it is no such sum."""
+        attempt = self._cache.attempt(*place)
+        arithmetic = self._arithmetic(place[1])
+        arithmetic = (Arithmetic("cube") if arithmetic == EXACT else arithmetic)._replace(
+            orders=self._orders
+        )
+        try:
+            if (
+                not isinstance(attempt, Attempt)
+                or attempt.partial
+                or not attempt.is_ordered(arithmetic)
+            ):
+                return None
+            return ordered_own_error(attempt, arithmetic)
+        except TROUBLE:
+            return None
+
     def _golden_fits(self, place: Place) -> bool:
         """Whether the golden's counterpart gave what it had to, the same things assumed."""
         attempt = self._cache.golden_attempt(*place)
@@ -333,6 +457,15 @@ class _GraphReplay:
         except TROUBLE:
             return bool(own.assumed)
         return error > limits().suspect_factor * floor.rounding
+
+    def _biases(self) -> None:
+        """Take common factors back that the arithmetic of the device explains: it may approximate from one side."""
+        for place, own in self.own_errors.items():
+            if own.suspect or own.deviation is None or not own.deviation.bias.accuses:
+                continue
+            again = _assessed_again(self._cache.attempt(*place), self._arithmetic(place[1]))
+            if again is None or again.deviation is None or not again.deviation.bias.accuses:
+                self.own_errors[place] = own._replace(deviation=None)
 
     def _wide_inside(self) -> None:
         """Measure kernels again whose steps round nothing in others, which are reproduced to the bit."""

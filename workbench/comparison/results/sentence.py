@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.map_file import TOLERATED
 from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.result import times_expected
+from workbench.comparison.results.gaps import gap_clause
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -43,7 +44,11 @@ def sentence(
     failed = verdict == "fail"
     found = _defect(rows, findings, reached) if failed else _agreement(verdict, rows, findings)
     clauses = list(found)
-    if verdict in ("warn", "inconclusive"):
+    if verdict == "incomplete":
+        clauses = [*gap_clause(coverage, first=True), *clauses]
+    elif failed:
+        clauses += gap_clause(coverage, first=False)
+    elif verdict in ("warn", "inconclusive"):
         clauses += _lone(coverage)
     if partial:
         clauses.append(_stopped(rows))
@@ -108,7 +113,7 @@ def _operator(rows: Sequence[Row], finding: Finding) -> Message:
         file = finding.source.file.replace("\\", "/").rpartition("/")[2]
         line, code = finding.source.line, finding.source.code.strip()
         place = {"operator": named, "file": file, "line": line, "code": code}
-        if finding.doubtful_source:
+        if finding.source.group == "candidate":
             named = Message("compare/operator-at-candidate", **place)
         else:
             named = Message("compare/operator-at", **place)
@@ -130,10 +135,9 @@ def _cause(finding: Finding) -> Iterator[Clause]:
 
 
 def _size(finding: Finding) -> Iterator[Message]:
-    own, base = finding.own_error, finding.noise_floor
-    given = finding.kind in ("parameter", "input")
-    if own is not None and base and math.isfinite(own) and not given:
-        yield Message("compare/local-error", times=own / base)
+    times = times_expected(finding.own_error, finding.noise_floor)
+    if times is not None and finding.kind not in ("parameter", "input"):
+        yield Message("compare/local-error", times=times)
 
 
 def _agreement(
@@ -144,6 +148,7 @@ def _agreement(
         return
     tolerated = any(row.reason_code == TOLERATED for row in rows)
     code = "compare/agreement-tolerated" if tolerated else "compare/agreement"
+    code = "compare/agreement-partly" if verdict == "incomplete" else code
     yield Message(code, counts=tuple(_counts(rows)))
     ends = next((finding for finding in findings if finding.kind == "cut-short"), None)
     if ends is not None:

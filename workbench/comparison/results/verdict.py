@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
 from workbench.comparison.finding_kinds import CHANGED
 from workbench.comparison.findings.evidence import replay_facts
-from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.kernels import EXPECTED
-from workbench.comparison.result import Anomaly, Coverage, Result, SideInfo
+from workbench.comparison.result import Anomaly, Result, SideInfo
+from workbench.comparison.results.coverage import Judged, covered, is_incomplete
+from workbench.comparison.results.gaps import with_gaps
 from workbench.comparison.results.sentence import sentence
-from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
     from workbench.comparison.findings.material import Material
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
-    from workbench.comparison.result import Finding, IterationRow, Row, Verdict
+    from workbench.comparison.result import Coverage, Finding, IterationRow, Row, Verdict
+    from workbench.core.words import Message
 
 
 def with_own_errors(rows: Iterable[Row], findings: Sequence[Finding]) -> tuple[Row, ...]:
@@ -43,23 +42,6 @@ def with_own_errors(rows: Iterable[Row], findings: Sequence[Finding]) -> tuple[R
 
 def _place(item: Row | Finding) -> tuple[object, ...]:
     return item.rank, item.graph_id, item.iteration, item.op_name, item.io, item.slot
-
-
-def ledger(pairing: Pairing) -> Coverage:
-    """Count every tensor of both sides once; raises AssertionError if one is missing."""
-    skips = pairing.skips
-    skipped = Counter(f"{side}:{item.reason}" for side, some in skips.named for item in some)
-    coverage = Coverage(
-        matched=len(pairing.pairs),
-        unmatched_target=len(pairing.unmatched.target),
-        unmatched_golden=len(pairing.unmatched.golden),
-        skipped=dict(sorted(skipped.items())),
-    )
-    for side, binding in pairing.sides.named:
-        left = len(pairing.unmatched.of(side)) + len(skips.of(side))
-        if coverage.matched + left != binding.dump.tensors:
-            raise AssertionError(side, binding.dump.tensors, coverage)
-    return coverage
 
 
 def anomalies(pairing: Pairing, odd: Sequence[Anomaly] = ()) -> tuple[Anomaly, ...]:
@@ -84,31 +66,21 @@ def anomalies(pairing: Pairing, odd: Sequence[Anomaly] = ()) -> tuple[Anomaly, .
 def verdict(
     rows: Sequence[Row], findings: Sequence[Finding], coverage: Coverage, *, partial: bool
 ) -> Verdict:
-    """Verdict of the whole comparison."""
+    """Verdict of the whole comparison. A defect wins over a gap, and a gap over agreement."""
     if any(finding.defect for finding in findings) or any(row.status == "fail" for row in rows):
         return "fail"
     if all(row.status == "uncomparable" for row in rows):
         return "inconclusive"
-    warned = any(row.status in ("warn", "uncomparable") and not _expected(row) for row in rows)
+    if is_incomplete(coverage) and not partial:
+        return "incomplete"
+    warned = any(row.status == "warn" for row in rows)
     warned = warned or any(finding.kind == CHANGED for finding in findings)
-    if warned or partial or coverage.unmatched_target or coverage.unmatched_golden:
-        return "warn"
-    return "pass"
+    told = coverage.explained.keys() - _SILENT
+    return "warn" if warned or partial or told or coverage.gaps else "pass"
 
 
-def _expected(row: Row) -> bool:
-    """Uncomparable rows that say nothing against agreement.
-
-    Memory that nobody reads, other batches, and what both sides mislabel alike and hold the same half of.
-    """
-    if row.status != "uncomparable":
-        return False
-    if not isinstance(row.reason, Message):
-        return False
-    kinds = [kind for side in ("target", "golden") if (kind := row.reason.values.get(side))]
-    if kinds == [MISLABELLED, MISLABELLED] and row.error == 0.0:
-        return True
-    return row.reason == OWN_BATCH or kinds[-1:] in ([UNUSED], [UNWRITTEN])
+_SILENT = frozenset(("pair:unused", "pair:own-batch", "pair:mislabelled-alike"))
+"""Explanations that say nothing against agreement: both dumps are alike there."""
 
 
 class Said(NamedTuple):
@@ -138,12 +110,12 @@ def result_of(
     facts = replays | material.forecast.facts
     said = Said(material.steps, findings, odd, facts, reached)
     rows, selection, profile = material.rows, material.selection, material.profile
-    return made_result(material.pairing, rows, selection, profile, said, partial=partial)
+    judged = Judged(material.pairing, material.measured, rows)
+    return made_result(judged, selection, profile, said, partial=partial)
 
 
 def made_result(
-    pairing: Pairing,
-    rows: Sequence[Row],
+    judged: Judged,
     selection: Selection,
     profile: Profile,
     said: Said,
@@ -151,10 +123,12 @@ def made_result(
     partial: bool = False,
 ) -> Result:
     """Return the result that rows and whatever is said of them come to."""
-    pairs, findings = [row for row in rows if row.match_rule], said.findings
+    pairing, rows, findings = judged.pairing, judged.rows, said.findings
+    pairs = [row for row in rows if row.match_rule]
     target, golden = pairing.target.dump, pairing.golden.dump
-    coverage, absent = ledger(pairing), selection.absent(target, golden)
+    (coverage, gaps), absent = covered(judged), selection.absent(target, golden)
     decided = verdict(pairs, findings, coverage, partial=partial)
+    findings = with_gaps(findings, coverage, gaps)
     return Result(
         verdict=decided,
         sentence=sentence(

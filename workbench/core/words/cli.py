@@ -25,7 +25,6 @@ SENTENCES: dict[str, str] = {
     "finding-when": "{said} ({parts:list})",
     "finding-iteration": "iteration {iteration}",
     "finding-rank": "rank {rank}",
-    "candidate": "candidate line",
     "next": "Next: {advice}",
     "model": "{side} model {name}: {detail}",
     "override": "map file: {kind} {what}: {tensors:count tensor}",
@@ -82,4 +81,19 @@ SENTENCES: dict[str, str] = {
     "lab-ended": "JupyterLab ended with status {status}; see its messages above",
     "lab-root": "warning: running as root; notebooks run as root, too",
     "lab-place": "notebooks: {folder}",
+    # noise that is measured
+    "envelope": "envelope of {tensors:count tensor} ({runs:count run}): {path}",
+    "envelope-said": "envelope: {said}",
+    "order-sum": (
+        "{folder}: sum every row of probes.npy on the device and save the results, one a row, as outputs.npy beside it"
+    ),
+    "order-product": (
+        "{folder}: multiply probes.npy by right.npy on the device and save the product (two columns) as outputs.npy "
+        "beside them"
+    ),
+    "order-read": "{operator} {dtype}, {n:count term}: order measured, sums in {accumulator}; {path}",
+    "order-unsure": (
+        "{operator} {dtype}, {n:count term}: {equal:count} of {checks:count} random sums are reproduced; "
+        "the order is not used; {path}"
+    ),
 }

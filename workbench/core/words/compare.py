@@ -27,6 +27,7 @@ _ERRORS: dict[str, str] = {
     "map-text": "{key} must be text of 1 to {limit:count} characters, got {got!r}",
     "map-name-twice": "{key}: {side} operator {name!r} is paired already",
     "map-reason": "{key}.reason is missing: say why the error is tolerated",
+    "map-missing-reason": "{key}.reason is missing: say why the tensors may be missing",
     "map-whom": "{key} needs a name or an op_type (name '*': every operator)",
     "map-error": "{key} must be a number above 0, got {got!r}",
     "map-patterns": "{got:count entry/entries} with wildcards or types exceed the limit of {limit:count}",
@@ -96,6 +97,8 @@ _ANOMALIES: dict[str, str] = {
     "oversized": "{where}: labelled float16, holds twice the bytes: float32 data",
     "unused": "{where}: nothing reads this output; kernels leave its memory as it was",
     "unwritten": "{where}: the CPU kernel of {op_type} does not write output.{slot}",
+    "dont-care-reserved": "{where}: output.{slot} of {op_type} is reserved memory; its values mean nothing",
+    "dont-care-rng-state": "{where}: output.{slot} of {op_type} is the state of random numbers, each device's own",
     "rewritten": "{where}: dumped after the operator has updated it",
     "rewritten-name": "{where}: {name} is dumped after the operator has updated it",
 }
@@ -104,6 +107,7 @@ _MAP: dict[str, str] = {
     "map-side": "{name} in the {side}",
     "map-tolerance": "{which} may be off by {limit:g}",
     "map": "{pairs} pairs, {groups} groups, {ignored} ignored, {tolerated} tolerated",
+    "map-missing": "{pairs} pairs, {groups} groups, {ignored} ignored, {tolerated} tolerated, {missing} may be missing",
     "rule-of-tool": "matched by {rule}",
     "rule-none": "no rule matches it",
     "grade": "fail if error {limits:or}",
@@ -150,6 +154,18 @@ _REPLAY: dict[str, str] = {
     "replayed": "{done} of {whole:count dumped operator} ({share:percent})",
     "replayed-not": "{done} of {whole:count dumped operator} ({share:percent}); not: {left:clauses}",
     "replayed-left": "{count:count} × {why}",
+    "envelope": "{parts:semicolons}",
+    "envelope-beyond": (
+        "first beyond the envelope: {op_name} {io}.{slot}, {times:number} × what rounding of the inputs moves; "
+        "{count:count} of {known:count tensor} exceed {factor:number} ×, which is no rounding"
+    ),
+    "envelope-below": (
+        "{count:count tensor} below the envelope (up to {factor:number} ×): a local fault there is not excluded"
+    ),
+    "envelope-missing": "{count:count tensor} without an envelope",
+    "envelope-unknown": (
+        "the envelope is of another network or run: it has {known:count} of {count:count tensor} that were compared"
+    ),
     "replay-spared": "not computed: nothing differs",
     "forecast": "{count:count tensor}, computed as on {models:list}",
 }

@@ -10,6 +10,10 @@ _DIFFERENCES: dict[str, str] = {
         "{name} differs: {unequal:count} of {size:count element} unequal (integers are exact); "
         "first at {at}: {target} (target), {golden} (golden)"
     ),
+    "given-local": (
+        "{name} differs locally: {worst} is off by {error:number} of its own scale, "
+        "{times:number} × expected rounding; {slices}"
+    ),
     "given-input": "input.{slot} ({name}) differs: relative difference {error:number}",
     "given-nan": "input.{slot} ({name}): {count:count} NaN on both sides",
     "format": "output.{slot} has another number format: {target} (target), {golden} (golden)",
@@ -80,13 +84,46 @@ _ORIGINS: dict[str, str] = {
         "replay differs at {where} by {error:number}; {elements}; all other operators of its type are bit-identical"
     ),
     "replay-differs": (
-        "replay differs at {where} by {error:number}: {times:number} × what {reason} explains; {elements}"
+        "replay differs at {where} by {error:number}: {times:number} × expected rounding error; {elements}"
     ),
+    "replay-differs-alone": "replay differs at {where} by {error:number}; {elements}",
+    "replay-local": (
+        "replay differs at {where} locally: {worst} is off by {error:number} of its own scale, "
+        "{times:number} × expected rounding; {slices}; {elements:count} of {size:count element} beyond rounding"
+    ),
+    "slice-index": "index {index} of axis {axis}",
+    "slice-tile": "the 16 × 16 tile at {begin}",
+    "slices-axis": "{count:count} of {whole:count} indices of axis {axis} wrong",
+    "slices-tiles": "{count:count} of {whole:count} tiles wrong",
     "replay-not-exact": "replay differs at {where} by {error:number}; it should be exact",
     "place-output": "output.{slot}",
     "place-updated": "updated input.{slot}",
     "all-elements": "all elements differ",
     "some-elements": "{percent:number} % of elements differ",
+    "store-format": (
+        "the whole run computes like {format}: {count:count} of {whole:count replayed operator} give {format} values "
+        "where the graph says {stated}"
+    ),
+    "store-format-cut": (
+        "the whole run computes like {format} with truncation: {count:count} of {whole:count replayed operator} cut "
+        "bits off instead of rounding, where the graph says {stated}"
+    ),
+    "store-cut": (
+        "truncation instead of rounding: {count:count} of {whole:count replayed operator} cut off the bits that "
+        "{format} has no room for"
+    ),
+    "factor-run": (
+        "the whole run is off by a common factor of {factor:.6g} ({low:.6g} to {high:.6g}): {count:count} of "
+        "{whole:count replayed operator}"
+    ),
+    "factor-type": (
+        "{count:count} of {whole:count} {op_type} operators are off by a common factor of {factor:.6g} "
+        "({low:.6g} to {high:.6g})"
+    ),
+    "factor-single": (
+        "all elements are off by a common factor of {factor:.6g} ({low:.6g} to {high:.6g}), "
+        "{certainty:number} standard deviations from 1; below expected rounding error"
+    ),
     "likely": "likely cause: {text} (confidence {probability:percent})",
     "not-identified": "cause not identified: {text}",
     "not-tried": "{text}; not tried, too expensive: {kinds:list}",
@@ -236,6 +273,8 @@ _SENTENCE: dict[str, str] = {
     "operator": "{op_type} {op_name}",
     "operator-named": "{op_name}",
     "operator-at": "{operator} ({file}:{line} {code})",
+    "line-candidate": "{line} (candidate line)",
+    "line-forward": "{line} (line of the forward operator)",
     "operator-at-candidate": "{operator} (candidate line {file}:{line} {code})",
     "operator-iteration": "{operator} in iteration {iteration}",
     "operator-rank": "{operator} on rank {rank}",
@@ -246,6 +285,17 @@ _SENTENCE: dict[str, str] = {
     "downstream": "{count:count downstream operator} affected",
     "tensors-differ": "{failed:count} of {compared:count tensor} failed",
     "agreement": "No divergent operator: {counts:list}",
+    "agreement-partly": "no divergent operator in the rest: {counts:list}",
+    "incomplete": "Not compared: {gaps:list}",
+    "incomplete-too": "not compared: {gaps:list}",
+    "gap-outputs": "{count:count network output} ({names:list 3})",
+    "gap-unmatched": "{count:count tensor} only in the {side}",
+    "gap-iteration": "{count:count tensor} of iterations that only the {side} has",
+    "gap-rank": "{count:count tensor} of ranks that only the {side} has",
+    "gap-pairs": "{count:count pair} of tensors without usable data",
+    "gap-skipped": "{count:count tensor} of the {side} left out ({reason})",
+    "gap-at": "{gap}: {names:list 3}",
+    "gap-share": "compared: {compared:count} of {target:count tensor} (target), of {golden:count} (golden)",
     "agreement-tolerated": "No operator exceeds the tolerances of the map file: {counts:list}",
     "compared": "{count:count tensor} compared",
     "count-equal": "{count:count} equal",

@@ -253,7 +253,7 @@ SENTENCES: dict[str, str] = {
         "{copied:bytes} copied, {files:count file} written per iteration: {meaning}; "
         "for statistics on the host every tensor is copied"
     ),
-    "slow-down-none": "nothing is written",
+    "slow-down-none": "no tensor is written",
     "slow-down-light": "step time hardly changes",
     "slow-down-noticeable": "steps take clearly longer",
     "slow-down-heavy": "writing takes most of the time",

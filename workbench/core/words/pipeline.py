@@ -64,6 +64,8 @@ SENTENCES: dict[str, str] = {
     "rank-feeds": "the feeds of rank {rank} are missing ({got} given)",
     # what a simulated run reports
     "run-rank": "rank {rank}: {said}",
+    "iterations-some": "{dumped:count} of {run:count iteration} dumped (selected: {asked})",
+    "iterations-set": "{said}; set {key} to {value!r} to dump all",
     "run-nothing": (
         "no tensor was dumped: the run has no operator, iteration, rank, device or failure that the configuration "
         "selects; `config preview` shows which"
@@ -76,6 +78,7 @@ SENTENCES: dict[str, str] = {
     "selected": "no row {got!r}: use a row, its index (0 to {last}) or an operator name",
     "no-defect": "the comparison found no defect",
     "result-alone": "this result has no dumps; compare the two dumps again",
+    "require": "require must be a percentage above 0 and up to 100, got {got!r}",
     "chosen": "{name} must be one number or two (target, golden), got {got!r}",
     # extract, next configuration, inspect
     "not-extracted": "cannot extract {op}: {why:semicolons}; re-dump it with --next-config",
@@ -196,10 +199,10 @@ SENTENCES: dict[str, str] = {
     "late-captured": "operators captured one by one are named during capture",
     "late-marked": "operators marked by set_dump are known only when the script runs",
     "late-value": "{path} is known only at run time; the dump may differ",
-    "device-left-out": "nothing is dumped: device {device} is not selected",
-    "rank-left-out": "nothing is dumped: rank {rank} is not selected",
-    "iteration-left-out": "nothing is dumped: iterations {first} to {last} run, {asked} are selected",
-    "iterations-none": "nothing is dumped: iterations {first} to {last} run, none is selected",
+    "device-left-out": "no tensor is dumped: device {device} is not selected",
+    "rank-left-out": "no tensor is dumped: rank {rank} is not selected",
+    "iteration-left-out": "no tensor is dumped: iterations {first} to {last} run, {asked} are selected",
+    "iterations-none": "no tensor is dumped: iterations {first} to {last} run, none is selected",
     "ms-numbers": "file names may have other operator numbers than this graph file",
     "ge-compiled": (
         "GE fuses, inserts and removes operators; this shows the simulated compiler. "
@@ -231,6 +234,7 @@ SENTENCES: dict[str, str] = {
     "headline-bound": "At most {files:count file}: {why}.",
     "headline-bound-size": "At most {files:count file}, {size:bytes}: {why}.",
     "headline-unknown": "No forecast: {why}.",
+    "headline-none": "No tensor is dumped; {files:count other file}, {size:bytes}.",
     "headline": (
         "{matched:count} of {operators:count operator} matched; {files:count file}, {size:bytes} in "
         "{iterations:count iteration}."
@@ -283,4 +287,8 @@ SENTENCES: dict[str, str] = {
     "check-warnings": "{count:count warning}",
     "check-hints": "{count:count hint}",
     "check-none": "no problems",
+    # envelopes
+    "envelope-head": "runs, seed, dtype or network of the envelope is not valid: {got}",
+    "envelope-entry": "tensor {number} of the envelope is not valid: {got}",
+    "reference-orders": "orders of summation need a simulated device, got {got!r} (choose from {known:list})",
 }

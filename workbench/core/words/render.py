@@ -97,8 +97,8 @@ def number(value: float) -> str:
         return "Inf" if value > 0 else "-Inf"
     if abs(value) < 1e4 and float(value).is_integer():
         return f"{value:.0f}"
-    if 1e-3 <= abs(value) < 1e4:
-        return f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
+    if 1e-3 <= abs(value) < 9999.5:
+        return f"{value:.2g}" if abs(value) < 99.5 else f"{value:.0f}"
     mantissa, _, exponent = f"{value:.1e}".partition("e")
     return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
 

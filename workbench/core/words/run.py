@@ -41,6 +41,26 @@ SENTENCES: dict[str, str] = {
     "mixlist-type": "expected the name of an operator type, got {got!r}",
     "mixlist-twice": "{type} is in {action} of two lists: {lists:list}",
     "mixlist-removed": "{type} is removed from the {list} list and added to no other; add it to another list",
+    # the envelope of a network
+    "envelope-flow": "graph {graph!r} has control flow (subgraphs); an envelope needs a plain graph",
+    "envelope-dump": "{got}: no operator can be computed again; an envelope needs a graph and full tensors",
+    "envelope-runs": "an envelope takes 1 to {limit} runs, got {got}",
+    "envelope-iterations": "iterations must be at least 1, got {got}",
+    # the order in which a device sums
+    "order-terms": "a sum has 1 to {limit:count} terms, got {got}",
+    "order-step": "step {step} of the tree adds {got}: it must add terms or earlier partial sums, each of them once",
+    "order-unfinished": "the tree leaves {got:count partial sum} instead of one",
+    "order-count": "the order of a sum in {dtype} can be measured for 2 to {limit:count} terms, got {got}",
+    "order-units": "the sum of all probes' units is {got:g} units instead of {expected}: the device cannot count them",
+    "order-none": (
+        "the results for terms {i} and {j} fit no order of summation: the accumulator holds M + 1, or the order varies"
+    ),
+    "order-json": "invalid JSON: {why}",
+    "order-schema": "expected schema {expected}, got {got}",
+    "order-many": "{got:count order} exceed the limit of {limit:count}",
+    "order-entry": "{key} of an order is not valid: {got}",
+    "order-probes": "{got:count term} need {rows:count probe}, more than a file may hold ({limit:count number})",
+    "order-outputs": "not the outputs of these probes: {got}",
     # faults
     "fault-form": "{got!r} names no operator; write a fault as kind:operator[:settings]",
     "fault-twice": "fault {fault!r} sets {name} twice",

@@ -26,6 +26,12 @@ SENTENCES: dict[str, str] = {
     "input-missing": "input missing",
     "input-invalid": "invalid input",
     "invalid": "invalid",
+    "resumed": "resumed from {path}: {what}. Results are not kept: run the comparison again.",
+    "resumed-without-network": (
+        "resumed from {path}: {what}. Its network was a Python object, which is not kept: set bench.graph. "
+        "Results are not kept: run the comparison again."
+    ),
+    "resumed-nothing": "nothing to resume: {path} does not exist; this is a new workbench, {path} keeps it from now on",
     "unsaved": "The session could not be saved: {why}",
     "copy-as-code": "Copy as code",
     "the-code": "Code",
@@ -81,6 +87,7 @@ SENTENCES: dict[str, str] = {
     "problem-warning": "⚠ warning: {problem}",
     "problem-hint": "· hint: {problem}",
     "no-network": "Select a network on the Run panel to preview operators, files and bytes.",
+    "preview-first": "Preview of the first {n:count} of {total:count} iterations.",
     "no-preview": "No preview: fix the errors above.",
     "accepted": "accepted",
     # run
@@ -117,6 +124,7 @@ SENTENCES: dict[str, str] = {
     "run-state-tensors": "{state}: {done:count tensor}, {step}",
     "stopping": "cancelling",
     "run-done": "Done in {seconds:.1f} s: {summary}",
+    "summary-noted": "{summary}. {note}",
     "run-cancelled": "Cancelled after {seconds:.1f} s: {kept}",
     "nothing-kept": "Cancelled before any result; previous result kept.",
     "partial-kept": "partial result; {summary}",

@@ -32,12 +32,18 @@ function figure(column, value) {
   return value.toFixed(Math.min(7, Math.max(3, 2 - Math.floor(Math.log10(1 - value)))));
 }
 
-function times(value, floor) {
+// A multiple as sentences write it (workbench.core.words.render.number), so that one error has one figure.
+export function times(value, floor) {
   if (value === null || floor === null || !(floor > 0) || !Number.isFinite(value)) return "";
   const ratio = value / floor;
-  if (!Number.isFinite(ratio)) return "";
-  if (ratio >= 1e4) return `${ratio.toExponential(1).replace("+", "")}×`;
-  return ratio >= 10 ? `${number(Math.round(ratio))}×` : `${ratio.toPrecision(2)}×`;
+  return Number.isFinite(ratio) ? `${twoDigits(ratio)} ×` : "";
+}
+
+function twoDigits(value) {
+  if (value < 1e4 && Number.isInteger(value)) return `${value}`;
+  if (value >= 1e-3 && value < 9999.5) return value < 99.5 ? `${Number(value.toPrecision(2))}` : value.toFixed(0);
+  const [mantissa, exponent] = value.toExponential(1).split("e");
+  return `${mantissa.replace(".0", "")}e${Number(exponent)}`;
 }
 
 const count = (n) => GROUPED.format(n);

@@ -57,6 +57,7 @@ class Configure(Part):
         self.on(self.path)
         self.on_click(self.save, self._save)
         self.follow(self.bench, ["graph", "seed", "ranks"], self._show_graph)
+        self.follow(self.bench, "iterations", self._show_iterations)
         self.follow(self.bench, "config", self._show_config)
 
     @staticmethod
@@ -117,7 +118,7 @@ class Configure(Part):
         config = self.bench.config
         self.surface.value = config.surface.name
         if self.form is None or self.form.draft.surface is not config.surface:
-            old, self.form = self.form, ConfigForm(config, changed=self._changed, say=self.say)
+            old, self.form = self.form, self._new_form(config)
             self.holder.children = (self.form.view,)
             if old is not None:
                 old.close()
@@ -125,6 +126,14 @@ class Configure(Part):
         elif self.form.config != config:
             self.form.config = config
         self._offer()
+
+    def _new_form(self, config: Config) -> ConfigForm:
+        iterations = self.bench.iterations
+        return ConfigForm(config, iterations=iterations, changed=self._changed, say=self.say)
+
+    def _show_iterations(self) -> None:
+        if self.form is not None:
+            self.form.iterations = self.bench.iterations
 
     def _offer(self) -> None:
         """Let the browser save the form: a link with its text."""

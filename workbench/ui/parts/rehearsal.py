@@ -16,6 +16,7 @@ from workbench.graph.trainings import TRAININGS
 from workbench.run.faults import FAULTS
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
+from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, row, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.own_graphs import graph_of, notebook_names, own_graphs
@@ -57,7 +58,9 @@ class RehearsalInputs(Part):
         self.meaning = styled(W.HTML(), "below")
         self.add = W.Button(description=self.say("ui/add-fault"))
         self._connect()
+        self.left = styled(W.HTML(), "below")
         rows = [self.row(widget) for widget in self.inputs.values()]
+        rows.insert([*self.inputs].index("iterations") + 1, self.left)
         fault = (self.kind, self.operator, self.settings, self.add)
         add = styled(row([self.add, styled(self.note(*fault), "beside")]), "below")
         builder = W.VBox([self.kind, self.meaning, self.operator, self.settings, add])
@@ -76,6 +79,7 @@ class RehearsalInputs(Part):
             self.on(control)
         self.on_click(self.add, self._add)
         self.follow(self.bench, list(_SETTINGS), self.refresh)
+        self.follow(self.bench, "config", self._tell_left)
         self._explain()
 
     def _inputs(self) -> dict[str, W.Widget]:
@@ -150,6 +154,12 @@ class RehearsalInputs(Part):
             self.operator.options = [editable(op.name) for op in self._ops()]
         except WorkbenchError:
             self.operator.options = []
+        self._tell_left()
+
+    def _tell_left(self) -> None:
+        """Say beside the number of iterations how many of them are dumped, if not all are."""
+        left = self.bench.left_out()
+        self.left.value = "" if left is None else status_html(self.say.told(left), left.code)
 
     def _shown(self) -> dict[str, str]:
         """What the inputs show of the bench."""

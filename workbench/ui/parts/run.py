@@ -9,6 +9,7 @@ import ipywidgets as W
 from workbench.comparison.measure.profiles import PROFILES as VERDICTS
 from workbench.core.text import shorten
 from workbench.core.words import Message
+from workbench.pipeline.reports import ITERATIONS
 from workbench.show.summary import summary
 from workbench.ui.alerts import MOST, alert_html, error_code, error_text, status_html
 from workbench.ui.boxes import panel, styled
@@ -20,6 +21,7 @@ from workbench.ui.parts.rehearsal import RehearsalInputs
 from workbench.ui.parts.trees import TreeInputs
 
 if TYPE_CHECKING:
+    from workbench.comparison.result import Result
     from workbench.core.words.translate import Say
     from workbench.ui.app import Workbench
     from workbench.ui.job import Job
@@ -167,8 +169,15 @@ def _ended(job: Job) -> Message | None:
         return None
     if job.result is None:
         return Message("ui/nothing-kept")
-    found = summary(job.result.result)
+    found = _summary(job.result.result)
     if job.state == "done":
         return Message("ui/run-done", seconds=job.seconds, summary=found)
     kept = Message("ui/partial-kept", summary=found)
     return Message("ui/run-cancelled", seconds=job.seconds, kept=kept)
+
+
+def _summary(result: Result) -> Message:
+    """What was compared, and which iterations were not dumped."""
+    left = result.facts.get(ITERATIONS)
+    found = summary(result)
+    return found if left is None else Message("ui/summary-noted", summary=found, note=left)

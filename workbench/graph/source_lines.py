@@ -9,35 +9,48 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.graph.nodes import Value
+from workbench.core.words import Message
+from workbench.graph.nodes import CERTAINTIES, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.graph.nodes import Graph, SourceFrame
 
-_GROUPS = ("own", "candidate", "forward")
-"""How a line is known, the surest first."""
+_TOLD = {"candidate": "compare/line-candidate", "forward": "compare/line-forward"}
+"""Words of a line that is not surely the operator's own."""
+
+
+def told(frame: SourceFrame) -> Message | str:
+    """Return a source line with what is to know of its certainty."""
+    code = _TOLD.get(frame.group)
+    return str(frame) if code is None else Message(code, line=str(frame))
 
 
 def user_frames(graph: Graph, number: int) -> tuple[SourceFrame, ...]:
     """Return the lines of an operator, the surest group first, innermost first within a group.
 
-    Lines of installed packages are left out where any line is the user's.
+    The first is the one to show: findings and rows have it as their source. Lines of installed packages are left
+    out where any line is the user's.
     """
+    frames = frames_of(graph, number)
+    shown = [one for one in frames if not one.library] or frames
+    ordered = [one for group in CERTAINTIES for one in reversed(shown) if one.group == group]
+    return tuple(dict.fromkeys(ordered))
+
+
+def frames_of(graph: Graph, number: int) -> tuple[SourceFrame, ...]:
+    """Return the whole traceback as the graph has it, outermost first; confirmed candidates are the operator's own."""
     frames = graph.ops[number].frames
-    ordered = [one for group in _GROUPS for one in reversed(frames) if one.group == group]
-    own = [one for one in ordered if not one.library] or ordered
-    if all(one.group != "candidate" for one in own):
-        return tuple(dict.fromkeys(own))
+    if all(one.group != "candidate" or one.library for one in frames):
+        return frames
     confirmed = {(one.file, one.line) for one in _beside(graph, number)}
-    raised = [
+    return tuple(
         replace(one, group="own")
         if one.group == "candidate" and (one.file, one.line) in confirmed
         else one
-        for one in own
-    ]
-    return tuple(dict.fromkeys(sorted(raised, key=lambda one: _GROUPS.index(one.group))))
+        for one in frames
+    )
 
 
 def _beside(graph: Graph, number: int) -> Iterator[SourceFrame]:

@@ -6,9 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from kit.build.small_dumps import Net
-from workbench.comparison.graphs.frames import user_frames
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, in_memory, shoot
+from kit.evidence import clauses, within
+from workbench.comparison.engine import compare_dumps
 from workbench.graph.nodes import SourceFrame
+from workbench.graph.source_lines import told, user_frames
+from workbench.pipeline.compare import Comparison
+from workbench.pipeline.conclusions import explain
 
 USER, CALLER, OTHER = (SourceFrame("/home/u/net.py", line, f"x = f{line}(x)") for line in (7, 3, 9))
 LIBRARY = SourceFrame("/usr/lib/python3/site-packages/mindspore/nn/conv.py", 5, "self.conv2d(x)")
@@ -64,3 +69,29 @@ def test_the_lines_of_an_operator(case):
 def test_an_operator_beside_it_confirms_a_candidate(beside, scope, expected):
     frames = (candidate(USER), candidate(OTHER))
     assert user_frames(graph(frames, beside, scope), 1) == expected
+
+
+WHOLE = {
+    "candidates": ((candidate(OTHER), candidate(USER)), (), "operator-at-candidate", candidate(USER)),
+    "a confirmed candidate": ((candidate(USER), candidate(OTHER)), (USER,), "operator-at", USER),
+    "an own line": ((USER, LIBRARY), (), "operator-at", USER),
+}  # fmt: skip
+"""Lines of the operator that is wrong, those of the one before it, what the sentence says, and the line it shows."""
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_sentence_row_and_explanation_show_one_line_with_its_certainty(case):
+    frames, beside, code, shown = WHOLE[case]
+    made = graph(frames, beside)
+    values = small.given(made)
+    wrong = shoot(made, values, alter={"Default/Tanh-op0": lambda x: x * 1.1})
+    found = compare_dumps(in_memory(wrong, made), in_memory(shoot(made, values), made))
+    first = found.result.findings[0]
+    assert (first.op_name, first.source) == ("Default/Tanh-op0", shown)
+    assert first.frames == user_frames(made, 1)
+    assert within(clauses(found.result)[0], code).values["line"] == shown.line
+    assert {row.source for row in found.result.rows if row.op_name == first.op_name} == {shown}
+    lines = explain(Comparison(found.result, found.flow), first.op_name)
+    assert [str(one).strip() for one in lines[1 : 1 + len(first.frames)]] == [
+        str(told(one)) for one in first.frames
+    ]

@@ -1,0 +1,476 @@
+"""The coverage contract: which tensors were not compared, which of them need not be, and which are missing.
+
+A tensor that was not compared is *explained* by the first row of `EXPLAINED` that holds, or it is a *gap*. Where one
+gap is left, or an output of the network was not compared, nobody may say that two runs agree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
+from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
+from workbench.comparison.graphs.traverse import ALIAS, path_back, storage_of
+from workbench.comparison.graphs.view import RESHAPING, hands_on
+from workbench.comparison.limits import limits
+from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.pair.exclusions import IGNORED
+from workbench.comparison.pair.kernels import EXPECTED
+from workbench.comparison.pair.pairing import Sides
+from workbench.comparison.result import Coverage
+from workbench.core.dtypes import roundoff
+from workbench.core.words import Message
+from workbench.graph.nodes import Bundle, Const, Param, Value
+from workbench.graph.table import OPS
+from workbench.graph.traits import IDENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from workbench.comparison.align.alignment import Alignment, Fusion
+    from workbench.comparison.bind.binding import Execution, OperatorRun
+    from workbench.comparison.graphs.view import GraphView, Origin
+    from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.result import Row, Side
+    from workbench.graph.nodes import Graph, Op, Operand
+
+Stored = tuple[object, ...]
+"""A value of one execution: the tensor that an operator gave or a parameter, whatever slots show it."""
+
+EXPLAINED_SKIPS = EXPECTED | {IGNORED, "older-run", "other-model", "twice"}
+"""Reasons for leaving a tensor out that take nothing from a comparison."""
+
+_END = frozenset(("NetOutput", "MakeTuple", "Return"))
+"""Types that only gather what a network gives."""
+
+_HANDS_ON = IDENTITY | ALIAS | RESHAPING
+"""Types whose result is what they read, under another name."""
+
+
+class Uncompared(NamedTuple):
+    """A tensor that no figure judges: without a partner (``side``), or a pair that cannot be compared (empty)."""
+
+    side: Side | str
+    op_name: str
+    op_type: str
+    io: str
+    slot: int
+    run: OperatorRun | None
+    row: Row
+    item: Measured | None = None
+
+
+class Rule(NamedTuple):
+    """Why a tensor need not be compared: name in the judged, condition, and why that is enough."""
+
+    name: str
+    holds: Callable[[Judged, Uncompared], bool]
+    why: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was paired, what was measured of it, and the rows: those of ``measured``, then of what has no partner."""
+
+    pairing: Pairing
+    measured: Sequence[Measured]
+    rows: Sequence[Row]
+
+    @property
+    def pairs(self) -> Iterator[tuple[Measured, Row]]:
+        """Every pair as it was measured, and its row."""
+        yield from zip(self.measured, self.rows, strict=False)
+
+    def uncompared(self) -> Iterator[Uncompared]:
+        """Every tensor or pair without a figure. What nobody has reached yet is not among them."""
+        for item, row in self.pairs:
+            pair = item.pair
+            if (
+                row.status == "uncomparable"
+                and row.reason != CANCELLED
+                and not _is_whole(item, row)
+            ):
+                place = row.op_type, pair.io, pair.slot, pair.run
+                yield Uncompared("", pair.op_name, *place, row, item)
+        rows = iter(self.rows[len(self.measured) :])
+        for side, some in self.pairing.unmatched.named:
+            for lone, row in zip(some, rows, strict=False):
+                key = lone.record.key
+                yield Uncompared(side, lone.op_name, key.op_type, key.io, key.slot, lone.run, row)
+
+    @cached_property
+    def compared(self) -> Sides[frozenset[Stored]]:
+        """Values of both sides that any usable pair shows."""
+        ours, theirs = set[Stored](), set[Stored]()
+        for item, row in self.pairs:
+            pair = item.pair
+            if row.status == "uncomparable" and not _is_whole(item, row):
+                continue
+            ours.update(self.stored("target", pair.run, pair.target.key.io, pair.target.key.slot))
+            theirs.update(
+                self.stored("golden", pair.golden_run, pair.golden.key.io, pair.golden.key.slot)
+            )
+        return Sides(frozenset(ours), frozenset(theirs))
+
+    @cached_property
+    def steps(self) -> Sides[frozenset[tuple[int, int]]]:
+        """Ranks and iterations that a side has."""
+        target, golden = (
+            frozenset((one.rank, one.iteration) for one in (*side.runs, *side.parameters))
+            for side in self.pairing.sides
+        )
+        return Sides(target, golden)
+
+    def stored(self, side: Side, run: OperatorRun | None, io: str, slot: int) -> Iterator[Stored]:
+        """The value that a slot of an operator shows, if a graph tells; nothing for one overwritten in place."""
+        op = self.pairing.sides.of(side).operator(run) if run is not None else None
+        if run is None or op is None:
+            return
+        if io == "output":
+            yield self.value_of(side, run.block, Value(run.op, slot))
+        elif slot not in rewritten_slots(op):
+            operand = _operand(op, slot)
+            if operand is not None and not isinstance(operand, Const):
+                yield self.value_of(side, run.block, operand)
+
+    def value_of(self, side: Side, block: Execution, operand: Operand) -> Stored:
+        """A value by the memory it lies in, and by who computes it first."""
+        binding = self.pairing.sides.of(side)
+        graph = binding.graph(block)
+        if isinstance(operand, Param) or graph is None or not isinstance(operand, Value):
+            return block, operand
+        stored = storage_of(graph, operand)
+        view = self.view(side, block)
+        if view is not None and stored.op in view.recomputed:
+            stored = Value(view.recomputed[stored.op], stored.slot)
+        return block, stored
+
+    def alignment(self, side: Side, block: Execution) -> Alignment | None:
+        """How the graph of an execution matches the other side's."""
+        if side == "golden":
+            block = self._targets.get(block, block)
+        return self.pairing.alignments.get(block.graph_key)
+
+    @cached_property
+    def _targets(self) -> Mapping[Execution, Execution]:
+        return {golden: target for target, golden in self.pairing.blocks.items()}
+
+    def view(self, side: Side, block: Execution) -> GraphView | None:
+        """The graph of an execution, indexed."""
+        found = self.alignment(side, block)
+        return None if found is None else getattr(found, side)
+
+
+def _is_whole(item: Measured, row: Row) -> bool:
+    """Whether a file whose label is wrong holds every element nevertheless, and they agree."""
+    return item.whole and _agrees(item, row)
+
+
+def _agrees(item: Measured, row: Row) -> bool:
+    """Whether what was salvaged of a mislabelled file agrees.
+
+    Its label says a narrower type than the kernel wrote; what that type rounds away is excused.
+    """
+    if not item.salvaged or item.divergence.reason:
+        return False
+    dtypes = [spec.dtype for spec in (row.target_spec, row.golden_spec) if spec is not None]
+    return item.error <= limits().pass_factor * max(map(roundoff, dtypes), default=0.0)
+
+
+def _operand(op: Op, slot: int) -> Operand | None:
+    operands = list(op.flat_inputs())
+    return operands[slot] if 0 <= slot < len(operands) else None
+
+
+# --- what explains a tensor that was not compared -----------------------------------------------
+
+
+def _is_own_batch(_: Judged, one: Uncompared) -> bool:
+    return one.row.reason == OWN_BATCH
+
+
+def _is_unused(judged: Judged, one: Uncompared) -> bool:
+    """Memory that nobody reads: as the files of both sides say, or the graph of the only one."""
+    if not one.side:
+        return not QUIET.isdisjoint(_kinds(one)[-1:])
+    if one.io != "output" or one.run is None:
+        return False
+    graph = judged.pairing.sides.of(_side(one)).graph(one.run.block)
+    if graph is None or one.run.op < 0:
+        return False
+    value = Value(one.run.op, one.slot)
+    return not graph.consumers.get(value) and value not in graph.outputs
+
+
+def _is_alike(_: Judged, one: Uncompared) -> bool:
+    return _kinds(one) == [MISLABELLED, MISLABELLED] and one.row.error == 0.0
+
+
+def _is_half(_: Judged, one: Uncompared) -> bool:
+    return one.item is not None and _agrees(one.item, one.row)
+
+
+def _is_parameter(_: Judged, one: Uncompared) -> bool:
+    return bool(one.side) and one.run is None
+
+
+def _is_allowed(judged: Judged, one: Uncompared) -> bool:
+    names = {one.op_name, one.row.golden_op_name} - {""}
+    return any(entry.fits(name) for entry in judged.pairing.overrides.missing for name in names)
+
+
+def _is_constant(judged: Judged, one: Uncompared) -> bool:
+    """Constants that the graph states: where they differ, the settings do. Without one, the type of operator tells."""
+    if not one.side or one.io != "input" or one.run is None:
+        return False
+    source = _source(judged, one)
+    return _is_setting(one.run, one.slot) if source is None else source == "constant"
+
+
+def _source(judged: Judged, one: Uncompared) -> Literal["operator", "outside", "constant"] | None:
+    """Where an input comes from, as far as a graph tells; in GE operators hold parameters and constants."""
+    if not one.side or one.io != "input" or one.run is None:
+        return None
+    binding = judged.pairing.sides.of(_side(one))
+    op, graph = binding.operator(one.run), binding.graph(one.run.block)
+    operand = _operand(op, one.slot) if op is not None else None
+    if isinstance(operand, Value) and graph is not None:
+        held = graph.ops[operand.op].op_type
+        if held in _CONSTANTS:
+            return "constant"
+        return "outside" if held in LEAVES else "operator"
+    if isinstance(operand, Param):
+        return "outside"
+    return "constant" if isinstance(operand, Const) else None
+
+
+_CONSTANTS = frozenset(("Const", "Constant"))
+"""Operators of GE that hold a constant."""
+
+
+def _is_setting(run: OperatorRun, slot: int) -> bool:
+    """Whether an input of an operator of a known type is no tensor but a setting."""
+    known = OPS.get(run.op_type)
+    if known is None:
+        return False
+    if known.tensors >= 0:
+        return slot not in known.positions
+    inputs = 1 + max((slot for io, slot in run.tensors if io == "input"), default=-1)
+    return slot >= inputs - len(known.settings)
+
+
+def _is_fed(judged: Judged, one: Uncompared) -> bool:
+    """Weights and feeds of an operator whose results were compared, where one side dumped no inputs."""
+    side = _side(one)
+    if one.run is None or _source(judged, one) != "outside":
+        return False
+    compared = judged.compared.of(side)
+    made = (judged.value_of(side, one.run.block, result) for result in _made(judged, one.run, side))
+    return any(value in compared for value in made)
+
+
+def _made(judged: Judged, run: OperatorRun, side: Side) -> Iterator[Value]:
+    """What an operator gives, and the kernel that it is a part of."""
+    op, found = judged.pairing.sides.of(side).operator(run), judged.alignment(side, run.block)
+    if op is not None:
+        yield from (Value(run.op, slot) for slot in range(len(op.outputs)))
+    for fusion in found.fusions if found is not None else ():
+        if run.op in getattr(fusion, side):
+            yield from (Value(one.number, one.slot) for one in _edges(fusion, side))
+
+
+def _edges(fusion: Fusion, side: Side) -> list[Origin]:
+    return [target if side == "target" else golden for target, golden in fusion.values]
+
+
+def _is_inserted(judged: Judged, one: Uncompared) -> bool:
+    """Casts and changes of format that the other side does not have."""
+    if not one.side or one.run is None or not hands_on(one.op_type):
+        return False
+    found = judged.alignment(_side(one), one.run.block)
+    if found is None or one.run.op < 0:
+        return True
+    matched = found.match_of if one.side == "target" else found.matched_golden
+    return one.run.op not in matched
+
+
+def _is_aside(judged: Judged, one: Uncompared) -> bool:
+    """An operator of one graph alone, as a counter of steps, whose results nobody reads."""
+    side = _side(one)
+    if not one.side or one.run is None or one.run.op < 0:
+        return False
+    binding, found = judged.pairing.sides.of(side), judged.alignment(side, one.run.block)
+    op, graph = binding.operator(one.run), binding.graph(one.run.block)
+    if found is None or op is None or graph is None:
+        return False
+    matched = (*found.match_of, *found.fused) if side == "target" else found.matched_golden
+    results = [Value(one.run.op, slot) for slot in range(len(op.outputs))]
+    read = any(graph.consumers.get(value) or value in graph.outputs for value in results)
+    return one.run.op not in matched and not read
+
+
+def _is_elsewhere(judged: Judged, one: Uncompared) -> bool:
+    """The same value was compared in another slot."""
+    side: Side = "golden" if one.side == "golden" else "target"
+    compared = judged.compared.of(side)
+    return any(value in compared for value in judged.stored(side, one.run, one.io, one.slot))
+
+
+def _side(one: Uncompared) -> Side:
+    return "golden" if one.side == "golden" else "target"
+
+
+def _kinds(one: Uncompared) -> list[object]:
+    """What is wrong with the two tensors of a pair, as far as somebody found out."""
+    if not isinstance(one.row.reason, Message):
+        return []
+    values = one.row.reason.values
+    return [kind for side in ("target", "golden") if (kind := values.get(side))]
+
+
+EXPLAINED = (
+    Rule("allowed", _is_allowed, "the user said that it may be missing"),
+    Rule("parameter", _is_parameter, "Parameter files: not every device and release writes them"),
+    Rule("unused", _is_unused, "nobody reads this memory, so nothing depends on it"),
+    Rule("own-batch", _is_own_batch, "ranks of one job feed other data"),
+    Rule("mislabelled-alike", _is_alike, "both files hold the same half of the tensor, and the halves are equal"),
+    Rule("half", _is_half, "the part that the file holds agrees, and what reads the tensor has its own place"),
+    Rule("constant", _is_constant, "the graphs state it, and settings are compared there"),
+    Rule("fed", _is_fed, "it comes from outside of the graph, and what the operator made of it was compared"),
+    Rule("inserted", _is_inserted, "hands on what it reads, and what it reads has its own place in the ledger"),
+    Rule("aside", _is_aside, "one graph alone has the operator, and nobody reads its results; graphs are compared"),
+    Rule("elsewhere", _is_elsewhere, "the same value was compared where another operator shows it"),
+)  # fmt: skip
+"""Why a tensor need not be compared. The first that holds is counted; cheap conditions come first."""
+
+
+# --- gaps ---------------------------------------------------------------------------------------
+
+
+class Gap(NamedTuple):
+    """A tensor that should have been compared: ``side:reason`` as the ledger counts it, and where it is."""
+
+    reason: str
+    one: Uncompared
+
+
+def _reason(judged: Judged, one: Uncompared) -> str:
+    """Side and kind of a gap; ``pair`` where both sides have the tensor."""
+    if not one.side:
+        return "pair:uncomparable"
+    block = one.run.block if one.run is not None else None
+    other = judged.steps.of("golden" if one.side == "target" else "target")
+    if block is not None and (block.rank, block.iteration) not in other:
+        ranks = {rank for rank, _ in other}
+        return f"{one.side}:{'iteration' if block.rank in ranks else 'rank'}"
+    return f"{one.side}:unmatched"
+
+
+def missing_outputs(
+    judged: Judged, excused: Collection[Stored] = ()
+) -> Iterator[tuple[Execution, Op]]:
+    """Operators whose values the network gives, and that were not compared. Without a graph nobody knows."""
+    for block in judged.pairing.block_order:
+        graph = judged.pairing.target.graph(block)
+        if graph is None or graph.inner:
+            continue
+        for operand in dict.fromkeys(_results(graph)):
+            if _shows_none(graph, operand) or _is_judged(judged, block, operand, excused):
+                continue
+            op = graph.ops[operand.op]
+            if not op.unless and not any(
+                entry.fits(op.name) for entry in judged.pairing.overrides.missing
+            ):
+                yield block, op
+
+
+def _results(graph: Graph) -> Iterator[Value]:
+    """Values that a graph gives, what only gathers them looked through."""
+    waiting: list[Operand | None] = list(graph.outputs)
+    for operand in waiting:
+        if isinstance(operand, Bundle):
+            waiting += operand.items
+        elif isinstance(operand, Value) and graph.ops[operand.op].op_type in _END:
+            waiting += graph.ops[operand.op].flat_inputs()
+        elif isinstance(operand, Value):
+            yield operand
+
+
+def _shows_none(graph: Graph, value: Value) -> bool:
+    """Whether an operator gives no tensor there, as one that only has an effect."""
+    outputs = graph.ops[value.op].outputs
+    return value.slot >= len(outputs) or outputs[value.slot] is None
+
+
+def _is_judged(judged: Judged, block: Execution, value: Value, excused: Collection[Stored]) -> bool:
+    """Whether a value was compared, under the name of an operator that hands it on or of who computes it."""
+    graph = judged.pairing.target.graphs[block.graph_key]
+    for one in path_back(graph, value, _HANDS_ON):
+        if not isinstance(one, Value):
+            return True  # a parameter or constant: the network hands it through
+        stored = judged.value_of("target", block, one)
+        if stored in judged.compared.target or stored in excused:
+            return True
+    return False
+
+
+_EXCUSED = frozenset(("own-batch", "mislabelled-alike", "unused"))
+"""Explanations that excuse a result of the network, too: nobody can compare more of it."""
+
+
+def ledger(pairing: Pairing) -> Coverage:
+    """Count every tensor of both sides once; raises AssertionError if one is missing."""
+    skips = pairing.skips
+    skipped = Counter(f"{side}:{item.reason}" for side, some in skips.named for item in some)
+    coverage = Coverage(
+        matched=len(pairing.pairs),
+        unmatched_target=len(pairing.unmatched.target),
+        unmatched_golden=len(pairing.unmatched.golden),
+        skipped=dict(sorted(skipped.items())),
+    )
+    for side, binding in pairing.sides.named:
+        left = len(pairing.unmatched.of(side)) + len(skips.of(side))
+        if coverage.matched + left != binding.dump.tensors:
+            raise AssertionError(side, binding.dump.tensors, coverage)
+    return coverage
+
+
+def covered(judged: Judged) -> tuple[Coverage, list[Gap]]:
+    """Return the ledger with what was compared, why the rest need not be, and what is missing."""
+    gaps: list[Gap] = []
+    explained, excused = Counter[str](), set[Stored]()
+    for one in judged.uncompared():
+        rule = next((rule for rule in EXPLAINED if rule.holds(judged, one)), None)
+        if rule is None:
+            gaps.append(Gap(_reason(judged, one), one))
+            continue
+        explained[f"{one.side or 'pair'}:{rule.name}"] += 1
+        if rule.name in _EXCUSED:
+            excused.update(judged.stored("target", one.run, one.io, one.slot))
+    counted = ledger(judged.pairing)
+    lost = Counter({key: n for key, n in counted.skipped.items() if _is_lost(key)})
+    coverage = replace(
+        counted,
+        compared=sum(
+            row.status != "uncomparable" or _is_whole(item, row) for item, row in judged.pairs
+        ),
+        explained=dict(sorted(explained.items())),
+        gaps=dict(sorted((lost + Counter(gap.reason for gap in gaps)).items())),
+        outputs=tuple(dict.fromkeys(op.name for _, op in missing_outputs(judged, excused))),
+    )
+    return coverage, gaps
+
+
+def _is_lost(key: str) -> bool:
+    return key.partition(":")[2] not in EXPLAINED_SKIPS
+
+
+def is_incomplete(coverage: Coverage) -> bool:
+    """Whether less was compared than agreement asks for (`Limits.coverage_least`)."""
+    least = limits().coverage_least
+    return bool(coverage.outputs) or any(share < least for share in coverage.shares)
