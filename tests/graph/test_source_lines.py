@@ -95,3 +95,12 @@ def test_sentence_row_and_explanation_show_one_line_with_its_certainty(case):
     assert [str(one).strip() for one in lines[1 : 1 + len(first.frames)]] == [
         str(told(one)) for one in first.frames
     ]
+
+
+def test_a_line_is_told_with_its_certainty():
+    assert str(told(USER)) == str(USER)
+    assert [told(one(USER)).code for one in (candidate, forward)] == [
+        "compare/line-candidate",
+        "compare/line-forward",
+    ]
+    assert all(str(USER) in str(told(one(USER))) for one in (candidate, forward))
