@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from generators.markdown import code, page, table
-from workbench.comparison.explain.explain import UNEXPLAINED
+from workbench.comparison.explain.symptoms import SYMPTOMS
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Side, Status, Verdict
@@ -111,6 +111,25 @@ ANOMALY = (
     Key("detail", TEXT, "What was found, in words."),
 )
 
+FAULT_KINDS = sorted(
+    {name for name, one in HYPOTHESES.items() if one.made_from != "handed"}
+    | {one.fault for one in KINDS.values() if one.fault}
+    | {"aicore-exception"}
+)
+SYMPTOM = (
+    Key("kind", words(SYMPTOMS), "[Kind](findings.md#symptoms) of the symptom."),
+    Key("where", TEXT, "Where in the tensor."),
+    Key("detail", TEXT, "What is seen there."),
+)
+CAUSE = (
+    Key(
+        "kind",
+        words(FAULT_KINDS),
+        "One of the [simulator's faults](simulator.md#faults) or another.",
+    ),
+    Key("probability", NUMBER, "Confidence, 0 to 1."),
+    Key("evidence", {"type": "array", "items": TEXT}, "What speaks for it, one sentence each."),
+)
 FINDING = (
     Key("kind", words(KINDS), "[Kind](findings.md) of the finding."),
     *PLACE,
@@ -120,24 +139,26 @@ FINDING = (
     Key("noise_floor", NUMBER, FLOOR),
     Key("evidence", {"type": "array", "items": TEXT}, "Observations, one sentence each."),
     Key("advice", TEXT, "The next step."),
+    Key(
+        "symptom",
+        (SYMPTOM, None),
+        "What is certain about the wrong tensor, whatever the cause; `null` if nothing is.",
+        optional=True,
+    ),
+    Key(
+        "causes",
+        listing(CAUSE),
+        "Kinds of faults that explain it, the likeliest first; empty if none may be said.",
+        optional=True,
+    ),
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
     Key(
         "frames",
-        {"type": "array", "items": FRAME},
+        listing(FRAME),
         "The user's source lines, innermost first; of installed packages only where no line is the user's.",
         optional=True,
     ),
-    Key(
-        "fault",
-        words(
-            (
-                *sorted(name for name, one in HYPOTHESES.items() if one.made_from != "handed"),
-                UNEXPLAINED,
-            )
-        ),
-        "Likely kind of fault: one of the [simulator's](simulator.md#faults) or another; `unexplained` if none fits.",
-        optional=True,
-    ),
+    Key("fault", words(FAULT_KINDS), "Kind of the first of `causes`.", optional=True),
     Key("probability", NUMBER, "Confidence of `fault`, 0 to 1.", optional=True),
     RANK,
 )

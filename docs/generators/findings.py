@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
 from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.explain.symptoms import SYMPTOMS
 from workbench.comparison.finding_kinds import CAUSE_ADVICE, KINDS
 from workbench.core.words.render import template
 from workbench.show.words import STATUSES, UNMATCHED, VERDICTS
@@ -24,6 +25,12 @@ Of one pair of tensors, the worst first. `unmatched` is said of a tensor without
 and in files (CSV, parquet)."""
 
 SHOWN = {**STATUSES, UNMATCHED: "show/means-unmatched"}
+
+SYMPTOM = """\
+What is certain about a wrong output, whatever the cause: it follows from the output and what was expected alone. The
+first of these that holds is reported, with its place (rows, columns, channels, a block, single elements); none if
+nothing is certain. Likely causes, with their confidence, are a second statement:
+[how they are found](../concepts/root-cause.md#local-error-what-explains-it)."""
 
 VERDICT = """\
 Of the whole comparison, the first that holds:
@@ -57,6 +64,11 @@ def findings() -> str:
         "## Finding kinds",
         SCORE,
         table(("Kind", "Defect", "Score", "Meaning", "Next step"), kinds),
+        "## Symptoms",
+        SYMPTOM,
+        table(
+            ("Symptom", "What is seen"), ((code(one), row.meaning) for one, row in SYMPTOMS.items())
+        ),
         "### Next step by likely cause",
         CAUSES,
         table(

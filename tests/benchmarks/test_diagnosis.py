@@ -23,7 +23,7 @@ from diagnosing.tables import calibration_table, confusion_table, kinds_table, o
 
 import workbench as wb
 from kit.trees import contents
-from workbench.comparison.result import Finding, Row
+from workbench.comparison.result import Cause, Finding, Row
 from workbench.core.plan import DumpPlan
 from workbench.run.faults import FAULTS, Fault
 
@@ -176,7 +176,7 @@ def test_the_place_of_an_answer_counts_operators_with_a_defect():
 def test_a_finding_that_looks_like_a_fault_names_it_and_others_their_own_kind():
     plain = finding("own-error", "a")
     assert guess(plain) == ("own-error", None)
-    assert guess(replace(plain, fault="wrong-sign", probability=0.9)) == ("wrong-sign", 0.9)
+    assert guess(replace(plain, causes=(Cause("wrong-sign", 0.9),))) == ("wrong-sign", 0.9)
 
 
 def answered(found, probability, place, kind="wrong-sign", **more):

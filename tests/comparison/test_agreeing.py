@@ -176,12 +176,13 @@ def test_every_condition_has_a_case():
 
 
 KINDS = {
-    ("unused-output", ""): True,
-    ("", "unwritten-output"): True,
-    ("unused-output", "unwritten-output"): True,
-    ("mislabelled", ""): False,
-    ("unused-output", "mislabelled"): False,
-    ("mislabelled", "mislabelled"): False,
+    (("unused-output",), ()): True,
+    ((), ("unwritten-output",)): True,
+    (("unused-output",), ("unwritten-output",)): True,
+    (("unused-output", "mislabelled"), ()): True,
+    (("mislabelled",), ()): False,
+    (("unused-output",), ("mislabelled",)): False,
+    (("mislabelled",), ("mislabelled",)): False,
 }
 """What the tensors of either side are instead of what their labels say → whether nothing differs."""
 

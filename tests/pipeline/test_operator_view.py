@@ -272,7 +272,7 @@ def test_what_is_odd_about_a_side_is_said(real, monkeypatch):
     record = view._found.record("target")
     said = []
     for kind in (REWRITTEN, "mislabelled"):
-        target = replace(flow.pairing.target, oddities={id(record): kind})
+        target = replace(flow.pairing.target, oddities={id(record): (kind,)})
         odd = replace(flow, pairing=replace(flow.pairing, target=target))
         monkeypatch.setattr(view._places, "flow", odd)
         said += real.operator(GUILTY).doubts

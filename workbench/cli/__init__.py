@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 AGREE, DIVERGE, TROUBLE, UNDECIDED = 0, 1, 2, 3
 NOTHING = 1
+INCOMPLETE = "incomplete"
+"""Kind of a finding that is no defect and still asks for something to be done."""
 _SHOWN = 10
 
 app = typer.Typer(
@@ -340,7 +342,7 @@ def _finding_lines(
 
         yield f"     {told(finding.source)}"
     yield from (f"     {evidence}" for evidence in finding.evidence)
-    if finding.defect:
+    if finding.defect or finding.kind == INCOMPLETE:
         yield f"     {Message('cli/next', advice=finding.advice)}"
 
 

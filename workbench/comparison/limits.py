@@ -65,6 +65,10 @@ class Limits:
         1.5, _ERROR, "measure", "derived",
         "Most that noise makes of a gradient that passes elements or not: elsewhere is √2, the other sign 2.",
     )
+    sums_least: float = _row(
+        2.4e-6, _ERROR, "measure", "a second numeric model: benchmarks/clean.py --noise 4e-6",
+        "Expected rounding of a sum in float32 whose order is not known, however few terms it has.",
+    )
     amplification: float = _row(
         2.0, "× inherited error", "follow pipeline", _UNRECORDED,
         "Growth of error through one well-conditioned operator that still counts as inherited.",
@@ -162,6 +166,10 @@ class Limits:
     bias_wide: float = _row(
         1.0, "× spacing at 1", "measure", "2,000 healthy tensors (benchmarks/bias.py)",
         "The same in float32.",
+    )
+    bias_alone: float = _row(
+        1e-5, _ERROR, "findings", "a scale of 1/√8 in a real IR: 1.1e-6 off",
+        "Common factor that is not reported where the golden's operator was not replayed: constants have six digits.",
     )
     cut_share: float = _row(
         0.95, "share", "replay", "2,000 healthy tensors (benchmarks/bias.py)",
@@ -289,6 +297,26 @@ class Limits:
         0.5, "probability", "explain", _UNRECORDED,
         "Below it a cause is not named.",
     )
+    region_share: float = _row(
+        0.25, "share", "explain", "planted faults of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "Of a region that has to be off, so that a symptom is said to be there.",
+    )
+    region_whole: float = _row(
+        0.5, "share", "explain", "planted faults of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "Of a tensor from which it is off as a whole.",
+    )
+    slice_elements: int = _row(
+        8, "elements", "explain", "planted faults of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "By which a slice, a factor or a permutation is told from chance.",
+    )
+    slices_unknown: int = _row(
+        4, "slices", "explain", "planted faults of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "That come in from the edge where slices are shifted.",
+    )
+    format_elements: int = _row(
+        32, "elements", "explain", "planted faults of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "Numbers of a coarser format that are no chance.",
+    )
     cause_least: float = _row(
         0.5, "share of the error", "explain", _UNRECORDED,
         "What explains less does so by chance.",
@@ -320,6 +348,18 @@ class Limits:
     elements_few: int = _row(
         64, "elements", "explain", _UNRECORDED,
         "Neighbors that may still be called single elements.",
+    )
+    runs_few: int = _row(
+        2, "runs of neighbors", "explain", "edited outputs of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "More of them are a tile, and no few elements.",
+    )
+    neighbors_few: int = _row(
+        16, "elements", "explain", "edited outputs of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "Neighbors that hold different numbers and may still be called single elements.",
+    )
+    bits_most: int = _row(
+        8, "elements", "explain", "edited outputs of benchmarks/hypotheses.py, seeds 1000 to 1023",
+        "Neighbors of which the same bit may be the other way; where it is so of more, a part was multiplied.",
     )
     any_number: float = _row(
         0.9, "free numbers", "explain", _UNRECORDED,
@@ -412,6 +452,10 @@ class Limits:
     writer_near: int = _row(
         512, "bytes", "explain", _UNRECORDED,
         "Distance from which on a writer's chance falls; blocks begin at multiples of it.",
+    )
+    chance_least: float = _row(
+        0.01, "probability", "explain", _UNRECORDED,
+        "A confidence below it is not stated.",
     )
     writer_unlikely: float = _row(
         0.05, "× likeliest chance", "explain", _UNRECORDED,

@@ -170,6 +170,10 @@ class Overrides:
         ]  # fmt: skip
         return replace(self, matches=(*kept, Match(ours, theirs)), path="")
 
+    def may_miss(self, op_name: str) -> bool:
+        """Whether the tensors of an operator may be missing."""
+        return any(entry.fits(op_name) for entry in self.missing)
+
     def allow_missing(self, names: Iterable[str]) -> Overrides:
         """Return the same with operators, by name or pattern, whose tensors may be missing."""
         more = (Missing(name) for name in names)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Anomaly",
+    "Cause",
     "Coverage",
     "Finding",
     "IterationRow",
@@ -31,6 +32,7 @@ __all__ = [
     "Side",
     "SideInfo",
     "Status",
+    "Symptom",
     "Verdict",
     "times_expected",
 ]
@@ -112,11 +114,30 @@ class Anomaly:
     detail: str | Message
 
 
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What is certain about a wrong tensor, whatever its cause: a key of `SYMPTOMS`, where, and what is seen there."""
+
+    kind: str
+    where: str | Message
+    detail: str | Message
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A kind of fault that explains a finding, how likely it is, and what speaks for it."""
+
+    kind: str
+    probability: float
+    evidence: tuple[str | Message, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """One ranked statement about a cause. ``kind`` is a key of KINDS; ``score`` is 0..1.
 
-    ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty.
+    ``symptom`` is what is certain of the tensor that shows it; ``causes`` are kinds of faults that explain it, the
+    likeliest first, none where nothing may be said.
     ``frames`` are the user's source lines, the one to show first; ``group`` of each says how sure it is.
     """
 
@@ -136,8 +157,18 @@ class Finding:
     frames: tuple[SourceFrame, ...]
     order: int = 0
     rank: int = 0
-    fault: str = ""
-    probability: float = 0.0
+    symptom: Symptom | None = None
+    causes: tuple[Cause, ...] = ()
+
+    @property
+    def fault(self) -> str:
+        """The likeliest kind of fault; empty if none may be said."""
+        return self.causes[0].kind if self.causes else ""
+
+    @property
+    def probability(self) -> float:
+        """How likely that kind is, 0 if none may be said."""
+        return self.causes[0].probability if self.causes else 0.0
 
     def __repr__(self) -> str:
         place = f" at {self.source}" if self.source is not None else ""

@@ -118,6 +118,17 @@ CONTRACTIONS = frozenset(
 )  # fmt: skip
 """Types that sum products; they run on the cube unit."""
 
+SUMMING = frozenset(
+    ("ReduceSum", "ReduceMean", "ReduceSumD", "ReduceMeanD", "SumExt", "MeanExt", "BiasAddGrad", "CumSum", "Norm",
+     "L2Loss", "L2Normalize", "UnsortedSegmentSum", "AvgPool", "AvgPool2D", "AvgPoolV2", "AvgPoolGrad", "MaxPoolGrad",
+     "BatchNorm", "BatchNormExt", "BatchNormGrad", "BatchNormGradExt", "BNTrainingReduce", "BNTrainingUpdate",
+     "LayerNorm", "LayerNormExt", "LayerNormV3", "LayerNormGrad", "LayerNormGradExt", "LayerNormGradV3", "GroupNorm",
+     "GroupNormGrad", "InstanceNorm", "RmsNorm", "RmsNormGrad", "AddRmsNorm", "AddLayerNorm", "Softmax", "SoftmaxV2",
+     "SoftmaxGrad", "LogSoftmax", "LogSoftmaxV2", "LogSoftmaxGrad", "SoftmaxCrossEntropyWithLogits",
+     "SparseSoftmaxCrossEntropyWithLogits", "NLLLoss", "MSELossExt", "L1LossExt", "LRN")
+)  # fmt: skip
+"""Types of the vector unit that sum up elements, or normalize by such sums."""
+
 COMMUTATIVE = frozenset(
     (
         "Add",

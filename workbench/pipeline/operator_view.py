@@ -211,8 +211,7 @@ class OperatorView:
             for side, binding in zip(
                 SIDES, (flow.pairing.target, flow.pairing.golden), strict=True
             ):
-                kind = binding.oddities.get(id(found.record(side)), "")
-                if kind:
+                for kind in binding.oddities.get(id(found.record(side)), ()):
                     code = "side-updated" if kind == REWRITTEN else "side-odd"
                     told.append(Message(f"pipeline/{code}", side=side, kind=kind))
         elements = self.elements

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import (
     Anomaly,
+    Cause,
     Coverage,
     Finding,
     IterationRow,
@@ -19,6 +20,7 @@ from workbench.comparison.result import (
     Side,
     SideInfo,
     Status,
+    Symptom,
     Verdict,
 )
 from workbench.core.errors import FormatError
@@ -26,7 +28,7 @@ from workbench.core.text import json_visible
 from workbench.graph.nodes import CERTAINTIES, SourceFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.comparison.result import Rows
 
@@ -132,13 +134,26 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "noise_floor": _number(finding.noise_floor),
         "evidence": [str(one) for one in finding.evidence],
         "advice": str(finding.advice),
+        "symptom": _symptom(finding.symptom),
+        "causes": [_cause(one) for one in finding.causes],
         "source": _source(finding.source),
         "frames": [_frame(one) for one in finding.frames],
     }
 
 
+def _symptom(one: Symptom | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {"kind": one.kind, "where": str(one.where), "detail": str(one.detail)}
+
+
+def _cause(one: Cause) -> dict[str, Any]:
+    said = [str(line) for line in one.evidence]
+    return {"kind": one.kind, "probability": _number(one.probability), "evidence": said}
+
+
 def _looks(finding: Finding) -> dict[str, Any]:
-    """The fault of the device that a finding looks like, if it looks like one."""
+    """The first of the causes, as earlier releases wrote it."""
     if not finding.fault:
         return {}
     return {"fault": finding.fault, "probability": _number(finding.probability)}
@@ -358,9 +373,28 @@ def _read_finding(node: _Node) -> Finding:
         evidence=tuple(str(line) for line in node.get("evidence", list)),
         advice=node.get("advice", str),
         frames=_read_frames(node),
-        fault=node.get("fault", str) if "fault" in node.value else "",
-        probability=(node.number("probability") or 0.0) if "probability" in node.value else 0.0,
+        symptom=_read_symptom(node),
+        causes=tuple(_read_causes(node)),
     )
+
+
+def _read_symptom(node: _Node) -> Symptom | None:
+    """The symptom of a finding; earlier releases wrote none."""
+    if "symptom" not in node.value or node.get("symptom", dict, type(None)) is None:
+        return None
+    one = node.node("symptom")
+    return Symptom(one.get("kind", str), one.get("where", str), one.get("detail", str))
+
+
+def _read_causes(node: _Node) -> Iterator[Cause]:
+    """The causes of a finding; earlier releases wrote one at most, and ``unexplained`` for none."""
+    if "causes" in node.value:
+        for one in node.nodes("causes"):
+            said = tuple(str(line) for line in one.get("evidence", list))
+            yield Cause(one.get("kind", str), _known(one.number("probability")), said)
+    elif "fault" in node.value and node.get("fault", str) != "unexplained":
+        chance = node.number("probability") if "probability" in node.value else 0.0
+        yield Cause(node.get("fault", str), chance or 0.0)
 
 
 def _read_row(node: _Node, order: int) -> Row:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -173,7 +175,7 @@ def overrun():
         output.reshape(-1)[:64] = other[:64]
         return output
 
-    return relu(over, earlier=(other,))
+    return replace(relu(over, earlier=(other,)), read_later=True)
 
 
 def overrun_of_a_feature_map():
@@ -181,7 +183,7 @@ def overrun_of_a_feature_map():
         output[0, :16, 0, :4] = normal(16, 4)
         return output
 
-    return operator("ReLU", [normal(1, 32, 8, 8) + 5], given=over)
+    return replace(operator("ReLU", [normal(1, 32, 8, 8) + 5], given=over), read_later=True)
 
 
 def wrapped_integers():

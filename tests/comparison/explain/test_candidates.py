@@ -113,7 +113,7 @@ RIVALS = {
 @pytest.mark.parametrize("case", RIVALS)
 def test_rivals_explain_as_much_with_as_few_numbers(case):
     tried, rivals = RIVALS[case]
-    known = SimpleNamespace(given=np.arange(8.0), floor=0.01, error=0.5)
+    known = SimpleNamespace(given=np.arange(8.0), floor=0.01, error=0.5, still_off=lambda _: 0.0)
     assert features(known, tried)["rivals"] == rivals
 
 
@@ -122,18 +122,18 @@ def test_rivals_explain_as_much_with_as_few_numbers(case):
     [
         (np.ones(4), 0.01, 0.5, [scored(0.1, 2.0)],
          {"left": math.log(10), "visible": math.log(50), "lead": math.log1p(1e4), "free": math.log(3), "blank": 1.0,
-          "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0}),
+          "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0, "rest": 0.25, "solved": 0.0}),
         (np.arange(4.0), 0.01, 50.0, [scored(1e-9, 9.0, -1.0), scored(9.0, 0.0, 2.0)],
          {"left": math.log(0.1), "visible": math.log(1e3), "lead": math.log(4), "free": math.log(5), "blank": 0.0,
-          "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0}),
+          "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0, "rest": 0.25, "solved": 1.0}),
         (np.arange(4.0), 0.0, 0.5, [scored(0.0)],
          {"left": 0.0, "visible": 3.0, "lead": math.log1p(1e4), "free": 0.0, "blank": 0.0,
-          "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0}),
+          "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0, "rest": 0.25, "solved": 1.0}),
     ],
     ids=["one", "two", "without noise"],
 )  # fmt: skip
 def test_features_of_the_best_guess(given, floor, error, tried, expected):
-    case = SimpleNamespace(given=given, floor=floor, error=error)
+    case = SimpleNamespace(given=given, floor=floor, error=error, still_off=lambda _: 0.25)
     assert features(case, tried) == pytest.approx(expected)
 
 

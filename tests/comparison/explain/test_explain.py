@@ -128,7 +128,9 @@ def equally_good(names):
         return lambda case: iter([Candidate(kind, trial.given, Message("compare/fault-sign"))])
 
     rows = {
-        n: HYPOTHESES[n]._replace(guesses=guess(n), types=(), needs=(), made_from="output")
+        n: HYPOTHESES[n]._replace(
+            guesses=guess(n), types=(), needs=(), denied_by=(), made_from="output"
+        )
         for n in names
     }
     return trial, rows
@@ -155,7 +157,8 @@ def test_the_order_of_two_rows_says_what_a_budget_still_reaches(names, monkeypat
 def test_rows_are_tried_in_this_order():
     """From what a glance at the output tells to what is computed most often."""
     assert [*HYPOTHESES] == [
-        "nan-output", "bit-flip", "overwritten-element", "overrun", "unwritten-tail-tile", "wrong-sign",
+        "nan-output", "bit-flip", "overwritten-element", "overrun", "unwritten-tail-tile",
+        "unwritten-tile", "misplaced-tile", "scaled-tile", "wrong-sign",
         "flush-to-zero", "saturated", "scaled-output", "wrong-layout-lanes", "transposed-output", "stale-output",
         "faults between steps",
         "integer-wrap", "missing-step", "swapped-inputs", "half-accumulation", "missing-cast", "fast-approximation",

@@ -78,6 +78,14 @@ def test_a_number_that_lies_over_a_value_may_be_of_anyone_who_ran_before_its_rea
     ]
 
 
+def test_a_confidence_that_says_nothing_is_not_stated():
+    """As of hundreds of operators that ran before the reader."""
+    with using(Limits(chance_least=0.5)):
+        (first,) = [f for f in beside(lambda _: 7.5).result.findings if f.kind == "overwritten"]
+    the(first.evidence, "one-of-many-writers", count=4)
+    assert not [one for one in first.evidence if one.code == "compare/other-writers"]
+
+
 def summed(dump):
     """The same dump with statistics alone."""
     records = [
@@ -186,7 +194,7 @@ def told(flow, rows):
     return found
 
 
-SEEN, GIVEN, INFERRED = EXPLAINERS
+SEEN, GIVEN, INFERRED, SYMPTOMS = EXPLAINERS
 DECIDES = [
     (lambda: beside(lambda _: 7.5), SEEN, ["ReLU-op0", "Neg-op0", "Add-op0"], "writes"),
     (scaled, GIVEN, ["MatMul-op0"], "scaled-output"),
@@ -236,6 +244,17 @@ def test_of_the_origins_only_the_first_are_explained(first, explained):
     flow = beside(lambda _: 7.5, scaled=True).flow
     found = told(flow, [GIVEN._replace(first=first, among=lambda _: True)])
     assert found[-1] == ("Sigmoid-op0", "scaled-output" if explained else "")
+
+
+def test_what_was_put_on_trial_has_its_symptom_before_what_was_not_is_looked_at():
+    """The symptom beside the golden would be that of inputs as well."""
+    flow = scaled().flow
+    (whole,) = explain_origins(flow).origins
+    assert whole.symptom.kind == "scaled"
+    (last,) = explain_origins(flow, [SYMPTOMS]).origins
+    assert (last.symptom.kind, last.explanation) == ("scaled", None)
+    writers = explain_origins(beside(lambda _: 7.5).flow).origins
+    assert [one.symptom for one in writers if one.writer] == [None] * 3
 
 
 def test_what_was_given_decides_before_inputs_that_nobody_saw():

@@ -18,7 +18,7 @@ from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 
 X = np.float32([[1, -2, 3], [4, 0, 2]])
-NO = ("", "")
+NO = ((), ())
 
 
 def tensor(data, path="") -> TensorRecord:
@@ -107,7 +107,7 @@ def test_a_broken_file_is_a_reason(tmp_path):
 
 
 def test_a_distrusted_tensor_is_measured_but_may_not_decide():
-    found = measured(tensor(X), tensor(X), (UNUSED, ""))
+    found = measured(tensor(X), tensor(X), ((UNUSED,), ()))
     assert (found.usable, found.reason) == (
         False,
         Message("compare/distrusted-target", target=UNUSED),
@@ -115,14 +115,14 @@ def test_a_distrusted_tensor_is_measured_but_may_not_decide():
 
 
 def test_what_each_side_mislabels_otherwise_is_told_of_both():
-    found = measured(tensor(X), tensor(X), (UNUSED, UNWRITTEN))
+    found = measured(tensor(X), tensor(X), ((UNUSED,), (UNWRITTEN,)))
     check_said(found.reason, "compare/distrusted-both", target=UNUSED, golden=UNWRITTEN)
-    found = measured(tensor(X), tensor(X), (UNUSED, UNUSED))
+    found = measured(tensor(X), tensor(X), ((UNUSED,), (UNUSED,)))
     check_said(found.reason, "compare/distrusted-alike", target=UNUSED, golden=UNUSED)
 
 
 def test_rewritten_state_may_decide():
-    found = measured(tensor(X), tensor(X), (REWRITTEN, REWRITTEN))
+    found = measured(tensor(X), tensor(X), ((REWRITTEN,), (REWRITTEN,)))
     assert (found.usable, found.rewritten, found.reason) == (True, True, None)
 
 
@@ -133,7 +133,7 @@ def halves(real, label):
 
 def test_the_right_half_of_a_mislabelled_tensor_finds_where_an_error_begins(tmp_path):
     ours = stored(tmp_path / "a.npy", halves(X, np.float16))
-    found = measured(ours, tensor(X), (MISLABELLED, ""))
+    found = measured(ours, tensor(X), ((MISLABELLED,), ()))
     assert (found.usable, found.salvaged, found.divergence.equal) == (True, True, True)
     assert found.divergence.size == 3
     check_said(found.reason, "compare/distrusted-target", target=MISLABELLED)
@@ -142,11 +142,11 @@ def test_the_right_half_of_a_mislabelled_tensor_finds_where_an_error_begins(tmp_
 def test_a_mislabelled_tensor_of_float64_is_read_as_such(tmp_path):
     real = X.astype(np.float64)
     ours = stored(tmp_path / "a.npy", halves(real, np.float32))
-    assert measured(ours, tensor(real), (MISLABELLED, "")).error == 0.0
+    assert measured(ours, tensor(real), ((MISLABELLED,), ())).error == 0.0
 
 
 def test_nothing_is_recovered_of_a_mislabelled_tensor_in_memory():
-    assert not measured(tensor(halves(X, np.float16)), tensor(X), (MISLABELLED, "")).usable
+    assert not measured(tensor(halves(X, np.float16)), tensor(X), ((MISLABELLED,), ())).usable
 
 
 @pytest.mark.parametrize("label", [np.int32, np.int8])
@@ -154,7 +154,7 @@ def test_mislabelled_integers_are_not_read_as_floats(tmp_path, label):
     """Which wider type the kernel wrote is not in the file; a guess would be noise that blames."""
     real = np.arange(6).astype(np.int64)
     ours = stored(tmp_path / "a.npy", real.view(label)[:6])
-    found = measured(ours, tensor(real), (MISLABELLED, ""))
+    found = measured(ours, tensor(real), ((MISLABELLED,), ()))
     assert not found.usable
 
 
@@ -167,7 +167,7 @@ def many(count: int) -> Pairing:
 
 
 class Bound:
-    oddities: dict[int, str] = {}  # noqa: RUF012
+    oddities: dict[int, tuple[str, ...]] = {}  # noqa: RUF012
 
 
 def test_pairs_are_measured_in_order_and_progress_is_told():

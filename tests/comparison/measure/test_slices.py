@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.comparison.limits import Limits, using
 from workbench.comparison.measure import slices
 from workbench.comparison.measure.kernel_numba import NumbaKernel
 from workbench.comparison.measure.kernel_numpy import NumpyKernel
@@ -213,3 +214,60 @@ def test_merging_nothing_changes_nothing():
     assert slices.merge_slices(None, sums) is slices.merge_slices(sums, None) is sums
     assert worst_slice(None) is None
     assert finish(Sums(size=1, finite=1)).worst_slice is None
+
+
+SHIFTS = {"none": 0.0, "small": 2.0**-8, "near": 1.01 * 2.0**-6, "large": 0.25}
+"""How far a channel is off, of itself; below 2^-6 no slice is looked at."""
+
+
+def with_a_shift(shape, kind, shift, row):
+    golden = np.random.default_rng(3).uniform(1, 2, shape).astype(kind)
+    target = golden.astype(np.float64)
+    target[row:, 3] *= 1 + shift
+    return target.astype(kind), golden
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("row", [0, 900], ids=["from the first row", "in the last rows"])
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_what_was_read_before_a_slice_can_be_off_counts_as_well(shift, row, kernel):
+    target, golden = with_a_shift((1000, 100), np.float32, SHIFTS[shift], row)
+    found = measure_arrays(target, golden, kernel=kernel)
+    if SHIFTS[shift] < 2.0**-6:
+        assert (found.worst_slice, found.metrics["WorstSliceError"]) == (None, found.error)
+        return
+    error, place = worst_slice(gather(kernel, target, golden))
+    assert found.worst_slice == place
+    assert found.slice_error == pytest.approx(error, rel=1e-5)
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_neither_threads_nor_kernels_change_the_worst_slice(shift, tmp_path, monkeypatch):
+    monkeypatch.setattr("workbench.comparison.measure.reading.SEGMENT", 10_007)
+    target, golden = with_a_shift((1000, 100), np.float16, SHIFTS[shift], 700)
+    for name, array in (("t", target), ("g", golden)):
+        with (tmp_path / name).open("wb") as file:
+            write_npy(file, array, "float16")
+    sources = [NpySource(tmp_path / name) for name in ("t", "g")]
+    one, three = (measure(*sources, kernel="numba", threads=n) for n in (1, 3))
+    other = measure(*sources, kernel="numpy")
+    assert one == three
+    assert one.worst_slice == other.worst_slice
+    assert one.metrics["WorstSliceError"] == pytest.approx(other.metrics["WorstSliceError"], 1e-5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_one_element_beside_a_golden_of_zeros_has_its_slices_looked_at(kernel):
+    golden = np.ones((600, 100), np.float32)
+    golden[:, 6] = 0
+    target = golden.copy()
+    target[590, 6] = 1e-6
+    found = measure_arrays(target, golden, kernel=kernel)
+    assert (found.worst_slice, found.slice_error) == (Slice(1, 6), np.inf)
+
+
+def test_a_lower_limit_looks_at_more_slices():
+    target, golden = with_a_shift((1000, 100), np.float32, SHIFTS["small"], 0)
+    with using(Limits(slice_least=2.0**-9)):
+        found = measure_arrays(target, golden)
+    assert (found.worst_slice, found.slice_error) == (Slice(1, 3), pytest.approx(2.0**-8, rel=1e-4))

@@ -132,7 +132,7 @@ def test_figures_of_a_device_format_have_the_zeros_of_its_padding(
     row = summed(form, shape, **{"Max Value": 5.0, "Min Value": -2.0, "Avg Value": average})
     sides = (TENSOR, row) if swapped else (row, TENSOR)
     pair = Pair(*sides, None, None, "output", 0, "exact", 1.0, "conv")
-    found = measure_pair(pair, ("", ""))
+    found = measure_pair(pair, ((), ()))
     assert (found.reason.code if found.reason is not None else "") == reason
     if not reason:
         assert found.divergence.error == pytest.approx(error)

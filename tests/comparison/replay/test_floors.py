@@ -1,4 +1,4 @@
-"""The noise floor three ways, against numbers that NumPy computes and errors that rounding really makes."""
+"""The noise floor four ways, against numbers that NumPy computes and errors that rounding really makes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from workbench.comparison.bind.binding import Execution
+from workbench.comparison.measure.noise import any_order
 from workbench.comparison.replay.attempt import Attempt
 from workbench.comparison.replay.floors import (
     Floor,
@@ -50,6 +51,27 @@ def test_a_floor_names_the_largest_of_three():
     assert Floor(1e-3, 1e-6, 1e-4).reason == Message("compare/floor-ulp")
     assert Floor(1e-7, 1e-6, 1e-4).reason == Message("compare/floor-model")
     assert Floor(1e-7, 1e-6).reason == Message("compare/floor-bound")
+
+
+def test_a_sum_in_any_order_is_expected_to_be_off_by_more():
+    floor = Floor(1e-7, 2e-7, 1e-4, order=3e-6)
+    assert (floor.rounding, floor.of_any_order.rounding) == (2e-7, 3e-6)
+    assert Floor(1e-3, 1e-6, order=3e-6).of_any_order.rounding == 1e-3
+
+
+@pytest.mark.parametrize("inner", [8, 64, 4096])
+def test_the_order_of_a_product_leaves_its_share_for_every_length(inner):
+    rng = np.random.default_rng(inner)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((40, inner), (inner, 30)))
+    floor = careful(product(x, w))
+    assert 1.2 * any_order(inner) < floor.order < 1.8 * any_order(inner)  # κ of two factors is √2
+    cancelling = careful(product(np.concatenate([x, x], 1), np.concatenate([w, -0.999 * w])))
+    assert cancelling.order > 100 * floor.order
+
+
+def test_what_sums_nothing_has_no_order():
+    x = RNG.standard_normal((9, 8)).astype(np.float32)
+    assert careful(attempt("Tanh", [x], x)).order == 0.0
 
 
 def test_units_of_dtypes():

@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from clearing.other_device import computing_otherwise
 
 from kit.build import small_dumps as small
 from kit.build.runs import by_name, dumped, on_device, on_reference, paired, reasons, replayed
@@ -66,6 +67,70 @@ def test_an_error_belongs_to_the_operator_that_made_it(name):
     assert wrong == {name}
     assert own[name, 0].error == pytest.approx(0.01, rel=1e-3)
     assert own[name, 0].suspect > LIMITS.suspect_factor
+
+
+# --- orders of summation ---------------------------------------------------------------------------
+
+
+def summing_otherwise(noise, **more):
+    """A transformer on a device that sums in another order; ``None``: on one whose order is known."""
+    graph = load_graph("transformer")
+    with computing_otherwise(noise, 5):
+        return graph, on_device(graph, "a2", "must_keep_origin_dtype", **more)
+
+
+def scaled(graph, by):
+    """A fault of one product in the middle, and the product."""
+    name = [op.name for op in graph.ops if op.op_type == "MatMul"][4]
+    return name, [Fault("scaled-output", name, 1.0 + by)]
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 2e-6, 4e-6])
+def test_kernels_that_sum_in_another_order_are_not_suspect(noise, references):
+    _, target = summing_otherwise(noise)
+    assert replayed(target, references["transformer"]).suspects == []
+
+
+@pytest.mark.parametrize(
+    ("noise", "by"),
+    [(2e-6, 3e-5), (None, 5e-6)],
+    ids=["beyond any order", "where other sums are right to the bit"],
+)
+def test_what_no_order_excuses_is_suspect(noise, by, references):
+    name, faults = scaled(load_graph("transformer"), by)
+    graph, target = summing_otherwise(noise, faults=faults)
+    found = replayed(target, references["transformer"])
+    assert [graph.ops[number].name for _, number in found.suspects] == [name]
+    own = found.own_errors[found.suspects[0]]
+    within = own.error < LIMITS.suspect_factor * own.floor.of_any_order.rounding
+    assert within == (noise is None)
+
+
+def rounding_inputs(noise, references):
+    """A product off by 3e-5 where rounding of inputs to float16 costs 3e-4: what is found, and of the product."""
+    graph = load_graph("transformer")
+    name, faults = scaled(graph, 3e-5)
+    with computing_otherwise(noise, 5):
+        target = on_device(graph, "a2", "cube_fp16in_fp32out", faults=faults)
+    found = replayed(target, references["transformer"])
+    own = by_name(found)[name, 0]
+    assert LIMITS.suspect_factor * own.floor.rounding < own.error < own.floor.model
+    return name, found, own
+
+
+def test_less_than_the_formats_of_the_device_cost_is_no_defect(references):
+    """Where nothing shows how the device computes, a tenth of what its formats cost accuses nobody."""
+    _, found, _ = rounding_inputs(1e-6, references)
+    assert found.suspects == []
+
+
+def test_but_where_its_like_show_what_they_cost_it_is_an_outlier(references):
+    """All other products are reproduced to the bit: rounding of inputs is in the model, and excuses nobody."""
+    name, found, own = rounding_inputs(None, references)
+    names = [op.name for op in load_graph("transformer").ops]
+    assert [names[number] for _, number in found.suspects] == [name]
+    assert (own.suspect, own.is_outlier) == (LIMITS.outlier_factor, True)
+    assert own.error >= own.explained
 
 
 def test_the_size_of_an_own_error_by_hand():

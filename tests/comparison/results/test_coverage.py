@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.small_dumps import chain, in_memory, shoot
+from kit.build.small_dumps import Net, chain, in_memory, shoot
 from kit.words import refused
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.limits import LIMITS
@@ -16,7 +16,7 @@ from workbench.comparison.map_file import Overrides, parse_overrides, to_data
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.results.coverage import EXPLAINED
 from workbench.core.errors import FormatError
-from workbench.graph.nodes import Value
+from workbench.graph.nodes import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 SHOTS = shoot(GRAPH, small.given(GRAPH))
@@ -203,6 +203,41 @@ def test_an_output_that_nobody_reads_is_explained():
     result = compared(target, golden)
     assert result.coverage.explained == {"golden:unused": 1}
     assert result.coverage.outputs == ()
+
+
+def test_an_update_of_weights_that_one_run_lacks_is_no_agreement():
+    """Nothing reads what an optimizer gives, and yet a run without it is another one."""
+
+    def graph(updates):
+        net = Net()
+        weight = net.weight("w")
+        result = net.op("Mul", net.feed("x"), weight)
+        step = net.op("Tanh", result)
+        if updates:
+            net.op("AssignAdd", weight, step)
+        return net.graph(result)
+
+    golden, target = graph(True), graph(False)
+    values = small.given(golden)
+    sides = [in_memory(shoot(one, values), one) for one in (target, golden)]
+    assert compared(*sides).verdict not in ("pass", "warn")
+
+
+def test_a_counter_of_steps_that_one_run_lacks_is_explained():
+    def graph(counts):
+        net = Net()
+        result = net.op("Tanh", net.feed("x"))
+        if counts:
+            step, one = net.feed("step", (1,), "int32"), Const((1,), "int32", (1,))
+            net.op("AssignAdd", step, one, shape=(1,), dtype="int32")
+        return net.graph(result)
+
+    golden, target = graph(True), graph(False)
+    values = small.given(golden)
+    sides = [in_memory(shoot(one, values), one) for one in (target, golden)]
+    result = compared(*sides)
+    assert (result.verdict, dict(result.coverage.gaps)) == ("warn", {})
+    assert "golden:aside" in result.coverage.explained
 
 
 def test_without_a_graph_everything_that_is_held_counts():

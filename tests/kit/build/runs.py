@@ -134,7 +134,7 @@ def _named(found: Any, table: dict[Any, Any]) -> dict[tuple[str, int], Any]:
 # ---------------- trials with planted faults
 
 _VISIBLE = 4.0
-_DEVICES = (
+DEVICES = (
     ("910a", "allow_fp32_to_fp16"),
     ("910a", "force_fp16"),
     ("910a", "force_fp32"),
@@ -147,7 +147,7 @@ _DEVICES = (
     ("950", "allow_mix_precision_bf16"),
 )
 KINDS = tuple(kind for kind, row in FAULTS.items() if not row.ends_run)
-_MODELS = ("lenet", "mlp", "resnet", "transformer", "lstm", "mlp_train", "lenet_train")
+MODELS = ("lenet", "mlp", "resnet", "transformer", "lstm", "mlp_train", "lenet_train")
 _SETTINGS = {
     "Conv2D": (
         {"pad_mode": "same"}, {"pad_mode": "pad", "pad": 1}, {"pad_mode": "pad", "pad": 2}, {"stride": 1},
@@ -171,12 +171,16 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Planted:
-    """A trial and the kind of fault that it has; how its floor and inputs came about; where."""
+    """A trial and the kind of fault that it has; how its floor and inputs came about; where.
+
+    ``right`` are the kinds that may be said of it, none if nobody knows a name for it.
+    """
 
     kind: str
     trial: Trial
     mode: str
     place: str
+    right: frozenset[str] = frozenset()
 
     @property
     def visible(self):
@@ -185,27 +189,27 @@ class Planted:
 
 
 @cache
-def _network(model, seed):
+def network(model, seed):
     return load_graph(model, seed)
 
 
 @cache
-def _clean(model, seed, profile, precision):
-    return arrays_of(run_npu(_network(model, seed), profile=profile, precision_mode=precision))
+def clean_run(model, seed, profile, precision):
+    return arrays_of(run_npu(network(model, seed), profile=profile, precision_mode=precision))
 
 
 @cache
-def _golden(model, seed):
-    return arrays_of(run_reference(_network(model, seed)))
+def golden_run(model, seed):
+    return arrays_of(run_reference(network(model, seed)))
 
 
 def planted(kind, seed, model=None, mode=None):
     """Yield trials with a fault of a kind, chosen by a seed; none if the operator cannot have it or shows nothing."""
     rng = random.Random(f"{kind} {seed}")
-    model = model or rng.choice(_MODELS)
+    model = model or rng.choice(MODELS)
     weights = seed % 7
-    profile, precision = rng.choice(_DEVICES)
-    graph = _network(model, weights)
+    profile, precision = rng.choice(DEVICES)
+    graph = network(model, weights)
     fault = _chosen_fault(kind, graph, rng)
     if fault is None:
         return
@@ -220,7 +224,7 @@ def planted(kind, seed, model=None, mode=None):
         name = _victim(graph, faulty)
         if name is None:
             return
-    right = _clean(model, weights, profile, precision)
+    right = clean_run(model, weights, profile, precision)
     formats = dict(
         zip(
             (op.name for op in graph.ops),
@@ -231,12 +235,36 @@ def planted(kind, seed, model=None, mode=None):
     op = graph.op(name)
     modes = (mode,) if mode else ("model", "replay", "exact", "golden")
     for how in modes:
-        trial = _trial(op, kind, how, faulty, right, _golden(model, weights), formats, rng, graph)
+        trial = trial_of(
+            op, kind, how, faulty, right, golden_run(model, weights), formats, rng, graph
+        )
         if trial is not None:
-            yield Planted(kind, trial, how, f"{model} {weights} {profile} {precision} {fault}")
+            place = f"{model} {weights} {profile} {precision} {fault}"
+            names = frozenset((kind, *_same(fault, trial)))
+            yield Planted(kind, _as_dumped(trial, kind, how, seed), how, place, names)
 
 
-def _trial(op, kind, how, faulty, right, reference, formats, rng, graph):
+def _same(fault, trial):
+    """Other names of the same fact: a last tile that is all there is, and a product's flag for a transposed weight."""
+    if fault.kind == "unwritten-tail-tile" and not np.any(trial.given == trial.expected):
+        yield "stale-output"
+    if (
+        fault.kind == "wrong-attribute"
+        and isinstance(fault.value, dict)
+        and "transpose_b" in fault.value
+    ):
+        yield "transposed-weight"
+
+
+def _as_dumped(trial, kind, how, seed):
+    """What of a trial lies in the dump: a wrong element of a weight shows only where the weight does not."""
+    whole = kind != "wrong-weight-element" and how != "golden" and seed % 2 == 0
+    return replace(
+        trial, dumped=frozenset(trial.inputs if whole else ()), read_later=kind == "overrun"
+    )
+
+
+def trial_of(op, kind, how, faulty, right, reference, formats, rng, graph):
     arithmetic = (
         Arithmetic("cube", formats.inputs, formats.output) if how in ("model", "replay") else EXACT
     )
@@ -360,9 +388,9 @@ _STRENGTHS = {
 
 def clean_trials(model, seed):
     """Trials of every operator of a network on devices without a fault, with floors that noise stays within."""
-    graph = _network(model, seed)
-    for profile, precision in _DEVICES[:6:2]:
-        right = _clean(model, seed, profile, precision)
+    graph = network(model, seed)
+    for profile, precision in DEVICES[:6:2]:
+        right = clean_run(model, seed, profile, precision)
         formats = numeric_model(profile, precision).formats(graph)
         for op, own in zip(graph.ops, formats, strict=True):
             yield from _clean_of(op, own, right)

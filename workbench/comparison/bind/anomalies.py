@@ -19,7 +19,7 @@ from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import DONT_CARE, UNWRITTEN_ON_CPU
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from workbench.comparison.bind.binding import Binding, OperatorRun
     from workbench.core.tensors import TensorRecord
@@ -65,8 +65,8 @@ class Seen(NamedTuple):
 
 
 def find_anomalies(binding: Binding) -> list[Anomaly]:
-    """Return every distrusted tensor, once, in the order of the binding's runs."""
-    found: dict[int, Anomaly] = {}
+    """Return every way in which tensors are distrusted, in the order of the binding's runs and of the rules."""
+    found: list[Anomaly] = []
     on_cpu = binding.on_cpu
     for block, runs in binding.runs.items():
         graph = binding.graph(block)
@@ -77,8 +77,18 @@ def find_anomalies(binding: Binding) -> list[Anomaly]:
             for rule in ANOMALY_RULES if op is not None else WITHOUT_GRAPH:
                 for io, slot, said in rule.finds(seen):
                     record = run.tensors[io, slot]
-                    found.setdefault(id(record), Anomaly(record, rule.kind, run.op_name, said))
-    return list(found.values())
+                    found.append(Anomaly(record, rule.kind, run.op_name, said))
+    return found
+
+
+def kinds_by_record(found: Iterable[Anomaly]) -> dict[int, tuple[str, ...]]:
+    """Return all kinds of every distrusted record, by its identity, the one that says most first."""
+    kinds: dict[int, tuple[str, ...]] = {}
+    for one in found:
+        known = kinds.get(id(one.record), ())
+        if one.kind not in known:
+            kinds[id(one.record)] = (*known, one.kind)
+    return kinds
 
 
 def _mislabelled(seen: Seen) -> Found:
@@ -189,19 +199,11 @@ class AnomalyRule(NamedTuple):
 
 ANOMALY_RULES = (
     AnomalyRule(
-        MISLABELLED,
-        False,
-        _mislabelled,
-        "the kernel wrote a wider type than host type and file say, or the file is twice as long as "
-        "its header says: as labelled the tensor is noise",
-        "first: the only kind whose bytes can be read rightly after all, as the type that was written",
-    ),
-    AnomalyRule(
         UNUSED,
         True,
         _unused,
         "one of several outputs that nobody reads: kernels leave such memory as it was",
-        "before unwritten-output: it holds on every device",
+        "first: whatever lies there has no consequence, under any label; it holds on every device",
     ),
     AnomalyRule(
         UNWRITTEN,
@@ -215,7 +217,15 @@ ANOMALY_RULES = (
         False,
         _without_meaning,
         "an output whose values say nothing, whatever they are: reserved memory, states of random numbers",
-        "before rewritten-in-place: what says nothing shows no state, updated or not",
+        "before mislabelled: what says nothing says so in any type",
+    ),
+    AnomalyRule(
+        MISLABELLED,
+        False,
+        _mislabelled,
+        "the kernel wrote a wider type than host type and file say, or the file is twice as long as "
+        "its header says: as labelled the tensor is noise",
+        "before rewritten-in-place: as labelled it shows no state, updated or not",
     ),
     AnomalyRule(
         REWRITTEN,
@@ -225,6 +235,6 @@ ANOMALY_RULES = (
         "last: the tensor itself is sound, only its time is another",
     ),
 )
-"""The first rule that distrusts a tensor names it."""
+"""Every rule that distrusts a tensor is kept; the first of them names it where one kind is asked for."""
 
 WITHOUT_GRAPH = tuple(rule for rule in ANOMALY_RULES if not rule.needs_graph)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.bind.anomalies import find_anomalies
+from workbench.comparison.bind.anomalies import find_anomalies, kinds_by_record
 from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.graphs.subgraphs import inline_calls
 from workbench.comparison.limits import limits
@@ -119,7 +119,7 @@ def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> B
     return replace(
         binding,
         notes=(*binding.notes, *notes),
-        oddities=MappingProxyType({id(one.record): one.kind for one in found}),
+        oddities=MappingProxyType(kinds_by_record(found)),
     )
 
 

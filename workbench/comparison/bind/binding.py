@@ -59,7 +59,7 @@ class Binding:
 
     ``runs`` holds every execution of every operator, by block and then by operator number (files of
     unknown operators under negative numbers), ``parameters`` the Parameter files by name.
-    ``oddities`` maps a record (by identity) to what is wrong with it (`ANOMALY_RULES`).
+    ``oddities`` maps a record (by identity) to all that is wrong with it, in the order of `ANOMALY_RULES`.
     """
 
     dump: Dump
@@ -68,7 +68,7 @@ class Binding:
     parameters: Mapping[Execution, Mapping[str, TensorRecord]] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
-    oddities: Mapping[int, str] = field(default_factory=dict)
+    oddities: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         runs = {block: _read_only(some) for block, some in self.runs.items()}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.explain.memory import HeldTensors
+from workbench.comparison.explain.regions import locate
+from workbench.comparison.explain.symptoms import Contrast, sources
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distance, sum_of_squares
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.explain.regions import Region
     from workbench.comparison.replay.kernel import Arithmetic, Trial
     from workbench.graph.nodes import Op
 
@@ -34,6 +37,7 @@ BUDGET = 4e9
 """Operations on numbers that the guesses for one trial may cost."""
 
 _CHUNK = 1 << 18  # elements compared at a time
+_SORTED = 1 << 22  # elements of an output whose slices are compared with each other
 _LARGE = 1 << 20  # elements from which float32 holds what float32 can
 
 _THIN, _THIN_COST = 8, 1e6  # channels of a thin case, and operations from which it is worth it
@@ -81,6 +85,7 @@ class Candidate(NamedTuple):
 
     ``parameters`` counts the free numbers that were fitted to what it gave; a choice among a few is
     a part of one. ``loose``: they were solved for from rounded numbers, so that the last bits may differ.
+    ``accuses`` is the flat input of the kernel that was another one if it is so, -1 for none.
     """
 
     kind: str
@@ -88,6 +93,7 @@ class Candidate(NamedTuple):
     said: Message
     parameters: float = 0.0
     loose: bool = False
+    accuses: int = -1
 
 
 class ScoredCandidate(NamedTuple):
@@ -195,6 +201,15 @@ class Evaluation:
             same = (given == expected) | (np.isnan(given) & np.isnan(expected))
         return np.asarray(np.where(finite, far, ~same))
 
+    def still_off(self, output: Array) -> float:
+        """How many elements are off a guess, as a share of those that are off what was expected; 1 at most."""
+        count, flat = 0, output.reshape(-1)
+        for piece in slices_of(flat.size):
+            count += int(
+                np.count_nonzero(self._off(self.given[piece], flat[piece].astype(np.float64)))
+            )
+        return min(count / max(self.places.size, 1), 1.0)
+
     def near(self, values: Array, places: NDArray[np.intp]) -> bool:
         """Whether values are, but for noise, what is expected at flat places.
 
@@ -210,6 +225,23 @@ class Evaluation:
     def places(self) -> NDArray[np.intp]:
         """Flat places of the elements that are off."""
         return np.flatnonzero(self.off)
+
+    @cached_property
+    def region(self) -> Region | None:
+        """Where what is off lies."""
+        return locate(self.off.reshape(self.shape))
+
+    @cached_property
+    def moved(self) -> tuple[int, NDArray[np.intp], NDArray[np.intp]] | None:
+        """Axis, slices that are off, and those whose values they hold; ``None`` where not all hold another's."""
+        if self.region is None or self.given.size > _SORTED:
+            return None
+        contrast = Contrast(self.trial.given, self.trial.expected, max(self.floor, self.coarse))
+        for axis in range(len(self.shape)) if self.region.axis < 0 else (self.region.axis,):
+            found = sources(contrast, axis)
+            if found is not None and (found[1] >= 0).all():
+                return axis, *found
+        return None
 
     @cached_property
     def error(self) -> float:

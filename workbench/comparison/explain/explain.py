@@ -17,6 +17,7 @@ from workbench.comparison.explain.case import (
 from workbench.comparison.explain.pattern import describe_pattern
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.limits import limits
+from workbench.comparison.result import Cause
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -31,17 +32,20 @@ UNEXPLAINED = "unexplained"
 _JUDGING = 20.0  # operations an element
 
 WEIGHTS: dict[str, float] = {
-    "one": 2.213,
-    "left": 0.049,
-    "visible": 0.361,
-    "lead": 0.261,
-    "rivals": 0.115,
-    "free": -1.944,
-    "few": -0.25,
-    "exact": 0.707,
-    "blank": -3.799,
+    "one": 1.44,
+    "left": -0.182,
+    "visible": 0.089,
+    "lead": 0.167,
+    "rivals": -0.054,
+    "free": -1.745,
+    "few": -0.067,
+    "exact": 1.413,
+    "blank": -3.592,
+    "rest": -4.956,
+    "solved": 1.404,
 }
-"""Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1029 of `benchmarks/hypotheses.py`."""
+"""Weights of `features`, fitted by `fit` to faults and edited outputs of seeds 1000 to 1023 of
+`benchmarks/hypotheses.py`."""
 
 
 class Explanation(NamedTuple):
@@ -62,6 +66,13 @@ class Explanation(NamedTuple):
     exact: float
     text: Message
     probability: float
+
+    @property
+    def cause(self) -> Cause | None:
+        """The cause of a finding; ``None`` where nothing may be said of it."""
+        if self.kind == UNEXPLAINED or self.probability < limits().cause_likely:
+            return None
+        return Cause(self.kind, self.probability, (self.text,))
 
     @property
     def said(self) -> Message | None:
@@ -97,9 +108,8 @@ def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -
         for one, chance in zip(tried, chances, strict=True)
     ]
     found.sort(key=lambda one: -one.probability)
-    rest = max(1.0 - sum(chances), 0.0)
     if not found or found[0].share < limits().cause_least:
-        found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe_pattern(case), rest))
+        found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe_pattern(case), 0.0))
     if missed:
         said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
         found[0] = found[0]._replace(text=said)
@@ -118,6 +128,8 @@ def score_hypotheses(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]
             continue
         try:
             for guess in _guesses(row.guesses(case)):
+                if row.denied(case, guess):
+                    continue
                 one = score_candidate(guess, case)
                 least = best[guess.kind].score if guess.kind in best else nothing
                 if one is not None and one.score < least:
@@ -174,7 +186,8 @@ def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, fl
     ``left``: what it leaves over, ``visible``: the error, both in floors; ``lead``: how much longer the second
     best's description is; ``rivals``: how many others leave no more over than noise, with few free numbers;
     ``free``: its own free numbers; ``few``: elements there are; ``exact``: the share it gives to the last bit;
-    ``blank``: whether the output is one number everywhere.
+    ``blank``: whether the output is one number everywhere; ``rest``: the share of what is off that still is, if it is
+    so; ``solved``: whether it leaves anything to explain at all.
     """
     first = tried[0]
     second = tried[1].score if len(tried) > 1 else math.inf
@@ -189,6 +202,8 @@ def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, fl
         "few": math.log(1 + 1e4 / size),
         "exact": first.exact,
         "blank": float(not np.ptp(case.given)),
+        "rest": case.still_off(first.candidate.output),
+        "solved": float(first.remains <= case.floor),
     }
 
 

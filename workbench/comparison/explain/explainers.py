@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, explain
 from workbench.comparison.explain.inferred import may_be_overwritten
-from workbench.comparison.explain.origins import Origin, Origins, own_trial, trial_beside
+from workbench.comparison.explain.origins import (
+    Origin,
+    Origins,
+    earlier_runs,
+    own_trial,
+    pair_beside,
+    trial_beside,
+)
 from workbench.comparison.explain.overwrites import blame_writers, infer_writers
+from workbench.comparison.explain.symptoms import describe_symptom
 from workbench.comparison.replay.attempt import TROUBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.replay import Replay
 
@@ -76,18 +83,46 @@ def explain_errors(
     assert replayed is not None
     found = list(origins)
     for n in asked:
-        found[n] = origins[n]._replace(explanation=_explanation(replayed, origins[n].event))
+        found[n] = _explained(replayed, origins[n])
     return tuple(found)
 
 
-def _explanation(replayed: Replay, event: Assessment) -> Explanation | None:
-    """The best explanation of what an operator gave; beside the golden where its inputs are not known."""
+def _explained(replayed: Replay, origin: Origin) -> Origin:
+    """An origin with what is certain of what was given, and the best explanation.
+
+    Beside the golden where its inputs are not known.
+    """
+    event = origin.event
     known = event.replayed is not None and event.replayed.suspect
     try:
         trial = own_trial(replayed, event) if known else trial_beside(replayed, event)
-        return None if trial is None else _first(explain(trial))
+        if trial is None:
+            return origin
+        before = earlier_runs(replayed, event, trial.slot)
+        symptom = describe_symptom(trial.given, trial.expected, trial.floor, before)
+        return origin._replace(symptom=symptom, explanation=_first(explain(trial)))
     except TROUBLE:
-        return None
+        return origin
+
+
+def lacks_symptom(_: Trace, origin: Origin) -> bool:
+    """Nothing certain is known of what was given."""
+    return origin.symptom is None and origin.writer is None
+
+
+def see_symptoms(_: Trace, origins: tuple[Origin, ...], asked: Sequence[int]) -> tuple[Origin, ...]:
+    """Say what is certain of outputs beside the golden's."""
+    found = list(origins)
+    for n in asked:
+        event = origins[n].event
+        noise = event.tolerance_factor * (event.expected_error or event.rounding_floor or 0.0)
+        try:
+            pair = pair_beside(event)
+            symptom = None if pair is None else describe_symptom(*pair, noise)
+        except TROUBLE:
+            continue
+        found[n] = origins[n]._replace(symptom=symptom)
+    return tuple(found)
 
 
 def _first(found: list[Explanation]) -> Explanation | None:
@@ -110,6 +145,10 @@ EXPLAINERS = (
         "inputs as they must have been", 6, any_origin, may_be_overwritten, infer_writers,
         "free to choose what lay over an input, it fits much: only where no input was dumped and nothing else is "
         "likely. It takes many times as long as to compute the operator",
+    ),
+    Explainer(
+        "symptoms", 12, is_unnamed, lacks_symptom, see_symptoms,
+        "last: of what was put on trial it is known, and nothing is certain of what a writer wrote over",
     ),
 )  # fmt: skip
 """Ways to explain an origin, in order: the first that decides about it leaves nothing to those behind it.

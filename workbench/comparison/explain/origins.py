@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.replay import Replay
+    from workbench.comparison.result import Symptom
 
     Array = NDArray[Any]
 
 _EARLIER = 24
 """Tensors that memory may still have held when an operator ran."""
+
+_ITERATIONS = 4
+"""Iterations before, of which an output may be what was left."""
 
 
 class Writer(NamedTuple):
@@ -37,13 +41,14 @@ class Writer(NamedTuple):
 class Origin(NamedTuple):
     """Where an error begins: an assessment, and what is known of its cause besides named differences.
 
-    ``explanation`` is the fault that explains it best; ``writer`` says that the operator which ``event`` blames
-    wrote over what the assessed one read.
+    ``symptom`` is what is certain of what was given; ``explanation`` is the fault that explains it best; ``writer``
+    says that the operator which ``event`` blames wrote over what the assessed one read.
     """
 
     event: Assessment
     explanation: Explanation | None = None
     writer: Writer | None = None
+    symptom: Symptom | None = None
 
 
 class Origins(NamedTuple):
@@ -83,6 +88,34 @@ def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     )
     held = _earlier(replayed, event)
     return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=held)
+
+
+def earlier_runs(replayed: Replay, event: Assessment, slot: int) -> tuple[tuple[int, Array], ...]:
+    """What the operator gave in earlier iterations, as (iteration, array), latest first; raises one of ``TROUBLE``."""
+    values, here = replayed.target_inputs, event.block
+    before = sorted(
+        (one for one in values.binding.runs if one == here._replace(iteration=one.iteration)),
+        key=lambda one: -one.iteration,
+    )
+    found = (
+        (one.iteration, values.given(one, event.op, slot))
+        for one in before
+        if one.iteration < here.iteration
+    )
+    known = ((iteration, array) for iteration, array in found if array is not None)
+    return tuple(islice(known, _ITERATIONS))
+
+
+def pair_beside(event: Assessment) -> tuple[Array, Array] | None:
+    """What the operator gave and what the golden gave, whatever they read; raises one of ``TROUBLE``."""
+    worst = event.worst
+    if worst is None or worst.pair.io != "output" or worst.salvaged:
+        return None
+    ours, theirs = worst.pair.target.source, worst.pair.golden.source
+    if ours is None or theirs is None:
+        return None
+    given = ours.array()
+    return given, cast_like(theirs.array(), given)
 
 
 def _earlier(replayed: Replay, event: Assessment) -> tuple[Array, ...]:

@@ -95,8 +95,8 @@ def _put_group(
     suspects = find_writers(flow.pairing.target, some, _prior(flow, some))
     if not explained or not suspects:
         return origins
-    least = limits().writer_unlikely * suspects[0].chance
-    suspects = [one for one in suspects[:NAMED] if one.chance > least]
+    least = max(limits().writer_unlikely * suspects[0].chance, limits().chance_least)
+    suspects = [suspects[0], *(one for one in suspects[1:NAMED] if one.chance > least)]
     at = explained[0]
     writers = [_by_writer(flow, origins[at].event, one, some, suspects) for one in suspects]
     after = [one for n, one in enumerate(origins) if n > at and n not in explained]
@@ -175,7 +175,9 @@ def _told(
         yield suspect.why
     elif len(damage.suspects) > 1:
         count, reader = len(damage.suspects), ops[damage.reader.op].name
-        yield Message("compare/one-of-writers", count=count, reader=reader, chance=suspect.chance)
+        stated = suspect.chance >= limits().chance_least
+        code = "compare/one-of-writers" if stated else "compare/one-of-many-writers"
+        yield Message(code, count=count, reader=reader, chance=suspect.chance)
     others = [
         Message("compare/writer", op_name=ops[one.op].name, chance=one.chance)
         for one in suspects

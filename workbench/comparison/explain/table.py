@@ -10,9 +10,11 @@ from workbench.comparison.explain.hypotheses import (
     inside,
     operands,
     outputs,
+    tiles,
     units,
     weights,
 )
+from workbench.comparison.limits import limits
 from workbench.run.cube import CUBE, INTEGERS
 
 if TYPE_CHECKING:
@@ -41,6 +43,34 @@ def is_result(case: Evaluation) -> bool:
     return case.trial.slot >= 0
 
 
+def is_input_intact(case: Evaluation, guess: Candidate) -> bool:
+    """The input that it says was another one lies in the dump, as the operator read it."""
+    return guess.accuses in case.trial.dumped
+
+
+def is_output_itself(case: Evaluation) -> bool:
+    """What is on trial is what was there when the operator was done: of what is read later others may have written."""
+    return not case.trial.read_later
+
+
+def was_read_at_once(case: Evaluation, _: Candidate) -> bool:
+    """What was given is what was there when the operator was done: nobody had time to write over it."""
+    return not case.trial.read_later
+
+
+def is_moved(case: Evaluation, _: Candidate) -> bool:
+    """What is off belongs to other places of the same output: it was computed, and is nobody else's."""
+    return case.moved is not None
+
+
+def is_tile(case: Evaluation, _: Candidate) -> bool:
+    """What is off are whole slices, a tile, or elements here and there, and no few neighbors."""
+    region = case.region
+    if region is None or case.places.size <= 1:
+        return False
+    return region.shape == "slices" or elements.count_runs(case.places) > limits().runs_few
+
+
 def is_chain(case: Evaluation) -> bool:
     """The kernel has several operators, so that one hands something on to the next."""
     return len(case.trial.kernel.ops) > 1
@@ -65,6 +95,9 @@ class Hypothesis(NamedTuple):
         Operators of which the kernel has one, else there is nothing to guess; empty: any.
     needs : tuple of functions
         What must hold of a case besides.
+    denied_by : tuple of functions
+        What the data on disk may show that it cannot be so; () where they show nothing of the kind. A guess that is
+        denied is not made.
     """
 
     made_from: Literal["output", "handed", "computed"]
@@ -73,6 +106,11 @@ class Hypothesis(NamedTuple):
     why: str
     types: Collection[str] = ()
     needs: tuple[Callable[[Evaluation], bool], ...] = ()
+    denied_by: tuple[Callable[[Evaluation, Candidate], bool], ...] = ()
+
+    def denied(self, case: Evaluation, guess: Candidate) -> bool:
+        """Whether the data deny a guess."""
+        return any(denies(case, guess) for denies in self.denied_by)
 
     def applies(self, case: Evaluation) -> bool:
         """Whether a case can have such a fault."""
@@ -89,18 +127,33 @@ HYPOTHESES: dict[str, Hypothesis] = {
     "bit-flip": Hypothesis(
         "output", elements.bit_flip, ("compare/fault-bit",),
         "few elements; before what may put anything in their place, so that equals are told by the rarer fault",
+        denied_by=(is_moved, is_tile),
     ),
     "overwritten-element": Hypothesis(
         "output", elements.overwritten_element, ("compare/fault-overwritten",),
-        "few elements, whatever they hold",
+        "few elements, whatever they hold", denied_by=(is_moved, is_tile),
     ),
     "overrun": Hypothesis(
         "output", elements.overrun, ("compare/fault-overrun", "compare/fault-overrun-in"),
-        "the beginning of the output; searches other tensors for it",
+        "the beginning of the output; searches other tensors for it", denied_by=(was_read_at_once, is_moved),
     ),
     "unwritten-tail-tile": Hypothesis(
         "output", elements.unwritten_tail_tile, ("compare/fault-tile", "compare/fault-tail"),
-        "the end of the output; searches other tensors for one row of it",
+        "the end of the output; searches other tensors for one row of it", denied_by=(is_moved,),
+    ),
+    "unwritten-tile": Hypothesis(
+        "output", tiles.unwritten_tile, ("compare/fault-blank", "compare/fault-earlier"),
+        "any part of the output: behind the last tile, which is the likelier one to be forgotten",
+        needs=(is_output_itself,), denied_by=(is_moved,),
+    ),
+    "misplaced-tile": Hypothesis(
+        "output", tiles.misplaced_tile, ("compare/fault-moved",),
+        "compares slices with each other",
+    ),
+    "scaled-tile": Hypothesis(
+        "output", tiles.scaled_tile, ("compare/fault-part-scaled",),
+        "a part of the output with one factor: before the whole, which it leaves to others", needs=(is_float,),
+        denied_by=(is_moved,),
     ),
     "wrong-sign": Hypothesis(
         "output", outputs.wrong_sign, ("compare/fault-sign",),
@@ -131,6 +184,7 @@ HYPOTHESES: dict[str, Hypothesis] = {
         ("compare/fault-zero", "compare/fault-unwritten", "compare/fault-stale",
          "compare/fault-stale-in", "compare/fault-unrelated"),
         "last of these: hashes other tensors, and holds of anything that has nothing to do with what was expected",
+        denied_by=(is_moved,),
     ),
     "faults between steps": Hypothesis(
         "handed", inside.inside,
@@ -177,6 +231,7 @@ HYPOTHESES: dict[str, Hypothesis] = {
     "wrong-weight-element": Hypothesis(
         "computed", weights.wrong_weight_element, ("compare/fault-weight",),
         "solves for elements, which may take as long as several computations", needs=(is_float,),
+        denied_by=(is_input_intact, is_moved),
     ),
     "wrong-attribute": Hypothesis(
         "computed", attributes.wrong_attribute,

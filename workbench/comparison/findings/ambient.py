@@ -233,8 +233,14 @@ def _same_factor(results: Sequence[Result]) -> tuple[Pool, list[Result]] | None:
 
 
 def _has_factor(one: Result, bias: Bias, slope: float) -> bool:
-    """Whether a result is off by a factor, and by nothing else that rounding does not explain."""
+    """Whether a result is off by a factor, and by nothing else that rounding does not explain.
+
+    In float32 a factor must be beyond what the operator's approximation explains: exp by a polynomial is off to
+    one side by a few units in the last place, on a CPU as on a device.
+    """
     known = limits()
+    if bias.is_wide and abs(bias.slope) <= one.own.explained:
+        return False
     apart = abs(bias.slope - slope)
     noise = max(known.ambient_alike * abs(slope), 4 * bias.scatter, bias.limit / 2)
     rest = max(known.ambient_alike * abs(slope), known.suspect_factor * one.own.floor.rounding)
@@ -268,9 +274,15 @@ def _single(flow: Trace, results: Sequence[Result]) -> Iterator[Ambient]:
 
 
 def _golden_biased(flow: Trace, members: Sequence[Result]) -> bool:
-    """Whether the golden has the factor, too: then the reference is another operator."""
+    """Whether the golden has the factor, too: then the reference is another operator.
+
+    Where the golden cannot be asked, a small factor may be that of a constant, of which the text of a graph has six
+    digits.
+    """
     one = members[0]
     own = _golden(flow, one)
+    if own is None and one.deviation is not None:
+        return abs(one.deviation.bias.slope) <= limits().bias_alone
     if own is None or own.deviation is None or one.deviation is None:
         return False
     theirs, ours = own.deviation.bias.slope, one.deviation.bias.slope

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.limits import limits
+from workbench.comparison.result import Cause
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.traits import MOVEMENT
@@ -107,8 +108,8 @@ def _found(pairing: Pairing, block: Execution, end: _End) -> Found:
         Message("compare/golden-goes-on", count=len(end.missing)),
         sure or Message("compare/end-unknown"),
     )
-    fault = ("aicore-exception", KINDS[kind].score) if told else ("", 0.0)
-    return finding(kind, place, evidence, fault=fault)
+    causes = (Cause("aicore-exception", KINDS[kind].score),) if told else ()
+    return finding(kind, place, evidence, causes=causes)
 
 
 def _proof(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.replay.replay import Replay
+    from workbench.comparison.result import Symptom
 
 
 def blame_evidence(
@@ -40,6 +41,8 @@ def blame_evidence(
             yield Message("compare/input-difference", error=event.inherited)
     if event.replayed is not None:
         yield from own_words(event.replayed, multiple=by_replay)
+    if origin.symptom is not None:
+        yield symptom_words(origin.symptom)
     explained = origin.explanation.said if origin.explanation is not None else None
     if explained is not None:
         yield explained
@@ -51,6 +54,11 @@ def blame_evidence(
     others = {(one.op_name, one.graph_id) for one in places}
     others.discard((places[0].op_name, places[0].graph_id))
     yield from further([name for name, _ in others])
+
+
+def symptom_words(symptom: Symptom) -> Message:
+    """Say what is certain about a wrong tensor."""
+    return Message("compare/symptom", where=symptom.where, detail=symptom.detail)
 
 
 def _stands_for(flow: Trace, event: Assessment) -> Iterator[Message]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
     from workbench.comparison.replay.forecast import Forecast
-    from workbench.comparison.result import IterationRow, Row
+    from workbench.comparison.result import Cause, IterationRow, Row, Symptom
     from workbench.core.words import Message
     from workbench.graph.nodes import Op, SourceFrame
 
@@ -184,18 +184,19 @@ def finding(
     *,
     score: float | None = None,
     advice: str | Message | None = None,
-    fault: tuple[str, float] = ("", 0.0),
+    symptom: Symptom | None = None,
+    causes: Iterable[Cause] = (),
     event: Assessment | None = None,
     group: str = "runs",
 ) -> Found:
     """Return a finding of a kind at a place; score and advice are the kind's unless given.
 
-    ``fault`` is the kind of fault that it looks like and how likely that is.
+    ``symptom`` and ``causes`` are those of the finding.
     """
     row = KINDS[kind]
     made = Finding(
         kind, place.op_name, place.op_type, place.graph_id, place.iteration, place.io, place.slot,
         row.score if score is None else score, *figures, tuple(evidence), advice or row.advice, place.frames,
-        place.order, place.rank, *fault,
+        place.order, place.rank, symptom, tuple(causes),
     )  # fmt: skip
     return Found(made, place, event, group)

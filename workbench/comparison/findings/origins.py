@@ -22,6 +22,7 @@ from workbench.comparison.findings.material import (
 )
 from workbench.comparison.graphs import view
 from workbench.comparison.limits import limits
+from workbench.comparison.result import Cause
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.source_lines import user_frames
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Row
     from workbench.graph.nodes import Graph
 
-    Cause = tuple[object, ...]
+    SharedCause = tuple[object, ...]
 
 _GIVEN = frozenset(("parameter", "input", "constant"))
 """Kinds of which the name is the cause, whoever reads it."""
@@ -48,7 +49,7 @@ class _Blame(NamedTuple):
 
     origin: Origin
     kind: str
-    cause: Cause
+    cause: SharedCause
     said: tuple[Message, ...] = ()
     trust: float = 1.0
 
@@ -125,7 +126,7 @@ def _decide(pairing: Pairing, origin: Origin) -> _Blame:
     return _Blame(origin, "shape" if unequal else "own-error", here, tuple(unequal))
 
 
-def _cause(pairing: Pairing, event: Assessment, one: Difference) -> Cause:
+def _cause(pairing: Pairing, event: Assessment, one: Difference) -> SharedCause:
     """What a difference shares with others of the same cause; empty: it is its operator's own.
 
     A setting reaches several operators under several names: a layer and its gradient, the terms of a loss. The
@@ -145,7 +146,7 @@ def _cause(pairing: Pairing, event: Assessment, one: Difference) -> Cause:
 
 def _merged(flow: Trace, blames: Iterable[_Blame]) -> Iterator[Found]:
     """One finding a cause: the first operator it reaches, the others counted in its evidence."""
-    groups: dict[tuple[str, Cause], list[_Blame]] = {}
+    groups: dict[tuple[str, SharedCause], list[_Blame]] = {}
     for blame in blames:
         groups.setdefault((blame.kind, blame.cause), []).append(blame)
     return (_found(flow, group) for group in groups.values())
@@ -164,13 +165,15 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
     # a writer's figures would be those of the operator that reads what it wrote over
     figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
     found, said = [one.origin for one in group], _with_change(flow, first)
+    causes = _causes(flow, first)
     evidence = blame_evidence(flow, found, said, by_replay=bool(by_replay))
-    score, fault = _score(first, error), _fault(flow, first)
     correct = own is not None and not own.suspect and not own.assumed
-    advice = advice_for(first.kind, fault[0], kernel_correct=correct)
+    fault = causes[0].kind if causes else ""
     return finding(
-        first.kind, place, evidence, figures, score=score, advice=advice, fault=fault, event=event
-    )
+        first.kind, place, evidence, figures, score=_score(first, error),
+        advice=advice_for(first.kind, fault, kernel_correct=correct),
+        symptom=first.origin.symptom, causes=causes, event=event,
+    )  # fmt: skip
 
 
 def _with_change(flow: Trace, blame: _Blame) -> Iterator[Message]:
@@ -184,17 +187,17 @@ def _with_change(flow: Trace, blame: _Blame) -> Iterator[Message]:
             yield change
 
 
-def _fault(flow: Trace, blame: _Blame) -> tuple[str, float]:
-    """What kind of fault it looks like, and how likely that is."""
+def _causes(flow: Trace, blame: _Blame) -> tuple[Cause, ...]:
+    """The kind of fault that it looks like, if that may be said."""
     found, writer = blame.origin.explanation, blame.origin.writer
     if writer is not None:
-        return "overrun", writer.chance
+        return (Cause("overrun", writer.chance, blame.said[:1]),)
     if found is not None:
-        return found.kind, found.probability
+        return (found.cause,) if found.cause is not None else ()
     if blame.kind == "parameter" and has_few_wrong(flow, blame.event):
-        return "wrong-weight-element", 0.95
+        return (Cause("wrong-weight-element", 0.95, blame.said[:1]),)
     row = KINDS[blame.kind]
-    return (row.fault, row.score) if row.fault else ("", 0.0)
+    return (Cause(row.fault, row.score, blame.said[:1]),) if row.fault else ()
 
 
 def _score(blame: _Blame, error: float | None) -> float:

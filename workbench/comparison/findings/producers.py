@@ -16,6 +16,7 @@ from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.graphs.traverse import producer, readers
 from workbench.comparison.limits import limits
+from workbench.comparison.result import Cause
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
@@ -212,15 +213,16 @@ def _found(flow: Trace, reader: Found, event: Assessment, number: int, behind: _
     """The finding about a producer; it stands next to that of its reader."""
     known = reader.finding
     shown = f"{known.op_type} {known.op_name}".lstrip()
-    said, fault = Message("compare/producer-hidden"), ("", 0.0)
+    said, causes = Message("compare/producer-hidden"), list[Cause]()
     if behind.exchanged:
         inputs = [Message("compare/input-name", slot=slot) for slot, _ in behind.exchanged]
         distance, code = behind.exchanged[0][1], "compare/producer-exchanged"
         said = Message(code, inputs=inputs, distance=distance, reader=shown)
-        fault = "wrong-layout-lanes", round(0.9 / len(behind.producers), 3)
+        chance = round(0.9 / len(behind.producers), 3)
+        causes = [Cause("wrong-layout-lanes", chance, (said,))]
     score = known.score + 0.05 if behind.first else 0.5 * known.score
     made = finding(
         "own-error", place_in(flow.pairing, event.block, number)._replace(rank=known.rank),
-        (Message("compare/producer", reader=shown), said), score=round(min(score, 0.69), 3), fault=fault,
+        (Message("compare/producer", reader=shown), said), score=round(min(score, 0.69), 3), causes=causes,
     )  # fmt: skip
     return made._replace(group=reader.group, behind=known, first=behind.first)

@@ -68,11 +68,15 @@ class Bias(NamedTuple):
     spacing: float
 
     @property
+    def is_wide(self) -> bool:
+        """Whether the format that was written is as wide as float32, so that a fast approximation shows in it."""
+        return self.spacing <= _WIDE
+
+    @property
     def limit(self) -> float:
         """Slope that healthy operators do not reach."""
         known = limits()
-        share = known.bias_narrow if self.spacing > _WIDE else known.bias_wide
-        return share * self.spacing
+        return (known.bias_wide if self.is_wide else known.bias_narrow) * self.spacing
 
     @property
     def accuses(self) -> bool:

@@ -21,10 +21,10 @@ import numpy as np
 
 from workbench.comparison.measure.kernel_numpy import widen_pair
 from workbench.comparison.measure.metrics import FIVE_THOUSANDTHS, NEAR_ZERO, ONE_THOUSANDTH, Sums
-from workbench.comparison.measure.slices import NO_MATRIX, TILE, Gatherer
+from workbench.comparison.measure.slices import NO_MATRIX, TILE, Gatherer, may_be_off
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -485,38 +485,45 @@ def _narrow(x: NDArray[Any], buffer: NDArray[np.float32]) -> NDArray[np.float32]
     return out
 
 
+def _widened(
+    target: NDArray[Any], golden: NDArray[Any], start: int
+) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None, int]]:
+    """Yield chunks of both sides as float32, or as float64 with their difference, and where they begin."""
+    here = _thread
+    narrow = _fits_float32(target) and _fits_float32(golden)
+    step = CHUNK if narrow else _WIDE_CHUNK
+    for at in range(0, target.size, step):
+        ours, theirs = target[at : at + step], golden[at : at + step]
+        if narrow:
+            yield _narrow(ours, here.target), _narrow(theirs, here.golden), None, start + at
+            continue
+        t, g, d = (buffer[: ours.size] for buffer in here.wide)
+        with np.errstate(all="ignore"):
+            widen_pair(ours, theirs, t, g, d)
+        yield t, g, d, start + at
+
+
 class NumbaKernel:
     """Gathers `Sums` of equally long pieces of target and golden."""
 
     parallel: ClassVar[bool] = True
 
-    def __init__(self, grid: Grid | None = None) -> None:
+    def __init__(self, grid: Grid | None = None, least: float = -1.0) -> None:
+        self._least = least
         self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
         self._slices = Gatherer(grid) if grid is not None else None
         self._band: NDArray[Any] | None = None
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``."""
-        narrow = _fits_float32(target) and _fits_float32(golden)
-        step = CHUNK if narrow else _WIDE_CHUNK
-        for at in range(0, target.size, step):
-            t, g = target[at : at + step], golden[at : at + step]
-            if narrow:
-                self._add_narrow(t, g, start + at)
-            else:
-                self._add_wide(t, g, start + at)
+        for t, g, d, at in _widened(target, golden, start):
+            self._add(t, g, d, at, _thread.keys if d is None else _thread.wide_keys)
 
-    def _add_narrow(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
-        here = _thread
-        t, g = _narrow(target, here.target), _narrow(golden, here.golden)
-        self._add(t, g, None, start, here.keys)
-
-    def _add_wide(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
-        here = _thread
-        t, g, d = (buffer[: target.size] for buffer in here.wide)
-        with np.errstate(all="ignore"):
-            widen_pair(target, golden, t, g, d)
-        self._add(t, g, d, start, here.wide_keys)
+    def add_slices(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
+        """Add real 1-D pieces to the slices alone."""
+        assert self._slices is not None
+        for t, g, _, at in _widened(target, golden, start):
+            self._add_slices(self._slices, t, g, at)
 
     def _add(
         self,
@@ -527,8 +534,6 @@ class NumbaKernel:
         keys: NDArray[Any],
     ) -> None:
         """Add floats of one width; the block at which the fast code stops is added by the other."""
-        if self._slices is not None:
-            self._add_slices(self._slices, t, g, start)
         state = keys, self._counts, self._figures
         at = _add(t, g, d, start, *state)
         while at < t.size:
@@ -537,6 +542,12 @@ class NumbaKernel:
             rest = slice(at + _BLOCK, None)
             at += _BLOCK
             at += _add(t[rest], g[rest], None if d is None else d[rest], start + at, *state)
+        if self._slices is None:
+            return
+        if may_be_off(self._figures[_RELATIVE_MAX], self._figures[_SMALL_MAX], self._least):
+            self._add_slices(self._slices, t, g, start)
+        else:
+            self._slices.skip(start, t.size)
 
     def _add_slices(self, slices: Gatherer, t: NDArray[Any], g: NDArray[Any], start: int) -> None:
         if self._band is None or self._band.dtype != t.dtype:

@@ -24,7 +24,7 @@ from workbench.comparison.measure.metrics import (
     Sums,
     moments,
 )
-from workbench.comparison.measure.slices import Gatherer
+from workbench.comparison.measure.slices import Gatherer, may_be_off
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -212,7 +212,8 @@ class NumpyKernel:
 
     parallel: ClassVar[bool] = False
 
-    def __init__(self, grid: Grid | None = None) -> None:
+    def __init__(self, grid: Grid | None = None, least: float = -1.0) -> None:
+        self._least = least
         self._slices = Gatherer(grid) if grid is not None else None
         self._target, self._golden = _Side(), _Side()
         self._size = self._finite = self._infinite_agree = 0
@@ -228,6 +229,16 @@ class NumpyKernel:
         with np.errstate(all="ignore"):
             for at in range(0, target.size, CHUNK):
                 self._chunk(target[at : at + CHUNK], golden[at : at + CHUNK], start + at)
+
+    def add_slices(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
+        """Add real 1-D pieces to the slices alone."""
+        assert self._slices is not None
+        with np.errstate(all="ignore"):
+            for at in range(0, target.size, CHUNK):
+                part = slice(at, at + CHUNK)
+                rows = _work.rows[:, : target[part].size]
+                widen_pair(target[part], golden[part], rows[_T], rows[_G], rows[_D])
+                self._slices.add(_finite_sizes(rows), start + at)
 
     def _chunk(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         size = target.size
@@ -249,13 +260,20 @@ class NumpyKernel:
         self._target.describe(t, low_t, high_t, plain_t, tt)
         self._golden.describe(g, low_g, high_g, plain_g, gg)
         self._compare(rows, products, start)
-        if self._slices is not None:  # comparing leaves magnitudes
-            self._slices.add(rows[_MAGNITUDES], start)
+        self._add_slices(rows[_MAGNITUDES], start)  # comparing leaves magnitudes
+
+    def _add_slices(self, sizes: Floats, start: int) -> None:
+        """Add |g| and |d|, which were compared, to the slices, unless none can be off by enough."""
+        if self._slices is None:
+            return
+        if may_be_off(self._relative_max, self._small_max, self._least):
+            self._slices.add(sizes, start)
+        else:
+            self._slices.skip(start, sizes.shape[1])
 
     def _sift(self, rows: Floats, start: int) -> None:
         """Handle a chunk with values that are not finite, or with squares that overflow."""
-        if self._slices is not None:
-            self._slices.add(_finite_sizes(rows), start)
+        sizes = _finite_sizes(rows)
         t, g = rows[_T], rows[_G]
         both = self._target.sift(t) & self._golden.sift(g)
         self._infinite_agree += int(np.count_nonzero(np.isinf(t) & (t == g)))
@@ -264,6 +282,7 @@ class NumpyKernel:
             rest = _work.rows[:, : kept.shape[1]]
             rest[_ALL] = kept
             self._compare(rest, _products(rest), start, np.flatnonzero(both))
+        self._add_slices(sizes, start)
 
     def _compare(
         self,

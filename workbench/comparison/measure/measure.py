@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Kinds = tuple[str, ...]
+    """What is odd about a record, by `ANOMALY_RULES`; ``()``: nothing."""
+
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.measure.tensors import KernelName
     from workbench.comparison.pair.pairing import Pair, Pairing
@@ -134,7 +137,7 @@ def measure_pairs(
         for number, pair in enumerate(pairs):
             if cancelled is not None and cancelled():
                 break
-            kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
+            kinds = (odd_t.get(id(pair.target), ()), odd_g.get(id(pair.golden), ()))
             item = measure_pair(pair, kinds, kernel, cancelled, table)
             told = forecast.get(id(pair))
             found.append(item if told is None else item._replace(forecast=told))
@@ -213,18 +216,18 @@ def _estimate_bytes(pairs: Sequence[Pair]) -> int:
 
 def measure_pair(
     pair: Pair,
-    kinds: tuple[str, str],
+    kinds: tuple[Kinds, Kinds],
     kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
     table: FigureTable | None = None,
 ) -> Measured:
-    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none).
+    """Measure one pair; ``kinds`` are the oddities of its two records (``()``: none).
 
     ``table`` is where the metrics of many pairs stand together.
     """
-    reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
+    reason, rewritten = _distrusted(*kinds), any(REWRITTEN in one for one in kinds)
     try:
-        if MISLABELLED in kinds:
+        if any(MISLABELLED in one for one in kinds):
             found, whole = _salvage(pair, kinds, table)
             return Measured(pair, found, reason, salvaged=True, rewritten=rewritten, whole=whole)
         laid, apart = _laid(pair)
@@ -253,13 +256,13 @@ def _laid(pair: Pair) -> tuple[Pair, Message | None]:
 
 
 @cache
-def _distrusted(target: str, golden: str) -> Message | None:
+def _distrusted(target: Kinds, golden: Kinds) -> Message | None:
     """Say of which side the tensor is not what its label says, and what it is."""
     kinds = {"target": target, "golden": golden}
-    named = {side: kind for side, kind in kinds.items() if kind and kind != REWRITTEN}
+    named = {side: some[0] for side, some in kinds.items() if some and some[0] != REWRITTEN}
     if not named:
         return None
-    alike = "alike" if target == golden else "both"
+    alike = "alike" if len({*named.values()}) == 1 else "both"
     sides = alike if len(named) == 2 else next(iter(named))
     return Message(f"compare/distrusted-{sides}", **named)
 
@@ -314,7 +317,7 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float
 
 
 def _salvage(
-    pair: Pair, kinds: tuple[str, str], table: FigureTable | None
+    pair: Pair, kinds: tuple[Kinds, Kinds], table: FigureTable | None
 ) -> tuple[Divergence, bool]:
     """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes.
 
@@ -328,7 +331,7 @@ def _salvage(
     return found, ours.size == theirs.size
 
 
-def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
+def _real(record: TensorRecord, kinds: Kinds) -> NDArray[np.generic]:
     """Flat elements; those of a mislabelled file in the type its kernel wrote.
 
     Such files hold the whole wider buffer behind a header for the narrower type (real dumps of 2.0.0
@@ -337,7 +340,7 @@ def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
     if record.source is None:
         return np.empty(0, np.float32)
     stated = record.source.spec()
-    if kind != MISLABELLED:
+    if MISLABELLED not in kinds:
         return record.source.array().ravel()
     wide = _WIDER.get(stated.dtype)
     if wide is None or not record.path:

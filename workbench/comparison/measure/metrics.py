@@ -73,7 +73,8 @@ METRICS: dict[str, Metric] = {
     "FiveThousandthsErrRatio": Metric("share of elements with |d|/|g| < 0.005 or t = g", "higher"),
     WORST_SLICE: Metric(
         "largest Σ|d| / Σ|g| of a slice: an index of one axis, or a tile of 16 × 16 over the last two axes; slices have"
-        " 32 elements or more, tensors without such slices are one",
+        " 32 elements or more; tensors without such slices, or of which no element is off by 1/64 of itself, are"
+        " one",
         "lower",
     ),
     "WorstSliceAxis": Metric(
@@ -121,11 +122,11 @@ METRICS: dict[str, Metric] = {
     },
     "RelativeBias": Metric(
         "Σd·g / Σg²: the part of the error that is a common factor, 0.002 where all are 1.002 times too large",
-        "lower",
+        "neither",
     ),
     "RelativeBiasZ": Metric(
         "Σd·g / √Σ(d·g)²: the same in standard deviations of what chance makes of it; at most √size",
-        "lower",
+        "neither",
     ),
 }
 """Figures of one pass, by the field's titles, in the order of tables."""

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from workbench.comparison.measure.metrics import Sums, merge
-from workbench.comparison.measure.slices import grid_of
+from workbench.comparison.measure.slices import grid_of, may_be_off, merge_slices
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.dump.values.reading import Buffer, FileSource, Payload, Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,13 +43,19 @@ _STORAGES = frozenset(row.storage for row in DTYPES.values())
 
 
 class Kernel(Protocol):
-    """Gathers sums of 1-D real pieces; ``parallel`` if it pays to run several in threads."""
+    """Gathers sums of 1-D real pieces; ``parallel`` if it pays to run several in threads.
+
+    Slices are gathered from the chunk on in which an element is off by more than ``least`` of itself; what was in
+    front of it is said in ``skipped`` of their sums, and given to ``add_slices`` if it is needed.
+    """
 
     parallel: ClassVar[bool]
 
-    def __init__(self, grid: Grid | None = None) -> None: ...
+    def __init__(self, grid: Grid | None = None, least: float = -1.0) -> None: ...
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None: ...
+
+    def add_slices(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None: ...
 
     def sums(self) -> Sums: ...
 
@@ -102,6 +108,18 @@ class OpenPair:
             side.seek(first, count)
         return self._take(first, first + count)
 
+    def ranges(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+        """Yield the pieces of some ranges, each from its first element to before its last; in order."""
+        if isinstance(self.target, Payload) and isinstance(self.golden, Payload):
+            for first, end in ranges:
+                yield from self.segment(first, end - first)
+            return
+        for t, g, start in self.pieces():
+            for first, end in ranges:
+                low, high = max(first - start, 0), min(end - start, t.size)
+                if low < high:
+                    yield t[low:high], g[low:high], start + low
+
     def _take(self, at: int, end: int) -> Iterator[Piece]:
         target, golden = self.target, self.golden
         while at < end:
@@ -141,7 +159,7 @@ class Job(NamedTuple):
     """How a pair is to be gathered.
 
     ``threads`` is their largest number, 0 for all cores that the process may use, up to four; data
-    are divided by 2^``exponent``.
+    are divided by 2^``exponent``. Slices are gathered where one may be off by more than ``least``.
     """
 
     target: Source
@@ -150,6 +168,7 @@ class Job(NamedTuple):
     cancelled: Cancelled | None = None
     threads: int = 0
     exponent: int = 0
+    least: float = -1.0
 
     def gather(self, pair: OpenPair) -> Sums | None:
         """Return the sums of a pair of equal sizes, or ``None`` if cancelled."""
@@ -161,7 +180,7 @@ class Job(NamedTuple):
     def run(
         self, pieces: Iterator[Piece], cancelled: Cancelled | None, grid: Grid | None
     ) -> Sums | None:
-        kernel = self.kernel(grid)
+        kernel = self.kernel(grid, self.least)
         for t, g, start in pieces:
             if cancelled is not None and cancelled():
                 return None
@@ -170,6 +189,25 @@ class Job(NamedTuple):
             else:
                 kernel.add(t, g, start)
         return kernel.sums()
+
+    def complete(self, sums: Sums) -> Sums | None:
+        """Return sums with all slices, or with none where none can be off by enough; ``None`` if cancelled.
+
+        It is decided for the whole tensor, so that neither kernels, threads nor chunks change it.
+        """
+        slices = sums.slices
+        if slices is None or not slices.skipped:
+            return sums
+        if not may_be_off(sums.relative_max, sums.small_max, self.least):
+            return sums._replace(slices=None)
+        rest = self.kernel(slices.grid)
+        with OpenPair(self.target, self.golden) as pair:
+            for t, g, start in pair.ranges(slices.skipped):
+                if self.cancelled is not None and self.cancelled():
+                    return None
+                rest.add_slices(t, g, start)
+        whole = merge_slices(slices._replace(skipped=()), rest.sums().slices)
+        return sums._replace(slices=whole)
 
 
 def _scaled(x: NDArray[Any], exponent: int) -> NDArray[np.float64]:

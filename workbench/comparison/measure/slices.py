@@ -7,7 +7,9 @@ A tensor is seen as rows of ``width`` elements, its last axes. The sums of the r
 the slices along every axis; bands of 16 rows give the tiles of 16 x 16 over the last two axes. Positions at which
 either side is not finite count in no slice, integers and vectors have none.
 
-Kernels add to a `Gatherer`; what it gives, `SliceSums`, is merged in any order.
+Kernels add to a `Gatherer`; what it gives, `SliceSums`, is merged in any order. No slice is off by more than its worst
+element is, so a kernel may leave out the elements in front of the first that is off by something worth it, and say
+which (``skipped``): where there is none in the whole tensor no slice is worth looking at, else they are read once more.
 """
 
 from __future__ import annotations
@@ -102,20 +104,31 @@ class SliceSums(NamedTuple):
     """Σ|g| and Σ|d| of what was seen of a tensor's rows, columns and tiles.
 
     ``columns`` (2, width); ``rows`` and ``tiles`` are parts with the number of the first: (2, rows) and (2, bands,
-    segments).
+    segments). ``skipped`` are the elements that are not in them, from the first to before the last, by flat index.
     """
 
     grid: Grid
     columns: Sums64
     rows: tuple[tuple[int, Sums64], ...]
     tiles: tuple[tuple[int, Sums64], ...]
+    skipped: tuple[tuple[int, int], ...] = ()
 
 
 def merge_slices(a: SliceSums | None, b: SliceSums | None) -> SliceSums | None:
     """Return the sums of both parts together."""
     if a is None or b is None:
         return a or b
-    return SliceSums(a.grid, a.columns + b.columns, a.rows + b.rows, a.tiles + b.tiles)
+    return SliceSums(
+        a.grid, a.columns + b.columns, a.rows + b.rows, a.tiles + b.tiles, a.skipped + b.skipped
+    )
+
+
+def may_be_off(relative_max: float, small_max: float, least: float) -> bool:
+    """Whether a slice may be off by more than ``least``: no slice is by more than its worst element.
+
+    ``relative_max`` is the largest |d|/|g|, ``small_max`` the largest |d| beside a golden too near to 0 for one.
+    """
+    return small_max > 0.0 or relative_max > least
 
 
 class Gatherer:
@@ -128,6 +141,12 @@ class Gatherer:
         self._tile_begins = np.arange(0, grid.width, TILE)
         self._bands_at: dict[tuple[int, int], Sums32] = {}
         self._tiles = _Growing(grid.band(grid.rows - 1) + 1, (grid.segments,))
+        self._skipped: tuple[int, int] | None = None
+
+    def skip(self, start: int, count: int) -> None:
+        """Leave out ``count`` elements from ``start`` on, which follow those that were left out before."""
+        first = start if self._skipped is None else self._skipped[0]
+        self._skipped = first, start + count
 
     def room(self, start: int, count: int) -> tuple[Sums64, Sums64]:
         """Return the sums of the rows and of the bands of tiles that ``count`` elements from ``start`` on lie in."""
@@ -143,7 +162,8 @@ class Gatherer:
         first, before = divmod(start, width)
         rows, tiles = self.room(start, count)
         whole = self._whole_rows(sizes, before)
-        rows += np.matmul(whole, np.ones(width, np.float32))
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond float32 a slice tells nothing
+            rows += np.matmul(whole, np.ones(width, np.float32))
         bands = np.matmul(self._bands(first, whole.shape[1]), whole)
         self.columns += np.add.reduce(bands, axis=1)
         if self.grid.matrix:
@@ -173,7 +193,8 @@ class Gatherer:
     def sums(self) -> SliceSums:
         """Everything gathered so far."""
         tiles = self._tiles.seen() if self.grid.matrix else ()
-        return SliceSums(self.grid, self.columns, self._rows.seen(), tiles)
+        skipped = () if self._skipped is None else (self._skipped,)
+        return SliceSums(self.grid, self.columns, self._rows.seen(), tiles, skipped)
 
 
 _NO_TILES = np.zeros((2, 1, 0))

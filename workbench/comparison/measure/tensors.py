@@ -12,6 +12,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.comparison.limits import limits
 from workbench.comparison.measure.kernel_numpy import NumpyKernel
 from workbench.comparison.measure.metrics import (
     CANCELLED,
@@ -39,6 +40,9 @@ KernelName = Literal["numpy", "numba"]
 
 _JIT_BYTES = 500_000_000
 _JIT_PAIRS = 16_000
+_WORTH = 0.5
+"""Share of `slice_least` from which slices are looked at: rounding of the sums must not decide."""
+
 _HUGE, _MINUTE = 2.0**480, 2.0**-480
 
 
@@ -101,7 +105,8 @@ def measure(
     FormatError
         A source cannot be read or is not what it claims.
     """
-    job = Job(target, golden, _kernel(kernel), cancelled, threads)
+    worth = _WORTH * limits().slice_least
+    job = Job(target, golden, _kernel(kernel), cancelled, threads, least=worth)
     with OpenPair(target, golden) as pair:
         ours, theirs = pair.target, pair.golden
         size = ours.size
@@ -109,6 +114,8 @@ def measure(
             return unmeasured(Message(SIZES, target=size, golden=theirs.size), size)
         parts = 2 if pair.complex else 1
         sums = job.gather(pair)
+    if sums is not None:
+        sums = job.complete(sums)
     scale = 1.0
     if sums and _leaves_float64(sums):
         scaled = job._replace(exponent=math.frexp(sums.largest)[1] - 1)

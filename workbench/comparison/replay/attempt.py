@@ -61,6 +61,8 @@ class Attempt(Computation):
         Whether NaN stands for unknown elements of inputs.
     invented : tuple of int
         Inputs that no file has at all.
+    dumped : set of int
+        Inputs that files of the same side hold whole.
     """
 
     given: Mapping[int, Array]
@@ -71,6 +73,7 @@ class Attempt(Computation):
     assumed: tuple[Message, ...] = ()
     partial: bool = False
     invented: tuple[int, ...] = ()
+    dumped: frozenset[int] = frozenset()
 
     @property
     def nbytes(self) -> int:
@@ -138,7 +141,9 @@ class Attempt(Computation):
         row = self._narrow(slot)
         if row is not None and not arithmetic.output and row.name in ROUND:
             arithmetic = arithmetic._replace(output=row.name)
-        return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
+        return Trial(
+            self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier, self.dumped
+        )
 
 
 class ReplayCache:
@@ -231,7 +236,7 @@ class ReplayCache:
         assert work.kernel is not None
         inputs: dict[int, Array] = {}
         assumed: list[Message] = []
-        partial, invented = False, []
+        partial, invented, dumped = False, [], []
         for slot in sorted(work.kernel.needed):
             known = values.read(block, number, slot)
             if known is None and values is self.target_inputs:
@@ -241,11 +246,12 @@ class ReplayCache:
             inputs[slot] = cast_as_declared(known.array, op, slot)
             partial |= known.partial
             invented += [slot] if known.invented else []
+            dumped += [] if known.assumed or known.invented or known.partial else [slot]
             if known.assumed is not None:
                 assumed.append(known.assumed)
         return Attempt(
             work.kernel, _read_only(inputs), _read_only(given), block, number, op, work.rule,
-            tuple(dict.fromkeys(assumed)), partial, tuple(invented),
+            tuple(dict.fromkeys(assumed)), partial, tuple(invented), frozenset(dumped),
         )  # fmt: skip
 
     def lowering(self, block: Execution, number: int, op: Op) -> Lowering:

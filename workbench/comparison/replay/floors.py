@@ -1,9 +1,11 @@
-"""How large an own error may be: the noise floor of one operator on its own inputs, three ways.
+"""How large an own error may be: the noise floor of one operator on its own inputs, four ways.
 
 ``ulp``    one rounding of the result: u of the dtype that it is written in
 ``bound``  rounding on the way. A backward stable kernel gives the exact result of inputs that are
            off by a few units of its arithmetic; how much that moves the result, the operator's
            condition on these very inputs, is measured with inputs that are off at random
+``order``  rounding on the way where the order of summation is not known, that of a healthy kernel of any kind
+           (`workbench.comparison.measure.noise`); 0 where nothing is summed
 ``model``  what the formats of the device's units cost: the distance of its numeric model from
            exact arithmetic on the same inputs
 
@@ -18,7 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.measure.noise import APPROXIMATION, reduction_length
+from workbench.comparison.measure.noise import (
+    APPROXIMATION,
+    any_order,
+    reduction_length,
+    summation_length,
+    sums,
+)
 from workbench.comparison.replay.kernel import EXACT, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
@@ -52,6 +60,7 @@ class Floor(NamedTuple):
     ulp: float
     bound: float
     model: float = 0.0
+    order: float = 0.0
 
     @property
     def rounding(self) -> float:
@@ -59,12 +68,17 @@ class Floor(NamedTuple):
         return max(self.ulp, self.bound)
 
     @property
+    def of_any_order(self) -> Floor:
+        """The floor of an operator of which nobody knows in which order it sums."""
+        return self._replace(bound=max(self.bound, self.order))
+
+    @property
     def largest(self) -> float:
         return max(self.ulp, self.bound, self.model)
 
     @property
     def reason(self) -> Message:
-        """Which of the three is the largest."""
+        """Which of them is the largest."""
         known = ("ulp", "bound", "model")
         return Message(f"compare/floor-{max(known, key=lambda name: float(getattr(self, name)))}")
 
@@ -117,10 +131,14 @@ def careful_floor(
     largest = max((array.size for array in attempt.inputs.values()), default=1)
     length = max(length, largest / max(attempt.given[slot].size, 1))
     bound = ulp + steepness * (2.0 * inside + FLOAT32 * length**0.5)
+    order = 0.0
+    if any(map(sums, ops)):
+        longest = max(length, *map(summation_length, ops))
+        order = ulp + steepness * (2.0 * inside + any_order(longest))
     model = 0.0
     if arithmetic != EXACT:
         model = distance(expected, attempt.results(EXACT)[slot])
-    return Floor(ulp, bound, model if np.isfinite(model) else 0.0)
+    return Floor(ulp, bound, model if np.isfinite(model) else 0.0, order)
 
 
 class _Read(NamedTuple):

@@ -147,8 +147,9 @@ class DumpedInputs:
 
     def _beginning(self, record: TensorRecord, real: str) -> Array | None:
         """Return the elements of a mislabelled file in the type that its kernel wrote, as many as it has."""
-        if self.binding.oddities.get(id(record)) != MISLABELLED or not real or not record.path:
-            return None
+        kinds = self.binding.oddities.get(id(record), ())
+        if kinds[:1] != (MISLABELLED,) or not real or not record.path:
+            return None  # of memory that nobody wrote or reads no type is the right one
         try:
             size = record.source.spec().size if record.source is not None else None
             return payload_as(record.path, dtype_row(real).storage)[:size]

@@ -323,6 +323,10 @@ class Trial(Computation):
         How the operator is believed to be computed.
     earlier : sequence of arrays
         Other tensors that the device held when it ran, latest first, for what memory may show.
+    dumped : set of int
+        Flat inputs that are files of the same run: what the operator read lies there.
+    read_later : bool
+        Whether ``given`` is what a later operator read, rather than what was there when the operator was done.
     """
 
     slot: int
@@ -331,6 +335,8 @@ class Trial(Computation):
     floor: float
     arithmetic: Arithmetic = EXACT
     earlier: Sequence[Array] = ()
+    dumped: frozenset[int] = frozenset()
+    read_later: bool = False
 
     @property
     def error(self) -> float:

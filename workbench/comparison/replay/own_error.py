@@ -77,7 +77,8 @@ class OwnError(NamedTuple):
         """Whether it is suspect only beside its like, which are reproduced to the bit."""
         if self.slices is not None:
             return False
-        return bool(self.suspect) and self.error <= limits().suspect_factor * self.floor.rounding
+        excused = max(limits().suspect_factor * self.floor.rounding, self.floor.model)
+        return bool(self.suspect) and self.error <= excused
 
     @property
     def explained(self) -> float:
@@ -119,6 +120,7 @@ def quick_own_error(attempt: Attempt) -> tuple[OwnError, bool] | None:
 def assess_own_error(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError:
     """Measure an operator against its careful floor, and say whether it is suspect; raises one of ``TROUBLE``.
 
+    By itself nothing is suspect that is less than the device's own formats cost, however well its rounding is known.
     ``wide``: the vector unit is known to compute in float32, whatever it reads.
     """
     expected = attempt.results(arithmetic)
@@ -128,7 +130,8 @@ def assess_own_error(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = F
     slot = _worst(errors, {s: quick_floor(attempt, s, arithmetic) for s in errors})
     floor = careful_floor(attempt, slot, expected[slot], arithmetic, wide=wide)
     times = _times(errors[slot], floor.rounding)
-    suspect = times if times > limits().suspect_factor else 0.0
+    beyond = times > limits().suspect_factor and errors[slot] >= floor.largest
+    suspect = times if beyond else 0.0
     return _own_error(attempt, slot, floor, arithmetic, expected, errors, suspect)
 
 

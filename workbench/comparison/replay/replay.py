@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import LEAVES, ends_of
 from workbench.comparison.limits import limits
+from workbench.comparison.measure.noise import summation_length, sums
 from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, ReplayCache
 from workbench.comparison.replay.floors import Floor, careful_floor, condition
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance
@@ -241,6 +242,7 @@ class _GraphReplay:
         self.open: dict[Place, None] = {}
         self.wide = False
         self.tried: dict[tuple[Place, Arithmetic], float] = {}
+        self.sums_of_unit: dict[bool, list[tuple[int, bool]]] = {}
 
     def run(self, cancelled: Callable[[], bool] | None) -> None:
         """Find them: exactly, by the selected model, and beside their like; the golden's word is the last."""
@@ -258,6 +260,7 @@ class _GraphReplay:
             self._second(place)
         self._biases()
         self._wide_inside()
+        self._of_any_order()
         self._outliers()
         if self._orders:
             self._in_known_order()
@@ -493,11 +496,15 @@ class _GraphReplay:
                 yield place, frozenset((one, dtype) for one in types - CONTRACTIONS)
 
     def _outliers(self) -> None:
-        """Suspect operators that are not reproduced to the bit where all of their like are."""
+        """Suspect operators that are not reproduced to the bit where all of their like are.
+
+        Shorter sums say nothing: whatever their order, of few terms they may be exact.
+        """
         for members in self._like():
             odd = [place for place in members if not self.own_errors[place].is_reproduced]
             numbers = {number for _, number in odd}
-            exact = sum(p[1] not in numbers for p in members)
+            longest = max((self._length(number) for number in numbers), default=1.0)
+            exact = sum(p[1] not in numbers and self._length(p[1]) >= longest for p in members)
             if len(numbers) != 1 or exact < limits().peers_exact:
                 continue
             for place in odd:
@@ -505,6 +512,52 @@ class _GraphReplay:
                 again = None if own.suspect or own.rule != "table" else self._retry(place)
                 if again is not None and again.is_beyond_rounding:
                     self.own_errors[place] = again._replace(suspect=limits().outlier_factor)
+
+    def _of_any_order(self) -> None:
+        """Acquit what another order of summation explains, unless the device is seen to sum as its model does."""
+        for place, own in self.own_errors.items():
+            floor = own.floor.of_any_order
+            beyond = limits().suspect_factor * floor.rounding
+            if not own.suspect or own.is_reproduced or not 0.0 < own.error <= beyond:
+                continue
+            if not self._sums_as_model(place):
+                self.own_errors[place] = own._replace(suspect=0.0, floor=floor)
+
+    def _sums_as_model(self, place: Place) -> bool:
+        """Whether other sums of the same unit, no shorter, are reproduced to the bit in float32, but for a few."""
+        known, length = limits(), self._length(place[1])
+        shown = [
+            exact
+            for number, exact in self._sums_of_unit(cube=self._is_product(place[1]))
+            if number != place[1] and self._length(number) >= length
+        ]
+        exact = sum(shown)
+        return exact >= known.peers_exact and exact >= (1.0 - known.otherwise_share) * len(shown)
+
+    def _sums_of_unit(self, *, cube: bool) -> list[tuple[int, bool]]:
+        """Some sums of a unit in float32, and whether they are reproduced to the bit; measured once."""
+        if cube not in self.sums_of_unit:
+            found = [place for place in self.own_errors if self._sums(place, cube=cube)]
+            found = found[:: max(1, len(found) // _SAMPLE)]
+            self.sums_of_unit[cube] = [(place[1], self._is_exact(place)) for place in found]
+        return self.sums_of_unit[cube]
+
+    def _length(self, number: int) -> float:
+        return summation_length(self.graph.ops[number])
+
+    def _is_product(self, number: int) -> bool:
+        return self.graph.ops[number].op_type in CONTRACTIONS
+
+    def _sums(self, place: Place, *, cube: bool) -> bool:
+        """Whether an operator sums on a unit, and gives several numbers of float32."""
+        op = self.graph.ops[place[1]]
+        several = op.outputs[:1] and op.outputs[0].size != 1 and op.outputs[0].dtype == "float32"
+        return bool(several) and sums(op) and self._is_product(place[1]) == cube
+
+    def _is_exact(self, place: Place) -> bool:
+        """Whether an operator is reproduced to the bit as its unit is known to compute."""
+        again = self._retry(place)
+        return again is not None and again.is_reproduced
 
     def _like(self) -> Iterable[list[Place]]:
         """Executions of operators of one type that are computed alike.

@@ -22,7 +22,7 @@ from workbench.comparison.pair.exclusions import IGNORED
 from workbench.comparison.pair.kernels import EXPECTED
 from workbench.comparison.pair.pairing import Sides
 from workbench.comparison.result import Coverage
-from workbench.core.dtypes import roundoff
+from workbench.core.dtypes import is_exact, roundoff
 from workbench.core.words import Message
 from workbench.graph.nodes import Bundle, Const, Param, Value
 from workbench.graph.table import OPS
@@ -66,7 +66,7 @@ class Uncompared(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Why a tensor need not be compared: name in the judged, condition, and why that is enough."""
+    """Why a tensor need not be compared: name in the ledger, condition, and why that is enough."""
 
     name: str
     holds: Callable[[Judged, Uncompared], bool]
@@ -90,11 +90,7 @@ class Judged:
         """Every tensor or pair without a figure. What nobody has reached yet is not among them."""
         for item, row in self.pairs:
             pair = item.pair
-            if (
-                row.status == "uncomparable"
-                and row.reason != CANCELLED
-                and not _is_whole(item, row)
-            ):
+            if row.reason != CANCELLED and not _has_figure(item, row):
                 place = row.op_type, pair.io, pair.slot, pair.run
                 yield Uncompared("", pair.op_name, *place, row, item)
         rows = iter(self.rows[len(self.measured) :])
@@ -109,7 +105,7 @@ class Judged:
         ours, theirs = set[Stored](), set[Stored]()
         for item, row in self.pairs:
             pair = item.pair
-            if row.status == "uncomparable" and not _is_whole(item, row):
+            if not _has_figure(item, row):
                 continue
             ours.update(self.stored("target", pair.run, pair.target.key.io, pair.target.key.slot))
             theirs.update(
@@ -134,7 +130,7 @@ class Judged:
         if io == "output":
             yield self.value_of(side, run.block, Value(run.op, slot))
         elif slot not in rewritten_slots(op):
-            operand = _operand(op, slot)
+            operand = op.operand(slot)
             if operand is not None and not isinstance(operand, Const):
                 yield self.value_of(side, run.block, operand)
 
@@ -166,9 +162,9 @@ class Judged:
         return None if found is None else getattr(found, side)
 
 
-def _is_whole(item: Measured, row: Row) -> bool:
-    """Whether a file whose label is wrong holds every element nevertheless, and they agree."""
-    return item.whole and _agrees(item, row)
+def _has_figure(item: Measured, row: Row) -> bool:
+    """Whether a pair was compared, or a file whose label is wrong holds every element nevertheless, and they agree."""
+    return row.status != "uncomparable" or (item.whole and _agrees(item, row))
 
 
 def _agrees(item: Measured, row: Row) -> bool:
@@ -180,11 +176,6 @@ def _agrees(item: Measured, row: Row) -> bool:
         return False
     dtypes = [spec.dtype for spec in (row.target_spec, row.golden_spec) if spec is not None]
     return item.error <= limits().pass_factor * max(map(roundoff, dtypes), default=0.0)
-
-
-def _operand(op: Op, slot: int) -> Operand | None:
-    operands = list(op.flat_inputs())
-    return operands[slot] if 0 <= slot < len(operands) else None
 
 
 # --- what explains a tensor that was not compared -----------------------------------------------
@@ -221,7 +212,7 @@ def _is_parameter(_: Judged, one: Uncompared) -> bool:
 
 def _is_allowed(judged: Judged, one: Uncompared) -> bool:
     names = {one.op_name, one.row.golden_op_name} - {""}
-    return any(entry.fits(name) for entry in judged.pairing.overrides.missing for name in names)
+    return any(map(judged.pairing.overrides.may_miss, names))
 
 
 def _is_constant(judged: Judged, one: Uncompared) -> bool:
@@ -238,7 +229,7 @@ def _source(judged: Judged, one: Uncompared) -> Literal["operator", "outside", "
         return None
     binding = judged.pairing.sides.of(_side(one))
     op, graph = binding.operator(one.run), binding.graph(one.run.block)
-    operand = _operand(op, one.slot) if op is not None else None
+    operand = op.operand(one.slot) if op is not None else None
     if isinstance(operand, Value) and graph is not None:
         held = graph.ops[operand.op].op_type
         if held in _CONSTANTS:
@@ -300,7 +291,10 @@ def _is_inserted(judged: Judged, one: Uncompared) -> bool:
 
 
 def _is_aside(judged: Judged, one: Uncompared) -> bool:
-    """An operator of one graph alone, as a counter of steps, whose results nobody reads."""
+    """A counter of steps that one graph alone has, and whose value nobody reads.
+
+    No other operator that works by its effect: an optimizer that one run lacks leaves unread results, too.
+    """
     side = _side(one)
     if not one.side or one.run is None or one.run.op < 0:
         return False
@@ -311,12 +305,13 @@ def _is_aside(judged: Judged, one: Uncompared) -> bool:
     matched = (*found.match_of, *found.fused) if side == "target" else found.matched_golden
     results = [Value(one.run.op, slot) for slot in range(len(op.outputs))]
     read = any(graph.consumers.get(value) or value in graph.outputs for value in results)
-    return one.run.op not in matched and not read
+    counts = all(spec.size == 1 and is_exact(spec.dtype) for spec in op.outputs)
+    return one.run.op not in matched and counts and not read
 
 
 def _is_elsewhere(judged: Judged, one: Uncompared) -> bool:
     """The same value was compared in another slot."""
-    side: Side = "golden" if one.side == "golden" else "target"
+    side = _side(one)
     compared = judged.compared.of(side)
     return any(value in compared for value in judged.stored(side, one.run, one.io, one.slot))
 
@@ -343,7 +338,7 @@ EXPLAINED = (
     Rule("constant", _is_constant, "the graphs state it, and settings are compared there"),
     Rule("fed", _is_fed, "it comes from outside of the graph, and what the operator made of it was compared"),
     Rule("inserted", _is_inserted, "hands on what it reads, and what it reads has its own place in the ledger"),
-    Rule("aside", _is_aside, "one graph alone has the operator, and nobody reads its results; graphs are compared"),
+    Rule("aside", _is_aside, "a counter of steps that one graph alone has, and that nobody reads"),
     Rule("elsewhere", _is_elsewhere, "the same value was compared where another operator shows it"),
 )  # fmt: skip
 """Why a tensor need not be compared. The first that holds is counted; cheap conditions come first."""
@@ -383,9 +378,7 @@ def missing_outputs(
             if _shows_none(graph, operand) or _is_judged(judged, block, operand, excused):
                 continue
             op = graph.ops[operand.op]
-            if not op.unless and not any(
-                entry.fits(op.name) for entry in judged.pairing.overrides.missing
-            ):
+            if not op.unless and not judged.pairing.overrides.may_miss(op.name):
                 yield block, op
 
 
@@ -450,15 +443,13 @@ def covered(judged: Judged) -> tuple[Coverage, list[Gap]]:
             gaps.append(Gap(_reason(judged, one), one))
             continue
         explained[f"{one.side or 'pair'}:{rule.name}"] += 1
-        if rule.name in _EXCUSED:
+        if rule.name in _EXCUSED and one.side != "golden":
             excused.update(judged.stored("target", one.run, one.io, one.slot))
     counted = ledger(judged.pairing)
     lost = Counter({key: n for key, n in counted.skipped.items() if _is_lost(key)})
     coverage = replace(
         counted,
-        compared=sum(
-            row.status != "uncomparable" or _is_whole(item, row) for item, row in judged.pairs
-        ),
+        compared=sum(_has_figure(item, row) for item, row in judged.pairs),
         explained=dict(sorted(explained.items())),
         gaps=dict(sorted((lost + Counter(gap.reason for gap in gaps)).items())),
         outputs=tuple(dict.fromkeys(op.name for _, op in missing_outputs(judged, excused))),

@@ -178,6 +178,7 @@ _MEMORY: dict[str, str] = {
     ),
     "bytes-of-output": "the bytes are those of its output",
     "one-of-writers": "one of {count:count operator} that ran from then to {reader} (confidence {chance:percent})",
+    "one-of-many-writers": "one of {count:count operator} that ran from then to {reader}; which one is not known",
     "other-writers": "possible instead: {others:or}",
     "writer": "{op_name} ({chance:percent})",
     "writes-more": "overwrites {count:count further output}: {names:list 3}",

@@ -24,6 +24,11 @@ _SINGLE: dict[str, str] = {
     "fault-unrelated": "output has nothing in common with the expected one",
     "fault-overrun": "first {size:bytes} overwritten with {content}; the rest is correct",
     "fault-overrun-in": "first {size:bytes} in {format} overwritten with {content}; the rest is correct",
+    # rows, channels and tiles
+    "fault-blank": "{where} not written: {content} instead",
+    "fault-earlier": "{where} not written: earlier data of another tensor instead",
+    "fault-moved": "{where} written from another place of the output",
+    "fault-part-scaled": "{where} scaled by {factor:.6g}",
     # whole outputs
     "fault-sign": "all elements have the wrong sign",
     "fault-scale": "all elements scaled by {factor:.6g}",
@@ -87,4 +92,42 @@ _PATTERN: dict[str, str] = {
     "pattern-largest": "{count:count} × {value:g}, the maximum of {dtype}",
 }
 
-FAULTS: dict[str, str] = {**_SINGLE, **_COMPUTED, **_PATTERN}
+_SYMPTOM: dict[str, str] = {
+    # what is certain about a wrong tensor, and where
+    "symptom": "{where}: {detail}",
+    "where-elements": "{places:list 4}",
+    "where-rows": "{count:word row/rows} {places:list 8}",
+    "where-rows-range": "rows {first} to {last}",
+    "where-columns": "{count:word column/columns} {places:list 8}",
+    "where-columns-range": "columns {first} to {last}",
+    "where-channels": "{count:word channel/channels} {places:list 8}",
+    "where-channels-range": "channels {first} to {last}",
+    "where-slices": "index {places:list 8} along axis {axis}",
+    "where-slices-range": "index {first} to {last} along axis {axis}",
+    "where-block": "block of {sizes:times} from {start}",
+    "where-run": "elements {first} to {last} of {size} in memory order",
+    "where-scattered": "{count:count} of {size:count element}",
+    "where-whole": "whole output",
+    "symptom-non-finite": "not finite ({nan:count} NaN, {inf:count} Inf)",
+    "symptom-stale": "the same bytes as in iteration {iteration}",
+    "symptom-flushed": "{count:count element} of magnitude {largest:.4g} and below are zero, and no others",
+    "symptom-zero": "zero where {count:count other number is expected/other numbers are expected}",
+    "symptom-sign": "expected numbers with the other sign",
+    "symptom-saturated": "±{limit:.6g} in {count:count element} where larger magnitudes are expected",
+    "symptom-saturated-at": (
+        "±{limit:.6g}, the maximum of {dtype}, in {count:count element} where larger magnitudes are expected"
+    ),
+    "symptom-constant": "{value:.6g} everywhere",
+    "symptom-format": "every number is rounded to {dtype}",
+    "symptom-exchanged": "{count} slices exchanged among themselves along axis {axis}",
+    "symptom-shifted": "slices shifted by {step:+d} along axis {axis}",
+    "symptom-copied": "copies of what belongs to {of}",
+    "symptom-scaled": "expected numbers × {factor:.6g}",
+    "symptom-offset": "expected numbers {step:+.6g}",
+    "symptom-transposed": "axes in the order {axes}",
+    "symptom-permuted": "the expected numbers at other places",
+    "symptom-few": "other numbers in {count:count} of {size:count element}; all others agree",
+    "symptom-local": "other numbers; all elements elsewhere agree",
+}
+
+FAULTS: dict[str, str] = {**_SINGLE, **_COMPUTED, **_PATTERN, **_SYMPTOM}

@@ -78,7 +78,7 @@ SENTENCES: dict[str, str] = {
     "selected": "no row {got!r}: use a row, its index (0 to {last}) or an operator name",
     "no-defect": "the comparison found no defect",
     "result-alone": "this result has no dumps; compare the two dumps again",
-    "require": "require must be a percentage above 0 and up to 100, got {got!r}",
+    "require": "require {got!r} is not a percentage: give a number above 0, at most 100",
     "chosen": "{name} must be one number or two (target, golden), got {got!r}",
     # extract, next configuration, inspect
     "not-extracted": "cannot extract {op}: {why:semicolons}; re-dump it with --next-config",

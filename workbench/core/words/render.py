@@ -6,6 +6,8 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 ==============================  ===========================================================
 ``{n:count}``                   ``20,000``
 ``{n:count tensor}``            ``1 tensor``, ``20,000 tensors``; ``{n:count entry/entries}``
+``{n:word row/rows}``           ``row`` of 1, ``rows`` of others
+``{sizes:times}``               ``16 × 16``
 ``{names:list}``                ``a, b, c``; above twenty names the last is ``… (12 more)``
 ``{names:list 3}``              the same above three
 ``{names:or}``                  ``a, b or c``
@@ -164,6 +166,11 @@ def _count(value: float, word: str) -> str:
     return f"{value:,} {many or one + 's'}" if value != 1 else f"1 {one}"
 
 
+def _word(value: float, words: str) -> str:
+    one, _, many = words.partition("/")
+    return one if value == 1 else many
+
+
 def _listed(names: Iterable[Any], most: str) -> str:
     shown, limit = [str(name) for name in names], int(most or _LISTED)
     if len(shown) > limit + 1:
@@ -186,6 +193,8 @@ def _and(names: Iterable[Any], _: str) -> str:
 
 _FORMATS: dict[str, Callable[[Any, str], str]] = {
     "count": _count,
+    "word": _word,
+    "times": lambda items, _: " × ".join(map(str, items)),
     "list": _listed,
     "or": _or,
     "semicolons": lambda items, _: "; ".join(map(str, items)),

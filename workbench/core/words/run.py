@@ -45,7 +45,7 @@ SENTENCES: dict[str, str] = {
     "envelope-flow": "graph {graph!r} has control flow (subgraphs); an envelope needs a plain graph",
     "envelope-dump": "{got}: no operator can be computed again; an envelope needs a graph and full tensors",
     "envelope-runs": "an envelope takes 1 to {limit} runs, got {got}",
-    "envelope-iterations": "iterations must be at least 1, got {got}",
+    "envelope-iterations": "an envelope needs at least 1 iteration, not {got}",
     # the order in which a device sums
     "order-terms": "a sum has 1 to {limit:count} terms, got {got}",
     "order-step": "step {step} of the tree adds {got}: it must add terms or earlier partial sums, each of them once",

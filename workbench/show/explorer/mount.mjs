@@ -109,7 +109,12 @@ export function mount(root, raw, { hash = false, print = null, state = null, onc
   root.replaceChildren(
     h("div", { class: "wbx-top" }, h("div", { class: "wbx-left" }, head.element, plot.element), details.element),
     h("p", { class: "wbx-hint" }, store.data.say("explorer/hint")), bar.element, table.element);
-  const remember = afterwards(() => writeHash(store));
+  let known = location.hash; // a link that was followed and not yet told of counts more than the view it was followed from
+  const remember = afterwards(() => {
+    if (location.hash !== known) return;
+    writeHash(store);
+    known = location.hash;
+  });
   store.selected = firstMarked(store.data);
   if (state) store.update(imported(store, state));
 
@@ -129,6 +134,7 @@ export function mount(root, raw, { hash = false, print = null, state = null, onc
   observer.observe(table.element);
   const unwatch = watchTheme(plot.measure);
   const follow = () => {
+    known = location.hash;
     store.update(readHash(store));
     if (store.selected >= 0) root.scrollIntoView({ block: "start" });
   };

@@ -45,7 +45,10 @@ def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
     if not 0 < places.size <= limits().elements_few:
         return
     values = case.given[places]
-    alone = bool(np.all(values == values[0])) and count_runs(places) == 1
+    alike = bool(np.all(values == values[0]))
+    if not alike and places.size > limits().neighbors_few:
+        return
+    alone = alike and count_runs(places) == 1
     if places.size > max((case.given.size - 1 if alone else case.given.size // 2), 1):
         return
     place, value = describe_places(places, case.shape), _few(values)
@@ -57,7 +60,7 @@ def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
 def bit_flip(case: Evaluation) -> Iterator[Candidate]:
     """The same bit of one or a few neighbors is the other way."""
     places, given = case.places, np.ascontiguousarray(case.trial.given)
-    if not 0 < places.size <= min(limits().elements_few, max(case.given.size // 4, 1)):
+    if not 0 < places.size <= min(limits().bits_most, max(case.given.size // 4, 1)):
         return
     words = given.reshape(-1).view(_BITS[given.dtype.itemsize])[places]
     for bit in range(8 * given.dtype.itemsize if given.dtype.kind != "b" else 1):

@@ -11,6 +11,7 @@ from workbench.comparison.explain.case import FAILURES, Candidate
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
+from workbench.graph.nodes import Param
 from workbench.graph.ops import bind
 from workbench.graph.windows import window
 
@@ -56,7 +57,16 @@ def _replaced(
             expected=float(was),
         )  # fmt: skip
         count = 2 * len(set(value))
-        yield Candidate("wrong-weight-element", guess, said, float(count), loose=True)
+        accused = _input_of(case, part, place)
+        yield Candidate(
+            "wrong-weight-element", guess, said, float(count), loose=True, accuses=accused
+        )
+
+
+def _input_of(case: Evaluation, part: int, place: int) -> int:
+    """Flat input of the kernel that a tensor of one of its operators is, -1 for a result of another of them."""
+    operand = bind(case.trial.kernel.ops[part]).tensors[place]
+    return operand.index if isinstance(operand, Param) else -1
 
 
 def _holding(

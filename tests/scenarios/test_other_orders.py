@@ -1,0 +1,79 @@
+"""A healthy device that sums in another order is never blamed, and what is wrong beyond that is found."""
+
+import math
+
+import pytest
+from clearing.other_device import computing_otherwise
+
+import workbench as wb
+from kit.evidence import defects
+from workbench.core.plan import DumpPlan
+from workbench.graph.networks import load_graph
+
+GRAPHS = {name: load_graph(name) for name in ("mlp", "resnet", "transformer", "lenet_train")}
+MODES = {
+    "mlp": ("a2", "must_keep_origin_dtype"),
+    "resnet": ("950", "cube_fp16in_fp32out"),
+    "transformer": ("a3", "must_keep_origin_dtype"),
+    "lenet_train": ("910a", "force_fp32"),
+}
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    """Trees of the reference, by network; each is written once."""
+    trees = {}
+
+    def tree(name):
+        if name not in trees:
+            out = tmp_path_factory.mktemp("golden") / name
+            trees[name] = wb.simulate(GRAPHS[name], None, DumpPlan("/x"), out)
+        return trees[name]
+
+    return tree
+
+
+FULL = DumpPlan("/x")
+
+
+def compared(name, noise, golden, root, *, plan=FULL, faults=()):
+    device, mode = MODES[name]
+    settings = {"device": device, "precision_mode": mode, "faults": faults}
+    with computing_otherwise(noise, 7):
+        target = wb.simulate(GRAPHS[name], None, plan, root / "target", **settings)
+    return wb.compare(target, golden(name))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 2e-6, 4e-6])
+def test_sums_in_another_order_are_not_blamed(name, noise, golden, tmp_path):
+    found = compared(name, noise, golden, tmp_path)
+    assert (found.verdict, defects(found)) == ("warn", [])
+
+
+@pytest.mark.parametrize("name", ["resnet", "transformer"])
+def test_nor_where_only_outputs_were_dumped(name, golden, tmp_path):
+    plan = DumpPlan("/x", io=frozenset(("output",)))
+    found = compared(name, 4e-6, golden, tmp_path, plan=plan)
+    assert (found.verdict, defects(found)) == ("warn", [])
+
+
+FAULTS = [
+    ("transformer", "scaled-output:Default/layer1-EncoderLayer/norm1-Norm/LayerNorm-op0:1.01"),
+    ("transformer", "dropped-k-tail:Default/layer2-EncoderLayer/attention-Attention/query-Dense/MatMul-op0"),
+    ("resnet", "stale-output:Default/layer2-BasicBlock/conv1-Conv2d/Conv2D-op0"),
+    ("mlp", "wrong-sign:Default/head-Dense/MatMul-op0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "fault"), FAULTS)
+def test_what_is_wrong_beyond_that_is_found(name, fault, golden, tmp_path):
+    found = compared(name, 4e-6, golden, tmp_path, faults=[fault])
+    assert found.verdict == "fail"
+    assert found.findings[0].op_name == fault.split(":")[1]
+    ratios = [
+        one.own_error / one.noise_floor
+        for one in found.findings
+        if one.defect and one.kind == "own-error" and one.noise_floor and one.own_error is not None
+    ]
+    assert all(ratio >= 1 or math.isnan(ratio) for ratio in ratios)
