@@ -35,6 +35,7 @@ STAY = {
     "align/cuts": "MOST_SOURCES ROUNDS",
     "bind/memory": "_MOST",
     "explain/case": "BUDGET _CHUNK _LARGE _SORTED _THIN _THIN_COST",
+    "explain/changes": "_BITS _LARGEST _ROWS _SAMPLE",
     "explain/explain": "_JUDGING",
     "explain/hypotheses/attributes": "_KERNELS _LARGEST _MOST _STEPS _WINDOWS",
     "explain/hypotheses/elements": "REPEAT SIDE",

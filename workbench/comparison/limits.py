@@ -407,11 +407,19 @@ class Limits:
     )
     change_fit: float = _row(
         4.0, "× roundoff", "explain", "noise of 1e-6 in float32 weights is 17",
-        "Elements of a changed weight fit a description within this share of their size.",
+        "Elements of a changed weight fit a factor or a step within this share of their size.",
     )
-    change_unrelated: float = _row(
+    change_uncorrelated: float = _row(
         4.0, "× 1/√elements", "explain", "4 standard deviations of the correlation of unrelated numbers",
         "A correlation below it is none.",
+    )
+    change_apart: float = _row(
+        0.25, "× median size", "explain", "0.67 for unrelated normal numbers, 0.08 for gains with noise of 0.25",
+        "By which three quarters of the elements of a weight differ that is called uncorrelated.",
+    )
+    change_uncorrelated_elements: int = _row(
+        1024, "elements", "explain", "a correlation of 0.125 is told from none",
+        "Of a weight that is called uncorrelated.",
     )
     weights_nothing: float = _row(
         0.01, "share of the error", "explain", _UNRECORDED,

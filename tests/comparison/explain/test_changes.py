@@ -43,6 +43,8 @@ def truncated(array):
 
 
 LARGE = RNG.standard_normal((16, 512)).astype(np.float32)
+GAIN = (1 + 0.02 * RNG.standard_normal(768)).astype(np.float32)
+LEVELS = np.float32([-3, -1.7, -0.9, -0.4, 0, 0.3, 0.8, 1.4, 2.6])
 
 CASES = {
     "bfloat16": (
@@ -116,10 +118,16 @@ CASES = {
     "eight bits": (quantized(8, array=LARGE), LARGE, "quantized", {"bits": 8, "side": "target"}),
     "eight bits a channel": (quantized(8, 0, LARGE), LARGE, "quantized", {"bits": 8}),
     "four bits": (quantized(4, array=LARGE), LARGE, "quantized", {"bits": 4}),
+    "steps of another weight": (
+        quantized(4, array=LARGE),
+        LARGE[::-1] * np.float32(1.1),
+        "uncorrelated",
+        {},
+    ),
     "another checkpoint": (
         RNG.standard_normal(LARGE.shape).astype(np.float32),
         LARGE,
-        "unrelated",
+        "uncorrelated",
         {},
     ),
 }
@@ -154,6 +162,23 @@ HEALTHY = {
     "integers": (np.arange(64), np.arange(64) + 1),
     "not finite": (np.full(64, np.inf, np.float32), BIAS[:1].repeat(64)),
     "few levels in both": (quantized(4, array=LARGE), quantized(4, array=LARGE) + np.float32(0.02)),
+    "a norm's gain in bfloat16, trained on": (
+        GAIN.astype(ml_dtypes.bfloat16).astype(np.float32),
+        GAIN * (1 + 1e-3 * RNG.standard_normal(GAIN.size).astype(np.float32)),
+    ),
+    "signs of rows": (LARGE * np.resize([1, -1], (16, 1)).astype(np.float32), LARGE),
+    "magnitudes": (np.abs(LARGE), LARGE),
+    "transposed and noise": (
+        SQUARE.T * (1 + 1e-5 * RNG.standard_normal(SQUARE.shape)).astype(np.float32),
+        SQUARE + SQUARE.T,
+    ),
+    "zero rows and noise": (
+        with_rows([3], 0) * (1 + 1e-5 * RNG.standard_normal(WEIGHT.shape)).astype(np.float32),
+        WEIGHT,
+    ),
+    "one hot at another place": (np.eye(64, dtype=np.float32)[3], np.eye(64, dtype=np.float32)[9]),
+    "two numbers": (np.float32([1, 2]), np.float32([1.5, 3])),
+    "steps that are not even": (LEVELS[np.abs(LARGE[..., None] - LEVELS).argmin(axis=-1)], LARGE),
     "scaled by a row": (WEIGHT * np.linspace(1, 2, 24, dtype=np.float32)[:, None], WEIGHT),
     "empty": (np.zeros(0, np.float32), np.zeros(0, np.float32)),
 }
@@ -182,7 +207,7 @@ WHOLE = {
     "permuted": lambda weight: weight.ravel()[::-1].reshape(weight.shape).copy(),
     "scaled": lambda weight: weight * np.float32(1.31),
     "quantized": lambda weight: quantized(4, array=weight),
-    "unrelated": lambda weight: RNG.standard_normal(weight.shape).astype(np.float32),
+    "uncorrelated": lambda weight: RNG.standard_normal(weight.shape).astype(np.float32),
 }
 """What is said of a weight, and how it comes about."""
 

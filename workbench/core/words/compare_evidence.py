@@ -66,11 +66,10 @@ _ORIGINS: dict[str, str] = {
         "(row {row} is row {other} of the golden)"
     ),
     "change-permuted": "weight: the same elements in another order",
-    "change-scaled": "weight: scaled by {factor:number}",
-    "change-quantized": "weight: the {side} is quantized to {bits} bits",
-    "change-unrelated": (
-        "weight: unrelated values (correlation {correlation:number}); "
-        "other checkpoint or initialization"
+    "change-scaled": "weight: scaled by {factor:.6g}",
+    "change-quantized": "weight: the {side} is quantized to {bits} bits ({levels} levels)",
+    "change-uncorrelated": (
+        "weight: no correlation with the golden ({correlation:number}); compare checkpoints and layouts"
     ),
     "born-non-finite": (
         "{op_type}: {count:count} NaN or Inf, all inputs finite (largest magnitude {largest:number})"
