@@ -515,8 +515,10 @@ def _with_reasons(
 
     The golden is computed again for the last of them.
     """
-    if facts.agrees or facts.tainted or facts.rank_local:
+    if facts.tainted or facts.rank_local:
         return facts
+    if facts.agrees:
+        return _with_unread_birth(scene, seen, facts)
     facts = facts._replace(
         region=scene.names.region(facts.op, seen.unobserved, facts.differences),
         version=scene.survey.two_versions
@@ -531,6 +533,13 @@ def _with_reasons(
     if mover.differences or initial or not _is_cleared(scene, seen):
         return facts._replace(differing_mover=mover, initial_state_differs=initial)
     return facts._replace(cleared=True, golden_error=golden_error(scene.survey, seen))
+
+
+def _with_unread_birth(scene: Scene, seen: Observation, facts: OperatorFacts) -> OperatorFacts:
+    """Add who makes NaN or infinity that an operator was given, but did not take up into what it gives."""
+    if not any(math.isinf(state.error) for state in seen.reads):
+        return facts
+    return facts._replace(born=born_between(scene, facts.op, seen.unobserved))
 
 
 def _is_cleared(scene: Scene, seen: Observation) -> bool:
