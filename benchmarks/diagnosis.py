@@ -73,7 +73,7 @@ def write_json(file: Path, seeds: range, records: list[dict]) -> None:
 
 def _check_limits(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     """Refuse what is no limit. The document is of the default ones."""
-    from workbench.comparison.limits import read_limits
+    from diagnosing.limits import read_limits
 
     try:
         read_limits(arguments.limit)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import workbench as wb
 from diagnosing.cases import ENDING, MODELS, Draw, Setting
+from diagnosing.limits import read_limits
 from diagnosing.renaming import renamed, word
 from diagnosing.runs import WAYS, Run, device_run, network, reference_run, write_tree
 from diagnosing.scoring import (
@@ -25,7 +26,7 @@ from diagnosing.scoring import (
     victims,
     visible,
 )
-from workbench.comparison.limits import read_limits, using
+from workbench.comparison.limits import using
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Side, Status, Verdict
 from workbench.comparison.trust import GROUNDS, ORDERS
+from workbench.graph.nodes import CERTAINTIES
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:
@@ -64,6 +65,14 @@ SOURCE = (
     Key("line", WHOLE, "Line number."),
     Key("code", TEXT, "Text of the line."),
     Key("library", FLAG, "Whether the file belongs to an installed package."),
+)
+FRAME = (
+    *SOURCE,
+    Key(
+        "certainty",
+        words(CERTAINTIES),
+        "`own`: the operator's line; `candidate`: one of several that it may be; `forward`: its forward operator's.",
+    ),
 )
 SIDE = (
     Key("path", TEXT, "Folder of the dump."),
@@ -170,6 +179,12 @@ FINDING = (
         optional=True,
     ),
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
+    Key(
+        "frames",
+        listing(FRAME),
+        "The user's source lines, innermost first; of installed packages only where no line is the user's.",
+        optional=True,
+    ),
     Key("fault", words(FAULT_KINDS), "Kind of the first of `causes`.", optional=True),
     Key("probability", NUMBER, "Confidence of `fault`, 0 to 1.", optional=True),
     RANK,
@@ -325,6 +340,7 @@ SECTIONS = (
     ("operators", OPERATOR),
     ("operators: match", MATCH),
     ("source", SOURCE),
+    ("frames", FRAME),
     ("iterations", ITERATION),
     ("overrides", OVERRIDE),
     ("repeats", REPEAT),

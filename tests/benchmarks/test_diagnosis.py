@@ -163,7 +163,7 @@ def test_victims_of_an_overrun_are_its_damaged_neighbour_and_the_reader():
 
 
 def finding(kind, op_name):
-    return Finding(kind, op_name, "MatMul", 0, 0, "output", 0, 1.0, None, None, None, (), "", None)
+    return Finding(kind, op_name, "MatMul", 0, 0, "output", 0, 1.0, None, None, None, (), "", ())
 
 
 def test_the_place_of_an_answer_counts_operators_with_a_defect():

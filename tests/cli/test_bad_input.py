@@ -172,7 +172,7 @@ def test_a_mapping_that_points_outside_its_folder_is_refused_row_by_row(
 def test_a_file_name_no_grammar_knows_is_counted_and_named(capsys, pair):
     folder = one_file(pair[0], "ReLU*output*.npy").parent
     (folder / "what is this.npy").write_bytes(b"")
-    (folder / "notes.txt").write_text("x")
+    (folder / "nor this.bin").write_bytes(b"x")
     status, out, _ = run(capsys, "compare", *pair, "--json", "-")
     result = the_defect_is_still_found(status, out)
     assert result["coverage"]["skipped"]["target:unknown-name"] == 2

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from diagnosing.limits import read_limits
 
 import workbench
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.limits import LIMITS, Limits, limits, read_limits, using
+from workbench.comparison.limits import LIMITS, Limits, limits, using
 
 PACKAGE = Path(workbench.__file__).parent
 COMPARISON = PACKAGE / "comparison"
@@ -35,6 +36,7 @@ STAY = {
     "align/cuts": "MOST_SOURCES ROUNDS",
     "bind/memory": "_MOST",
     "explain/case": "BUDGET _CHUNK _LARGE _SORTED _THIN _THIN_COST",
+    "explain/changes": "_BITS _LARGEST _ROWS _SAMPLE",
     "explain/explain": "_JUDGING",
     "explain/hypotheses/attributes": "_KERNELS _LARGEST _MOST _STEPS _WINDOWS",
     "explain/hypotheses/elements": "REPEAT SIDE",

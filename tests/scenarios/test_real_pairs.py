@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 
+import numpy as np
 import pytest
 
 import workbench as wb
 from kit.build.foreign_files import PAIRS
 from kit.commands import run
-from kit.evidence import defects
+from kit.evidence import codes, defects
 
 # pair → (kind of the top finding, operator or its type, what differs, source line)
 DEFECTS = {
@@ -177,3 +179,48 @@ def test_the_same_program_of_two_versions_agrees(real_pairs):
     assert not defects(comparison)
     assert "group" in {row.match_rule for row in comparison.rows}
     assert sum(row.status in ("equal", "pass") for row in comparison.rows) > 200
+
+
+def _changed(root, name, number, value):
+    """Change an element of a tensor, wherever the files of a dump hold that tensor."""
+    first = next(iter(sorted(root.rglob(name))))
+    told, changed = np.load(first).astype(np.float64).ravel(), []
+    for path in root.rglob("*.npy"):
+        held = np.load(path)
+        if held.dtype.kind == "f" and np.array_equal(held.astype(np.float64).ravel(), told):
+            with np.errstate(over="ignore"):
+                held.reshape(-1)[number] = np.float32(value).astype(held.dtype)
+            np.save(path, held)
+            changed.append(path.name)
+    return changed
+
+
+def test_an_overflow_in_a_cast_that_the_golden_lacks_is_named_there(real_pairs, tmp_path):
+    """An element of the embedding table is 1e5, which float16 cannot hold, up to the first LayerNorm."""
+    pair = real_pairs["transformer_fp16"]
+    target, golden = (
+        shutil.copytree(one, tmp_path / one.name) for one in (pair.target, pair.golden)
+    )
+    token = int(np.load(next(golden.rglob("Gather.*.input.1.*.npy"))).ravel()[0])
+    cast = next(iter(sorted(target.rglob("Cast.*embed-Embedding_Cast-op0.*.output.0.*")))).name
+    for root in (target, golden):
+        assert _changed(root, "Parameter.embed_embedding_table.*", 32 * token + 3, 1e5)
+        for name in ("Gather.*.output.0.*", "Add.Default_Add-op0.*.output.0.*"):
+            assert len(_changed(root, name, 3, 1e5)) > 1
+    assert cast in _changed(target, cast, 32 * token + 3, 1e5)  # infinity, of that type
+    _changed(target, "LayerNorm.*0-EncoderLayer_norm1-*.output.0.*", slice(0, 32), np.nan)
+    comparison = wb.compare(target, golden)
+    first = defects(comparison)[0]
+    assert comparison.verdict == "fail"
+    assert (first.kind, first.op_name) == ("non-finite", "Default/embed-Embedding/Cast-op1")
+    assert "born-non-finite" in codes(first.evidence)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_lines_of_a_finding_are_the_user_s_and_the_first_is_its_source(compared, name):
+    comparison = compared[name]
+    shown = {row.op_name: row.source for row in comparison.rows if row.op_name}
+    for one in comparison.findings:
+        assert one.source == (one.frames[0] if one.frames else None)
+        assert one.source == shown.get(one.op_name, one.source)
+        assert len({frame.library for frame in one.frames}) <= 1

@@ -8,6 +8,7 @@ import pytest
 from kit.build.sample_results import NASTY, make_finding, make_result, make_row, network_result
 from kit.face.screen import Document, label
 from workbench.comparison.result import Anomaly, Coverage, SideInfo
+from workbench.graph.nodes import SourceFrame
 from workbench.show.html import TOP_ROWS, head_html, repr_html
 
 
@@ -34,7 +35,7 @@ def test_strings_of_a_dump_are_shown_literally_wherever_they_stand(name):
     row = make_row(op_name=name, op_type=name, reason=name, status="fail", io=name)
     finding = make_finding(
         op_name=name, op_type=name, evidence=(name,), advice=name,
-        source=dataclasses.replace(row.source, file=name, code=name),
+        frames=(dataclasses.replace(row.source, file=name, code=name),),
     )  # fmt: skip
     result = make_result(
         sentence=name,
@@ -123,3 +124,19 @@ def test_all_findings_can_be_unfolded_above_the_explorer():
     assert page.tags.count("li") - sum(len(one.evidence) for one in many.findings) == 15
     few = dataclasses.replace(result, findings=result.findings[:2])
     assert label("show/show-all", n=2) not in Document(head_html(few)).text
+
+
+def test_a_candidate_line_is_said_to_be_one_and_other_lines_can_be_unfolded():
+    frames = tuple(SourceFrame("/w/n.py", line, "f()", group="candidate") for line in (3, 9))
+    page = Document(repr_html(make_result(findings=(make_finding(frames=frames),))))
+    assert page.text.count(label("show/candidate")) == len(frames)
+    assert label("show/more-lines") in page.text
+    own = make_finding(frames=(replace_group(frames[0]),))
+    page = Document(repr_html(make_result(findings=(own,))))
+    assert label("show/candidate") not in page.text
+    assert label("show/more-lines") not in page.text
+
+
+def replace_group(frame):
+    """The same line as the operator's own."""
+    return dataclasses.replace(frame, group="own")

@@ -239,3 +239,36 @@ def test_whole_numbers_of_more_than_64_bits_are_refused(key, value):
 def test_the_first_schema_stays_readable():
     data = to_json(make_result())
     assert dumps(from_json({**data, "schema": "workbench.comparison/1"})) == dumps(from_json(data))
+
+
+FRAMES = tuple(
+    SourceFrame("/srv/net.py", line, "x = f(x)", group=group)
+    for line, group in ((3, "candidate"), (9, "candidate"), (7, "forward"))
+)
+
+
+def with_frames(frames):
+    return to_json(make_result(findings=(make_finding(frames=frames),)))
+
+
+def test_the_source_of_a_finding_is_the_first_of_its_frames():
+    (found,) = with_frames(FRAMES)["findings"]
+    assert [one["certainty"] for one in found["frames"]] == ["candidate", "candidate", "forward"]
+    assert found["source"] == {k: v for k, v in found["frames"][0].items() if k != "certainty"}
+    assert from_json(with_frames(FRAMES)).findings[0].frames == FRAMES
+
+
+@pytest.mark.parametrize("schema", ["workbench.comparison/1", "workbench.comparison/2"])
+def test_a_finding_without_frames_keeps_its_source(schema):
+    data = with_frames(FRAMES) | {"schema": schema}
+    del data["findings"][0]["frames"]
+    assert from_json(data).findings[0].frames == (SourceFrame("/srv/net.py", 3, "x = f(x)"),)
+    data["findings"][0]["source"] = None
+    assert from_json(data).findings[0].source is None
+
+
+def test_a_certainty_that_does_not_exist_is_refused():
+    data = with_frames(FRAMES)
+    data["findings"][0]["frames"][0]["certainty"] = "sure"
+    with refused("show/json-choice", key="certainty", got="sure"):
+        from_json(data)

@@ -358,7 +358,9 @@ def _finding_lines(
     parts = _when(comparison, finding)
     yield Message("cli/finding-when", said=said, parts=parts) if parts else said
     if finding.source is not None:
-        yield f"     {finding.source}"
+        from workbench.graph.source_lines import told
+
+        yield f"     {told(finding.source)}"
     yield from (f"     {evidence}" for evidence in finding.evidence)
     if finding.defect or finding.kind == INCOMPLETE:
         yield f"     {Message('cli/next', advice=finding.advice)}"

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 _Number = TypeVar("_Number", int, float)
 
@@ -421,6 +421,22 @@ class Limits:
         4, "elements", "explain", _UNRECORDED,
         "Of which the largest may be a limit.",
     )
+    change_fit: float = _row(
+        4.0, "× roundoff", "explain", "noise of 1e-6 in float32 weights is 17",
+        "Elements of a changed weight fit a factor or a step within this share of their size.",
+    )
+    change_uncorrelated: float = _row(
+        4.0, "× 1/√elements", "explain", "4 standard deviations of the correlation of unrelated numbers",
+        "A correlation below it is none.",
+    )
+    change_apart: float = _row(
+        0.25, "× median size", "explain", "0.67 for unrelated normal numbers, 0.08 for gains with noise of 0.25",
+        "By which three quarters of the elements of a weight differ that is called uncorrelated.",
+    )
+    change_uncorrelated_elements: int = _row(
+        1024, "elements", "explain", "a correlation of 0.125 is told from none",
+        "Of a weight that is called uncorrelated.",
+    )
     weights_nothing: float = _row(
         0.01, "share of the error", "explain", _UNRECORDED,
         "What is left of it is noise.",
@@ -576,19 +592,3 @@ def using(chosen: Limits | None) -> Iterator[None]:
         yield
     finally:
         _LIMITS.reset(token)
-
-
-def read_limits(texts: Iterable[str]) -> Limits:
-    """Read ``NAME=VALUE`` texts. Raises ValueError for a name or value that is none.
-
-    >>> read_limits(["fit_operators=5", "pass_factor=4"]).changed
-    {'pass_factor': 4.0, 'fit_operators': 5}
-    """
-    known = asdict(LIMITS)
-    chosen: dict[str, float] = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        if name not in known:
-            raise ValueError(f"no limit {name!r}; known: {', '.join(known)}")
-        chosen[name] = type(known[name])(value)
-    return Limits(**chosen)  # type: ignore[arg-type]

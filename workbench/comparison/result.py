@@ -143,8 +143,8 @@ class Finding:
     """One ranked statement about a cause. ``kind`` is a key of KINDS; ``score`` is 0..1.
 
     ``symptom`` is what is certain of the tensor that shows it; ``causes`` are kinds of faults that explain it, the
-    likeliest first, none where nothing may be said. ``trust`` is
-    what it rests on.
+    likeliest first, none where nothing may be said. ``trust`` is what it rests on.
+    ``frames`` are the user's source lines, the one to show first; ``group`` of each says how sure it is.
     """
 
     kind: str
@@ -160,7 +160,7 @@ class Finding:
     noise_floor: float | None
     evidence: tuple[str | Message, ...]
     advice: str | Message
-    source: SourceFrame | None
+    frames: tuple[SourceFrame, ...]
     order: int = 0
     rank: int = 0
     symptom: Symptom | None = None
@@ -181,6 +181,11 @@ class Finding:
         place = f" at {self.source}" if self.source is not None else ""
         first = f": {self.evidence[0]}" if self.evidence else ""
         return one_line(f"<Finding {self.kind} {self.op_name}{place}{first}>")
+
+    @property
+    def source(self) -> SourceFrame | None:
+        """The source line to show; ``None`` if none is known."""
+        return self.frames[0] if self.frames else None
 
     @property
     def defect(self) -> bool:

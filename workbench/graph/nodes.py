@@ -51,6 +51,10 @@ def _is_library(file: str) -> bool:
     return any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python"))
 
 
+CERTAINTIES = ("own", "candidate", "forward")
+"""How a source line is known of an operator, the surest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFrame:
     """One line of a source-line traceback, 1-based lines, 0-based columns (0: unknown).
@@ -202,7 +206,7 @@ class Op:
     @property
     def frame(self) -> SourceFrame | None:
         """The line to show: innermost frame outside installed packages, else innermost library frame."""
-        for group in ("own", "candidate", "forward"):
+        for group in CERTAINTIES:
             frames = [f for f in self.frames if f.group == group]
             own = [f for f in frames if not f.library]
             if own:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.findings.evidence import own_words
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
+from workbench.graph.source_lines import told
 from workbench.pipeline.blame import conclusion
 from workbench.pipeline.operator_view import full_name
 
@@ -57,6 +58,7 @@ def _lines(flow: Trace, name: str, block: Execution, number: int) -> Iterator[Me
     when = {"iteration": block.iteration, "rank": block.rank}
     code = "cli/explained-rank" if block.rank else "cli/explained"
     yield Message(code, name=name, rule=event.conclusion, said=conclusion(event), **when)
+    yield from (f"  {told(one)}" for one in flow.pairing.frames(block.graph_key, number))
     for said in _reasons(flow, event):
         yield f"  {said}"
 

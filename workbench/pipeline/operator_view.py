@@ -15,6 +15,7 @@ from workbench.core.arrangement import arrange, is_plain
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
+from workbench.graph.source_lines import frames_of
 from workbench.pipeline.blame import blame, conclusion
 from workbench.pipeline.neighbours import neighbours
 from workbench.pipeline.operator_facts import ir_text, settings_of_both
@@ -131,10 +132,11 @@ class OperatorView:
     @cached_property
     def frames(self) -> tuple[SourceFrame, ...]:
         """The whole traceback as the graph has it, outermost first; of the golden where the target's has none."""
-        for side in (self.side, "golden"):
-            op = self.operator("golden" if side == "golden" else "target")
-            if op is not None and op.frames:
-                return op.frames
+        for side in dict.fromkeys((self.side, "golden")):
+            run = self._found.run_of("golden" if side == "golden" else "target")
+            graph = self._places.graph("golden" if side == "golden" else "target", run)
+            if graph is not None and run is not None and graph.ops[run.op].frames:
+                return frames_of(graph, run.op)
         return (self.row.source,) if self.row.source is not None else ()
 
     @cached_property
@@ -328,8 +330,8 @@ def _as_finding(view: OperatorView) -> Finding:
     row = view.row
     return Finding(
         "info", row.op_name, row.op_type, row.graph_id, row.iteration, row.io, row.slot, 0.0,
-        view.blame.own, row.inherited_error, row.noise_floor, (str(view.blame.text),), "", row.source,
-        row.order, row.rank,
+        view.blame.own, row.inherited_error, row.noise_floor, (str(view.blame.text),), "",
+        () if row.source is None else (row.source,), row.order, row.rank,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from workbench.comparison.result import (
 from workbench.comparison.trust import GROUNDS, ORDERS, OWN, Trust
 from workbench.core.errors import FormatError
 from workbench.core.text import json_visible
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.nodes import CERTAINTIES, SourceFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -154,6 +154,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "causes": [_cause(one) for one in finding.causes],
         "trust": finding.trust._asdict(),
         "source": _source(finding.source),
+        "frames": [_frame(one) for one in finding.frames],
     }
 
 
@@ -226,6 +227,14 @@ def _source(frame: SourceFrame | None) -> dict[str, Any] | None:
     if frame is None:
         return None
     return {"file": frame.file, "line": frame.line, "code": frame.code, "library": frame.library}
+
+
+def _frame(frame: SourceFrame) -> dict[str, Any]:
+    """One line of the user's stack, and how sure it is."""
+    return {
+        "file": frame.file, "line": frame.line, "code": frame.code, "library": frame.library,
+        "certainty": frame.group,
+    }  # fmt: skip
 
 
 def _number(value: float | None) -> float | str | None:
@@ -410,7 +419,7 @@ def _read_finding(node: _Node) -> Finding:
         noise_floor=node.number("noise_floor"),
         evidence=tuple(str(line) for line in node.get("evidence", list)),
         advice=node.get("advice", str),
-        source=_read_source(node),
+        frames=_read_frames(node),
         symptom=_read_symptom(node),
         causes=tuple(_read_causes(node)),
         trust=_read_trust(node.node("trust")) if "trust" in node.value else OWN,
@@ -487,6 +496,17 @@ def _read_source(node: _Node) -> SourceFrame | None:
     source = node.node("source")
     source.get("library", bool)
     return SourceFrame(source.get("file", str), source.get("line", int), source.get("code", str))
+
+
+def _read_frames(node: _Node) -> tuple[SourceFrame, ...]:
+    """Source lines of a finding; results of older versions know one at most, without its certainty."""
+    source = _read_source(node)
+    found = []
+    for one in node.nodes("frames") if "frames" in node.value else ():
+        one.get("library", bool)
+        place = one.get("file", str), one.get("line", int), one.get("code", str)
+        found.append(SourceFrame(*place, group=one.word("certainty", CERTAINTIES)))
+    return tuple(found) if found or source is None else (source,)
 
 
 def _known(value: float | None) -> float:

@@ -68,6 +68,7 @@ def _environment() -> Environment:
         status_codes=words.STATUS_WORDS,
         side_codes=words.SIDES,
         origin_codes=words.ORIGINS,
+        certainty_codes=words.CERTAINTIES,
         value_codes=words.SIDE_VALUES,
         times=words.times,
         side_counts=view.side_counts,

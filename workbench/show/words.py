@@ -66,6 +66,9 @@ ORIGINS: dict[str, str] = {
 }
 """Origin of lines of source → code of its words."""
 
+CERTAINTIES: dict[str, str] = {"candidate": "show/candidate", "forward": "show/forward"}
+"""Certainty of a source line that is not surely the operator's own → code of its words."""
+
 SIDE_VALUES: dict[str, str] = {
     "saturated": "show/value-saturated",
     "zeros": "show/value-zeros",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,8 @@ CAUSES = {
     "another row twice": (put(30, RIGHT[9]), "misplaced-tile"),
     "two columns exchanged": (put(np.s_[:, [3, 9]], RIGHT[:, [9, 3]]), "misplaced-tile"),
     "a column times 1.1": (put(np.s_[:, 7], RIGHT[:, 7] * np.float32(1.1)), "scaled-tile"),
-    "rows with the other sign": (put([3, 7, 9], -RIGHT[[3, 7, 9]]), "scaled-tile"),
+    "rows with the other sign": (put([3, 7, 9], -RIGHT[[3, 7, 9]]), ""),
+    "a row times -1.1": (put(5, RIGHT[5] * np.float32(-1.1)), ""),
     "everything times 1.05": (RIGHT * np.float32(1.05), "scaled-output"),
     "an element": (put((3, 4), 9.0), "overwritten-element"),
     "a tile of other numbers": (put(np.s_[16:32, 0:16], OTHER[:16, :16]), ""),
@@ -67,6 +70,13 @@ def test_a_cause_is_stated_or_nothing_is(name):
     given, kind = CAUSES[name]
     found = [one.cause.kind for one in explain(trial(given)) if one.cause is not None]
     assert found == ([kind] if kind else [])
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_nothing_is_said_where_both_sides_are_not_numbers_at_other_places(number):
+    given, expected = put((3, 4), np.nan), put((20, 9), number)
+    found = explain(replace(trial(given), expected=expected))
+    assert [one.cause for one in found if one.cause is not None] == []
 
 
 SHOWN = {

@@ -48,7 +48,7 @@ def changed(count, size=1000, by=1.0):
 @pytest.mark.parametrize(
     ("count", "size", "few"),
     [(0, 1000, False), (1, 1000, True), (10, 1000, True), (11, 1000, False), (8, 16, True),
-     (9, 16, False)],
+     (9, 16, False), (1, 1, False), (7, 8, True), (8, 8, False)],
 )  # fmt: skip
 def test_eight_elements_or_one_in_a_hundred_are_few(count, size, few):
     assert is_of_few(*changed(count, size)) is few

@@ -42,9 +42,42 @@ def test_every_file_is_a_record_or_skipped_with_a_reason(tmp_path):
     assert sorted((s.name, s.reason) for s in dump.skipped) == [
         ("0/0/1234.npy", "unmapped"),
         ("0/0/Add.x.npy", "unknown-name"),
-        ("0/0/readme.txt", "unknown-name"),
     ]
-    assert dump.tensors == 4
+    assert [(note.kind, note.name) for note in dump.notes] == [("ignored", "readme.txt")]
+    assert dump.tensors == 3
+
+
+PLAINLY_NONE = (
+    ".DS_Store",
+    "._x.npy.swp",
+    "Thumbs.db",
+    "README",
+    "Readme.md",
+    "run.log",
+    "a.b.c.txt",
+    "x.py~",
+)
+TENSORS = (
+    f"Add.op.0.0.{START}.output.0.DefaultFormat.Float32.npy.txt",
+    f"Add.op.0.0.{START}.output.0.DefaultFormat.Float32.txt",
+    f"Add.op.0.0.{START}.log",
+    f"Add.op.0.0.{START}~",
+    "Add.x.npy",
+    "1234.npy",
+    "Add",
+    "tensor.bin",
+)
+
+
+@pytest.mark.parametrize("name", [*PLAINLY_NONE, *TENSORS])
+def test_what_is_plainly_no_tensor_is_noted_and_all_else_is_a_gap(tmp_path, name):
+    folder = on_disk(tmp_path, [shot()]) / "rank_0/Net/0/0"
+    (folder / name).write_bytes(b"\0")
+    dump = load(tmp_path)
+    assert bool(dump.skipped) == (name in TENSORS)
+    assert ([note.name for note in dump.notes if note.kind == "ignored"] == [name]) == (
+        name in PLAINLY_NONE
+    )
 
 
 def long_name(number: int) -> str:

@@ -72,7 +72,7 @@ def make_finding(**changes) -> Finding:
             "replayed with the golden attributes, the target's own inputs give the golden output",
         ),
         "advice": "Set pad_mode of this convolution as in the golden network and dump it again.",
-        "source": SourceFrame("/srv/train/model.py", 175, "x = self.conv3(x)"),
+        "frames": (SourceFrame("/srv/train/model.py", 175, "x = self.conv3(x)"),),
         "order": 0,
     }
     return Finding(**{**values, **changes})
@@ -200,7 +200,7 @@ def _network_findings(guilty: Row, sick: Row) -> tuple[Finding, ...]:
             own_error=math.nan,
             evidence=("3 of 3,136 elements are NaN in the target, none in the golden tensor",),
             advice="Dump its inputs in full and look for values beyond 65504.",
-            source=None,
+            frames=(),
         ),
         make_finding(
             kind="precision",
@@ -213,8 +213,8 @@ def _network_findings(guilty: Row, sick: Row) -> tuple[Finding, ...]:
             noise_floor=None,
             evidence=("the target stores float16 where the golden run stores float32",),
             advice="",
-            source=SourceFrame(
-                "/usr/lib/python3/dist-packages/mindspore/nn/cell.py", 9, "return out"
+            frames=(
+                SourceFrame("/usr/lib/python3/dist-packages/mindspore/nn/cell.py", 9, "return out"),
             ),
         ),
     )

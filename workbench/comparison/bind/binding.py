@@ -7,13 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from workbench.comparison.trust import Trust, order_of_times
+from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.nodes import Graph, Op, SourceFrame
 
 
 _Key = TypeVar("_Key")
@@ -101,6 +102,13 @@ class Binding:
         """Operator of a run."""
         graph = self.graph(run.block)
         return graph.ops[run.op] if graph is not None and run.op >= 0 else None
+
+    def frames(self, run: OperatorRun | None) -> tuple[SourceFrame, ...]:
+        """Source lines of a run, the one to show first; none of a borrowed graph, whose lines are another program's."""
+        if run is None or run.op < 0 or run.block.graph_key in self.borrowed:
+            return ()
+        graph = self.graph(run.block)
+        return user_frames(graph, run.op) if graph is not None else ()
 
 
 def _read_only(held: Mapping[_Key, _Held]) -> Mapping[_Key, _Held]:

@@ -104,10 +104,10 @@ def unmatched(material: Material) -> Iterator[Found]:
         ((n, one) for n, one in enumerate(everyone) if one.run is not None), (0, everyone[0])
     )
     binding = pairing.target if number < len(ours) else pairing.golden
-    op, key = binding.operator(lone.run) if lone.run else None, lone.record.key
+    key = lone.record.key
     place = Place(
         lone.op_name, key.op_type, key.graph_id, key.iteration, key.rank, key.io, key.slot,
-        op.frame if op is not None else None,
+        binding.frames(lone.run),
     )  # fmt: skip
     said = counted(len(ours), len(theirs))
     if all(one.record.key.op_type == "Parameter" for one in everyone):

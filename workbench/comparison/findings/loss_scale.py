@@ -144,7 +144,7 @@ def _place_of_flag(pairing: Pairing, block: Execution, *, ours: bool) -> Place:
     number = run.op if ours else -1
     return Place(
         run.op_name, run.op_type, block.graph_id, block.iteration, block.rank,
-        source=pairing.frame(block.graph_key, number), order=order_of(pairing, block, max(number, 0)),
+        frames=pairing.frames(block.graph_key, number), order=order_of(pairing, block, max(number, 0)),
         execution=block, op=number,
     )  # fmt: skip
 

@@ -70,7 +70,7 @@ class Place(NamedTuple):
     rank: int
     io: str = "output"
     slot: int = 0
-    source: SourceFrame | None = None
+    frames: tuple[SourceFrame, ...] = ()
     order: int = 0
     execution: Execution | None = None
     op: int = -1
@@ -86,7 +86,7 @@ def place_in(pairing: Pairing, execution: Execution, op: int) -> Place:
     known = pairing.target.graphs[execution.graph_key].ops[op]
     return Place(
         known.name, known.op_type, execution.graph_id, execution.iteration, execution.rank,
-        source=pairing.frame(execution.graph_key, op), order=order_of(pairing, execution, op),
+        frames=pairing.frames(execution.graph_key, op), order=order_of(pairing, execution, op),
         execution=execution, op=op,
     )  # fmt: skip
 
@@ -94,15 +94,16 @@ def place_in(pairing: Pairing, execution: Execution, op: int) -> Place:
 def place_in_graph(pairing: Pairing, graph_key: tuple[int, int], op: int) -> Place:
     """Place of an operator of the target's graph in all its executions."""
     known, (rank, graph_id) = pairing.target.graphs[graph_key].ops[op], graph_key
-    source = pairing.frame(graph_key, op)
-    return Place(known.name, known.op_type, graph_id, 0, rank, source=source, op=op)
+    frames = pairing.frames(graph_key, op)
+    return Place(known.name, known.op_type, graph_id, 0, rank, frames=frames, op=op)
 
 
-def place_of_row(row: Row, execution: Execution | None = None, op: int = -1) -> Place:
-    """Place of a row; of which execution and operator, whoever knows it says."""
+def place_of_row(row: Row) -> Place:
+    """Place of a row, of no execution and no operator, with the one line that the row has."""
+    frames = () if row.source is None else (row.source,)
     return Place(
-        row.op_name, row.op_type, row.graph_id, row.iteration, row.rank, row.io, row.slot, row.source,
-        row.order, execution, op,
+        row.op_name, row.op_type, row.graph_id, row.iteration, row.rank, row.io, row.slot, frames,
+        row.order,
     )  # fmt: skip
 
 
@@ -124,9 +125,9 @@ def place_blamed(pairing: Pairing, event: Assessment, *, writer: bool = False) -
         name, kind = op.name, op.op_type
     shown = event.worst.pair if event.worst is not None and not writer else None
     io, slot = (shown.io, shown.slot) if shown is not None else ("output", 0)
-    source = pairing.frame(block.graph_key, event.origin_op)
+    frames = pairing.frames(block.graph_key, event.origin_op)
     return Place(
-        name, kind, block.graph_id, block.iteration, block.rank, io, slot, source, event.order,
+        name, kind, block.graph_id, block.iteration, block.rank, io, slot, frames, event.order,
         block, event.origin_op,
     )  # fmt: skip
 
@@ -195,7 +196,7 @@ def finding(
     row = KINDS[kind]
     made = Finding(
         kind, place.op_name, place.op_type, place.graph_id, place.iteration, place.io, place.slot,
-        row.score if score is None else score, *figures, tuple(evidence), advice or row.advice, place.source,
+        row.score if score is None else score, *figures, tuple(evidence), advice or row.advice, place.frames,
         place.order, place.rank, symptom, tuple(causes),
     )  # fmt: skip
     return Found(made, place, event, group)

@@ -25,6 +25,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.result import Cause
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
+from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -178,8 +179,9 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
         error, floor = (own.error, own.explained) if worst is None else (worst.error, worst.floor)
     # a writer's figures would be those of the operator that reads what it wrote over
     figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
-    found, causes = [one.origin for one in group], _causes(flow, first)
-    evidence = blame_evidence(flow, found, first.said, by_replay=bool(by_replay))
+    found, said = [one.origin for one in group], _with_change(flow, first)
+    causes = _causes(flow, first)
+    evidence = blame_evidence(flow, found, said, by_replay=bool(by_replay))
     correct = own is not None and not own.suspect and not own.assumed
     fault = causes[0].kind if causes else ""
     return finding(
@@ -187,6 +189,17 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
         advice=advice_for(first.kind, fault, kernel_correct=correct),
         symptom=first.origin.symptom, causes=causes, event=event,
     )  # fmt: skip
+
+
+def _with_change(flow: Trace, blame: _Blame) -> Iterator[Message]:
+    """What differs, and of a weight how it was changed."""
+    yield from blame.said
+    if blame.kind == "parameter" and blame.cause:
+        from workbench.comparison.explain.changes import change_of_parameter
+
+        change = change_of_parameter(flow, blame.event, str(blame.cause[0]))
+        if change is not None:
+            yield change
 
 
 def _causes(flow: Trace, blame: _Blame) -> tuple[Cause, ...]:
@@ -221,7 +234,8 @@ def unexplained_failure(material: Material) -> Iterator[Found]:
     row, run = material.rows[number], material.measured[number].pair.run
     kind, place, event = "own-error", place_of_row(row), None
     if run is not None:
-        place = place_of_row(row, run.block, run.op)
+        frames = material.pairing.frames(run.block.graph_key, run.op)
+        place = place._replace(execution=run.block, op=run.op, frames=frames)
         event = material.flow.events.get((run.block, run.op))
     if row.op_type == "Parameter":
         kind, place = _first_reader(material.flow, row, place)
@@ -247,5 +261,5 @@ def _first_reader(flow: Trace, row: Row, place: Place) -> tuple[str, Place]:
 
 def _moved(place: Place, graph: Graph, op: int) -> Place:
     """The same place by the name of another operator."""
-    known = graph.ops[op]
-    return place._replace(op_name=known.name, op_type=known.op_type, source=known.frame, op=op)
+    known, frames = graph.ops[op], user_frames(graph, op)
+    return place._replace(op_name=known.name, op_type=known.op_type, frames=frames, op=op)

@@ -51,7 +51,7 @@ def _found(
     key, after = first.key, first.after
     place = Place(
         after.name, after.op_type, key.graph_id, key.iteration, key.rank,
-        source=pairing.frame(key.graph_key, after.number),
+        frames=pairing.frames(key.graph_key, after.number),
         order=orders.get((key.rank, key.graph_id, key.iteration, first.owner.name), 0), op=after.number,
     )  # fmt: skip
     return finding(kind_of(first), place, evidence(first, len(group) - 1), group="memory")

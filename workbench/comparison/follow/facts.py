@@ -554,8 +554,10 @@ def _with_reasons(
 
     The golden is computed again for the last of them.
     """
-    if facts.agrees or facts.tainted or facts.rank_local:
+    if facts.tainted or facts.rank_local:
         return facts
+    if facts.agrees:
+        return _with_unread_birth(scene, seen, facts)
     facts = facts._replace(
         region=scene.names.region(facts.op, seen.unobserved, facts.differences),
         version=scene.survey.two_versions
@@ -575,3 +577,10 @@ def _with_reasons(
         golden_error=wrong,
         golden_unlike=of_a_borrower(scene.survey.pairing, scene.block, wrong),
     )
+
+
+def _with_unread_birth(scene: Scene, seen: Observation, facts: OperatorFacts) -> OperatorFacts:
+    """Add who makes NaN or infinity that an operator was given, but did not take up into what it gives."""
+    if not any(math.isinf(state.error) for state in seen.reads):
+        return facts
+    return facts._replace(born=born_between(scene, facts.op, seen.unobserved))

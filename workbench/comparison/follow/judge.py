@@ -72,13 +72,12 @@ def _lone_row(trace: Trace, lone: Unmatched, side: Side) -> Row:
     """A tensor without a partner: shown, never judged."""
     key = lone.record.key
     binding = trace.pairing.sides.of(side)
-    op = binding.operator(lone.run) if lone.run is not None else None
     spec, path = lone.record.label, lone.record.path
     ours = side == "target"
     return Row(
         lone.op_name if ours else "", key.op_type, key.graph_id, key.iteration, key.io, key.slot,
         "" if ours else lone.op_name, "", 0.0, "uncomparable", _ALONE[side], {},
-        op.frame if op is not None else None, 1 << 61, key.turn, key.rank,
+        next(iter(binding.frames(lone.run)), None), 1 << 61, key.turn, key.rank,
         target_spec=spec if ours else None, golden_spec=None if ours else spec,
         target_path=path if ours else "", golden_path="" if ours else path,
     )  # fmt: skip

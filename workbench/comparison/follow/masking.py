@@ -121,11 +121,11 @@ def _is_doubtful(event: Assessment) -> bool:
     """Whether the blame may rest on values that do not correspond, or that are meant to differ.
 
     A named difference may be undone on purpose: a loss scale is divided out before the optimizer. What an
-    operator makes of its own inputs needs no other side.
+    operator makes of its own inputs, NaN or infinity of finite ones for instance, needs no other side.
     """
     if event.replayed is not None and event.replayed.suspect:
         return False
-    if any(one.exact for one in event.differences):
+    if any(one.exact or one.kind == "non-finite" for one in event.differences):
         return False
     if event.worst is not None and event.worst.forecast is not None:
         # the forecast follows the target's own steps, and figures that agree again prove nothing of the elements

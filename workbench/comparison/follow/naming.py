@@ -310,12 +310,15 @@ def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterat
 def is_of_few(target: Array, golden: Array) -> bool:
     """Whether two weights differ in few elements only, as where something wrote into one.
 
-    Few are all that one number stands in, too, if they are neighbors.
+    Few are all that one number stands in, too, if they are neighbors. All elements are not few: a counter of steps
+    differs as a whole.
     """
     if target.shape != golden.shape or not target.size:
         return False
     a, b = target.astype(np.float64).ravel(), golden.astype(np.float64).ravel()
     off = np.flatnonzero(~np.isclose(a, b, rtol=2.0**-7, atol=0.0, equal_nan=True))
+    if off.size == a.size:
+        return False
     if not 0 < off.size <= max(8, limits().golden_few * target.size):
         one = off.size > 1 and np.ptp(a[off]) == 0 and np.ptp(b[off]) > 0
         return bool(one and off[-1] - off[0] + 1 == off.size <= limits().golden_neighbors)

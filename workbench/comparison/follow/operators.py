@@ -220,6 +220,12 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         needs="leaves",
     ),
     Rule(
+        "born-unread",
+        lambda o: o.agrees and o.born.differences,
+        lambda o: _at(o, o.born),
+        why="what makes NaN or infinity is wrong, though its reader, which agrees, takes up none of it",
+    ),
+    Rule(
         "within-expected",
         lambda o: o.agrees,
         lambda o: AGREES,

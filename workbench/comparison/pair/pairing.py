@@ -10,6 +10,7 @@ from workbench.comparison.pair.tables import skip_table, skipped
 from workbench.comparison.trust import BORROWED, weaker
 from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
+from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -125,19 +126,24 @@ class Pairing:
         return weaker(ours, BORROWED) if alone else ours
 
     def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
-        """Source line of an operator of the target by (rank, graph id) and number.
+        """Source line to show of an operator of the target, the surest and innermost of `frames`."""
+        return next(iter(self.frames(place, number)), None)
 
-        Where the target's own graph tells none, as GE's never does, it is that of the golden's counterpart. None of
+    def frames(self, place: tuple[int, int], number: int) -> tuple[SourceFrame, ...]:
+        """Source lines of an operator of the target by (rank, graph id) and number, innermost first.
+
+        Where the target's graph tells none, as GE's never does, they are those of the golden's counterpart. None of
         a borrowed graph: its lines are the other program's.
         """
         if place in self.target.borrowed:
-            return None
+            return ()
         graph, found = self.target.graphs.get(place), self.alignments.get(place)
-        own = graph.ops[number].frame if graph is not None and number >= 0 else None
-        other = found.counterpart(number) if own is None and found is not None else None
-        if other is None or found is None:
-            return own
-        return found.golden.graph.ops[other].frame
+        if graph is None or number < 0:
+            return ()
+        if graph.ops[number].frames or found is None:
+            return user_frames(graph, number)
+        other = found.counterpart(number)
+        return user_frames(found.golden.graph, other) if other is not None else ()
 
 
 def with_records(pairing: Pairing, changed: Sides[dict[int, TensorRecord]]) -> Pairing:

@@ -77,7 +77,7 @@ def _finding(coverage: Coverage, gaps: Sequence[Gap]) -> Finding:
         None,
         tuple(_evidence(coverage, gaps)),
         kind.advice,
-        None if first is None else first.source,
+        () if first is None or first.source is None else (first.source,),
         rank=0 if first is None else first.rank,
     )
 

@@ -114,7 +114,11 @@ def _operator(rows: Sequence[Row], finding: Finding) -> Message:
     if finding.source is not None:
         file = finding.source.file.replace("\\", "/").rpartition("/")[2]
         line, code = finding.source.line, finding.source.code.strip()
-        named = Message("compare/operator-at", operator=named, file=file, line=line, code=code)
+        place = {"operator": named, "file": file, "line": line, "code": code}
+        if finding.source.group == "candidate":
+            named = Message("compare/operator-at-candidate", **place)
+        else:
+            named = Message("compare/operator-at", **place)
     if len({row.iteration for row in rows if row.iteration >= 0}) > 1:
         iteration = finding.iteration
         named = Message("compare/operator-iteration", operator=named, iteration=iteration)

@@ -228,6 +228,7 @@ _CONCLUSIONS: dict[str, str] = {
     "conclusion-own-batch-differs": "computes from the rank's own batch, but a named difference or new NaN shows",
     "conclusion-own-batch": "computes from the rank's own batch; not judged",
     "conclusion-computes-with-cause": "first operator that computes with an input that differs",
+    "conclusion-born-unread": "NaN or Inf made before it; its own output agrees",
     "conclusion-within-expected": "error within the expected error",
     "conclusion-named-difference": "error above the expected error, and a named difference explains it",
     "conclusion-version-matter": "the two framework versions are known to differ here",

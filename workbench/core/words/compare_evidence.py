@@ -61,6 +61,20 @@ _ORIGINS: dict[str, str] = {
         "replay with the target's inputs and attributes reproduces {where}: kernel correct "
         "(difference {error:number}, explained by {reason})"
     ),
+    "change-rounded": "weight: the {side} is the other side rounded to {dtype}, bit for bit",
+    "change-truncated": "weight: the {side} is the other side truncated to {dtype}, bit for bit",
+    "change-transposed": "weight: transposed (axes {axes:list})",
+    "change-zeroed": "weight: zero in the {side} along axis {axis} at {rows:list}; all else agrees",
+    "change-exchanged": (
+        "weight: {count:count} rows along axis {axis} in another order "
+        "(row {row} is row {other} of the golden)"
+    ),
+    "change-permuted": "weight: the same elements in another order",
+    "change-scaled": "weight: scaled by {factor:.6g}",
+    "change-quantized": "weight: the {side} is quantized to {bits} bits ({levels} levels)",
+    "change-uncorrelated": (
+        "weight: no correlation with the golden ({correlation:number}); compare checkpoints and layouts"
+    ),
     "born-non-finite": (
         "{op_type}: {count:count} NaN or Inf, all inputs finite (largest magnitude {largest:number})"
     ),
@@ -296,6 +310,9 @@ _SENTENCE: dict[str, str] = {
     "operator": "{op_type} {op_name}",
     "operator-named": "{op_name}",
     "operator-at": "{operator} ({file}:{line} {code})",
+    "line-candidate": "{line} (candidate line)",
+    "line-forward": "{line} (line of the forward operator)",
+    "operator-at-candidate": "{operator} (candidate line {file}:{line} {code})",
     "operator-iteration": "{operator} in iteration {iteration}",
     "operator-rank": "{operator} on rank {rank}",
     "last-dumped": "{op_name} is the last dumped operator",

@@ -181,6 +181,7 @@ SENTENCES: dict[str, str] = {
     "dumps-several": "{got!r} has several dumps; choose one of: {dumps:list}",
     "unplaced": "the folder belongs to no known layout",
     "acl-form": "the configuration that MindSpore gave to AscendCL; no tensors",
+    "no-tensor-file": "not a dump file; ignored",
     "name-unknown": "unknown kind of file name",
     "unmapped": "not listed in {file}",
     "mapped-unknown": "{file} gives {got!r}, an unknown kind of file name",

@@ -135,6 +135,9 @@ SENTENCES: dict[str, str] = {
     "propagated-error": "propagated error",
     "expected-error": "expected rounding error",
     "library": "library",
+    "candidate": "candidate line",
+    "forward": "line of the forward operator",
+    "more-lines": "More source lines",
     "graph": "graph {graph}",
     # notebook output and report
     "findings": "Findings",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -172,6 +173,8 @@ class _LeafReader:
     def _unknown(self, name: str) -> None:
         if name in self.mapping:
             self._unmapped(name)
+        elif _is_no_tensor(name):
+            self.found.notes.append(Note("ignored", name, Message("dump/no-tensor-file")))
         elif _OLDEST.fullmatch(name):
             self.skip(name, "too-old", Message("dump/too-old"))
         else:
@@ -339,6 +342,28 @@ def _recognize(name: str) -> NameParts | GeName | TorchName | Literal["renamed"]
     if parts is None or (isinstance(parts, GeName) and parts.kind == "golden"):
         return parse_call_name(name) or parse_node_name(name) or parts
     return parts
+
+
+_NO_TENSORS = (
+    ".DS_Store", "._*", "Thumbs.db", "desktop.ini", ".directory", ".nfs*", ".gitignore", ".gitkeep",
+    "readme", "license", "*~", "*.swp", "*.txt", "*.md", "*.rst", "*.log", "*.html", "*.pdf", "*.png", "*.jpg",
+    "*.py", "*.sh", "*.yaml", "*.yml", "*.toml", "*.ini", "*.cfg", "*.xlsx",
+)  # fmt: skip
+"""Names of files that people, editors and desktops leave in folders, in lower or upper case."""
+
+
+def _is_no_tensor(name: str) -> bool:
+    """Whether a name is plainly none of a dump; a tensor's name with something behind it is a tensor's still."""
+    if not any(fnmatch(name.lower(), known.lower()) for known in _NO_TENSORS):
+        return False
+    words = name.removeprefix("._").split(".")
+    return not any(_is_of_tensor(".".join(words[:count])) for count in range(2, len(words) + 1))
+
+
+def _is_of_tensor(name: str) -> bool:
+    """Whether a dump may name a tensor like this."""
+    found = _recognize(name)
+    return found is not None or parse_raw_name(name) is not None or bool(_OLDEST.fullmatch(name))
 
 
 def saved_sources(path: str) -> list[Source]:

@@ -100,8 +100,8 @@ def scaled_tile(case: Evaluation) -> Iterator[Candidate]:
     below = float(np.einsum("i,i->", wanted, wanted))
     factor = float(np.einsum("i,i->", given, wanted)) / below if below else 0.0
     told = np.count_nonzero(np.abs(wanted) > 0) >= limits().slice_elements
-    if not told or not math.isfinite(factor) or factor in (0.0, 1.0):
-        return
+    if not told or not math.isfinite(factor) or factor <= 0.0 or factor == 1.0:
+        return  # the other sign is no scale
     for number in dict.fromkeys((*round_numbers_near(factor), factor)):
         output = case.trial.expected.copy(order="C")
         with np.errstate(all="ignore"):
