@@ -99,6 +99,7 @@ TABLE = {
         "ui/golden-dump": Typed((*NO_FILES, "ROOT/text.txt"), "TREE"),
         "ui/target-graph": Typed((*NO_FILES, "ROOT/text.txt", "ROOT/empty.onnx", "ROOT/broken.onnx"), ""),
         "ui/golden-graph": Typed((*NO_FILES, "ROOT/text.txt", "ROOT/empty.onnx", "ROOT/broken.onnx"), ""),
+        "ui/repeat-dump": Typed((*NO_FILES, "ROOT/text.txt"), ""),
         "ui/target-model": Free(), "ui/golden-model": Free(),
         "ui/rank": Typed((*NO_NUMBERS[1:], "0:1:2", "0:", ":1"), "0:1"),
         "ui/iteration": Typed((*NO_NUMBERS[1:], "0:1:2", "0:", ":1"), "0"),

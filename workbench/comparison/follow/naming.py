@@ -381,13 +381,11 @@ def _has_behind(scene: Scene, number: int, theirs: Mapping[int, OperatorRun]) ->
         return False
     later = (one for one in theirs.values() if one.time > run.time and one.op_type not in MOVEMENT)
     behind = min(later, key=lambda one: one.time, default=None)
-    index = scene.survey.index
-    return (behind is not None and behind.op < 0) and not any(
-        one.pair.golden_run is behind
-        for (block, _), some in index.items()
-        if block == scene.block
-        for one in some.values()
-    )
+    if behind is None or behind.op >= 0:
+        return False
+    ours = scene.survey.pairing.target.runs[scene.block]
+    items = (item for number in ours for item in scene.measured(number).values())
+    return all(item.pair.golden_run is not behind for item in items)
 
 
 def is_cleared(scene: Scene, seen: Observation) -> bool:

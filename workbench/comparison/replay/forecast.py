@@ -445,7 +445,8 @@ class _Once:
         if key not in self._spreads:
             golden = self._golden(pair)
             apart = math.inf
-            if golden is not None and golden.size == array.size:
+            real = golden is not None and not (np.iscomplexobj(golden) or np.iscomplexobj(array))
+            if golden is not None and real and golden.size == array.size:
                 apart = norm_distance(array, golden.reshape(array.shape))
             self._spreads[key] = apart if math.isfinite(apart) else None
         return self._spreads[key]

@@ -62,20 +62,15 @@ def partners_of(known: Survey, block: Execution) -> Partners:
     """Match an execution of the target with the golden's, wired by bytes where anything differs."""
     pairing = known.pairing
     other = pairing.blocks.get(block)
+    measured = {op: known.index.get((block, op), {}) for op in pairing.target.runs[block]}
     golden_of = {
-        op: next(iter(some.values())).pair.golden_run
-        for (at, op), some in known.index.items()
-        if at == block and some
+        op: next(iter(some.values())).pair.golden_run for op, some in measured.items() if some
     }
     matched = {op: run.op for op, run in golden_of.items() if run is not None}
     if other is None:
         return Partners({}, Wiring(), matched, {}, {})
-    differs = any(
-        m.usable and not m.divergence.equal
-        for (at, _), some in known.index.items()
-        if at == block
-        for m in some.values()
-    )
+    items = (item for some in measured.values() for item in some.values())
+    differs = any(item.usable and not item.divergence.equal for item in items)
     wiring = infer_wiring(pairing.golden, other) if differs else Wiring()
     return Partners(
         pairing.golden.runs.get(other, {}), wiring, matched,
