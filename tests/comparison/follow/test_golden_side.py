@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
-from kit.evidence import codes
+from kit.evidence import clauses, codes
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.naming import golden_error
 from workbench.core.plan import DumpPlan
@@ -47,6 +47,13 @@ def test_the_finding_says_so_and_names_the_operator():
     finding = compared(RIGHT, WRONG).result.findings[0]
     assert finding.op_name == "Default/Tanh-op0"
     assert "golden-error-by" in codes(finding.evidence)
+
+
+def test_the_headline_says_it_instead_of_an_error_of_the_target():
+    said = {one.code for one in clauses(compared(RIGHT, WRONG).result)}
+    assert "compare/golden-error-by" in said
+    assert said.isdisjoint({"compare/not-explained", "compare/local-error"})
+    assert "compare/local-error" in {one.code for one in clauses(compared(WRONG, RIGHT).result)}
 
 
 def test_a_target_that_is_wrong_is_not_excused():

@@ -127,9 +127,20 @@ def _operator(rows: Sequence[Row], finding: Finding) -> Message:
     return named
 
 
+_GOLDEN = frozenset(("compare/golden-error", "compare/golden-error-by", "compare/golden-unlike"))
+"""Evidence that the golden is the side to look at: it comes first, and no local error of the target is told."""
+
+
+def _is_golden_wrong(finding: Finding) -> bool:
+    first = next(iter(finding.evidence), None)
+    return isinstance(first, Message) and first.code in _GOLDEN
+
+
 def _cause(finding: Finding) -> Iterator[Clause]:
     if finding.kind == "non-finite":
         yield Message("compare/first-non-finite")
+    elif _is_golden_wrong(finding):
+        yield finding.evidence[0]
     elif finding.kind == "own-error" and finding.own_error is not None:
         yield Message("compare/not-explained")
     else:
@@ -138,7 +149,8 @@ def _cause(finding: Finding) -> Iterator[Clause]:
 
 def _size(finding: Finding) -> Iterator[Message]:
     times = times_expected(finding.own_error, finding.noise_floor)
-    if times is not None and finding.kind not in ("parameter", "input"):
+    told = finding.kind not in ("parameter", "input") and not _is_golden_wrong(finding)
+    if times is not None and told:
         yield Message("compare/local-error", times=times)
 
 
