@@ -46,9 +46,19 @@ def area(path: Path) -> str:
 COMPARISON = [path for path in MODULES if area(path) == "comparison"]
 
 
-def imported_areas(path: Path):
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """Syntax trees of all modules; they take much memory and go with this file."""
+    return {path: parse(path) for path in MODULES}
+
+
+def imported_areas(tree: ast.Module):
     """Areas that a file imports from, nested and type-checking imports included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -62,32 +72,32 @@ def test_every_module_belongs_to_a_layer():
     assert {area(path) for path in MODULES} <= LEVEL.keys()
 
 
-def test_imports_go_down_only():
+def test_imports_go_down_only(trees):
     wrong = [
         f"{path.relative_to(PACKAGE)} (layer {LEVEL[area(path)]}) imports {other} (layer {LEVEL[other]})"
-        for path in MODULES
-        for other in imported_areas(path)
+        for path, tree in trees.items()
+        for other in imported_areas(tree)
         if other in LEVEL and other != area(path) and LEVEL[other] >= LEVEL[area(path)]
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def imported_rooms(path: Path):
+def imported_rooms(tree: ast.Module):
     """Rooms of the comparison that a file imports from."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
             "workbench.comparison"
         ):
             yield from ([*node.module.split("."), alias.name][2] for alias in node.names)
 
 
-def test_rooms_of_the_comparison_import_from_earlier_ones_only():
+def test_rooms_of_the_comparison_import_from_earlier_ones_only(trees):
     level = {name: number for number, name in enumerate(ROOMS.split())}
     wrong = {
         f"{path.relative_to(PACKAGE)} imports {room}"
         for path in COMPARISON
         if path != PACKAGE / "comparison/__init__.py"
-        for room in imported_rooms(path)
+        for room in imported_rooms(trees[path])
         if level[room] > level[path.relative_to(PACKAGE).parts[1].removesuffix(".py")]
     }
     assert not wrong
@@ -103,7 +113,7 @@ def test_every_room_of_the_comparison_says_what_comes_in_what_goes_out_and_what_
     rooms = {path.parent.name for path in faces} - {"comparison", "hypotheses", "in_time"}
     assert rooms == {name for name in ROOMS.split() if (PACKAGE / "comparison" / name).is_dir()}
     for path in faces:
-        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        said = ast.get_docstring(parse(path)) or ""
         assert 4 <= len(said.splitlines()) <= 8, path
         assert re.search(r"\b(In|Comes in): ", said), path
         assert re.search(r"\b(Out|Goes out):", said), path
@@ -228,18 +238,22 @@ def breaches(tree: ast.Module):
     return visit(tree, [])
 
 
-def all_breaches():
-    for path in COMPARISON:
-        for kind, function, what in breaches(ast.parse(path.read_text(encoding="utf-8"))):
-            yield kind, f"{path.relative_to(PACKAGE)}: {function} changes {what} ({kind})"
+@pytest.fixture(scope="module")
+def all_breaches(trees) -> list[tuple[str, str]]:
+    """Every breach in the comparison: what changes, and where."""
+    return [
+        (kind, f"{path.relative_to(PACKAGE)}: {function} changes {what} ({kind})")
+        for path in COMPARISON
+        for kind, function, what in breaches(trees[path])
+    ]
 
 
-def test_nothing_in_the_comparison_changes_after_it_was_made():
-    assert [said for kind, said in all_breaches() if kind not in GROWS] == []
+def test_nothing_in_the_comparison_changes_after_it_was_made(all_breaches):
+    assert [said for kind, said in all_breaches if kind not in GROWS] == []
 
 
-def test_whatever_may_change_does():
-    assert GROWS.keys() <= {kind for kind, _ in all_breaches()}
+def test_whatever_may_change_does(all_breaches):
+    assert GROWS.keys() <= {kind for kind, _ in all_breaches}
 
 
 @pytest.mark.parametrize(
@@ -279,11 +293,11 @@ def test_making_a_value_is_no_change(code):
     assert list(breaches(ast.parse(code))) == []
 
 
-def test_dataclasses_of_the_comparison_are_frozen():
+def test_dataclasses_of_the_comparison_are_frozen(trees):
     loose = {
         node.name
         for path in COMPARISON
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(trees[path])
         if isinstance(node, ast.ClassDef)
         for made in node.decorator_list
         if "dataclass" in ast.unparse(made) and "frozen=True" not in ast.unparse(made)
@@ -291,11 +305,11 @@ def test_dataclasses_of_the_comparison_are_frozen():
     assert loose <= GROWS.keys()
 
 
-def test_no_relative_imports_hide_a_layer():
+def test_no_relative_imports_hide_a_layer(trees):
     relative = [
         path
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert not relative
@@ -310,11 +324,11 @@ def test_modules_fit_in_the_head():
     assert not {name: count for name, count in large.items() if count > MAX_CODE_LINES}
 
 
-def function_lengths() -> list[tuple[int, str]]:
+def function_lengths(trees: dict[Path, ast.Module]) -> list[tuple[int, str]]:
     """Lines of every function without its docstring."""
     found = []
-    for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[0]
                 doc = ast.get_docstring(node) is not None
@@ -324,8 +338,8 @@ def function_lengths() -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def test_functions_are_short():
-    lengths = function_lengths()
+def test_functions_are_short(trees):
+    lengths = function_lengths(trees)
     ninety = lengths[int(len(lengths) * 0.9)][0]
     assert ninety <= 30
     assert [name for length, name in lengths if length > 50] == []
