@@ -36,9 +36,11 @@ if has_room(MEMORY):
 
 from kit.build.foreign_files import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# How long an example takes depends on what else the machine does. The nightly run tries three times as many.
+settings.register_profile(
+    "nightly", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("daily", settings.get_profile("nightly"), max_examples=30)
 
 
 def pytest_addoption(parser):
@@ -46,7 +48,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--exhaustive",
         action="store_true",
-        help="with the tests marked exhaustive, which make test leaves to the nightly make test-all",
+        help="with the tests marked exhaustive and all examples, which make test leaves to the nightly make test-all",
     )
     parser.addoption(
         "--at-most",
@@ -67,7 +69,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Write down durations where they are asked for, in the process that hears of all tests."""
+    """Choose how many examples are tried, and write down durations in the process that hears of all tests."""
+    settings.load_profile("nightly" if config.getoption("exhaustive") else "daily")
     if config.getoption("record_words"):
         from kit import words
 

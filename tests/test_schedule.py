@@ -7,8 +7,10 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import settings
 
 from kit import schedule
+from kit.cases import examples
 from kit.schedule import LongestFirst, Recorder, halves, ordered
 
 
@@ -185,3 +187,21 @@ def test_a_short_loop_leaves_out_the_files_that_take_long(record, pytestconfig, 
     files = ("short", "long", "new")
     left_out = [pytest_ignore_collect(schedule.ROOT / f"tests/{f}.py", pytestconfig) for f in files]
     assert left_out == [None, True, None]
+
+
+@pytest.mark.parametrize(
+    ("profile", "counts"),
+    [("nightly", {400: 400, 60: 60, 25: 25, 5: 5}), ("daily", {400: 120, 60: 18, 25: 10, 5: 5})],
+)
+def test_the_nightly_run_tries_all_examples_of_a_property(profile, counts):
+    before = settings.get_current_profile_name()
+    settings.load_profile(profile)
+    try:
+        assert {count: examples(count) for count in counts} == counts
+    finally:
+        settings.load_profile(before)
+
+
+def test_the_option_of_the_nightly_run_chooses_its_profile(pytestconfig):
+    name = "nightly" if pytestconfig.getoption("exhaustive") else "daily"
+    assert settings.get_current_profile_name() == name

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.cases import examples
 from kit.oracle.dump_files import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 from kit.words import refused
 from workbench.core.arrangement import arrange, device_shape
@@ -88,7 +89,7 @@ def four_or_five_axes(draw):
     return device, host, c0, tuple(sizes[axis] for axis in host)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(four_or_five_axes())
 def test_every_element_lies_where_the_formula_says_and_padding_is_zero(case):
     device, host, c0, shape = case
@@ -111,7 +112,7 @@ def test_every_pair_of_formats_is_converted(device, which):
     same(to_host(there, device, host, array.shape), array)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(1, 9),
     st.integers(1, 9),
@@ -132,7 +133,7 @@ def test_groups_share_blocks_as_the_formula_says(cin, cout, groups, plane, c0, h
     same(to_host(there, device, host, given_array.shape, groups=groups), given_array)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     st.sampled_from(NATIVE),
     four_or_five_axes(),
@@ -161,7 +162,7 @@ def test_elements_of_every_dtype_are_moved_as_bits(name, case, groups, seed):
     same(to_host(there, device, host, shape, groups=groups), array)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.integers(1, 3), max_size=3),
     st.integers(1, 40),
@@ -372,7 +373,7 @@ def test_planes_larger_than_a_strip_are_whole():
     same(to_host(there, "NC1HWC0", "NCHW", array.shape), array)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(four_or_five_axes(), st.integers(1, 4000))
 def test_chunks_are_the_whole_in_order(case, limit):
     device, host, c0, shape = case

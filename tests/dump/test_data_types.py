@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.cases import examples
 from kit.words import refused
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
@@ -90,7 +91,7 @@ def test_hifloat8_keeps_what_is_not_finite():
 
 @pytest.mark.parametrize("row", DECODED, ids=lambda row: row.name)
 @given(data=st.binary(max_size=64), count=st.integers(0, 64))
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=examples(40))
 def test_bytes_survive_a_round_trip(row, data, count):
     if row.how == "opaque" or row.name == "bool":
         data = bytes(byte & 1 for byte in data)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.build.ge_random import models, plain, same
+from kit.cases import examples
 from kit.wire import msg
 from kit.words import refused
 from workbench.core.errors import FormatError
@@ -19,7 +20,7 @@ from workbench.graph.nodes import Value
 from workbench.ir.ge_messages import message_class, parse_ge_model
 from workbench.ir.ge_text import parse_ge_text
 
-SLOW = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+SLOW = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 STYLES = st.fixed_dictionaries(
     {
         "as_one_line": st.booleans(),

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.build.ge_random import models, plain, same
+from kit.cases import examples
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.graph.models import MODELS
@@ -22,7 +23,7 @@ from workbench.ir.ge_messages import message_class
 from workbench.ir.ge_text import parse_ge_text
 from workbench.ir.ge_text_writer import quoted, write_ge_text
 
-SLOW = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+SLOW = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 def message(text: str):

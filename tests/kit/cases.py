@@ -1,5 +1,7 @@
 """Which cases of a large table are run: pairs that cover it, what every run takes and what only the nightly one.
 
+`examples` does the same for properties: the nightly run tries all of them, others as many as their profile says.
+
 `GRID=all` makes `two_by_two` give every cell. What `nightly` leaves for the nightly run carries the mark
 ``exhaustive``: ``make test-all`` runs it, ``make test`` does not.
 """
@@ -10,8 +12,12 @@ import os
 from itertools import combinations
 
 import pytest
+from hypothesis import settings
 
 from workbench.config import new
+
+FEWEST = 10
+"""Examples of a property that every run tries at least."""
 
 STEPS = {"tensorflow": "dump.dump_step", "torchair": "dump_config.dump_step"}
 
@@ -65,6 +71,11 @@ def _values(case):
 def _exhaustive(case):
     marks = (*getattr(case, "marks", ()), pytest.mark.exhaustive)
     return pytest.param(*_values(case), marks=marks, id=getattr(case, "id", None))
+
+
+def examples(nightly):
+    """How many examples a property gets that the nightly run tries so often; see the profiles in ``conftest.py``."""
+    return max(min(nightly, FEWEST), nightly * settings.default.max_examples // 100)
 
 
 def mindspore_form(surface, **change):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import workbench as wb
+from kit.cases import examples
 from kit.oracle import dump_files
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
@@ -458,7 +459,7 @@ class Order(RuleBasedStateMachine):
 
 
 TestOrder = Order.TestCase
-TestOrder.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestOrder.settings = settings(max_examples=examples(40), stateful_step_count=40, deadline=None)
 
 
 DTYPES = {1: np.float32, 2: np.float16}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from kit.cases import examples
 from kit.evidence import defects
 from kit.trees import foretold, sizes
 from kit.words import refused
@@ -108,7 +109,7 @@ def random_network(seed):
     return network
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**6), st.sampled_from(["must_keep_origin_dtype", "force_fp16"]))
 def test_in_a_memory_of_bytes_a_program_computes_the_same(seed, precision):
     graph = trace(random_network(seed), X)

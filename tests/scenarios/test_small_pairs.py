@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, on_disk, shoot
+from kit.cases import examples
 from kit.evidence import defects
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -80,7 +81,7 @@ def test_statistics_of_nan_never_pass(tmp_path):
 KEEP = st.lists(st.booleans(), min_size=len(SHOTS), max_size=len(SHOTS))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(KEEP, KEEP, st.booleans(), st.booleans())
 def test_whatever_is_missing_a_comparison_ends_and_accounts_for_everything(
     keep_t, keep_g, graph_t, graph_g

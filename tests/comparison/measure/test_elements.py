@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from kit.cases import examples
 from kit.words import refused
 from workbench.comparison.measure.elements import Elements, read_elements
 from workbench.core.errors import FormatError
@@ -143,7 +144,7 @@ def test_a_large_plane_keeps_the_largest_error_of_every_cell():
     assert found.values[233, 2] == 7.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(FINITE)
 def test_every_element_is_in_the_histogram_once(golden):
     target = (golden * np.float32(1.01)).astype(np.float32)
@@ -153,7 +154,7 @@ def test_every_element_is_in_the_histogram_once(golden):
         assert sum(bars.counts) + bars.zero + bars.unbounded == golden.size
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(FINITE)
 def test_the_worst_come_in_order_and_none_is_worse_than_they(golden):
     target = np.flip(golden)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
+from kit.cases import examples
 from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.conditioning import LARGEST, condition_number
 from workbench.comparison.measure.measure import Measured
@@ -86,7 +87,7 @@ def test_operators_that_jump_are_known(op_type, expected):
     assert is_discontinuous(chain_of("float32", op_type=op_type).ops[0]) is expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 2000), st.integers(0, 2**32 - 1), st.sampled_from(["float16", "float32"]))
 def test_rounding_of_a_product_stays_below_the_limit(k, seed, name):
     """A product in ``name`` with float32 accumulation against the same product in float64."""

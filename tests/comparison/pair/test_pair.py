@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, chain, in_memory, shoot
+from kit.cases import examples
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.map_file import Ignore, Match, Overrides
@@ -508,7 +509,7 @@ GRAPHS = st.sampled_from(["both", "target", "golden", "none"])
 KEEP = st.lists(st.booleans(), min_size=len(MIXED), max_size=len(MIXED))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(KEEP, KEEP, GRAPHS)
 def test_the_ledger_adds_up_whatever_files_are_missing(keep_t, keep_g, graphs):
     sides = []

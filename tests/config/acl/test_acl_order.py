@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.cases import examples
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
 
@@ -190,7 +191,7 @@ DUMP = some(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(mostly(DUMP | DUMP.map(lambda dump: {"dump_path": "d"} | dump)))
 def test_the_first_error_of_any_form_is_adumps(dump):
     assert found(dump) == expected(dump)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kit.cases import examples
 from kit.words import check_said, misconfigured
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config, read_text
@@ -294,7 +295,7 @@ DUMPS = st.fixed_dictionaries(
 CONTEXTS = st.sampled_from([Context(), Context("9.2"), Context(env={"ASCEND_WORK_PATH": "/w"})])
 
 
-@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(200))
 @given(DUMPS, CONTEXTS)
 def test_an_accepted_form_converts_to_itself(dump, context):
     config = Config(ACL, {"dump": dump})

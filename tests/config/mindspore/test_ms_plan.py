@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from kit.cases import examples
 from kit.cases import mindspore_form as form
 from workbench.config import Context
 from workbench.config.mindspore.surfaces import CPU, GE, GPU, O0O1, O2
@@ -222,7 +223,7 @@ plans = st.builds(
 
 
 @pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(wanted=plans)
 def test_a_form_made_of_a_plan_is_accepted_and_says_the_same_again(surface, wanted):
     there = wb.config.of(surface.name, surface.from_plan(wanted).data)
@@ -297,7 +298,7 @@ def test_an_accepted_form_becomes_itself(surface, version, data):
 
 
 @pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_a_form_goes_through_its_text_unchanged(surface, data):
     value = data.draw(FORMS[surface.name])
@@ -316,7 +317,7 @@ anything = st.recursive(
 
 
 @pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_any_json_is_judged_and_never_raises(surface, data):
     keys = st.sampled_from(

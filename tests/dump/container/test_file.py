@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.cases import examples
 from kit.oracle import dump_files as wire
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
@@ -22,7 +23,7 @@ from workbench.dump.container.source import ContainerSource
 from workbench.dump.container.writer import header_bytes, tensor_block, write_container
 from workbench.dump.data_types import DATA_TYPES, decode, packed_bytes
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=150)
+FIXED = settings(derandomize=True, deadline=None, max_examples=examples(150))
 
 ADD = bytes.fromhex(
     "3300000000000000"
@@ -172,7 +173,7 @@ def test_another_decoder_finds_all_that_was_written(made, name, attrs):
 
 
 @given(made=blocks())
-@settings(FIXED, max_examples=100)
+@settings(FIXED, max_examples=examples(100))
 def test_all_that_was_written_is_read(tmp_path_factory, made):
     path = save(tmp_path_factory.mktemp("c"), b"")
     container = Container(tuple(block for block, _ in made), op_name="x")

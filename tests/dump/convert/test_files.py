@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.foreign_files import MSACCUCMP
+from kit.cases import examples
 from kit.trees import contents
 from kit.words import check_said, refused
 from workbench.core.arrangement import device_shape
@@ -39,7 +40,7 @@ from workbench.dump.values import ordered as convert_data
 from workbench.dump.values.ordered import find_route
 from workbench.dump.values.route import Layout
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=60)
+FIXED = settings(derandomize=True, deadline=None, max_examples=examples(60))
 NAME = "Conv2D.net_conv1.2.7.1700000000000004"
 ND, NCHW, NHWC, NC1HWC0, FRACTAL_Z, HWCN, FRACTAL_NZ = 2, 0, 1, 3, 4, 16, 29
 
@@ -352,7 +353,7 @@ def test_nothing_to_convert_is_an_error_that_names_the_file(run, data):
     assert Path(caught.value.place).name == NAME
 
 
-@settings(FIXED, max_examples=200)
+@settings(FIXED, max_examples=examples(200))
 @given(st.data())
 def test_mutated_files_neither_crash_nor_write_elsewhere(data):
     good = packed(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.cases import examples
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.files.core_file import Core, Memory, core_bytes, read_core
@@ -147,7 +148,7 @@ cores = st.sets(st.integers(0, 127), max_size=4).map(lambda found: tuple(sorted(
 
 
 @given(memories, cores, cores, st.text(max_size=9))
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 def test_any_core_is_read_as_it_was_written(tmp_path_factory, pieces, cubes, vectors, kernel):
     core = Core(
         kernel.replace("\0", ""), 0, 14, cubes, vectors,

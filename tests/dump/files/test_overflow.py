@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.foreign_files import MSACCUCMP
+from kit.cases import examples
 from kit.oracle import dump_files as wire
 from kit.words import refused
 from workbench.core.errors import FormatError
@@ -27,7 +28,7 @@ from workbench.dump.files.overflow import (
 )
 from workbench.dump.files.overflow_json import parse_json, record_json
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+FIXED = settings(derandomize=True, deadline=None, max_examples=examples(100))
 
 CORE = (514, 563, 57, 0, 0x1008005B0000, 0x100800297000)
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.arrays import read_all
+from kit.cases import examples
 from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
@@ -90,7 +91,7 @@ def leaf(tmp_path):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_threads_become_one_tensor_along_any_axis(tmp_path_factory, data):
     """Ranges of every thread, as the compiler writes them; file times run backwards."""
     leaf = tmp_path_factory.mktemp("tree") / LEAF

@@ -23,6 +23,7 @@ from kit.build.foreign_files import (
     saved_by_torch,
     torch_file,
 )
+from kit.cases import examples
 from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
@@ -87,7 +88,7 @@ def test_every_file_of_the_folder_is_looked_at():
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_tensors_of_any_type_shape_and_stride_are_read(tmp_path_factory, data):
     """A view of a larger storage: some axes in another order, from some element on."""
     dtype = data.draw(st.sampled_from([name for name in TORCH_STORAGES if name != "bfloat16"]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kit.arrays import read_all
 from kit.build.small_dumps import save_container
+from kit.cases import examples
 from kit.words import refused
 from workbench.comparison.measure.reading import SEGMENT
 from workbench.comparison.measure.tensors import measure
@@ -46,7 +47,7 @@ def small_pieces(size: int):
 
 
 @given(data=st.data(), most=st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
     """Also those of several elements a byte, from any byte of the file on."""
     rows = [row for row in DATA_TYPES.values() if row.how]
@@ -71,7 +72,7 @@ def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
 
 
 @given(data=st.data(), piece=st.integers(64, 5000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_device_formats_come_as_the_host_had_them(tmp_path_factory, data, piece):
     device = data.draw(st.sampled_from(sorted(NUMBERS)))
     rank, host = AXES.get(device, (4, "NCHW"))
