@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from kit import commands
+from kit.cases import ONE_OF_A_KIND, nightly
 from workbench.config import surfaces
 from workbench.core.errors import WorkbenchError
 
@@ -243,7 +244,7 @@ def test_explain_says_what_a_file_will_do(run, write):
     assert out == f"{surfaces.of('mindspore-o0o1', MINDSPORE).explain()}\n"
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", nightly(wb.config.HOMES, ONE_OF_A_KIND))
 def test_explain_lists_every_setting_of_a_surface(run, surface):
     from workbench.config.help import declared
 

@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from kit import hostile
+from kit.cases import nightly
 from kit.commands import status
 from kit.hostile import NAMES, controls
 from workbench.cli.terminal import progress
@@ -71,7 +72,25 @@ def test_a_minimal_case_and_a_report_of_such_a_folder_are_written(command, trees
     assert (folder / "reproduce.py").exists()
 
 
-@pytest.mark.parametrize("key", [key for key in NAMES if key not in ("nul", "surrogate")])
+PASSED = [key for key in NAMES if key not in ("nul", "surrogate")]
+"""Names that a command can be given."""
+DAILY = (
+    "script",
+    "override",
+    "long",
+    "wide",
+    "colour",
+    "title",
+    "return",
+    "line",
+    "separator",
+    "braces",
+    "percent",
+)
+"""All that a terminal obeys, markup, and what templates and formats read; others are plain text there."""
+
+
+@pytest.mark.parametrize("key", nightly(PASSED, DAILY))
 def test_what_is_not_there_is_named_as_text(command, trees, tmp_path, key):
     name = NAMES[key]
     for arguments in (

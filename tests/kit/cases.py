@@ -19,6 +19,9 @@ from workbench.config import new
 FEWEST = 10
 """Examples of a property that every run tries at least."""
 
+ONE_OF_A_KIND = ("mindspore-o0o1", "tensorflow", "torchair", "acl")
+"""A surface of each package of `workbench.config`; those of MindSpore share their settings."""
+
 STEPS = {"tensorflow": "dump.dump_step", "torchair": "dump_config.dump_step"}
 
 

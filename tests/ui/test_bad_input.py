@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import workbench as wb
+from kit.cases import ONE_OF_A_KIND, nightly
 from kit.face.screen import Said, alerts_beside, alerts_in, is_control, label, walk
 from kit.words import refused
 from workbench.pipeline.compare import Comparison
@@ -320,7 +321,7 @@ NO_SETTINGS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", nightly(wb.config.HOMES, ONE_OF_A_KIND))
 def test_every_field_of_a_form_takes_anything_or_says_beside_it_why_not(surface):
     form = wb.config.new(surface).form()
     for path, field in form.fields.items():
