@@ -40,9 +40,13 @@ CASES = [
     # its classes are a thousand equal numbers of ten digits: in single precision rounding decides
     if (name, run) != ("light_squeezenet", "float32")
 ]
+RANDOM = ("light_squeezenet", "light_shufflenet", "light_resnet50")
+"""Models that get random weights below, which says more of their outputs than constants do."""
+ALIKE = ("light_vgg19", "light_zfnet512")
+"""Models that have the layers of alexnet, and weights as large."""
 DAILY = [
-    case for case in CASES if case[1] in ("reference", "a2") and case[0] != "light_vgg19"
-]  # vgg19 has the layers of alexnet, and three times their time
+    case for case in CASES if case[1] in ("reference", "a2") and case[0] not in (*RANDOM, *ALIKE)
+]
 
 
 def marked(cases):
@@ -96,7 +100,7 @@ def with_random_weights(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["light_squeezenet", "light_shufflenet", "light_resnet50"])
+@pytest.mark.parametrize("name", RANDOM)
 def test_a_network_with_random_weights_gives_what_onnx_says(name):
     model = with_random_weights(name)
     graph = read_onnx(model)

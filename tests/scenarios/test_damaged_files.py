@@ -1,6 +1,6 @@
 """Damaged files of every kind are read or refused: quickly, in little memory, inside their folder.
 
-By default each reader gets a few; ``make mutations`` gives ten thousand to each, and two thousand
+Every run gives each reader a few; ``make mutations`` gives ten thousand to each, and two thousand
 damaged trees of every kind.
 """
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"
 )
 
-FILES = int(os.environ.get("MUTATIONS", "30"))
+FILES = int(os.environ.get("MUTATIONS", "15"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
 WORKER = Path(processes.__file__)
 

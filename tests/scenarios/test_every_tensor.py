@@ -107,14 +107,17 @@ DAILY = (
     *("o0o1-trans-statistic", "o2-statistic", "acl-statistic"),
 )
 """One of each layout, in every way in which files are written and statistics taken."""
+WAYS = ("o0o1", "o2-npy", "l2-bin", "o0o1-trans-statistic", "o2-statistic", "acl-statistic")
+"""One of each of those ways: what was read of other layouts is known to be the golden's, element for element."""
 
 
 def test_every_run_takes_every_layout():
     taken = [TREES[name] for name in DAILY]
     assert {tree.layout for tree in taken} == {tree.layout for tree in TREES.values()}
     for saved in ("tensor", "statistic"):
-        ways = {(tree.is_npy, bool(tree.surface)) for tree in taken if tree.saved == saved}
-        assert ways == {(True, False), (True, True), (False, True)}
+        for some in (taken, [TREES[name] for name in WAYS]):
+            ways = {(tree.is_npy, bool(tree.surface)) for tree in some if tree.saved == saved}
+            assert ways == {(True, False), (True, True), (False, True)}
 
 
 # ---------------------------------------------------------------- what is not as it was, and why
@@ -341,6 +344,7 @@ def test_every_cell_agrees_with_its_golden(tree, goldens):
     assert comparison.verdict == ("fail" if wrong else lacking if missing else "pass")
 
 
+@pytest.mark.parametrize("tree", nightly(TREES, WAYS), indirect=True)
 def test_one_wrong_element_is_found_in_every_cell(tree, goldens):
     row, root = tree
     comparison = wb.compare(goldens[1], root)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import workbench as wb
 from kit import commands
+from kit.cases import nightly, pairwise
 from kit.evidence import codes, defects, the
 from kit.trees import foretold, sizes
 from kit.words import check_said, refused
@@ -60,10 +63,12 @@ def test_a_fault_between_integers_is_named_itself(tmp_path, golden, fault):
     assert first.fault == fault.partition(":")[0]
 
 
-@pytest.mark.parametrize("fusion", ["on", "off"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("surface", ["acl", "torchair"])
-@pytest.mark.parametrize("model", QUANTIZED)
+HEALTHY = [*product(QUANTIZED, ("acl", "torchair"), MODES, ("on", "off"))]
+
+
+@pytest.mark.parametrize(
+    ("model", "surface", "mode", "fusion"), nightly(HEALTHY, pairwise(HEALTHY))
+)
 def test_a_healthy_run_agrees(tmp_path, golden, model, surface, mode, fusion):
     found = wb.compare(target(model, tmp_path / "t", surface, mode, fusion=fusion), golden[model])
     agrees(found, len(load_graph(model).parameters))
