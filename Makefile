@@ -108,13 +108,19 @@ $(BIN)/python:
 
 # an editable installation leaves out the files of JupyterLab's launcher card
 CARD := $(VENV)/share/jupyter/labextensions/npu-accuracy-workbench
-$(VENV)/installed: pyproject.toml setup.py $(wildcard labextension/*.json labextension/static/*.js) notebooks/dashboard.ipynb | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+SOURCES := pyproject.toml setup.py $(wildcard labextension/*.json labextension/static/*.js) notebooks/dashboard.ipynb
+define install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable $(1)
 	mkdir -p $(CARD)/static
 	cp labextension/*.json $(CARD)
 	cp labextension/static/*.js notebooks/dashboard.ipynb $(CARD)/static
+endef
+
+$(VENV)/installed: $(SOURCES) | $(BIN)/python
+	$(call install,.)
 	touch $@
 
-$(VENV)/developed: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+# with all that `installed` has, in one go
+$(VENV)/developed: $(SOURCES) | $(BIN)/python
+	$(call install,'.[dev]')
+	touch $(VENV)/installed $@
