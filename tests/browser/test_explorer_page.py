@@ -80,9 +80,9 @@ class TestRow11:
         ) & (frame.Status == "fail")
         assert shown(page) == (expected.sum(), len(frame))
 
-    @pytest.mark.parametrize(
-        "choices",
-        [
+    def test_every_choice_leaves_the_rows_that_python_leaves(self, show, comparison):
+        page = show(comparison)
+        for choices in (
             {"op_type": "Softmax", "iteration": 1},
             {"scope": "Default/network-Net/layers.1"},
             {"scope": "Default/network-Net/layers.1/", "rule": "name"},
@@ -90,13 +90,10 @@ class TestRow11:
             {"rule": ""},
             {"rank": 0},
             {"rank": 1},
-        ],
-    )
-    def test_every_choice_leaves_the_rows_that_python_leaves(self, show, comparison, choices):
-        page = show(comparison)
-        page.evaluate("(choices) => view.set({...view.state(), choices})", choices)
-        left = comparison.filter(**choices).rows
-        assert [comparison.rows[n] for n in order(page)] == list(left)
+        ):
+            page.evaluate("(choices) => view.set({...view.state(), choices})", choices)
+            left = comparison.filter(**choices).rows
+            assert [comparison.rows[n] for n in order(page)] == list(left), choices
 
     def test_controls_set_the_choices(self, show, comparison):
         page = show(comparison)
@@ -115,16 +112,16 @@ class TestRow11:
         assert state(page)["choices"] == {}
         assert page.get_by_label(label("explorer/scope")).input_value() == ""
 
-    @pytest.mark.parametrize("key", ["error", "inherited", "floor", "status", "op_name", "score"])
-    @pytest.mark.parametrize("falling", [True, False])
-    def test_an_order_is_that_of_python(self, show, comparison, key, falling):
+    def test_an_order_is_that_of_python(self, show, comparison):
         page = show(comparison)
-        page.evaluate("(sort) => view.set({...view.state(), sort})", [key, falling])
-        rows = [comparison.rows[n] for n in order(page)]
-        ours = comparison.sort(key, falling=falling).rows
-        if key == "op_name":  # signs other than letters and digits have an order of their own
-            rows, ours = ([r for r in some if "layers." in r.op_name] for some in (rows, ours))
-        assert rows == list(ours)
+        keys = ("error", "inherited", "floor", "status", "op_name", "score")
+        for key, falling in product(keys, (True, False)):
+            page.evaluate("(sort) => view.set({...view.state(), sort})", [key, falling])
+            rows = [comparison.rows[n] for n in order(page)]
+            ours = comparison.sort(key, falling=falling).rows
+            if key == "op_name":  # signs other than letters and digits have an order of their own
+                rows, ours = ([r for r in some if "layers." in r.op_name] for some in (rows, ours))
+            assert rows == list(ours), (key, falling)
 
     @pytest.mark.criterion(11)
     def test_nan_and_infinity_stand_on_top_and_are_called_so(self, show, comparison):
@@ -140,25 +137,27 @@ class TestRow11:
 class TestRow13:
     """Thresholds grade counts, chart and table together, as Python does."""
 
-    @pytest.mark.parametrize(
-        ("factor", "limit"),
-        [("4", None), (None, "1e-2"), ("0.5", "0.02"), ("0", None), (".5e2", "3")],
-    )
     @pytest.mark.criterion(13)
-    def test_counts_are_those_of_python(self, show, comparison, factor, limit):
+    def test_counts_are_those_of_python(self, show, comparison):
         page = show(comparison)
-        assert chips(page) == counts(comparison)
-        if factor:
-            page.get_by_label(label("explorer/factor")).fill(factor)
-        if limit:
-            page.get_by_label(label("explorer/limit")).fill(limit)
-        thresholds = [float(text) if text else None for text in (factor, limit)]
-        graded = comparison.regrade(*thresholds)
-        assert chips(page) == counts(graded) != counts(comparison)
-        assert page.get_by_text(label("explorer/regraded"), exact=True).is_visible()
-        page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
-        assert shown(page)[0] == len(graded.filter(status="fail").rows)
-        assert (state(page)["factor"], state(page)["limit"]) == tuple(thresholds)
+        failing = page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}"))
+        for factor, limit in (
+            ("4", None), (None, "1e-2"), ("0.5", "0.02"), ("0", None), (".5e2", "3"),
+        ):  # fmt: skip
+            assert chips(page) == counts(comparison)
+            if factor:
+                page.get_by_label(label("explorer/factor")).fill(factor)
+            if limit:
+                page.get_by_label(label("explorer/limit")).fill(limit)
+            thresholds = [float(text) if text else None for text in (factor, limit)]
+            graded = comparison.regrade(*thresholds)
+            assert chips(page) == counts(graded) != counts(comparison), thresholds
+            assert page.get_by_text(label("explorer/regraded"), exact=True).is_visible()
+            failing.click()
+            assert shown(page)[0] == len(graded.filter(status="fail").rows), thresholds
+            assert (state(page)["factor"], state(page)["limit"]) == tuple(thresholds)
+            failing.click()
+            page.get_by_role("button", name=label("explorer/as-compared")).click()
 
     @pytest.mark.criterion(13)
     def test_chart_and_table_follow_and_come_back(self, show, comparison):
@@ -178,20 +177,20 @@ class TestRow13:
         assert chips(page) == counts(comparison)
         assert page.get_by_label(label("explorer/limit")).input_value() == ""
 
-    @pytest.mark.parametrize("text", ["x", "-1", "1e999", "0x10", "1,5"])
-    def test_what_is_no_threshold_is_refused_beside_its_field(self, show, comparison, text):
+    def test_what_is_no_threshold_is_refused_beside_its_field(self, show, comparison):
         page = show(comparison)
         field = page.get_by_label(label("explorer/limit"))
-        field.fill("0.01")
-        good = chips(page)
-        field.fill(text)
-        note = page.get_by_role("alert")
-        assert note.inner_text() == label("explorer/not-a-number", text=f"“{text}”")
-        assert field.get_attribute("aria-invalid") == "true"
-        assert chips(page) == good
-        field.fill("0.02")
-        assert note.inner_text() == ""
-        assert state(page)["limit"] == 0.02
+        for text in ("x", "-1", "1e999", "0x10", "1,5"):
+            field.fill("0.01")
+            good = chips(page)
+            field.fill(text)
+            note = page.get_by_role("alert")
+            assert note.inner_text() == label("explorer/not-a-number", text=f"“{text}”")
+            assert field.get_attribute("aria-invalid") == "true"
+            assert chips(page) == good
+            field.fill("0.02")
+            assert note.inner_text() == ""
+            assert state(page)["limit"] == 0.02
 
 
 class TestPlot:
