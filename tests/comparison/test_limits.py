@@ -53,6 +53,7 @@ STAY = {
     "findings/next_dump": "MAX_SUSPECTS MAX_UNSEEN",
     "findings/producers": "MOST _DEEPEST _TRIED",
     "findings/watched": "_FIRST",
+    "follow/in_time/stores": "_LOOKED_AT",
     "follow/naming": "_WAY",
     "graphs/source_network": "_MOST",
     "graphs/subgraphs": "MAX_DEPTH",

@@ -503,11 +503,11 @@ class Limits:
     )
     # What a whole run has in common
     ambient_share: float = _row(
-        0.8, "share", "replay findings", "our networks, every operator altered alike",
+        0.8, "share", "replay follow findings", "our networks, every operator altered alike",
         "Operators that are off alike, of those that could be, where it is no matter of one operator.",
     )
     ambient_operators: int = _row(
-        3, "operators", "findings", "our networks, every operator altered alike",
+        3, "operators", "follow findings", "our networks, every operator altered alike",
         "Operators of a run that are off alike before the run is said to be.",
     )
     ambient_types: int = _row(
@@ -519,7 +519,7 @@ class Limits:
         "Operators of a type that have the same factor before the type is said to have it.",
     )
     ambient_elements: int = _row(
-        64, "elements", "replay findings", "derived: of fewer nothing is certain to 8 standard deviations",
+        64, "elements", "replay follow findings", "derived: of fewer nothing is certain to 8 standard deviations",
         "Of a result that tells how it was stored.",
     )
     ambient_alike: float = _row(

@@ -10,8 +10,9 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import WIRING
+from workbench.comparison.bind.memory import find_overwrites
 from workbench.comparison.explain.origins import Origin, has_few_wrong
-from workbench.comparison.finding_kinds import KINDS, advice_for
+from workbench.comparison.finding_kinds import KINDS, UNDECIDED, advice_for
 from workbench.comparison.findings.evidence import blame_evidence, further
 from workbench.comparison.findings.material import (
     NO_FIGURES,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.comparison.findings.material import Found, Material, Place
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
-    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.comparison.result import Row
     from workbench.graph.nodes import Graph
 
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 _GIVEN = frozenset(("parameter", "input", "constant"))
 """Kinds of which the name is the cause, whoever reads it."""
+
+DAMAGED = "compare/golden-damaged"
+"""Code that says that no graph would help: the golden's files deny each other."""
 
 
 class _Blame(NamedTuple):
@@ -69,7 +73,10 @@ def origins(material: Material) -> Iterator[Found]:
         blames = [one._replace(trust=limits().trust_tainted) for one in doubtful]
     if not blames:
         blames = list(_began_before(flow))
-    yield from _merged(flow, blames) if blames else unexplained_failure(material)
+    if blames:
+        yield from _merged(flow, blames)
+    elif not flow.undecided:  # else the failure may be theirs, and naming another would be a guess
+        yield from unexplained_failure(material)
 
 
 def tolerated(material: Material) -> Iterator[Found]:
@@ -94,7 +101,7 @@ def undecided(material: Material) -> Iterator[Found]:
     said = [Message(f"compare/undecided-{first.undecided}")]
     others = {place_blamed(pairing, one).op_name for one in events[1:]} - {place.op_name}
     evidence = (*blame_evidence(material.flow, [Origin(first)], said), *further(others))
-    yield finding("undecided", place, evidence, figures, event=first)
+    yield finding(UNDECIDED, place, evidence, figures, event=first)
 
 
 def version_matters(material: Material) -> Iterator[Found]:
@@ -232,6 +239,12 @@ def unexplained_failure(material: Material) -> Iterator[Found]:
     if number is None:
         return
     row, run = material.rows[number], material.measured[number].pair.run
+    damage = _damage_of_golden(material.pairing, material.measured[number].pair)
+    if damage is not None:
+        yield finding(
+            UNDECIDED, place_of_row(row), (damage, row.reason) if row.reason else (damage,)
+        )
+        return
     kind, place, event = "own-error", place_of_row(row), None
     if run is not None:
         frames = material.pairing.frames(run.block.graph_key, run.op)
@@ -243,6 +256,22 @@ def unexplained_failure(material: Material) -> Iterator[Found]:
     evidence = [Message("compare/given", name=row.op_name, error=error), row.reason]
     figures = Figures(error, row.inherited_error, row.noise_floor)
     yield finding(kind, place, filter(None, evidence), figures, score=0.5, event=event)
+
+
+def _damage_of_golden(pairing: Pairing, pair: Pair) -> Message | None:
+    """Say that the golden's file of an input is not what its own producer gave; ``None`` if nothing shows it.
+
+    Then the golden tells nothing of the operator that reads it.
+    """
+    run = pair.golden_run
+    if pair.io != "input" or run is None:
+        return None
+    graph = pairing.golden.graph(run.block)
+    for one in find_overwrites(pairing.golden, run.block, {run.op}):
+        if graph is not None and one.reader.slot == pair.golden.key.slot:
+            producer = graph.ops[one.value.op].name
+            return Message(DAMAGED, slot=one.reader.slot, producer=producer)
+    return None
 
 
 def _first_reader(flow: Trace, row: Row, place: Place) -> tuple[str, Place]:
