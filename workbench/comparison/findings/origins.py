@@ -13,7 +13,7 @@ from workbench.comparison.align.differences import WIRING
 from workbench.comparison.bind.memory import find_overwrites
 from workbench.comparison.explain.origins import Origin, has_few_wrong
 from workbench.comparison.finding_kinds import KINDS, UNDECIDED, advice_for
-from workbench.comparison.findings.evidence import blame_evidence, further
+from workbench.comparison.findings.evidence import DAMAGED, blame_evidence, further
 from workbench.comparison.findings.material import (
     NO_FIGURES,
     Figures,
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
 _GIVEN = frozenset(("parameter", "input", "constant"))
 """Kinds of which the name is the cause, whoever reads it."""
-
-DAMAGED = "compare/golden-damaged"
-"""Code that says that no graph would help: the golden's files deny each other."""
 
 
 class _Blame(NamedTuple):

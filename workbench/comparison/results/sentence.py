@@ -6,8 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.comparison.finding_kinds import UNDECIDED
-from workbench.comparison.findings.evidence import counted
-from workbench.comparison.findings.origins import DAMAGED
+from workbench.comparison.findings.evidence import DAMAGED, counted
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH

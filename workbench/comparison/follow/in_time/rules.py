@@ -36,8 +36,9 @@ class TimeFacts(NamedTuple):
     behind it, too; ``stored``, the results of this run lie in fewer bits than its files say, which explains it;
     ``low``, the products of this run are all as far off; ``unlike``, it reads something else than its producer gave,
     ``misread``: by more than any format; ``blind``, nothing tells what it read; ``behind``, an undecided operator
-    stands before it. ``given``: what nothing produced differs too much for any format, and its result is off, ``apart``
-    differs otherwise; ``came``: what an operator gave does, and that was not compared where it was given.
+    stands before it. ``given``: what nothing produced differs too much for any format, and its result is off, too, or
+    was not compared, ``apart``: it differs otherwise; ``came``: what an operator gave does, and that was not compared
+    where it was given.
     """
 
     op: int = 0

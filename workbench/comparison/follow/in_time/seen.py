@@ -217,7 +217,7 @@ def time_facts(
     if seen.rank_local or (worst <= seen.limit and not given):
         return facts
     excuse = None if seen.tainted else excused(known, seen, Conclusion("origin", seen.op))
-    off = not worst <= judging.pass_factor * seen.rounding_floor
+    off = seen.worst is None or not worst <= judging.pass_factor * seen.rounding_floor
     wrong = any(m.divergence.size == 1 or m.exact for m in _given_items(reading, partners, seen))
     facts = facts._replace(
         tolerated=excuse is not None,
