@@ -197,12 +197,12 @@ def test_a_pipe_that_nobody_reads_is_trouble(dumps):
 
 
 INTERRUPTED = """
-import os, signal, sys
+import signal, sys
 
 class Loading:
     def find_spec(self, name, path=None, target=None):
         if name == "typer":
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Loading())
 from workbench.__main__ import main

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.result import Symptom
 
+DAMAGED = "compare/golden-damaged"
+"""Says that the golden's files deny each other, where no graph would help."""
+
 
 def blame_evidence(
     flow: Trace, origins: Sequence[Origin], said: Iterable[Message], *, by_replay: bool = False
@@ -129,6 +132,8 @@ def _circumstances(event: Assessment) -> Iterator[Message]:
         yield Message("compare/time-order")
     if event.unobserved_count:
         yield Message("compare/unseen", count=event.unobserved_count)
+    if any(one.kind != "precision" for one in event.differences):
+        return  # what differs by name needs no error from before
     if event.open_inputs == SOME_INPUT:
         yield Message("compare/undecided-inputs-unknown")
     elif event.open_inputs:

@@ -10,9 +10,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import WIRING
+from workbench.comparison.bind.memory import find_overwrites
+from workbench.comparison.explain.exchanged import EXCHANGED
 from workbench.comparison.explain.origins import Origin, has_few_wrong
-from workbench.comparison.finding_kinds import KINDS, advice_for
-from workbench.comparison.findings.evidence import blame_evidence, further
+from workbench.comparison.finding_kinds import KINDS, UNDECIDED, advice_for
+from workbench.comparison.findings.evidence import DAMAGED, blame_evidence, further
 from workbench.comparison.findings.material import (
     NO_FIGURES,
     Figures,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.comparison.findings.material import Found, Material, Place
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
-    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.comparison.result import Row
     from workbench.graph.nodes import Graph
 
@@ -69,7 +71,10 @@ def origins(material: Material) -> Iterator[Found]:
         blames = [one._replace(trust=limits().trust_tainted) for one in doubtful]
     if not blames:
         blames = list(_began_before(flow))
-    yield from _merged(flow, blames) if blames else unexplained_failure(material)
+    if blames:
+        yield from _merged(flow, blames)
+    elif not flow.undecided:  # else the failure may be theirs, and naming another would be a guess
+        yield from unexplained_failure(material)
 
 
 def tolerated(material: Material) -> Iterator[Found]:
@@ -94,7 +99,7 @@ def undecided(material: Material) -> Iterator[Found]:
     said = [Message(f"compare/undecided-{first.undecided}")]
     others = {place_blamed(pairing, one).op_name for one in events[1:]} - {place.op_name}
     evidence = (*blame_evidence(material.flow, [Origin(first)], said), *further(others))
-    yield finding("undecided", place, evidence, figures, event=first)
+    yield finding(UNDECIDED, place, evidence, figures, event=first)
 
 
 def version_matters(material: Material) -> Iterator[Found]:
@@ -147,7 +152,7 @@ def _cause(pairing: Pairing, event: Assessment, one: Difference) -> SharedCause:
     A setting reaches several operators under several names: a layer and its gradient, the terms of a loss. The
     same replacement everywhere is one cause; wiring is told operator by operator.
     """
-    if one.kind in _GIVEN:
+    if one.kind in _GIVEN or one.kind == EXCHANGED:
         return (one.subject,)
     if one.kind == "structure":
         return (one.said if one.said.code == WIRING else one.subject,)
@@ -206,7 +211,8 @@ def _causes(flow: Trace, blame: _Blame) -> tuple[Cause, ...]:
     """The kind of fault that it looks like, if that may be said."""
     found, writer = blame.origin.explanation, blame.origin.writer
     if writer is not None:
-        return (Cause("overrun", writer.chance, blame.said[:1]),)
+        # the chance is of this writer among others; that any wrote there is as sure as the kind
+        return (Cause("overrun", writer.chance * KINDS[blame.kind].score, blame.said[:1]),)
     if found is not None:
         return (found.cause,) if found.cause is not None else ()
     if blame.kind == "parameter" and has_few_wrong(flow, blame.event):
@@ -232,6 +238,12 @@ def unexplained_failure(material: Material) -> Iterator[Found]:
     if number is None:
         return
     row, run = material.rows[number], material.measured[number].pair.run
+    damage = _damage_of_golden(material.pairing, material.measured[number].pair)
+    if damage is not None:
+        yield finding(
+            UNDECIDED, place_of_row(row), (damage, row.reason) if row.reason else (damage,)
+        )
+        return
     kind, place, event = "own-error", place_of_row(row), None
     if run is not None:
         frames = material.pairing.frames(run.block.graph_key, run.op)
@@ -243,6 +255,22 @@ def unexplained_failure(material: Material) -> Iterator[Found]:
     evidence = [Message("compare/given", name=row.op_name, error=error), row.reason]
     figures = Figures(error, row.inherited_error, row.noise_floor)
     yield finding(kind, place, filter(None, evidence), figures, score=0.5, event=event)
+
+
+def _damage_of_golden(pairing: Pairing, pair: Pair) -> Message | None:
+    """Say that the golden's file of an input is not what its own producer gave; ``None`` if nothing shows it.
+
+    Then the golden tells nothing of the operator that reads it.
+    """
+    run = pair.golden_run
+    if pair.io != "input" or run is None:
+        return None
+    graph = pairing.golden.graph(run.block)
+    for one in find_overwrites(pairing.golden, run.block, {run.op}):
+        if graph is not None and one.reader.slot == pair.golden.key.slot:
+            producer = graph.ops[one.value.op].name
+            return Message(DAMAGED, slot=one.reader.slot, producer=producer)
+    return None
 
 
 def _first_reader(flow: Trace, row: Row, place: Place) -> tuple[str, Place]:

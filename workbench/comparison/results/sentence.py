@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.comparison.finding_kinds import UNDECIDED
-from workbench.comparison.findings.evidence import counted
+from workbench.comparison.findings.evidence import DAMAGED, counted
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH
@@ -81,6 +81,7 @@ def _defect(
     if finding is None:
         failed = sum(1 for row in rows if row.status == "fail")
         yield Message("compare/tensors-differ", failed=failed, compared=len(rows))
+        yield from _undecided(rows, findings, "compare/undecided-at")
         return
     operator = _operator(rows, finding)
     if finding.kind == "ended":
@@ -93,7 +94,9 @@ def _defect(
         yield Message("compare/ranks-diverge", operator=operator)
         yield finding.evidence[0]
         return
-    if finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
+    if finding.kind == "exchanged":
+        yield finding.evidence[0]
+    elif finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
         yield Message("compare/memory-overwritten", operator=operator)
         yield from finding.evidence[:2]
     else:
@@ -157,14 +160,9 @@ def _size(finding: Finding) -> Iterator[Message]:
 def _agreement(
     verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding]
 ) -> Iterator[Clause]:
-    unsure = next((one for one in findings if one.kind == UNDECIDED), None)
-    if verdict == "inconclusive" and unsure is not None:
-        yield Message("compare/undecided", operator=_operator(rows, unsure))
-        yield from unsure.evidence[:1]
-        yield Message("compare/undecided-supply")
-        return
     if verdict == "inconclusive":
-        yield _nothing(rows)
+        unsure = [*_undecided(rows, findings, "compare/undecided")]
+        yield from unsure or [_nothing(rows)]
         return
     tolerated = any(row.reason_code == TOLERATED for row in rows)
     code = "compare/agreement-tolerated" if tolerated else "compare/agreement"
@@ -182,6 +180,17 @@ def _agreement(
         yield overflow.evidence[0]
     if any(finding.kind == "precision" for finding in findings):
         yield Message("compare/formats-explain")
+
+
+def _undecided(rows: Sequence[Row], findings: Sequence[Finding], code: str) -> Iterator[Clause]:
+    """The first operator that is undecided, why, and what would decide it; nothing if none is."""
+    unsure = next((one for one in findings if one.kind == UNDECIDED), None)
+    if unsure is not None:
+        why = unsure.evidence[0]
+        yield Message(code, operator=_operator(rows, unsure))
+        yield why
+        if not (isinstance(why, Message) and why.code == DAMAGED):
+            yield Message("compare/undecided-supply")
 
 
 def _left_out(rows: Sequence[Row]) -> Iterator[Message]:

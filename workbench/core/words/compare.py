@@ -242,6 +242,8 @@ _CONCLUSIONS: dict[str, str] = {
     "conclusion-from-unseen": "an input differs of which the producer was not dumped",
     "conclusion-behind-undecided": "error above the limit, but an operator before it is undecided",
     "conclusion-input-unlike": "error above the limit, but an input is not what its producer gave",
+    "conclusion-misread": "an input is far from what its producer gave, but the result shows nothing of it",
+    "conclusion-stored-narrow": "error above the limit, but explained by a format in which most results lie",
     "conclusion-format-unknown": "error above the limit, but no larger than that of other matrix products",
     "conclusion-inputs-unknown": "error above the limit, but what it read was not dumped",
     "conclusion-order-unknown": "error above the limit, but the order of operators is unknown",

@@ -143,7 +143,8 @@ _ORIGINS: dict[str, str] = {
     "trust-statistics": (
         "only statistics: reordered elements do not show, so an operator before it may be the wrong one"
     ),
-    "undecided": "No verdict: {operator} differs by more than its number format explains",
+    "undecided": "No verdict at {operator}",
+    "undecided-at": "undecided at {operator}",
     "undecided-supply": "supply the graph of the run (--target-graph FILE), or dump all operators in full",
     "undecided-given-apart": "a weight or feed differs: the device may hold it in fewer bits, or it is another one",
     "undecided-from-unseen": "an input of which the producer was not dumped differs: the error comes from before",
@@ -157,8 +158,19 @@ _ORIGINS: dict[str, str] = {
     "undecided-format-unknown": (
         "matrix products of the target are off by as much: the device may compute them in fewer bits than files say"
     ),
+    "undecided-stored-narrow": (
+        "its numbers lie in a 16-bit format, as those of most operators do: the run may compute in fewer bits than "
+        "files say"
+    ),
     "undecided-inputs-unknown": "what it read was not dumped: the error may come from before",
     "undecided-order-unknown": "nothing says which operator comes first: the error may come from before",
+    "exchanged": (
+        "{ours} and {theirs} hold each other's values: the files are exchanged, or the operators are matched crosswise"
+    ),
+    "tensor-of": "{io}.{slot} of {op_name}",
+    "golden-damaged": (
+        "golden's input.{slot} is not what {producer} gave there: the golden cannot be trusted here"
+    ),
     "golden-line": "golden's source: {file}:{line} {code}",
     "wired-unlike": (
         "the programs are wired differently: input.{slot} does not hold what {producer} gave, which the graph of the "

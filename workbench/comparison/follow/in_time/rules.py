@@ -33,10 +33,12 @@ class TimeFacts(NamedTuple):
 
     ``rank_local``: it may differ by design, ``tainted``: more than what was allowed before it comes in; ``tolerated``:
     the map file excuses its error. What makes the evidence weak: ``fused``, its kernel may do the work of operators
-    behind it, too; ``low``, the products of this run are all as far off; ``unlike``, it reads something else than its
-    producer gave; ``blind``, nothing tells what it read; ``behind``, an undecided operator stands before it.
-    ``given``: what nothing produced differs too much for any format, ``apart``: by less; ``came``: what an operator
-    gave does, and that was not compared where it was given.
+    behind it, too; ``stored``, the results of this run lie in fewer bits than its files say, which explains it;
+    ``low``, the products of this run are all as far off; ``unlike``, it reads something else than its producer gave,
+    ``misread``: by more than any format; ``blind``, nothing tells what it read; ``behind``, an undecided operator
+    stands before it. ``given``: what nothing produced differs too much for any format, and its result is off, too, or
+    was not compared, ``apart``: it differs otherwise; ``came``: what an operator gave does, and that was not compared
+    where it was given.
     """
 
     op: int = 0
@@ -46,8 +48,10 @@ class TimeFacts(NamedTuple):
     tainted: bool = False
     tolerated: bool = False
     fused: bool = False
+    stored: bool = False
     low: bool = False
     unlike: bool = False
+    misread: bool = False
     blind: bool = False
     behind: bool = False
     given: bool = False
@@ -113,6 +117,15 @@ TIME_RULES: tuple[Rule[TimeFacts, Conclusion, TimeMemory], ...] = (
         needs="difference",
     ),
     Rule(
+        "misread",
+        lambda o: o.misread and o.worst <= o.limit,
+        lambda o: undecided("input-unlike"),
+        learns=_learn_allowed,
+        why="its result is as expected of what was given: its file of the input is not what it read, or too large a "
+        "limit hides what came of it",
+        needs="difference",
+    ),
+    Rule(
         "within-expected",
         lambda o: o.worst <= o.limit,
         lambda o: AGREES,
@@ -142,6 +155,14 @@ TIME_RULES: tuple[Rule[TimeFacts, Conclusion, TimeMemory], ...] = (
         lambda o: undecided("input-unlike"),
         learns=_learn_doubt,
         why="without its graph nobody knows whether memory was overwritten or the programs are wired differently",
+        needs="difference",
+    ),
+    Rule(
+        "stored-narrow",
+        lambda o: o.stored,
+        lambda o: undecided("stored-narrow"),
+        learns=_learn_allowed,
+        why="its format explains the error, so nothing behind it is in doubt; asked before reasons that put it there",
         needs="difference",
     ),
     Rule(

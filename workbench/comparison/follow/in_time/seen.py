@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.follow.in_time.reading import may_be_fused, source_of
 from workbench.comparison.follow.in_time.rules import TimeFacts
+from workbench.comparison.follow.in_time.stores import is_explained_by_store
 from workbench.comparison.follow.operators import Conclusion
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
@@ -210,14 +211,17 @@ def time_facts(
     facts = TimeFacts(seen.op, worst, seen.limit, seen.rank_local, seen.tainted)
     came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
     facts = facts._replace(came=came > _explained_before(seen, memory))
+    judging = limits()
+    unlike = [one for one in reading.produced if _is_unlike(one, seen)]
+    facts = facts._replace(misread=any(read > judging.excused_most for read, _, _ in unlike))
     if seen.rank_local or (worst <= seen.limit and not given):
         return facts
     excuse = None if seen.tainted else excused(known, seen, Conclusion("origin", seen.op))
-    judging = limits()
+    off = seen.worst is None or not worst <= judging.pass_factor * seen.rounding_floor
     wrong = any(m.divergence.size == 1 or m.exact for m in _given_items(reading, partners, seen))
     facts = facts._replace(
         tolerated=excuse is not None,
-        given=bool(given) and (wrong or given > judging.excused_most),
+        given=bool(given) and off and (wrong or given > judging.excused_most),
         apart=bool(given),
         behind=memory.doubtful and seen.inherited > judging.pass_factor * seen.rounding_floor,
     )
@@ -228,7 +232,8 @@ def time_facts(
     return facts._replace(
         fused=may_be_fused(partners, seen.op, run),
         low=_is_low(reading, seen.worst, shown),
-        unlike=any(_is_unlike(one, seen) for one in reading.produced),
+        stored=is_explained_by_store(known, seen),
+        unlike=bool(unlike),
     )
 
 
