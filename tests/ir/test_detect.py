@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
+import tracemalloc
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -15,7 +18,7 @@ from kit.build.foreign_files import DATA, PAIRS
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Graph
-from workbench.ir.detect import KINDS, read_graph
+from workbench.ir.detect import GRAPH_FORMATS, look_at, read_graph
 from workbench.ir.ms_pb import read_ms_pb
 from workbench.ir.ms_text import read_ms_text
 
@@ -26,11 +29,18 @@ GE_MODEL = b"\x0a\x01g\x10\x01\x3a\x04\x0a\x02g0"  # name "g", version 1, graph 
 MS_PB = b"\x08\x01\x22\x03\x12\x01g"  # version 1, graph "g"
 ONNX_TEXT = b'ir_version: 7\ngraph {\n  node {\n    op_type: "Add"\n  }\n}\n'
 ONNX = b"\x08\x07\x12\x02pt\x3a\x03\x12\x01g"  # version 7, producer "pt", graph "g"
+IR_OF_MANY = IR.replace(
+    b"\nsubgraph", b"%para1_x : <Tensor[Float32], (1)>\n" * 3000 + b"\nsubgraph"
+)
+MS_PB_BEHIND = b"\x2a\x80\x80\x08" + bytes(1 << 17) + MS_PB  # 128 KiB of metadata in front
 MINDIR = b"\x0a\x050.1.0\x12\x02ms\x3a\x02\x12\x00"  # version text, producer, graph
 
 
 def titles(data: bytes) -> list[str]:
-    return [kind.title for kind in KINDS if kind.fits(data)]
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(data)
+        look = look_at(Path(file.name))
+    return [row.title for row in GRAPH_FORMATS if row.fits(look)]
 
 
 @pytest.mark.parametrize(
@@ -47,17 +57,21 @@ def titles(data: bytes) -> list[str]:
         (MS_PB[2:], "MindSpore protobuf (.pb)"),
         (MS_PB[:-1], "MindSpore protobuf (.pb)"),
         (GE_MODEL[:-1], "GE binary model"),
+        (ONNX, "ONNX model (.onnx)"),
+        (ONNX[:-1], "ONNX model (.onnx)"),
+        (IR_OF_MANY, "IR text (.ir)"),
+        (MS_PB_BEHIND, "MindSpore protobuf (.pb)"),
     ],
 )
 def test_each_kind_is_recognised_and_no_other(data, title):
     assert titles(data) == [title]
 
 
-@pytest.mark.parametrize("data", [ONNX, ONNX_TEXT, MINDIR, b"", b"PK\x03\x04", b"digraph g {\n}\n"])
+@pytest.mark.parametrize("data", [ONNX_TEXT, MINDIR, b"", b"PK\x03\x04", b"digraph g {\n}\n"])
 def test_other_formats_are_refused_with_the_kinds_there_are(tmp_path, data):
     path = tmp_path / "graph.ir"
     path.write_bytes(data)
-    known = [kind.title for kind in KINDS]
+    known = [row.title for row in GRAPH_FORMATS]
     code = "ir/unknown-kind" if data else "ir/empty"
     with refused(code, FormatError, place=str(path), known=known):
         read_graph(path)
@@ -66,7 +80,7 @@ def test_other_formats_are_refused_with_the_kinds_there_are(tmp_path, data):
 def test_a_file_with_the_signs_of_two_kinds_is_refused(tmp_path):
     path = tmp_path / "both.txt"
     path.write_bytes(IR + GE_TEXT)
-    kinds = [KINDS[0].title, KINDS[2].title]
+    kinds = [GRAPH_FORMATS[0].title, GRAPH_FORMATS[2].title]
     with refused("ir/several-kinds", FormatError, place=str(path), kinds=kinds):
         read_graph(path)
 
@@ -138,3 +152,29 @@ def test_what_cannot_be_read_is_named(tmp_path, monkeypatch):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_bytes_never_fit_two_protocols(data):
     assert len(titles(data)) <= 1
+
+
+@pytest.mark.parametrize("begin", [b"", b"digraph g {\n", b"\x3a\xff\xff\xff\x7f"])
+def test_a_gigabyte_that_is_no_graph_is_refused_without_being_read(tmp_path, begin):
+    path = tmp_path / "graph.ir"
+    with path.open("wb") as file:
+        file.write(begin)
+        file.truncate(1 << 30)
+    tracemalloc.start()
+    with refused("ir/unknown-kind", FormatError, place=str(path)):
+        read_graph(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_an_onnx_model_is_read_whatever_it_is_called(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    make = onnx.helper
+    value = [make.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xy"]
+    graph = make.make_graph([make.make_node("Relu", ["x"], ["y"])], "net", value[:1], value[1:])
+    path = tmp_path / "graph.bin"
+    path.write_bytes(
+        make.make_model(graph, opset_imports=[make.make_opsetid("", 17)]).SerializeToString()
+    )
+    assert [op.op_type for op in read_graph(path).ops] == ["ReLU"]

@@ -52,15 +52,19 @@ def open_text(path: str | Path, what: str = "file", encoding: str = "utf-8") -> 
 def file_content(path: str | Path, limit: int, what: str = "file") -> bytes:
     """All bytes of a file; raises FormatError if it cannot be read or has more than ``limit``."""
     with open_file(path, what) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > limit:
-            raise FormatError(
-                "core/too-large", place=str(path), subject=what, got=size, limit=limit
-            )
+        size = size_within(file, path, limit, what)
         try:
             return file.read(size)
         except OSError as error:
             raise unreadable(path, error, what) from error
+
+
+def size_within(file: BinaryIO, path: str | Path, limit: int, what: str = "file") -> int:
+    """Bytes of an open file; raises FormatError if it has more than ``limit``."""
+    size = os.fstat(file.fileno()).st_size
+    if size > limit:
+        raise FormatError("core/too-large", place=str(path), subject=what, got=size, limit=limit)
+    return size
 
 
 def unreadable(path: str | Path, error: Exception, what: str = "file") -> FormatError:

@@ -18,12 +18,10 @@ from workbench.graph.nodes import Graph
 from workbench.ir.ge_canonical import read_op
 from workbench.ir.ge_graph import model_graph
 from workbench.ir.ge_scan import Scanner
+from workbench.ir.limits import MAX_BYTES
 from workbench.ir.recent import Recent
 
 _GRAPH_ID = re.compile(r"ge_proto_\d+_graph_(\d{1,18})_")
-
-MAX_BYTES = 1 << 31
-"""Largest file that is read; a real operator takes about 10 KB, weights (level 1) come on top."""
 
 
 def read_ge_text(path: str | Path) -> Graph:

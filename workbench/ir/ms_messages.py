@@ -11,7 +11,7 @@ Nothing here loads Google's library before `message_class` is called.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
 from workbench.core.errors import FormatError
 
@@ -206,7 +206,13 @@ def parse(dialect: str, message: str, data: bytes, where: str) -> Any:
     return decoded
 
 
-def walk(data: bytes, where: str, start: int, end: int) -> Iterator[WireField]:
+class ByPlace(Protocol):
+    """Bytes by their places: all that a walk asks of a message."""
+
+    def __getitem__(self, place: SupportsIndex, /) -> int: ...
+
+
+def walk(data: ByPlace, where: str, start: int, end: int) -> Iterator[WireField]:
     """Fields of the message between two positions, in order, without looking into them."""
     position = start
     while position < end:
@@ -228,7 +234,7 @@ def walk(data: bytes, where: str, start: int, end: int) -> Iterator[WireField]:
         yield WireField(number, wire, content, position)
 
 
-def _varint(data: bytes, where: str, position: int, end: int) -> tuple[int, int]:
+def _varint(data: ByPlace, where: str, position: int, end: int) -> tuple[int, int]:
     """Return the number that begins at ``position`` and the position behind it."""
     value = 0
     for index in range(position, min(end, position + 10)):

@@ -27,6 +27,7 @@ from workbench.core.files import file_content
 from workbench.core.stopping import checkpoint
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, GraphRef, Param, Parameter
+from workbench.ir.limits import MAX_BYTES
 from workbench.ir.literals import HostType, parse_location
 from workbench.ir.ms_messages import (
     ANF,
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
     from workbench.graph.nodes import Operand, SourceFrame
     from workbench.ir.ms_messages import WireField
-
-MAX_BYTES = 1 << 28
-"""Largest file that is read; a real one has about 1 KB an operator."""
 
 MAX_ENTRY = 1 << 23
 """Most bytes of one node, parameter or constant: they are decoded one at a time."""

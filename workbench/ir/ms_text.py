@@ -19,6 +19,7 @@ from workbench.core.files import file_content
 from workbench.core.stopping import checkpoint
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Graph, Parameter
+from workbench.ir.limits import MAX_BYTES
 from workbench.ir.literals import (
     HostType,
     closing,
@@ -53,9 +54,6 @@ _GROUPS = {
     "Corresponding forward node candidate:": "forward",
 }
 _COMMENT_INDENT = 8
-MAX_BYTES = 1 << 30
-"""Largest file that is read; a real one has about 2 KB an operator."""
-
 MAX_JOINED = 4096
 """Most lines that one node may span."""
 

@@ -135,7 +135,7 @@ def _read(text: str) -> Graph:
     if not found:
         said = Message("pipeline/acl-model-missing", got=text, known=sorted(MODELS))
         raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, said)
-    if ".py:" in text or file.suffix == ".onnx":
+    if ".py:" in text:
         return one_graph(load_graph(text), "a model")
     return read_graph(file)
 

@@ -16,12 +16,10 @@ from workbench.dump.tree import Note
 from workbench.dump.values.host_formats import host_by_shape
 from workbench.dump.values.reading import FileSource
 from workbench.ir.detect import read_graph
-from workbench.ir.ms_pb import read_ms_pb
-from workbench.ir.ms_text import read_ms_text
 from workbench.run.layout import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from workbench.core.tensors import Source, TensorRecord, TensorSpec
     from workbench.dump.read.leaf import Found
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op
 
 _GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.(?:ir|pb)", re.ASCII)
-_GRAPH_READERS: dict[str, Callable[[Path], Graph]] = {".ir": read_ms_text, ".pb": read_ms_pb}
-"""Suffix → reader; of two files of a graph the earlier one says more."""
+_SUFFIXES = (".ir", ".pb")
+"""Of two files of a graph the earlier one says more."""
 
 _ORDER_NAME = re.compile(r"ms_execution_order_graph_(\d{1,9})\.csv", re.ASCII)
 
@@ -60,22 +58,22 @@ class Side:
     def _graphs(self, rank: int, folder: Path) -> None:
         """Graphs of one rank: each from its ``.ir`` file, or else from its ``.pb``."""
         done: set[str] = set()
-        for suffix, read in _GRAPH_READERS.items():
+        for suffix in _SUFFIXES:
             for path in sorted(folder.glob(f"*{suffix}")):
                 found = _GRAPH_NAME.fullmatch(path.name)
                 if not found or found[1] in done:
                     continue
-                graph = self._read(path, read)
+                graph = self._read(path)
                 if graph is None:
                     continue
                 done.add(found[1])
                 self._add((rank, graph.graph_id), graph)
-                if read is read_ms_pb:
+                if graph.dialect.startswith("pb"):
                     self.found.notes.append(Note("graph", path.name, Message("dump/graph-pb")))
 
-    def _read(self, path: Path, read: Callable[[Path], Graph]) -> Graph | None:
+    def _read(self, path: Path) -> Graph | None:
         try:
-            return read(path)
+            return read_graph(path)
         except FormatError as error:
             self.found.notes.append(Note("graph", path.name, error.message))
             return None
@@ -122,7 +120,7 @@ class Side:
                 continue
             path = own.get(rank, named).get(name, named[name])
             if path not in known:
-                known[path] = self._read(Path(path), read_graph)
+                known[path] = self._read(Path(path))
             graph = known[path]
             if graph is not None:
                 self._add((rank, graph_id), graph)
