@@ -334,7 +334,7 @@ def test_the_plan_chooses_operators_and_tensors(tmp_path, changes, expected):
         (ACL, "{time}/0/Net_1_a_b/1/{i}"),
         (GeTarget("acl", device=3), "{time}/3/Net_1_a_b/1/{i}"),
         (GeTarget("tensorflow"), "{time}/0/ge_default_{time}_1/1/{i}"),
-        (GeTarget("torchair", world="worldsize2_global_rank1"),
+        (GeTarget("torchair", world=(2, 1)),
          "worldsize2_global_rank1/{time}/0/ge_default_{time}_1/1/{i}"),
         (GeTarget("mindspore-ge"), "{time}/0/kernel_graph1/1/{i}"),
         (GeTarget("mindspore-o2"), "{i}/{time}/0/kernel_graph1/1/{i}"),
