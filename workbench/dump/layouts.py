@@ -226,10 +226,17 @@ def folder(row: Layout, values: Mapping[str, str | int], *, levels: int | None =
         found = pattern.fullmatch(part)
         fields = {field for _, field, _, _ in Formatter().parse(template) if field}
         spelled = {field: str(values[field]) for field in fields}
-        long = len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES
-        if long or found is None or found.groupdict() != spelled:
+        if not _fits_disk(part) or found is None or found.groupdict() != spelled:
             raise FormatError("dump/folder-name", got=part, layout=row.name, template=template)
     return "/".join(parts)
+
+
+def _fits_disk(name: str) -> bool:
+    """Whether a file system takes a name: its bytes are not too many, and those that are no text are escaped."""
+    try:
+        return len(name.encode("utf-8", "surrogateescape")) <= MAX_NAME_BYTES
+    except UnicodeEncodeError:
+        return False
 
 
 def place(kind: Kind, above: Sequence[str], below: Sequence[str]) -> Place | None:

@@ -347,6 +347,13 @@ def test_each_surface_has_its_folders(tmp_path, target, folder):
     assert folders == {folder.format(time="19700101000000", i=i) for i in (0, 2)}
 
 
+@pytest.mark.parametrize("name", ["", "graphs", "a\0b", "x" * 256])
+def test_a_model_whose_folder_nobody_could_read_is_refused(tmp_path, name):
+    with refused("dump/folder-name", FormatError, got=name, layout="ge", template="{net}"):
+        write_ge(run(), PLAN, tmp_path, graph=replace(GRAPH, name=name), target=ACL)
+    assert listed(tmp_path) == []
+
+
 def test_operators_alone_have_no_levels_of_a_model(tmp_path):
     plan = DumpPlan("/dump", files="bin", single_op=True)
     write_ge([*run(0), *run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
