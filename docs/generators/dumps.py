@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from generators.markdown import code, codes, page, table
 from workbench.core.formats import FORMATS
 from workbench.dump.data_types import DATA_TYPES
+from workbench.dump.layouts import FIELDS, LAYOUTS
 from workbench.dump.names.ge import GRAMMARS, GeName, format_ge_name
-from workbench.dump.read.layouts import LAYOUTS, LEVELS
 from workbench.dump.tables.dialects import DIALECTS
 from workbench.dump.versions import FEATURES
 
@@ -29,7 +29,7 @@ what files really hold."""
 LAYOUT = """\
 Folders from the top of the tree down to the files. *Files* limits a row to one kind of file."""
 
-LEVEL = "Names of the folders, as regular expressions."
+FIELD = "Values of the fields, as regular expressions."
 
 NAME = """\
 Names of files that the graph engine, AscendCL, torchair and msprobe write. MindSpore's own are
@@ -52,11 +52,11 @@ RELEASES = "What MindSpore writes, by device and release (*until* is the first r
 def dump_formats() -> str:
     """Return the page."""
     layouts = [
-        (code(row.name), code("/".join(f"{{{one}}}" for one in row.levels)) or "(any folder)",
+        (code(row.name), code(row.path) or "(any folder)",
          codes(sorted(row.kinds)))
         for row in LAYOUTS
     ]  # fmt: skip
-    levels = [(code(f"{{{name}}}"), code(pattern)) for name, pattern in LEVELS.items()]
+    fields = [(code(f"{{{name}}}"), code(pattern)) for name, pattern in FIELDS.items()]
     names = [(code(kind), code(_example(kind))) for kind in dict(GRAMMARS)]
     dialects = [(code(one.name), codes(one.titles.values())) for one in DIALECTS.values()]
     numbers = [
@@ -73,8 +73,8 @@ def dump_formats() -> str:
         "## Layouts",
         LAYOUT,
         table(("Layout", "Folders", "Files"), layouts),
-        LEVEL,
-        table(("Level", "Names"), levels),
+        FIELD,
+        table(("Field", "Values"), fields),
         "## File names",
         NAME,
         table(("Kind", "Example"), names),

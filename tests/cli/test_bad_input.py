@@ -14,7 +14,7 @@ from kit.commands import run
 from kit.evidence import clauses, codes
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.words import Message
-from workbench.dump.read.layouts import LAYOUTS
+from workbench.dump.layouts import LAYOUTS
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from workbench.config.acl.reading import is_old, remote
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
 from workbench.core.words import Message
-from workbench.dump.write.exception_file import CHIPS, FOLDER
+from workbench.dump.layouts import row_of
+from workbench.dump.write.exception_file import CHIPS
 from workbench.dump.write.sink import time_folder
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_form import parse_config, read_config
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _CALL_ORDER, _NULL = "EP0008", "EP0007"
 _SECOND = 1_000_000
-_EXCEPTIONS = FOLDER.rpartition("/")[0]
+_EXCEPTIONS = row_of("exception").path.rpartition("/")[0]
 
 
 @dataclass(eq=False, slots=True)

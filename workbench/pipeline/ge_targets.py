@@ -37,7 +37,7 @@ def ge_target(
     """
     from workbench.config import Config, get  # pydantic
     from workbench.config.mindspore.reading import own_rank
-    from workbench.config.torchair.code import rank_folder
+    from workbench.config.torchair.code import world
 
     given = get(surface)
     if isinstance(config, DumpPlan):
@@ -47,7 +47,7 @@ def ge_target(
     target = GeTarget(
         surface,
         device,
-        rank_folder(context),
+        world(context),
         overflow_layout=PROFILES[profile].record if profile in PROFILES else "classic",
         chip=CHIPS.get(profile, 0),
         rank=own_rank(context),

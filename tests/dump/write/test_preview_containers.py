@@ -74,7 +74,7 @@ def paths(forecast):
     ],
 )
 def test_each_surface_has_its_tree_with_one_container_an_operator(surface, folder):
-    forecast = foresee(NET, PLAN, [5], surface, device=2, world="worldsize8_global_rank3")
+    forecast = foresee(NET, PLAN, [5], surface, device=2, world=(8, 3))
     assert paths(forecast) == [f"{folder}/MatMulV2.scope_mul_1", f"{folder}/Relu.relu1"]
     assert Message("dump/names-of-device") in forecast.doubts
 

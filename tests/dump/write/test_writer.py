@@ -483,6 +483,13 @@ def test_a_net_name_that_could_leave_the_root_is_refused(tmp_path, net_name):
     assert not (tmp_path / "d").exists()
 
 
+@pytest.mark.parametrize("net_name", ["graphs", "execution_order", "debug_files"])
+def test_a_net_that_is_called_like_a_folder_beside_the_nets_is_refused(tmp_path, net_name):
+    """Its tensors would be read by nobody."""
+    with refused("dump/folder-name", FormatError, got=net_name, layout="mindspore"):
+        write([record()], replace(PLAN, net_name=net_name), tmp_path / "d", graph=GRAPH)
+
+
 @pytest.mark.parametrize("op_type", ["../../../Add", "a/b", "nul\0"])
 def test_an_operator_type_that_could_leave_the_root_is_refused(tmp_path, op_type):
     with refused("dump/operator-name", FormatError):

@@ -334,7 +334,7 @@ def test_the_plan_chooses_operators_and_tensors(tmp_path, changes, expected):
         (ACL, "{time}/0/Net_1_a_b/1/{i}"),
         (GeTarget("acl", device=3), "{time}/3/Net_1_a_b/1/{i}"),
         (GeTarget("tensorflow"), "{time}/0/ge_default_{time}_1/1/{i}"),
-        (GeTarget("torchair", world="worldsize2_global_rank1"),
+        (GeTarget("torchair", world=(2, 1)),
          "worldsize2_global_rank1/{time}/0/ge_default_{time}_1/1/{i}"),
         (GeTarget("mindspore-ge"), "{time}/0/kernel_graph1/1/{i}"),
         (GeTarget("mindspore-o2"), "{i}/{time}/0/kernel_graph1/1/{i}"),
@@ -345,6 +345,13 @@ def test_each_surface_has_its_folders(tmp_path, target, folder):
     write_ge(records, PLAN, tmp_path, graph=GRAPH, target=target, clock=Clock(now=0))
     folders = {name.rpartition("/")[0] for name in listed(tmp_path)}
     assert folders == {folder.format(time="19700101000000", i=i) for i in (0, 2)}
+
+
+@pytest.mark.parametrize("name", ["", "graphs", "a\0b", "x" * 256])
+def test_a_model_whose_folder_nobody_could_read_is_refused(tmp_path, name):
+    with refused("dump/folder-name", FormatError, got=name, layout="ge", template="{net}"):
+        write_ge(run(), PLAN, tmp_path, graph=replace(GRAPH, name=name), target=ACL)
+    assert listed(tmp_path) == []
 
 
 def test_operators_alone_have_no_levels_of_a_model(tmp_path):

@@ -37,10 +37,15 @@ def notes(settings: Torchair, context: Context) -> Iterator[Message]:
         yield from _graph_notes(settings)
 
 
-def rank_folder(context: Context) -> str:
-    """Folder of a process: of the launcher's WORLD_SIZE and RANK, or of the only process there is."""
+def world(context: Context) -> tuple[int, int]:
+    """How many processes there are and which this is: the launcher's WORLD_SIZE and RANK, or the only one."""
     size = max(context.number("WORLD_SIZE", 1), 1)
-    rank = context.number("RANK", context.rank) if size > 1 else 0
+    return size, context.number("RANK", context.rank) if size > 1 else 0
+
+
+def rank_folder(context: Context) -> str:
+    """Folder of a process."""
+    size, rank = world(context)
     return f"worldsize{size}_global_rank{rank}"
 
 

@@ -19,6 +19,9 @@ SENTENCES: dict[str, str] = {
     "name-taken": "{got!r} is already written; names of files must differ",
     "name-outside": "{got!r} leads out of the folder",
     "operator-name": "{got!r} cannot be part of a file name; rename the operator",
+    "folder-name": (
+        "{got!r} cannot be a folder of the layout {layout} ({template}); no reader would find it"
+    ),
     "negative-number": (
         "rank, graph, iteration and slot must be 0 or more, got {rank}, {graph_id}, {iteration}, {slot}"
     ),
@@ -174,6 +177,7 @@ SENTENCES: dict[str, str] = {
     "not-a-folder": "{got!r} is a file; give the folder of the dump",
     "folder-empty": "{got!r} is empty",
     "folders": "{got!r} has more than {limit:count folder}; choose one of its subfolders",
+    "layouts-fit": "{got!r} fits {known:list}; the workbench cannot tell which is right",
     "layout-unknown": (
         "{got!r} has dump files, but not in the folders of a known layout; "
         "choose the folder of the files"

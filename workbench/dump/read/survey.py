@@ -6,7 +6,6 @@ Every folder is listed once and no file is opened. Links are not followed.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,17 +14,17 @@ from workbench.core.errors import FormatError
 from workbench.core.files import unreadable
 from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
+from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
 from workbench.dump.names.ge import parse_ge_name
 from workbench.dump.names.mapping import is_renamed
 from workbench.dump.names.mindspore import parse_name
-from workbench.dump.read.layouts import AUXILIARY, LAYOUTS, LEVELS, place
 from workbench.dump.torch.names import parse_call_name, parse_node_name
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.dump.read.layouts import Kind, Place
+    from workbench.dump.layouts import Kind, Place
 
 MAX_FOLDERS = 200_000
 _MAX_DEPTH = 12
@@ -35,12 +34,14 @@ _ENOUGH = 64
 _GRAPH_DEPTH = 3
 """Folders below one for graphs: ``extra-info/graph/{pid}_{device}`` at most."""
 
-_STEPS = ("iteration", "step", "named_step", "count_step", "index")
-_RANKS = ("rank", "world", "process", "device")
-"""Levels whose value is the iteration, and the rank; the first that has one counts."""
+_STEPS = ("iteration", "step", "index")
+_RANKS = ("rank", "pid", "device")
+_TIMES = ("start", "time")
+"""Fields whose value is the iteration, the rank and the time; the first that has one counts."""
 
 _TABLE = "statistic.csv"
-_RANK = re.compile(LEVELS["rank"], re.ASCII)
+_MINDSPORE = row_of("mindspore")
+_RANK = _MINDSPORE.patterns[0]
 
 
 class Leaf(NamedTuple):
@@ -113,13 +114,13 @@ def survey(root: Path) -> Survey:
     above = tuple(part.rstrip("/\\") for part in top.parts)
     found = [(folder, place(folder.kind, above, folder.below)) for folder in walk.folders]
     placed = [_Placed(folder, where) for folder, where in found if where is not None]
-    layout, base = _only_one(placed, root, walk)
-    result = Survey(layout, base, [_leaf(one) for one in placed])
+    name, base = _only_one(placed, root, walk)
+    result = Survey(name, base, [_leaf(one) for one in placed])
     result.unplaced = [folder.path for folder, where in found if where is None and folder.kind]
     result.unreadable = walk.unreadable
     result.graph_files = sorted(walk.graph_files)
     result.acl_forms = sorted(walk.acl_forms)
-    if layout == LAYOUTS[0].name:
+    if name == _MINDSPORE.name:
         result.roots = _rank_roots(placed, walk, root, above)
     return result
 
@@ -265,7 +266,7 @@ def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]
         found = sorted({f"{family} in {base!r}" for family, base, _ in dumps})
         raise FormatError("dump/dumps-several", got=str(root), dumps=found)
     if walk.homes:
-        return LAYOUTS[0].name, str(root)
+        return _MINDSPORE.name, str(root)
     if any(folder.kind for folder in walk.folders):
         raise FormatError("dump/layout-unknown", got=str(root))
     if not os.listdir(root):
@@ -275,18 +276,20 @@ def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]
 
 
 def _leaf(one: _Placed) -> Leaf:
-    values = one.where.values
-    steps = (values.get(level) for level in _STEPS)
-    ranks = (values.get(level) for level in _RANKS)
+    row, values = one.where.layout, one.where.values
+
+    def first(fields: Sequence[str]) -> str:
+        return next(filter(None, map(values.get, fields)), "")
+
     return Leaf(
         one.folder.path,
         one.folder.names,
-        one.where.layout.name,
-        int(next(filter(None, ranks), 0)),
-        values.get("net", values.get("model", "")),
+        row.name,
+        int(first(_RANKS) or 0),
+        values.get("net", ""),
         int(values.get("graph", 0)),
-        CONSTANT_ITERATION if "constants" in values else int(next(filter(None, steps), 0)),
-        values.get("time", ""),
+        CONSTANT_ITERATION if row.constants else int(first(_STEPS) or 0),
+        first(_TIMES),
         int(values.get("model_id", -1)),
     )
 
@@ -297,8 +300,8 @@ def _rank_roots(
     """Folders of ranks, also those above the folder that was given."""
     homes = dict.fromkeys((*above, *below) for below in sorted(walk.homes))
     for one in placed:
-        if one.where.whole and one.where.layout.family == LAYOUTS[0].family:
-            homes[(*above, *one.folder.below)[:-3]] = None
+        if one.where.whole and one.where.layout.family == _MINDSPORE.family:
+            homes[(*above, *one.folder.below)[: 1 - one.where.depth]] = None
     found = []
     for parts in homes:
         below = parts[len(above) :]

@@ -1,7 +1,7 @@
 """Exception dumps: the file that an operator leaves when the device fails at it.
 
-adump writes it below a folder of its own, whatever the model: ``extra-info/data-dump/{device}``. What the
-file holds is the plan's detail (`workbench.dump.files.exception`). Names of kernels, tasks and times are
+adump writes it below a folder of its own, whatever the model (row ``exception`` of `workbench.dump.layouts`).
+What the file holds is the plan's detail (`workbench.dump.files.exception`). Names of kernels, tasks and times are
 made up, as only a device knows them.
 """
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from workbench.core.events import Unit
     from workbench.dump.container.blocks import Container
     from workbench.dump.write.ge_pieces import Piece
-
-FOLDER = "extra-info/data-dump/{device}"
 
 CHIPS = {"a2": 5, "a3": 5}
 """Device → the driver's number of its chip; these alone write the detailed dump."""

@@ -19,10 +19,11 @@ from workbench.dump.files.overflow import (
     overflow_container,
 )
 from workbench.dump.files.overflow_json import record_json
+from workbench.dump.layouts import folder, row_of
 from workbench.dump.names.ge import ABSENT, GeName, format_ge_name
 from workbench.dump.names.mapping import FILE_NAME, renamed
 from workbench.dump.versions import by_msprobe
-from workbench.dump.write.exception_file import FOLDER, FailedOperator, failure_file
+from workbench.dump.write.exception_file import FailedOperator, failure_file
 from workbench.dump.write.reported import event_of
 
 if TYPE_CHECKING:
@@ -101,16 +102,16 @@ class Reports:
         file = failure_file(failed, laid, self._plan.detail, target.device, target.chip)
         if file is None:
             return
-        folder, name = FOLDER.format(device=target.device), file.name
-        self._sink.leaf(folder, key.iteration)
-        way = renamed("adump", name, folder, self._clock.random)
+        path, name = folder(row_of("exception"), {"device": target.device}), file.name
+        self._sink.leaf(path, key.iteration)
+        way = renamed("adump", name, path, self._clock.random)
         if way is not None:
             name = way[0]
-            self._sink.text(f"{folder}/{FILE_NAME}", way[1])
+            self._sink.text(f"{path}/{FILE_NAME}", way[1])
         if file.container is None:
-            self._sink.data(f"{folder}/{name}", file.data)
+            self._sink.data(f"{path}/{name}", file.data)
         else:
-            self._sink.container(f"{folder}/{name}", file.container, file.payload)
+            self._sink.container(f"{path}/{name}", file.container, file.payload)
 
 
 def overflow_record(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.dump.choice import Choice
+from workbench.dump.layouts import folder, row_of
 from workbench.dump.names.ge import GeName, format_ge_name
 from workbench.dump.names.mindspore import NameParts, dtype_word, sanitize
 from workbench.dump.tables.ge import format_ge_statistics
@@ -51,25 +52,23 @@ if TYPE_CHECKING:
 
 
 class Folders(NamedTuple):
-    """Folder of one iteration below the dump's own, and how a model is called there."""
+    """Row of `workbench.dump.layouts` that has the folders of one iteration, and how a model is called there."""
 
-    path: str
+    layout: str
     model: str
 
 
-_MODEL = "{time}/{device}/{model}/{model_id}/{iteration}"
-
 TREES: dict[str, Folders] = {
-    "mindspore-o2": Folders("{step}/{time}/{device}/{model}/{model_id}/{step}", "kernel_graph{id}"),
-    "mindspore-ge": Folders(_MODEL, "kernel_graph{id}"),
-    "tensorflow": Folders(_MODEL, "ge_default_{time}_{id}"),
-    "torchair": Folders(f"{{world}}/{_MODEL}", "ge_default_{time}_{id}"),
-    "acl": Folders(_MODEL, "{graph}"),
+    "mindspore-o2": Folders("mindspore-o2", "kernel_graph{id}"),
+    "mindspore-ge": Folders("ge", "kernel_graph{id}"),
+    "tensorflow": Folders("ge", "ge_default_{time}_{id}"),
+    "torchair": Folders("torchair", "ge_default_{time}_{id}"),
+    "acl": Folders("ge", "{graph}"),
 }
-"""Surface → folders. A step is counted from the start of the run, an iteration from the form's first."""
+"""Surface → folders."""
 
-ALONE = "{time}/{device}"
-"""Folder of operators that run outside a model."""
+ALONE = "single-operator"
+"""Row of operators that run outside a model."""
 
 DEVICE_CATEGORIES = frozenset(
     ("max", "min", "avg", "nan count", "negative inf count", "positive inf count")
@@ -307,19 +306,21 @@ class GeTree:
 
     def _folder(self, iteration: int) -> str:
         target = self._target
-        folders = TREES[target.surface]
         by_step = target.surface == "mindspore-o2"  # AscendCL is set up anew before every step
-        path = ALONE if runs_alone(self._plan, target.surface) else folders.path
-        filled = path.format(
-            time=time_folder(self._clock.now) if by_step else target.session or self._time,
-            device=target.device,
-            world=target.world,
-            model=sanitize(self.model),
-            model_id=self._model_id,
-            step=iteration - self._plan.initial_iteration,
-            iteration=iteration,
-        )
-        return "/".join(level for level in filled.split("/") if level)
+        step = iteration - self._plan.initial_iteration
+        world_size, rank = target.world
+        values: dict[str, str | int] = {
+            "step": step,
+            "world_size": world_size,
+            "rank": rank,
+            "time": time_folder(self._clock.now) if by_step else target.session or self._time,
+            "device": target.device,
+            "net": sanitize(self.model),
+            "model_id": self._model_id,
+            "index": step if by_step else iteration,
+        }
+        alone = runs_alone(self._plan, target.surface)
+        return folder(row_of(ALONE if alone else TREES[target.surface].layout), values)
 
     def _finish(self) -> None:
         for leaf in self._leaves.values():

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from workbench.core.tensors import TensorSpec
+from workbench.dump.layouts import folder, row_of
 from workbench.dump.names.ge import format_ge_name
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tables.l2 import NAMED_TYPES, format_l2_statistics
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
     from workbench.run.layout import Lie
 
 Saved = Literal["tensor", "statistic"]
-
-STEP = "rank_{rank}/{start}/step_{step}"
-"""Folder of a step."""
-
-_BY_ACL = f"{STEP}/{{time}}/{{device}}/{{model}}/{{model_id}}/{{step}}"
 
 WIDENED = {"bfloat16": "float32", "int4": "int8"}
 """What msprobe writes in place of types that npy files do not know."""
@@ -136,16 +132,18 @@ class L2Tree(GeTree):
         return leaf.fitting("adump" if self._by_acl else "msprobe", name, self._clock.random)
 
     def _folder(self, iteration: int) -> str:
-        target = self._target
-        return (_BY_ACL if self._by_acl else STEP).format(
-            rank=target.rank,
-            start=self._time,
-            step=iteration - self._plan.initial_iteration,
-            time=time_folder(self._clock.now),
-            device=target.device,
-            model=sanitize(self.model),
-            model_id=self._model_id,
-        )
+        target, step = self._target, iteration - self._plan.initial_iteration
+        values: dict[str, str | int] = {
+            "rank": target.rank,
+            "start": self._time,
+            "step": step,
+            "time": time_folder(self._clock.now),
+            "device": target.device,
+            "net": sanitize(self.model),
+            "model_id": self._model_id,
+            "index": step,
+        }
+        return folder(row_of("msprobe-index" if self._by_acl else "msprobe"), values)
 
     def _finish(self) -> None:
         for leaf in self._leaves.values():

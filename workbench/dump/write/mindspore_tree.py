@@ -9,8 +9,9 @@ release writes what of it says `workbench.dump.versions`::
     rank_{r}/graphs/ms_output_trace_code_graph_{g}.{ir,pb}
     rank_{r}/execution_order/ms_execution_order_graph_{g}.csv
     rank_{r}/execution_order/ms_global_execution_order_graph_{g}.csv
-    rank_{r}/{net_name}/{graph_id}/constants/{*.npy, statistic.csv}
-    rank_{r}/{net_name}/{graph_id}/{iteration}/{*.npy, statistic.csv, mapping.csv, *.json}
+
+Folders of tensors are the rows ``mindspore`` and ``mindspore-constants`` of `workbench.dump.layouts`; they hold
+npy files, statistic.csv, mapping.csv and settings of kernels.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from workbench.core.words import Message
 from workbench.dump.choice import Choice, kernel_type
 from workbench.dump.files.kernel_arguments import kernel_arguments
 from workbench.dump.files.npy import npy_header
+from workbench.dump.layouts import folder, row_of
 from workbench.dump.names.mapping import is_too_long
 from workbench.dump.names.mindspore import NameParts, format_name
 from workbench.dump.tables.statistic import categories_of, format_header, format_row, name_in_table
@@ -140,7 +142,7 @@ class Tree:
     def _rank(self, rank: int) -> None:
         """Write what does not depend on tensors: metadata, graphs, execution orders, constants."""
         self._orders[rank] = {}
-        base = f"rank_{rank}"
+        base = _home(rank)
         if writes("metadata", self._device, self._version):
             words = {"device_target": self._device, "ms_version": self._version}
             text = json.dumps(words, separators=(",", ":"), sort_keys=True)
@@ -196,7 +198,7 @@ class Tree:
             orders = dumped if self._device == "CPU" else self._ran or dumped
             for graph_id, iterations in orders.items():
                 order = f"ms_global_execution_order_graph_{graph_id}.csv"
-                path = f"rank_{rank}/execution_order/{order}"
+                path = f"{_home(rank)}/execution_order/{order}"
                 self._sink.text(path, "".join(f"{iteration}\n" for iteration in iterations))
 
     def _leaf(self, key: TensorKey, *, constants: bool = False) -> TreeLeaf:
@@ -204,8 +206,14 @@ class Tree:
         iteration = None if constants else key.iteration
         place = (key.rank, key.graph_id, iteration)
         if place not in self._leaves:
-            net = f"rank_{key.rank}/{self._plan.net_name}/{key.graph_id}"
-            path = f"{net}/constants" if constants else f"{net}/{iteration}"
+            values: dict[str, str | int] = {
+                "rank": key.rank,
+                "net": self._plan.net_name,
+                "graph": key.graph_id,
+                "iteration": key.iteration,
+            }
+            row = row_of("mindspore-constants" if constants else "mindspore")
+            path = folder(row, values)
             self._sink.leaf(path, iteration)
             self._leaves[place] = TreeLeaf(path)
             if self._release < CONSTANTS_APART:
@@ -311,6 +319,11 @@ class Tree:
         if name not in leaf.names and not is_too_long("mindspore", name):
             leaf.names.add(name)
             self._sink.text(f"{leaf.path}/{name}", kernel_arguments(op))
+
+
+def _home(rank: int) -> str:
+    """Folder of a rank."""
+    return folder(row_of("mindspore"), {"rank": rank}, levels=1)
 
 
 def _outside(graphs: Iterable[Graph]) -> Iterator[tuple[str, int]]:

@@ -59,9 +59,9 @@ class GraphFiles(NamedTuple):
 class GeTarget(NamedTuple):
     """Whose tree it is.
 
-    ``world`` is torchair's folder of a rank, ``rank`` the number of msprobe's. ``form`` gives the files
-    that MindSpore O2 writes for AscendCL before a step, by name; it takes the step and the name that the
-    start of the run gives a folder. ``steps`` is how many steps run. ``version`` is MindSpore's.
+    ``world`` is how many processes torchair has and which of them this is, ``rank`` the number of msprobe's.
+    ``form`` gives the files that MindSpore O2 writes for AscendCL before a step, by name; it takes the step and
+    the name that the start of the run gives a folder. ``steps`` is how many steps run. ``version`` is MindSpore's.
     ``graphs`` are the graph files that every model leaves, ``beside`` says that the program runs other
     models than its network, too (`workbench.dump.write.ge_graphs`). ``session`` is the timestamp folder if an
     earlier model opened it, ``model_id`` the number of the model if it is not that of its graph,
@@ -72,7 +72,7 @@ class GeTarget(NamedTuple):
 
     surface: str
     device: int = 0
-    world: str = "worldsize1_global_rank0"
+    world: tuple[int, int] = (1, 0)
     form: Callable[[int, str], Mapping[str, str]] | None = None
     steps: int = 0
     version: str = VERSION

@@ -1,4 +1,4 @@
-"""How trees are recognised, wherever in them a user points."""
+"""How trees are recognized, wherever in them a user points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
-from workbench.dump.read.layouts import LAYOUTS, LEVELS
+from workbench.dump.layouts import LAYOUTS
 from workbench.dump.read.survey import survey
 from workbench.dump.tree import CONSTANT_ITERATION
 
@@ -88,10 +88,6 @@ def test_a_tree_is_known_from_every_folder_above_and_in_it(
 
 def test_every_row_is_in_the_table_of_the_tests():
     assert {row.name for row in LAYOUTS} == {name for name, *_ in TREES}
-
-
-def test_every_level_has_a_pattern():
-    assert {level for row in LAYOUTS for level in row.levels} == LEVELS.keys()
 
 
 @pytest.mark.parametrize(
