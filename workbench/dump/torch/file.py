@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.core.files import unreadable
+from workbench.core.files import fill, open_listed, unreadable
 from workbench.core.tensors import TensorSpec
-from workbench.dump.container.source import fill, open_dump
 from workbench.dump.data_types import data_type_of
 from workbench.dump.torch.pickle import MAX_PICKLE, PickleError, read_pickle
 from workbench.dump.values.elements import Elements, known_elements
@@ -126,7 +125,7 @@ def stored_tensors(path: str) -> tuple[Stored, ...]:
 
 @lru_cache(maxsize=64)
 def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
-    with open_dump(path) as file:
+    with open_listed(path) as file:
         archive = _Archive(file, path)
         found = [
             name for name in archive.entries if name.count("/") == 1 and name.endswith("/data.pkl")
