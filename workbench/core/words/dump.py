@@ -151,9 +151,6 @@ SENTENCES: dict[str, str] = {
     "pickle-parameter": "damaged pickle: a parameter without a tensor",
     "pickle-storage": "damaged pickle: a storage without class or key",
     "pickle-persistent": "damaged pickle: a persistent id that is no storage",
-    "pickle-mark": "damaged pickle: no mark",
-    "pickle-tuple": "damaged pickle: a tuple of {needed} values, {held} on the stack",
-    "pickle-append": "damaged pickle: appends to something other than a list",
     "pickle-items": "damaged pickle: sets items of something other than a dictionary",
     # tables
     "mapping-row": "'given name,intended name' in the same folder expected, got {got!r}",
