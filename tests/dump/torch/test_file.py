@@ -259,6 +259,32 @@ def test_a_pickle_that_is_too_long_is_refused_unread(tmp_path):
     check_said(error, "core/too-large", limit=131072)
 
 
+@pytest.mark.parametrize(
+    ("entries", "size", "code"),
+    [
+        (2000, None, "dump/pt-pickles"),
+        (5000, None, "core/too-large"),
+        (9, 0x7FFFFFFF, "dump/pt-zip"),
+    ],
+)
+def test_lists_of_entries_take_little_memory(tmp_path, entries, size, code):
+    path = tmp_path / "x.pt"
+    with zipfile.ZipFile(path, "w") as out:
+        for number in range(entries):
+            out.writestr(f"archive/{number:08}", b"")
+    if size is not None:
+        with path.open("r+b") as file:
+            file.seek(-10, os.SEEK_END)
+            file.write(size.to_bytes(4, "little"))
+    refusal(path)
+    tracemalloc.start()
+    error = refusal(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    check_said(error, code)
+    assert peak < 4 << 20
+
+
 def test_compressed_entries_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.pt", "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr("x/data.pkl", b"\x80\x02" + ONE * 20 + b".")

@@ -133,7 +133,6 @@ SENTENCES: dict[str, str] = {
     "pt-pickles": "one data.pkl expected in the archive, got {got}",
     "pt-byteorder": "byte order {got!r} is not supported, little only",
     "pt-compressed": "compressed entries are not supported; save with torch.save",
-    "pt-sizes": "the 64-bit sizes of an entry are missing",
     "pt-checksum": "{entry} does not match its checksum",
     "pt-missing": "the archive has no entry {entry!r}",
     "pt-storage": "the tensor needs {needed:count element}, its storage has {held:count}",
