@@ -37,6 +37,7 @@ STAY = {
     "bind/memory": "_MOST",
     "explain/case": "BUDGET _CHUNK _LARGE _SORTED _THIN _THIN_COST",
     "explain/changes": "_BITS _LARGEST _ROWS _SAMPLE",
+    "explain/exchanged": "_MOST _TENSORS",
     "explain/explain": "_JUDGING",
     "explain/hypotheses/attributes": "_KERNELS _LARGEST _MOST _STEPS _WINDOWS",
     "explain/hypotheses/elements": "REPEAT SIDE",

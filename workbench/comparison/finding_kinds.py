@@ -49,6 +49,10 @@ KINDS: dict[str, Kind] = {
         True, "operators are missing, extra or replaced", 0.9,
         "Compare the two programs at this source line.",
     ),
+    "exchanged": Kind(
+        True, "files of two tensors hold each other's values", 0.95,
+        "Check how the dump was copied, renamed or converted, and dump again.",
+    ),
     "overwritten": Kind(
         True, "an output is overwritten while it is still needed", 0.95,
         "Check what this operator writes beyond its output, and the sizes that it was compiled for.",

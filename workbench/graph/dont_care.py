@@ -4,7 +4,7 @@ A row names the operator type, the output, the region of it, why nobody may rely
 document that says so. Without such a document there is no row. A region is left out only where both dumps hold the
 tensor that defines it and agree on it (`workbench.comparison.pair.dont_care`).
 
-Looked up and not shipped, as their documents define these values: ``CombinedNonMaxSuppression`` (behind the valid
+Not shipped, as these values are defined as far as is known: ``CombinedNonMaxSuppression`` (behind the valid
 detections are zeros), ``ReverseSequence`` (behind the length the input is copied), ``UniqueWithPad`` and the drop mode
 of ``MoeInitRoutingV2`` (padded with a stated value), ``Softmax`` of a row of −∞ (NaN, which later operators read).
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.comparison.explain.exchanged import blame_files, is_exchanged
 from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, explain
 from workbench.comparison.explain.inferred import may_be_overwritten
 from workbench.comparison.explain.origins import (
@@ -69,6 +70,11 @@ def is_unnamed(origin: Origin) -> bool:
 def always(_: Trace, __: Origin) -> bool:
     """Nothing is needed."""
     return True
+
+
+def is_of_one_file(_: Trace, origin: Origin) -> bool:
+    """Its file and another one do not hold each other's values."""
+    return not is_exchanged(origin)
 
 
 def was_replayed(flow: Trace, _: Origin) -> bool:
@@ -144,7 +150,11 @@ def _first(found: list[Explanation]) -> Explanation | None:
 
 EXPLAINERS = (
     Explainer(
-        "snapshots differ", 12, any_origin, always, blame_writers,
+        "exchanged files", 12, any_origin, always, blame_files,
+        "first: what two files show of each other denies that memory was written over, and any fault of an operator",
+    ),
+    Explainer(
+        "snapshots differ", 12, any_origin, is_of_one_file, blame_writers,
         "two files of one tensor say it without computing anything, and whoever read what lay there did what it "
         "had to: its result needs no explanation, nor does a difference in its settings",
     ),

@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.memory import Overwrite, data, find_overwrites
+from workbench.comparison.explain.exchanged import is_exchanged
 from workbench.comparison.explain.inferred import infer_damage
 from workbench.comparison.explain.origins import Origin, Writer
 from workbench.comparison.explain.writers import find_writers
@@ -90,7 +91,9 @@ def _put_group(
 ) -> tuple[Origin, ...]:
     """Blame the writers of some damages in the place of the origins that these explain."""
     explained = [
-        n for n, one in enumerate(origins) if any(_explains(flow, x, one.event) for x in some)
+        n
+        for n, one in enumerate(origins)
+        if not is_exchanged(one) and any(_explains(flow, x, one.event) for x in some)
     ]
     suspects = find_writers(flow.pairing.target, some, _prior(flow, some))
     if not explained or not suspects:

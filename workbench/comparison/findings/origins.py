@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import WIRING
 from workbench.comparison.bind.memory import find_overwrites
+from workbench.comparison.explain.exchanged import EXCHANGED
 from workbench.comparison.explain.origins import Origin, has_few_wrong
 from workbench.comparison.finding_kinds import KINDS, UNDECIDED, advice_for
 from workbench.comparison.findings.evidence import DAMAGED, blame_evidence, further
@@ -151,7 +152,7 @@ def _cause(pairing: Pairing, event: Assessment, one: Difference) -> SharedCause:
     A setting reaches several operators under several names: a layer and its gradient, the terms of a loss. The
     same replacement everywhere is one cause; wiring is told operator by operator.
     """
-    if one.kind in _GIVEN:
+    if one.kind in _GIVEN or one.kind == EXCHANGED:
         return (one.subject,)
     if one.kind == "structure":
         return (one.said if one.said.code == WIRING else one.subject,)
@@ -210,7 +211,8 @@ def _causes(flow: Trace, blame: _Blame) -> tuple[Cause, ...]:
     """The kind of fault that it looks like, if that may be said."""
     found, writer = blame.origin.explanation, blame.origin.writer
     if writer is not None:
-        return (Cause("overrun", writer.chance, blame.said[:1]),)
+        # the chance is of this writer among others; that any wrote there is as sure as the kind
+        return (Cause("overrun", writer.chance * KINDS[blame.kind].score, blame.said[:1]),)
     if found is not None:
         return (found.cause,) if found.cause is not None else ()
     if blame.kind == "parameter" and has_few_wrong(flow, blame.event):

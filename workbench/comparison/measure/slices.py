@@ -164,7 +164,7 @@ class Gatherer:
         whole = self._whole_rows(sizes, before)
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float32 a slice tells nothing
             rows += np.matmul(whole, np.ones(width, np.float32))
-        bands = np.matmul(self._bands(first, whole.shape[1]), whole)
+            bands = np.matmul(self._bands(first, whole.shape[1]), whole)
         self.columns += np.add.reduce(bands, axis=1)
         if self.grid.matrix:
             tiles += np.add.reduceat(bands, self._tile_begins, axis=2)

@@ -94,7 +94,9 @@ def _defect(
         yield Message("compare/ranks-diverge", operator=operator)
         yield finding.evidence[0]
         return
-    if finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
+    if finding.kind == "exchanged":
+        yield finding.evidence[0]
+    elif finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
         yield Message("compare/memory-overwritten", operator=operator)
         yield from finding.evidence[:2]
     else:

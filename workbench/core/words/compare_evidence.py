@@ -164,6 +164,10 @@ _ORIGINS: dict[str, str] = {
     ),
     "undecided-inputs-unknown": "what it read was not dumped: the error may come from before",
     "undecided-order-unknown": "nothing says which operator comes first: the error may come from before",
+    "exchanged": (
+        "{ours} and {theirs} hold each other's values: the files are exchanged, or the operators are matched crosswise"
+    ),
+    "tensor-of": "{io}.{slot} of {op_name}",
     "golden-damaged": (
         "golden's input.{slot} is not what {producer} gave there: the golden cannot be trusted here"
     ),
