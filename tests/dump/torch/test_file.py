@@ -285,6 +285,18 @@ def test_lists_of_entries_take_little_memory(tmp_path, entries, size, code):
     assert peak < 4 << 20
 
 
+def test_an_archive_that_lacks_bytes_is_refused(tmp_path):
+    data = (FILES / "plain.pt").read_bytes()
+    at = data.index(b"PK\6\6")
+    for path, lost in (
+        (tmp_path / "end.pt", at),
+        (tmp_path / "begin.pt", 0),
+        (tmp_path / "middle.pt", at // 2),
+    ):
+        path.write_bytes(data[:lost] + data[lost + 3 :])
+        check_said(refusal(path), "dump/pt-zip")
+
+
 def test_compressed_entries_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.pt", "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr("x/data.pkl", b"\x80\x02" + ONE * 20 + b".")

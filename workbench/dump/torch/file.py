@@ -197,6 +197,10 @@ class _Archive:
         except wrong as error:
             raise self.refused(0, "dump/pt-zip") from error
         for one in listed:
+            if (
+                one.header_offset < 0
+            ):  # zipfile moves all offsets where the list is not where its end says
+                raise self.refused(0, "dump/pt-zip")
             if one.flag_bits & 1 or one.compress_type or one.compress_size != one.file_size:
                 raise self.refused(one.header_offset, "dump/pt-compressed")
             yield one.filename, Entry(one.header_offset, one.file_size, one.CRC)
