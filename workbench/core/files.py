@@ -8,12 +8,19 @@ import re
 import stat
 import threading
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from workbench.core.errors import FormatError, OutputError
 
-_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-"""A pipe in the place of a file must not block."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a pipe in the place of a file must not block
+)
 
 
 def encoded(text: str) -> bytes:
@@ -26,22 +33,53 @@ def encoded(text: str) -> bytes:
         )
 
 
-def _open(path: str, flags: int) -> int:
+def open_descriptor(path: str, flags: int = 0) -> int:
+    """Open a file for reading, whatever it is, without waiting for it; raises OSError. ``flags`` are more of `os`."""
     return os.open(path, flags | _FLAGS)
 
 
 def open_file(path: str | Path, what: str = "file") -> BinaryIO:
     """Open a regular file; raises FormatError for anything else. ``what`` is what it is to be."""
     try:
-        file = open(path, "rb", opener=_open)  # noqa: SIM115 (the caller's with)
+        return _regular(path, what, -1)
     except FileNotFoundError as error:
         raise FormatError("core/missing", got=str(path)) from error
     except (OSError, ValueError) as error:
         raise unreadable(path, error, what) from error
+
+
+def open_listed(path: str) -> BinaryIO:
+    """Open a regular file that a folder lists, unbuffered; raises FormatError for anything else, if it is gone, too."""
+    try:
+        return _regular(path, "file", 0)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _regular(path: str | Path, what: str, buffering: int) -> BinaryIO:
+    file: BinaryIO = open(path, "rb", buffering, opener=open_descriptor)  # noqa: SIM115 (the caller's with)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
     raise FormatError("core/not-a-file", place=str(path), subject=what)
+
+
+def fill(file: BinaryIO, start: int, buffer: NDArray[Any], where: str) -> NDArray[Any]:
+    """Fill ``buffer`` (bytes) with those from ``start`` on; FormatError if the file ends before."""
+    view, at = buffer.data, 0
+    try:
+        file.seek(start)
+        while at < len(view):
+            got = cast("Any", file).readinto(view[at:])
+            if not got:
+                break
+            at += got
+    except OSError as error:
+        raise unreadable(where, error) from error
+    if at < len(view):
+        place = f"{where}: byte {start + at}"
+        raise FormatError("dump/file-end", place=place, start=start, needed=len(view), held=at)
+    return buffer
 
 
 def open_text(path: str | Path, what: str = "file", encoding: str = "utf-8") -> TextIO:

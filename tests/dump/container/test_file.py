@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import workbench as wb
+from kit.build.small_dumps import LEAF
 from kit.cases import examples
 from kit.oracle import dump_files as wire
 from kit.words import check_said, refused
@@ -429,6 +431,36 @@ def test_a_shape_beyond_memory_is_refused_before_memory_is_taken(tmp_path):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1_000_000
+
+
+LINE_FEEDS = {
+    "a container of version 1": b"\x0a\x031.0" + tensor(4, size=8, dims=[2], data=F32[:8]),
+    "a line of text": b"\nMatMul has no dump\n",
+    "a header of ten bytes": b"\n",
+    "line feeds": b"\n" * 70_000,
+}
+
+
+@pytest.mark.parametrize("begin", LINE_FEEDS.values(), ids=LINE_FEEDS)
+def test_a_large_file_that_begins_with_a_line_feed_takes_no_memory(tmp_path, begin):
+    """Version 1 began so, and had no length: it was read whole to see whether it is one."""
+    path = tmp_path / LEAF / "MatMul.net_mm.3.1.1700000000000000"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(begin)
+    os.truncate(path, 512 << 20)  # a hole: it takes no room on the disk
+    wb.load(tmp_path)  # modules are not counted
+    for read in (lambda: read_container(path), lambda: wb.convert(path, tmp_path / "out")):
+        tracemalloc.start()
+        with pytest.raises(FormatError):
+            read()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 4 << 20
+    tracemalloc.start()
+    assert [one.reason for one in wb.load(tmp_path).skipped] == ["unreadable"]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path):

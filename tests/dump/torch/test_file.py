@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import pickletools
 import tracemalloc
 import zipfile
 
@@ -27,7 +28,9 @@ from kit.cases import examples
 from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
+from workbench.dump.torch import pickle as module
 from workbench.dump.torch.file import TorchSource, stored_tensors
+from workbench.dump.torch.pickle import read_pickle
 from workbench.dump.values import elements
 from workbench.dump.values.reading import Buffer
 
@@ -142,13 +145,13 @@ ONE = pickled_tensor("float32", (2, 3), (3, 1))
         (ONE + ONE, "no-tensor", {}),
         (b"", "no-tensor", {}),
         (b"(" + ONE + b"K\1" + b"t", "others", {}),
-        (b"K\1t", "mark", {}),
-        (b"h\x07", "", {"why": "7"}),
-        (b"\x86", "tuple", {"needed": 2, "held": 0}),
+        (b"K\1t", "", {"why": "pop from empty list"}),
+        (b"h\x07", "", {"why": "Memo value not found at index 7"}),
+        (b"\x86", "", {"why": "list index out of range"}),
         (pickled_number(1) + b"Q", "persistent", {}),
         (b"(" + pickled_text("storage") + b"NNNNtQ", "storage", {}),
         (b"]" + ONE + b"a" + b"K\1K\2s", "items", {}),
-        (b"}K\1a", "append", {}),
+        (b"}K\1a", "", {"why": "'dict' object has no attribute 'append'"}),
         (pickled_name("torch._utils", "_rebuild_parameter") + b")R", "parameter", {}),
         (ONE.replace(b"FloatStorage", b"UntypedStorage"), "dtype", {}),
         (pickled_name("torch._utils", "_rebuild_tensor_v3") + b"(NNNNNNNtR", "dtype", {}),
@@ -197,11 +200,51 @@ def test_nothing_in_a_pickle_runs(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_opcodes_that_no_tensor_needs_are_refused_with_their_name(tmp_path):
+    known = {
+        getattr(pickle, name)[0]
+        for name in (*module._OPCODES, "FRAME", "SETITEM", "SETITEMS", "REDUCE", "STOP")
+    }
+    others = [one for one in pickletools.opcodes if ord(one.code) not in known]
+    assert len(others) == len(pickletools.opcodes) - 34
+    for one in others:
+        check_said(
+            refusal(save(tmp_path, one.code.encode("latin-1"))), "dump/pickle-opcode", got=one.name
+        )
+    check_said(refusal(save(tmp_path, b"\xff")), "dump/pickle-opcode", got="0xff")
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        b"Nr"
+        + (2**31 - 1).to_bytes(
+            4, "little"
+        ),  # a place in the memo: the unpickler in C makes room up to it
+        b"\x8d" + (2**62).to_bytes(8, "little"),  # a text
+        b"\x95" + (2**62).to_bytes(8, "little"),  # a frame
+        b"]\x94" + b"(h\0h\0h\0h\0h\0e" * 6000,  # a list that holds itself
+    ],
+    ids=["memo", "text", "frame", "list"],
+)
+def test_numbers_in_a_pickle_take_no_memory(pickled):
+    with pytest.raises(FormatError):
+        read_pickle(b"\x80\x02" + pickled[:20] + b".")
+    tracemalloc.start()
+    with pytest.raises(FormatError):
+        read_pickle(b"\x80\x02" + pickled + b".")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
 def test_values_within_values_take_no_time(tmp_path):
     """Each tuple holds the one before twice, or each the one before: nobody looks at all of them."""
     twice = b"".join(bytes((0x68, n, 0x68, n, 0x86, 0x71, n + 1)) for n in range(200))
     check_said(refusal(save(tmp_path, b"]q\0" + twice)), "dump/pickle-no-tensor")
     check_said(refusal(save(tmp_path, b")" + b"\x85" * 60_000)), "dump/pickle-others")
+    keys = b")q\0" + twice + b"}h\xc7Ns"  # a key is not hashed, which would look at all of them
+    check_said(refusal(save(tmp_path, keys)), "dump/pickle-no-tensor")
 
 
 @pytest.mark.parametrize(
@@ -215,6 +258,44 @@ def test_archives_that_are_otherwise_laid_out_are_refused(tmp_path, more, code, 
 def test_a_pickle_that_is_too_long_is_refused_unread(tmp_path):
     error = refusal(save(tmp_path, pickled_text("x" * 200_000) + ONE))
     check_said(error, "core/too-large", limit=131072)
+
+
+@pytest.mark.parametrize(
+    ("entries", "size", "code"),
+    [
+        (2000, None, "dump/pt-pickles"),
+        (5000, None, "core/too-large"),
+        (9, 0x7FFFFFFF, "dump/pt-zip"),
+    ],
+)
+def test_lists_of_entries_take_little_memory(tmp_path, entries, size, code):
+    path = tmp_path / "x.pt"
+    with zipfile.ZipFile(path, "w") as out:
+        for number in range(entries):
+            out.writestr(f"archive/{number:08}", b"")
+    if size is not None:
+        with path.open("r+b") as file:
+            file.seek(-10, os.SEEK_END)
+            file.write(size.to_bytes(4, "little"))
+    refusal(path)
+    tracemalloc.start()
+    error = refusal(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    check_said(error, code)
+    assert peak < 4 << 20
+
+
+def test_an_archive_that_lacks_bytes_is_refused(tmp_path):
+    data = (FILES / "plain.pt").read_bytes()
+    at = data.index(b"PK\6\6")
+    for path, lost in (
+        (tmp_path / "end.pt", at),
+        (tmp_path / "begin.pt", 0),
+        (tmp_path / "middle.pt", at // 2),
+    ):
+        path.write_bytes(data[:lost] + data[lost + 3 :])
+        check_said(refusal(path), "dump/pt-zip")
 
 
 def test_compressed_entries_are_refused(tmp_path):

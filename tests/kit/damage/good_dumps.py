@@ -29,10 +29,9 @@ from workbench.dump.files.exception import (
     read_exception,
     role,
 )
-from workbench.dump.files.npy import NpySource, npy_header
+from workbench.dump.files.npy import NpySource, fingerprint, npy_header
 from workbench.dump.files.overflow import overflow_container, parse_record, read_overflow
 from workbench.dump.files.overflow_json import parse_json, record_json
-from workbench.dump.files.payload import fingerprint
 from workbench.dump.names.ge import GeName, format_ge_name
 from workbench.dump.names.mapping import RENAMINGS, renamed
 from workbench.dump.names.mindspore import NameParts, format_name

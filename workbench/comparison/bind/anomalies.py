@@ -13,8 +13,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
-from workbench.dump.files.npy import NpySource
-from workbench.dump.files.payload import fingerprint
+from workbench.dump.files.npy import NpySource, fingerprint
 from workbench.graph.dont_care import WHOLE
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import UNWRITTEN_ON_CPU

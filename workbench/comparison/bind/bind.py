@@ -19,7 +19,7 @@ from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
-from workbench.dump.files.payload import fingerprint
+from workbench.dump.files.npy import fingerprint
 from workbench.dump.files.slices import manual_slice
 from workbench.dump.names.mindspore import sanitize, short_name
 from workbench.dump.tree import Note, Skipped

@@ -19,7 +19,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.words import Message
-from workbench.dump.files.payload import payload_as
+from workbench.dump.files.npy import payload_as
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.ops import OPS, left_in

@@ -136,7 +136,6 @@ SENTENCES: dict[str, str] = {
     "pt-pickles": "one data.pkl expected in the archive, got {got}",
     "pt-byteorder": "byte order {got!r} is not supported, little only",
     "pt-compressed": "compressed entries are not supported; save with torch.save",
-    "pt-sizes": "the 64-bit sizes of an entry are missing",
     "pt-checksum": "{entry} does not match its checksum",
     "pt-missing": "the archive has no entry {entry!r}",
     "pt-storage": "the tensor needs {needed:count element}, its storage has {held:count}",
@@ -154,9 +153,6 @@ SENTENCES: dict[str, str] = {
     "pickle-parameter": "damaged pickle: a parameter without a tensor",
     "pickle-storage": "damaged pickle: a storage without class or key",
     "pickle-persistent": "damaged pickle: a persistent id that is no storage",
-    "pickle-mark": "damaged pickle: no mark",
-    "pickle-tuple": "damaged pickle: a tuple of {needed} values, {held} on the stack",
-    "pickle-append": "damaged pickle: appends to something other than a list",
     "pickle-items": "damaged pickle: sets items of something other than a dictionary",
     # tables
     "mapping-row": "'given name,intended name' in the same folder expected, got {got!r}",

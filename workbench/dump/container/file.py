@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import fill, open_listed
 from workbench.core.words import Message
 from workbench.dump.container.blocks import (
     NUMBERS,
@@ -26,7 +27,6 @@ from workbench.dump.container.blocks import (
     without_bytes,
 )
 from workbench.dump.container.messages import BLOCKS, Header, parse
-from workbench.dump.container.source import fill, open_dump
 from workbench.dump.data_types import DATA_TYPES
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     A block that cannot be had keeps its description and says why in ``problem``.
     """
     where = os.fspath(path)
-    with open_dump(where) as file:
+    with open_listed(where) as file:
         held = os.fstat(file.fileno()).st_size
         data = _header(file, held, where)
     header = parse(data, _WORD, where)

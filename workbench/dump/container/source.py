@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.core.files import unreadable
+from workbench.core.files import fill, open_listed
 from workbench.core.formats import format_text
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container.blocks import element_count
@@ -25,13 +24,6 @@ if TYPE_CHECKING:
     from workbench.dump.data_types import DataType
 
 _PIECE = 1 << 20
-
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO with a dump's name must not block
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +58,7 @@ class ContainerSource:
         if self.block.start < 0:
             raise self._refusal()
         buffer = np.empty(min(_PIECE, self.block.size), np.uint8)
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             for first in range(0, self.block.size, _PIECE):
                 piece = buffer[: self.block.size - first]
                 yield fill(file, self.block.start + first, piece, self.path)
@@ -85,38 +77,8 @@ class ContainerSource:
         return self.block.refusal(f"{self.path}: byte {max(self.block.start, 0)}: {self._name()}")
 
     def _bytes(self, first: int, size: int) -> NDArray[np.uint8]:
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             if os.fstat(file.fileno()).st_size < self.block.start + first + size:
                 place = f"{self.path}: byte {self.block.start + first}"
                 raise FormatError("dump/file-changed", place=place, missing=self._name())
             return fill(file, self.block.start + first, np.empty(size, np.uint8), self.path)
-
-
-def open_dump(where: str) -> BinaryIO:
-    """Open a regular file for reading; raises FormatError for anything else."""
-    try:
-        file = open(os.open(where, _FLAGS), "rb", buffering=0)  # noqa: SIM115 (the caller's with)
-    except OSError as error:
-        raise unreadable(where, error) from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise FormatError("core/not-a-file", place=where, subject="file")
-    return cast("BinaryIO", file)
-
-
-def fill(file: BinaryIO, start: int, buffer: NDArray[np.uint8], where: str) -> NDArray[np.uint8]:
-    """Fill ``buffer`` with the bytes from ``start`` on; FormatError if the file ends before."""
-    view, at = buffer.data, 0
-    try:
-        file.seek(start)
-        while at < len(view):
-            got = cast("Any", file).readinto(view[at:])
-            if not got:
-                break
-            at += got
-    except OSError as error:
-        raise unreadable(where, error) from error
-    if at < len(view):
-        place = f"{where}: byte {start + at}"
-        raise FormatError("dump/file-end", place=place, start=start, needed=len(view), held=at)
-    return buffer

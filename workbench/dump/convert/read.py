@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
+from workbench.core.files import open_listed
 from workbench.core.formats import c0_of, read_format, row_of
 from workbench.core.words import Message
-from workbench.dump.container.source import open_dump
 from workbench.dump.convert.names import format_word
 from workbench.dump.data_types import DATA_TYPES, OPAQUE, data_type_of, packed_bytes
 from workbench.dump.files.npy import NpySource
@@ -125,7 +125,7 @@ def read_npy(path: str, target: str) -> NpyTensor:
     kind = found.dtype
     if found.fortran or kind.isbuiltin != 1:
         raise FormatError("dump/npy-order")
-    with open_dump(path) as file:
+    with open_listed(path) as file:
         count = (os.fstat(file.fileno()).st_size - found.offset) // kind.itemsize
     row = row_of(source.name)
     c0 = row.c0 or c0_of(parts.dtype or found.name)

@@ -15,7 +15,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.core.errors import FormatError
-from workbench.core.files import unreadable
+from workbench.core.files import open_descriptor, unreadable
 from workbench.core.formats import FORMATS, format_text, read_format
 from workbench.core.relayout import to_host
 from workbench.core.tensors import TensorSpec
@@ -45,8 +45,7 @@ MAX_TENSORS = 1 << 12
 _VERSIONS = (b"1.0", b"2.0")
 _FIRST = 4096
 _LONGEST = 1 << 16
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_FLAGS |= getattr(os, "O_BINARY", 0)
+_FLAGS = getattr(os, "O_NOFOLLOW", 0)
 
 Held = tuple[TensorSpec, bool]
 """A tensor of a container: its number format and its format there, and whether axes are cut in blocks."""
@@ -185,7 +184,7 @@ def _side(blocks: Iterable[Any]) -> Side:
 def _beginning(path: str) -> tuple[bytes, int]:
     """First bytes of a file, with its header unless that is long, and how many it has."""
     try:
-        file = os.open(path, _FLAGS)
+        file = open_descriptor(path, _FLAGS)
         try:
             data = os.read(file, _FIRST)
             if len(data) < _FIRST:

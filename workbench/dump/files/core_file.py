@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.dump.container.source import fill, open_dump
+from workbench.core.files import fill, open_listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -157,7 +157,7 @@ def read_core(path: str | os.PathLike[str]) -> Core:
     Raises FormatError (``path: byte N: …``) if it is no ELF core of an Ascend, or is not whole.
     """
     where = os.fspath(path)
-    with open_dump(where) as file:
+    with open_listed(where) as file:
         return _Reader(file, os.fstat(file.fileno()).st_size, where).core()
 
 

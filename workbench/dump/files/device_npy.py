@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import fill, open_listed
 from workbench.core.formats import FORMATS, FormatWord, c0_of
 from workbench.core.relayout import to_host
 from workbench.core.tensors import TensorSpec
-from workbench.dump.container.source import fill, open_dump
 from workbench.dump.data_types import data_type_of
 from workbench.dump.files.npy import NpySource
 from workbench.dump.values.elements import Elements, known_pieces
@@ -81,7 +81,7 @@ class DeviceNpySource(FileSource):
         way = self._way(header, held)
         if way is None:
             return NpySource(self.path).array()
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             data = np.empty(held * header.dtype.itemsize, np.uint8)
             array = fill(file, header.offset, data, self.path).view(header.dtype)
         there = array.astype(header.dtype.newbyteorder("="), copy=False).reshape(way.there)

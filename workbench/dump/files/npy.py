@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES, dtype
 from workbench.core.errors import FormatError
+from workbench.core.files import open_file, unreadable
 from workbench.core.tensors import TensorSpec
 from workbench.dump.values.reading import Buffer, Extent, FileSource, Payload
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x93NUMPY"
 _HEADER_LIMIT = 65_535
+_PRINTED = 1 << 16
 _MAX_DIMS = 32
 _VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
 _ITEM = re.compile(
@@ -190,6 +192,43 @@ class NpySource(FileSource):
                 flat[at : at + count] = payload.take(count)
                 at += count
         return flat.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def fingerprint(path: str) -> tuple[int, bytes]:
+    """Size and first 64 KiB of the payload of an npy file.
+
+    Headers are left out because a Reshape output carries its input's shape. Raises FormatError if
+    the file cannot be read or is no npy file.
+    """
+    try:
+        with open_file(path, "tensor") as file:
+            start = _payload_start(file, path)
+            payload = file.read(_PRINTED)
+            return file.seek(0, 2) - start, payload
+    except OSError as error:
+        raise unreadable(path, error, "tensor") from error
+
+
+def payload_as(path: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """All whole elements of type ``dtype`` behind the header, flat; raises FormatError as above."""
+    try:
+        with open_file(path, "tensor") as file:
+            start = _payload_start(file, path)
+            count = (file.seek(0, 2) - start) // dtype.itemsize
+            file.seek(start)
+            return np.fromfile(file, dtype, count)
+    except OSError as error:
+        raise unreadable(path, error, "tensor") from error
+
+
+def _payload_start(file: BinaryIO, path: str) -> int:
+    """Leave the file at its payload and return where that is."""
+    head = file.read(12)
+    if head[:6] != MAGIC:
+        raise FormatError("dump/npy-magic", place=f"{path}: byte 0", got=head[:6])
+    wide = head[6:7] > b"\x01"
+    start = (12 if wide else 10) + int.from_bytes(head[8:12] if wide else head[8:10], "little")
+    return file.seek(start)
 
 
 def npy_header(dtype_name: str, shape: tuple[int, ...]) -> bytes:

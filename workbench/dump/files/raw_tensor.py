@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import fill, open_listed
 from workbench.core.tensors import TensorSpec
-from workbench.dump.container.source import fill, open_dump
 from workbench.dump.data_types import DATA_TYPES, DataType, decode
 from workbench.dump.names.mindspore import NameParts, parse_name
 from workbench.dump.values.elements import Elements, known_elements
@@ -64,12 +64,12 @@ class RawSource(FileSource):
         return elements.reading(buffer, (elements.count,))
 
     def _elements(self) -> Elements:
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             size = os.fstat(file.fileno()).st_size
         return Elements(self.path, 0, self.row, size * 8 // self.row.bits)
 
     def array(self) -> NDArray[Any]:
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             size = os.fstat(file.fileno()).st_size
             try:
                 data = fill(file, 0, np.empty(size, np.uint8), self.path)

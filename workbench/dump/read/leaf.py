@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import FormatError
-from workbench.core.files import file_content, unreadable
+from workbench.core.files import file_content, open_listed, unreadable
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.stopping import checkpoint
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.container.file import read_container
-from workbench.dump.container.source import open_dump
 from workbench.dump.files.block_index import BlockSource, held_tensors
 from workbench.dump.files.device_npy import DeviceNpySource
 from workbench.dump.files.exception import read_exception, read_failed_core
@@ -288,7 +287,7 @@ class _LeafReader:
 
     def overflow_json(self, path: str, full: str, _name: GeName) -> None:
         """An overflow record that was decoded already."""
-        with open_dump(path) as file:
+        with open_listed(path) as file:
             text = file.read(_MAX_JSON + 1).decode("utf-8", "replace")
         self.overflows.append((path, parse_json(text, path)))
 

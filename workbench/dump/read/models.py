@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
+from workbench.core.files import open_listed
 from workbench.core.words import Message
-from workbench.dump.container.source import open_dump
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note, Skipped
 from workbench.ir.ge_files import find_computational_graph, has_iterator
@@ -217,7 +217,7 @@ def graph_names(files: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(files, key=lambda path: (path.endswith("_Build.txt"), path)):
         try:
-            with open_dump(path) as file:
+            with open_listed(path) as file:
                 head = file.read(_HEAD)
         except (FormatError, OSError):
             continue

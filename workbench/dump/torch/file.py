@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 import os
+import struct
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from struct import unpack_from
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.core.files import unreadable
+from workbench.core.files import fill, open_listed, unreadable
 from workbench.core.tensors import TensorSpec
-from workbench.dump.container.source import fill, open_dump
 from workbench.dump.data_types import data_type_of
 from workbench.dump.torch.pickle import MAX_PICKLE, PickleError, read_pickle
 from workbench.dump.values.elements import Elements, known_elements
@@ -37,11 +36,12 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".pt", ".pth", ".bin")
 
-_END, _END_64, _LOCATOR_64 = b"PK\5\6", b"PK\6\6", b"PK\6\7"
-_ENTRY, _LOCAL = b"PK\1\2", b"PK\3\4"
-_TAIL = (1 << 16) + 22
-_MAX_LIST = 1 << 20
-_WIDE = 0xFFFFFFFF
+_LOCAL = b"PK\3\4"
+_TAIL = 1 << 17
+"""More than the end of an archive can have, with the longest remark."""
+
+_MAX_LIST = 1 << 18
+"""Bytes of a list of entries that is read: more than the tensors of `MAX_PICKLE` need, and 3 MiB of memory."""
 
 
 class Entry(NamedTuple):
@@ -126,7 +126,7 @@ def stored_tensors(path: str) -> tuple[Stored, ...]:
 
 @lru_cache(maxsize=64)
 def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
-    with open_dump(path) as file:
+    with open_listed(path) as file:
         archive = _Archive(file, path)
         found = [
             name for name in archive.entries if name.count("/") == 1 and name.endswith("/data.pkl")
@@ -151,6 +151,24 @@ def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
         return tuple(archive.stored(one, f"{root}data/{one.key}") for one in saved)
 
 
+class _Sparing:
+    """A file as `zipfile` reads it: its list of entries is read at once, and costs ten times its bytes."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self._file, self._path = file, path
+        self.seek, self.tell = file.seek, file.tell
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return bytes as a file does; all that are left is the end of the file, which is short."""
+        if size > _MAX_LIST:
+            values = {"subject": "list of entries", "got": size, "limit": _MAX_LIST}
+            raise FormatError("core/too-large", place=f"{self._path}: byte {self.tell()}", **values)
+        return self._file.read(size if size >= 0 else _TAIL)
+
+
 class _Archive:
     """An open file's list of entries."""
 
@@ -168,59 +186,24 @@ class _Archive:
         return fill(self._file, start, np.empty(size, np.uint8), self._path).tobytes()
 
     def _entries(self) -> Iterator[tuple[str, Entry]]:
-        start, size = self._list()
-        if size > _MAX_LIST:
-            subject = "list of entries"
-            raise self.refused(start, "core/too-large", subject=subject, got=size, limit=_MAX_LIST)
-        data, at = self._read(start, size), 0
-        while at < len(data):
-            head = data[at : at + 46]
-            if len(head) < 46 or head[:4] != _ENTRY:
-                raise self.refused(start + at, "dump/pt-magic", got=head[:4], expected=_ENTRY)
-            flags, method, checksum, packed, held, name_size, more_size, note_size = unpack_from(
-                "<HH4xIIIHHH", head, 8
-            )
-            (local,) = unpack_from("<I", head, 42)
-            name = data[at + 46 : at + 46 + name_size]
-            more = data[at + 46 + name_size :][:more_size]
-            if _WIDE in (packed, held, local):
-                held, packed, local = self._wide(more, (held, packed, local), start + at)
-            if flags & 1 or method or packed != held:
-                raise self.refused(start + at, "dump/pt-compressed")
-            yield name.decode("utf-8", "replace"), Entry(local, held, checksum)
-            at += 46 + name_size + more_size + note_size
+        import zipfile
 
-    def _wide(self, more: bytes, numbers: tuple[int, ...], place: int) -> list[int]:
-        """Numbers of an entry of which some have 64 bits."""
-        at = 0
-        while at + 4 <= len(more):
-            kind, size = unpack_from("<HH", more, at)
-            if kind == 1:
-                wide = [
-                    int.from_bytes(more[at + 4 + n : at + 12 + n], "little")
-                    for n in range(0, size, 8)
-                ]
-                if len(wide) >= numbers.count(_WIDE):
-                    left = iter(wide)
-                    return [next(left) if number == _WIDE else number for number in numbers]
-            at += 4 + size
-        raise self.refused(place, "dump/pt-sizes")
-
-    def _list(self) -> tuple[int, int]:
-        """Where the list of entries lies, and its bytes."""
-        start = max(0, self._held - _TAIL)
-        tail = self._read(start, self._held - start)
-        at = tail.rfind(_END)
-        if at < 0 or len(tail) - at < 22:
-            raise self.refused(0, "dump/pt-zip")
-        size, offset = unpack_from("<II", tail, at + 12)
-        if at >= 20 and tail[at - 20 : at - 16] == _LOCATOR_64:
-            (place,) = unpack_from("<Q", tail, at - 12)
-            record = self._read(place, 56)
-            if record[:4] != _END_64:
-                raise self.refused(place, "dump/pt-magic", got=record[:4], expected=_END_64)
-            size, offset = unpack_from("<QQ", record, 40)
-        return offset, size
+        wrong = (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error)
+        try:
+            with zipfile.ZipFile(cast("BinaryIO", _Sparing(self._file, self._path))) as found:
+                listed = found.infolist()
+        except FormatError:
+            raise
+        except wrong as error:
+            raise self.refused(0, "dump/pt-zip") from error
+        for one in listed:
+            if (
+                one.header_offset < 0
+            ):  # zipfile moves all offsets where the list is not where its end says
+                raise self.refused(0, "dump/pt-zip")
+            if one.flag_bits & 1 or one.compress_type or one.compress_size != one.file_size:
+                raise self.refused(one.header_offset, "dump/pt-compressed")
+            yield one.filename, Entry(one.header_offset, one.file_size, one.CRC)
 
     def place(self, name: str) -> int:
         """Where the content of an entry begins; checked against the file."""
@@ -228,7 +211,7 @@ class _Archive:
         head = self._read(entry.local, 30)
         if head[:4] != _LOCAL:
             raise self.refused(entry.local, "dump/pt-magic", got=head[:4], expected=_LOCAL)
-        name_size, more_size = unpack_from("<HH", head, 26)
+        name_size, more_size = struct.unpack_from("<HH", head, 26)
         start = entry.local + 30 + name_size + more_size
         if start + entry.size > self._held:
             end = start + entry.size

@@ -1,14 +1,19 @@
 """The pickle inside a file of ``torch.save``: which tensors it describes, found without running anything.
 
-`read_pickle` follows the opcodes that tensors are made of, with the standard library's own decoder, and makes
-descriptions of them. No name is imported and nothing is called: `_CALLS` and `_NAMES` are all that a pickle can
-mean here, and whatever else it holds is refused with its byte. Sources: torch ``_utils.py``, ``serialization.py``
-and ``pickler.cpp`` (what ``torch_npu.save_npugraph_tensor`` writes), torch_npu ``storage.py``.
+`read_pickle` is the standard library's unpickler with the opcodes that tensors are made of, and no others, and makes
+descriptions of them. No name is imported: `_NAMES` and `_CALLS` are all that a pickle can mean here, and whatever
+else it holds is refused with its byte. It is the unpickler in Python: nine bytes make that in C take 256 MiB.
+Sources: torch ``_utils.py``, ``serialization.py`` and ``pickler.cpp`` (what ``torch_npu.save_npugraph_tensor``
+writes), torch_npu ``storage.py``.
 """
 
 from __future__ import annotations
 
+import io
+import pickle
 import pickletools
+import struct
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,8 +59,6 @@ class PickleError(FormatError):
 
     byte = 0
 
-
-_MARK = object()
 
 _STORAGES = {
     "DoubleStorage": "float64",
@@ -108,25 +111,32 @@ def read_pickle(data: bytes) -> tuple[Saved, ...]:
     Raises PickleError for everything else. Files of tensors of one type and shape hold the
     same pickle, so that it is read once for all of them.
     """
-    machine, at = _Machine(), 0
     if len(data) > MAX_PICKLE:
         raise PickleError("core/too-large", subject="pickle", got=len(data), limit=MAX_PICKLE)
+    file = io.BytesIO(data)
     try:
-        for opcode, argument, place in pickletools.genops(data):
-            at = place or 0
-            machine.step(opcode.name, argument)
-        return _tensors(machine.stack)
+        return _tensors(_Unpickler(file).load())
     except PickleError as error:
-        error.byte = at
+        error.byte = _place(data, file.tell())
         raise
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
+    except _BROKEN as error:
         wrong = PickleError("dump/pickle", why=str(error))
-        wrong.byte = at
+        wrong.byte = _place(data, file.tell())
         raise wrong from error
 
 
-def _tensors(stack: list[Any]) -> tuple[Saved, ...]:
-    result = stack[-1] if len(stack) == 1 else None
+def _place(data: bytes, read: int) -> int:
+    """Byte of the last opcode that begins in the first ``read`` bytes, as far as opcodes can be told there."""
+    at = 0
+    with suppress(ValueError):  # an argument that is none
+        for _, _, place in pickletools.genops(data):
+            if place is None or place >= read:
+                break
+            at = place
+    return at
+
+
+def _tensors(result: Any) -> tuple[Saved, ...]:
     if isinstance(result, Saved):
         return (result,)
     if isinstance(result, list | tuple) and all(isinstance(one, Saved) for one in result):
@@ -136,84 +146,6 @@ def _tensors(stack: list[Any]) -> tuple[Saved, ...]:
     raise PickleError(
         "dump/pickle-others" if isinstance(result, list | tuple) else "dump/pickle-no-tensor"
     )
-
-
-class _Machine:
-    """Stack and memory of a pickle."""
-
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-        self.memory: dict[int, Any] = {}
-
-    def step(self, name: str, argument: Any) -> None:
-        """Follow one opcode."""
-        if name in _PUSHES:
-            self.stack.append(argument)
-        elif name in _CONSTANTS:
-            self.stack.append(_CONSTANTS[name]())
-        elif name in _ACTS:
-            _ACTS[name](self, argument)
-        elif name not in ("PROTO", "FRAME", "STOP"):
-            raise PickleError("dump/pickle-opcode", got=name)
-
-    def marked(self) -> list[Any]:
-        """Take everything above the last mark."""
-        at = len(self.stack) - 1
-        while self.stack[at] is not _MARK:
-            at -= 1
-            if at < 0:
-                raise PickleError("dump/pickle-mark")
-        taken = self.stack[at + 1 :]
-        del self.stack[at:]
-        return taken
-
-    def named(self, text: str) -> None:
-        if text not in _NAMES:
-            raise PickleError("dump/pickle-name", got=text[:80])
-        self.stack.append(_NAMES[text])
-
-    def stack_named(self, _: object) -> None:
-        name, module = self.stack.pop(), self.stack.pop()
-        self.named(f"{module} {name}")
-
-    def get(self, number: int) -> None:
-        self.stack.append(self.memory[number])
-
-    def put(self, number: int | None) -> None:
-        self.memory[len(self.memory) if number is None else number] = self.stack[-1]
-
-    def tuple_of(self, count: int) -> None:
-        taken = tuple(self.stack[-count:])
-        if len(taken) < count:
-            raise PickleError("dump/pickle-tuple", needed=count, held=len(taken))
-        self.stack[-count:] = [taken]
-
-    def appends(self, values: list[Any]) -> None:
-        if type(self.stack[-1]) is not list:
-            raise PickleError("dump/pickle-append")
-        self.stack[-1].extend(values)
-
-    def set_items(self, values: list[Any]) -> None:
-        """Remember that a dictionary is not empty; what is in it means nothing here."""
-        if type(self.stack[-1]) is not dict:
-            raise PickleError("dump/pickle-items")
-        self.stack[-1][len(self.stack[-1])] = len(values)
-
-    def persistent(self, _: object) -> None:
-        found = self.stack.pop()
-        if type(found) is not tuple or len(found) != 5 or found[0] != "storage":
-            raise PickleError("dump/pickle-persistent")
-        _, kind, key, _, _ = found
-        if not isinstance(kind, _Name) or kind.text != "storage" or not isinstance(key, str):
-            raise PickleError("dump/pickle-storage")
-        self.stack.append(_Storage(kind.value, key))
-
-    def reduce(self, _: object) -> None:
-        arguments, name = self.stack.pop(), self.stack.pop()
-        act = _CALLS.get(name.text) if isinstance(name, _Name) else None
-        if act is None or type(arguments) is not tuple:
-            raise PickleError("dump/pickle-call")
-        self.stack.append(act(arguments))
 
 
 def _tensor(arguments: tuple[Any, ...], dtype: str = "") -> Saved:
@@ -261,35 +193,93 @@ _CALLS: dict[str, Callable[[tuple[Any, ...]], Any]] = {
 }
 """What a name makes of its arguments."""
 
-_PUSHES = frozenset(
-    ["BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BININT", "BININT1", "BININT2", "LONG1"]
-)
-_CONSTANTS: dict[str, Callable[[], Any]] = {
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-    "NONE": lambda: None,
-    "MARK": lambda: _MARK,
-    "EMPTY_TUPLE": tuple,
-    "EMPTY_LIST": list,
-    "EMPTY_DICT": dict,
-}
-_ACTS: dict[str, Callable[[_Machine, Any], None]] = {
-    "GLOBAL": _Machine.named,
-    "STACK_GLOBAL": _Machine.stack_named,
-    "BINGET": _Machine.get,
-    "LONG_BINGET": _Machine.get,
-    "BINPUT": _Machine.put,
-    "LONG_BINPUT": _Machine.put,
-    "MEMOIZE": lambda machine, _: machine.put(None),
-    "TUPLE": lambda machine, _: machine.stack.append(tuple(machine.marked())),
-    "TUPLE1": lambda machine, _: machine.tuple_of(1),
-    "TUPLE2": lambda machine, _: machine.tuple_of(2),
-    "TUPLE3": lambda machine, _: machine.tuple_of(3),
-    "APPEND": lambda machine, _: machine.appends([machine.stack.pop()]),
-    "APPENDS": lambda machine, _: machine.appends(machine.marked()),
-    "SETITEM": lambda machine, _: machine.set_items([machine.stack.pop(), machine.stack.pop()]),
-    "SETITEMS": lambda machine, _: machine.set_items(machine.marked()),
-    "BINPERSID": _Machine.persistent,
-    "REDUCE": _Machine.reduce,
-}
-"""Opcodes that do more than push a value."""
+_OPCODES = (
+    "PROTO", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BININT", "BININT1", "BININT2", "LONG1", "NEWTRUE",
+    "NEWFALSE", "NONE", "MARK", "EMPTY_TUPLE", "EMPTY_LIST", "EMPTY_DICT", "GLOBAL", "STACK_GLOBAL", "BINGET",
+    "LONG_BINGET", "BINPUT", "LONG_BINPUT", "MEMOIZE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "APPEND", "APPENDS",
+    "BINPERSID",
+)  # fmt: skip
+"""Opcodes that are followed as the standard library follows them."""
+
+_BROKEN = (
+    pickle.UnpicklingError, struct.error, ValueError, LookupError, TypeError, AttributeError, EOFError,
+)  # fmt: skip
+"""What the standard library raises at a pickle that is none."""
+
+
+class _Opcodes(dict[int, Any]):
+    """Opcodes that may be followed."""
+
+    def __missing__(self, code: int) -> Any:
+        names = {ord(one.code): one.name for one in pickletools.opcodes}
+        raise PickleError("dump/pickle-opcode", got=names.get(code, f"{code:#04x}"))
+
+
+class _Unpickler(pickle._Unpickler):
+    """The standard library's unpickler; it imports nothing, and calls functions of `_CALLS` alone."""
+
+    stack: list[Any]
+    metastack: list[list[Any]]
+    read: Callable[[int], bytes]
+    pop_mark: Callable[[], list[Any]]
+    load_stop: Callable[[], None]
+    dispatch = _Opcodes(
+        {
+            code: pickle._Unpickler.dispatch[code]
+            for (code,) in (getattr(pickle, name) for name in _OPCODES)
+        }
+    )
+
+    def find_class(self, module: str, name: str) -> _Name:
+        text = f"{module} {name}"
+        if text not in _NAMES:
+            raise PickleError("dump/pickle-name", got=text[:80])
+        return _NAMES[text]
+
+    def persistent_load(self, found: Any) -> _Storage:
+        if type(found) is not tuple or len(found) != 5 or found[0] != "storage":
+            raise PickleError("dump/pickle-persistent")
+        _, kind, key, _, _ = found
+        if not isinstance(kind, _Name) or kind.text != "storage" or not isinstance(key, str):
+            raise PickleError("dump/pickle-storage")
+        return _Storage(kind.value, key)
+
+    def _frame(self) -> None:
+        """Read on: what a frame holds follows it."""
+        self.read(8)
+
+    def _set_item(self) -> None:
+        del self.stack[-2:]
+        self._fill()
+
+    def _set_items(self) -> None:
+        self.pop_mark()
+        self._fill()
+
+    def _fill(self) -> None:
+        """Remember that a dictionary is not empty; what is in it means nothing here, and no key is hashed."""
+        if type(self.stack[-1]) is not dict:
+            raise PickleError("dump/pickle-items")
+        self.stack[-1][0] = None
+
+    def _reduce(self) -> None:
+        arguments, name = self.stack.pop(), self.stack.pop()
+        act = _CALLS.get(name.text) if isinstance(name, _Name) else None
+        if act is None or type(arguments) is not tuple:
+            raise PickleError("dump/pickle-call")
+        self.stack.append(act(arguments))
+
+    def _stop(self) -> None:
+        if len(self.stack) != 1 or self.metastack:
+            raise PickleError("dump/pickle-no-tensor")
+        self.load_stop()
+
+    dispatch.update(
+        {
+            pickle.FRAME[0]: _frame,
+            pickle.SETITEM[0]: _set_item,
+            pickle.SETITEMS[0]: _set_items,
+            pickle.REDUCE[0]: _reduce,
+            pickle.STOP[0]: _stop,
+        }
+    )

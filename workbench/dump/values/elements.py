@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.dtypes import DTYPES
-from workbench.dump.container.source import fill, open_dump
+from workbench.core.files import fill, open_listed
 from workbench.dump.data_types import PLAIN, decode, packed_bytes
 from workbench.dump.values.reading import Extent, Payload, Pieces
 
@@ -68,18 +68,18 @@ class Elements:
     def pieces(self) -> Iterator[Array]:
         """All elements in order, flat, `STEP` bytes at a time."""
         step = STEP * 8 // self.row.bits
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             for first in range(0, self.count, step):
                 yield self._read(file, first, min(step, self.count - first))
 
     def part(self, first: int, count: int) -> Array:
         """``count`` elements from one on."""
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             return self._read(file, first, count)
 
     def boxes(self, shape: Sequence[int], cuts: Iterator[Box]) -> Iterator[tuple[Box, Array]]:
         """Each box with its elements, of an array that has ``shape``."""
-        with open_dump(self.path) as file:
+        with open_listed(self.path) as file:
             for box in cuts:
                 yield box, self._box(file, shape, box.window)
 

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.core.files import unreadable
+from workbench.core.files import open_descriptor, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1024 * 1024
 """Bytes read at once: enough for the page cache's full speed, few enough for the L2 cache."""
-
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO with a dump's name must not block the comparison
-)
 
 
 class Reading(Protocol):
@@ -141,7 +134,7 @@ class Payload:
         self._path, self._buffer = path, buffer
         self._fd = -1
         try:
-            self._fd = os.open(path, _FLAGS)
+            self._fd = open_descriptor(path)
             if isinstance(found, Extent):
                 self.header, self._high = found, 0
                 os.lseek(self._fd, found.offset, os.SEEK_SET)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
-from workbench.core.files import is_file
+from workbench.core.files import is_file, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +129,7 @@ class Weights:
             self._refuse(
                 "graph/onnx-external-length", name=name, shape=shape, expected=wanted, got=length
             )
-        with open(path, "rb", opener=_regular) as file:
+        with open_file(path, "external data") as file:
             held = os.fstat(file.fileno()).st_size
             if offset + wanted > held:
                 needed = offset + wanted
@@ -164,12 +163,3 @@ class Weights:
 
     def _refuse(self, code: str, **values: Any) -> NoReturn:
         raise FormatError(code, place=self._where, **values)
-
-
-def _regular(path: str, flags: int) -> int:
-    """Open a regular file alone: a pipe would wait for ever."""
-    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise FormatError("core/not-a-file", place=path, subject="external data")
-    return handle

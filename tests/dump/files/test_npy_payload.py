@@ -7,7 +7,7 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.dump.files.payload import fingerprint, payload_as
+from workbench.dump.files.npy import fingerprint, payload_as
 
 
 def saved(path, array):
