@@ -3,7 +3,7 @@
 ``python benchmarks/hypotheses.py --seeds 2000-2019``: a confusion matrix and the calibration, over faults of the
 simulated device and over edited outputs, of which some have no name: whatever is said of these is wrong. ``--json
 FILE`` keeps the records, and a second run goes on where the first one ended. ``--markdown FILE`` writes the
-calibration. ``--fit --seeds 1000-1023``: the weights of `workbench.comparison.explain.explain`.
+calibration. ``--fit --seeds 1000-1079``: the weights of `workbench.comparison.explain.explain`.
 """
 
 from __future__ import annotations
