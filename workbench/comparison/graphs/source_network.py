@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.graphs.ge_origins import origin_of, original_names, original_types
 from workbench.comparison.graphs.roles import ends_of
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Graph, Op, Value
+from workbench.graph.nodes import Bundle, Graph, Op, Param, Value
 from workbench.graph.ops import OPS
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class _Network:
             if before in self._numbers:
                 own.append(Value(self._numbers[before]))
             count = len(inputs) if name == names[-1] else _arity(kind) - bool(before)
-            own += inputs[:count]
+            known = {one for one in own if isinstance(one, Value | Param)}
+            own += [one for one in inputs[:count] if one not in known]  # kernels of one may read it twice
             del inputs[:count]
             if name in complete:
                 self._add(
