@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.wiring import Wiring, infer_wiring
 from workbench.comparison.follow.state import SOME_INPUT
-from workbench.graph.traits import MOVEMENT
+from workbench.graph.traits import IN_PLACE, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,11 +88,14 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
     run = partners.runs.get(golden) if golden is not None else None
     slots = {slot for io, slot in run.tensors if io == "input"} if run is not None else set[int]()
     produced, given, unknown = list[tuple[float, float | None, int]](), list[float](), list[int]()
+    rewritten = IN_PLACE.get(known.pairing.target.runs[block][op].op_type, ())
     for slot in sorted(slots | inputs.keys()):
         item = inputs.get(slot)
         source = source_of(partners, golden, slot)
         if source is None:
-            given += [_unexplained(item)] if item is not None and not item.rewritten else []
+            # a file of what is updated in place may be of before or after: of what was read it says nothing
+            kept = item is not None and not item.rewritten and slot not in rewritten
+            given += [_unexplained(item)] if item is not None and kept else []
             continue
         out = known.index.get((block, source[0]), {}).get(("output", source[1])) if source else None
         error = _unexplained(out) if out is not None and out.usable else None
