@@ -74,7 +74,8 @@ class _Network:
                 own.append(Value(self._numbers[before]))
             count = len(inputs) if name == names[-1] else _arity(kind) - bool(before)
             known = {one for one in own if isinstance(one, Value | Param)}
-            own += [one for one in inputs[:count] if one not in known]  # kernels of one may read it twice
+            # several kernels of one operator may read the same input
+            own += [one for one in inputs[:count] if one not in known]
             del inputs[:count]
             if name in complete:
                 self._add(

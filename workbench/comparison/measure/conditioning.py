@@ -34,7 +34,7 @@ _SUMS = frozenset(
     ("Add", "Sub", "AddN", "BiasAdd", "AddExt", "SubExt", "InplaceAddExt", "AllReduce", "HcomAllReduce",
      "ReduceScatter", "HcomReduceScatter")
 )  # fmt: skip
-_REDUCTIONS = frozenset(("ReduceSum", "SumExt", "BiasAddGrad"))
+REDUCTIONS = frozenset(("ReduceSum", "SumExt", "BiasAddGrad"))
 _MEANS = frozenset(("ReduceMean", "MeanExt", "AvgPool", "AvgPool2D"))
 _CENTRED = frozenset(("LayerNorm", "BatchNorm", "GroupNorm", "InstanceNorm"))
 _HARMLESS = MOVEMENT | frozenset(
@@ -66,7 +66,7 @@ def condition_number(
     if op.op_type in _SUMS:
         terms = sum(not isinstance(operand, Const) for operand in op.flat_inputs())
         return _bounded(sum(norms) / result) if len(norms) >= terms else None
-    if op.op_type in _REDUCTIONS:
+    if op.op_type in REDUCTIONS:
         return _bounded(norms[0] / result)
     if op.op_type in _MEANS:
         return _bounded(norms[0] / (result * reduction_length(op)))

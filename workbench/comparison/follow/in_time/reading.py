@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.bind.wiring import Wiring, infer_wiring
+import numpy as np
+
+from workbench.comparison.bind.wiring import Wiring, array_of, infer_wiring
 from workbench.comparison.follow.state import SOME_INPUT
 from workbench.graph.traits import IN_PLACE, MOVEMENT
 
@@ -96,6 +98,8 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
             # a file of what is updated in place may be of before or after: of what was read it says nothing
             kept = item is not None and not item.rewritten and slot not in rewritten
             given += [_unexplained(item)] if item is not None and kept else []
+            if item is None and golden is not None and _has_moved(known, block, golden, slot):
+                unknown.append(slot)
             continue
         out = known.index.get((block, source[0]), {}).get(("output", source[1])) if source else None
         error = _unexplained(out) if out is not None and out.usable else None
@@ -108,6 +112,30 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
     ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
     return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT)
+
+
+def _has_moved(known: Survey, block: Execution, golden: int, slot: int) -> bool:
+    """Whether the golden reads something else than in the iteration before: a weight in training, or another feed.
+
+    Of the target, which has not dumped it, nobody knows how far an earlier step has left it from the golden's.
+    """
+    runs, other = known.pairing.golden.runs, known.pairing.blocks.get(block)
+    if other is None:
+        return False
+    before = [
+        one
+        for one in runs
+        if one == other._replace(iteration=one.iteration) and one.iteration < other.iteration
+    ]
+    if not before:
+        return False
+    last = max(before, key=lambda one: one.iteration)
+    both = [runs[one].get(golden) for one in (last, other)]
+    arrays = [
+        array_of(run.tensors.get(("input", slot))) if run is not None else None for run in both
+    ]
+    old, new = arrays
+    return old is not None and new is not None and not np.array_equal(old, new)
 
 
 def _unexplained(item: Measured) -> float:

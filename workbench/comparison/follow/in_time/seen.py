@@ -6,6 +6,9 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from workbench.comparison.bind.wiring import array_of
 from workbench.comparison.follow.in_time.reading import may_be_fused, source_of
 from workbench.comparison.follow.in_time.rules import TimeFacts
 from workbench.comparison.follow.in_time.stores import is_explained_by_store
@@ -13,7 +16,7 @@ from workbench.comparison.follow.operators import Conclusion
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.conditioning import condition_number
+from workbench.comparison.measure.conditioning import REDUCTIONS, condition_number, golden_norm
 from workbench.comparison.measure.noise import (
     CUBE_INPUT,
     expected_rounding,
@@ -226,7 +229,8 @@ def time_facts(
         behind=memory.doubtful and seen.inherited > judging.pass_factor * seen.rounding_floor,
     )
     run = known.pairing.target.runs[seen.block][seen.op]
-    facts = facts._replace(blind=_is_blind(reading, seen, run, memory))
+    blind = _is_blind(reading, seen, run, memory)
+    facts = facts._replace(blind=blind or _may_cancel(reading, seen, run, partners, memory))
     if not math.isfinite(worst) or (seen.worst is not None and seen.worst.exact):
         return facts
     return facts._replace(
@@ -256,6 +260,23 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
     before = judging.amplification * max(memory.allowed, memory.tolerated)
     least = max(judging.excused_most, 0.0 if reading.known else before)
     return (rough or not reading.known) and error <= least
+
+
+def _may_cancel(
+    reading: Reading, seen: Assessment, run: OperatorRun, partners: Partners, memory: TimeMemory
+) -> bool:
+    """Whether a sum whose terms the target has not dumped cancels so far that their rounding explains its error."""
+    worst, golden = seen.worst, partners.golden_of.get(seen.op)
+    if reading.known or worst is None or golden is None or not _types(run, [worst]) & REDUCTIONS:
+        return False
+    terms = array_of(partners.runs[golden].tensors.get(("input", 0)))
+    result = golden_norm(worst)
+    if terms is None or result is None or not math.isfinite(worst.error):
+        return False
+    judging = limits()
+    rounding = seen.rounding_floor + judging.amplification * memory.allowed
+    cancels = float(np.linalg.norm(terms.astype(np.float64))) / result if result else math.inf
+    return worst.error <= judging.pass_factor * max(cancels, 1.0) * rounding
 
 
 def _given_items(reading: Reading, partners: Partners, seen: Assessment) -> Iterator[Measured]:
