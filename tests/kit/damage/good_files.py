@@ -29,7 +29,7 @@ from workbench.dump.files.raw_tensor import parse_raw_name
 from workbench.dump.names.ge import recognize
 from workbench.dump.names.mindspore import NameParts, format_name
 from workbench.graph.networks import load_graph
-from workbench.ir.detect import KINDS as KINDS_OF_GRAPHS
+from workbench.ir.detect import GRAPH_FORMATS
 from workbench.ir.ge_files import find_computational_graph
 from workbench.ir.ge_messages import message_class
 from workbench.ir.ge_text_writer import write_ge_text
@@ -107,22 +107,6 @@ def ge_models() -> Files:
     return found
 
 
-GRAPH_FILES: dict[str, Callable[[], Files]] = {
-    "IR text (.ir)": ir_texts,
-    "MindSpore protobuf (.pb)": pb_files,
-    "GE text (ge_proto_*.txt)": ge_texts,
-    "GE binary model": ge_models,
-}
-
-
-def ask_graph(_root: Path, path: Path, number: int) -> object:
-    graph = wb.read_ir(path)
-    dumps.touch(graph)
-    if graph.dialect != "ge" and path.suffix == ".ir":
-        read_ms_text(path)
-    return graph.ops
-
-
 def onnx_models() -> Files:
     """A convolution, what follows it, and a shape that is computed."""
     from kit.build.onnx_models import model, node
@@ -141,6 +125,23 @@ def onnx_models() -> Files:
     weights = {"w": np.ones((4, 4, 3, 3), np.float32), **numbers}
     made = model(nodes, {"x": image}, ["l", "r"], weights, opset=18)
     return {"net.onnx": made.SerializeToString()}
+
+
+GRAPH_FILES: dict[str, Callable[[], Files]] = {
+    "IR text (.ir)": ir_texts,
+    "MindSpore protobuf (.pb)": pb_files,
+    "GE text (ge_proto_*.txt)": ge_texts,
+    "GE binary model": ge_models,
+    "ONNX model (.onnx)": onnx_models,
+}
+
+
+def ask_graph(_root: Path, path: Path, number: int) -> object:
+    graph = wb.read_ir(path)
+    dumps.touch(graph)
+    if graph.dialect != "ge" and path.suffix == ".ir":
+        read_ms_text(path)
+    return graph.ops
 
 
 def ask_onnx(_root: Path, path: Path, _number: int) -> object:
@@ -314,7 +315,7 @@ READERS: dict[str, Reader] = {
     "orders, metadata and graphs of a tree": Reader(
         dumps.side_files, dumps.ask_tree, dumps.mindspore_tree
     ),
-    **{kind.title: Reader(GRAPH_FILES[kind.title], ask_graph) for kind in KINDS_OF_GRAPHS},
+    **{row.title: Reader(GRAPH_FILES[row.title], ask_graph) for row in GRAPH_FORMATS},
     "ONNX model": Reader(onnx_models, ask_onnx),
     "search for the computational graph": Reader(ge_texts, ask_search, ge_texts),
     **{f"form of {name}": Reader(forms(name), ask_form(name)) for name in HOMES},
