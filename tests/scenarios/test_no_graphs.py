@@ -88,3 +88,76 @@ def test_an_operator_that_is_off_by_more_than_such_a_store_is_named():
 def test_a_store_that_one_operator_alone_has_is_its_own():
     verdict, blamed, _ = said_of(wb.compare(stored([SCALED]), GOLDEN).result)
     assert (verdict, blamed) == ("fail", [SCALED.replace("/", "_")])
+
+
+# --- what the target has not dumped -------------------------------------------------------------
+
+SUMMED = chain("Tanh", "BiasAddGrad")
+TERMS = RNG.standard_normal((64, 64)).astype(np.float32)
+CANCELLING = np.concatenate([TERMS, -TERMS * np.float32(1 + 3e-7)])
+"""Columns whose sums are some ten-millionths of their terms."""
+
+
+@pytest.mark.parametrize(
+    ("terms", "error", "expected"),
+    [
+        (CANCELLING, 0.5, ("incomplete", [])),
+        (TERMS, 0.5, ("fail", ["Default_BiasAddGrad-op0"])),
+    ],
+)
+def test_a_sum_that_cancels_may_be_off_by_the_rounding_of_terms_that_were_not_dumped(
+    terms, error, expected
+):
+    wrong = {"Default/BiasAddGrad-op0": lambda x: x * np.float32(1 + error)}
+    target = [
+        shot
+        for shot in shoot(SUMMED, {"x": terms}, alter=wrong)
+        if (shot.op_type, shot.io) == ("BiasAddGrad", "output")
+    ]
+    golden = [one for one in shoot(SUMMED, {"x": terms}) if one.op_type == "BiasAddGrad"]
+    verdict, blamed, _ = said_of(wb.compare(in_memory(target), in_memory(golden)).result)
+    assert (verdict, blamed) == expected
+
+
+STEP = chain("MatMul", "Tanh")
+MATMUL = "Default_MatMul-op0"
+MATRICES = {name: RNG.standard_normal((16, 16)).astype(np.float32) for name in small.given(STEP)}
+
+
+def steps(moved, **changes):
+    """Two iterations; the second reads the weight of the first times ``moved``."""
+    later = {name: value * np.float32(moved) for name, value in MATRICES.items() if name != "x"}
+    shots = [
+        *shoot(STEP, MATRICES, parameters=False),
+        *shoot(
+            STEP, MATRICES | later, parameters=False, iteration=1, start=small.START + 99, **changes
+        ),
+    ]
+    return [one for one in shots if one.op_type == "MatMul"]
+
+
+@pytest.mark.parametrize(("moved", "blamed"), [(1.0, [MATMUL]), (1.001, [])])
+def test_a_weight_that_training_moves_and_nobody_dumped_may_explain_an_error(moved, blamed):
+    wrong = {"Default/MatMul-op0": lambda x: x * np.float32(1.1)}
+    target = [one for one in steps(moved, alter=wrong) if (one.io, one.slot) != ("input", 1)]
+    result = wb.compare(in_memory(target), in_memory(steps(moved))).result
+    assert said_of(result)[1] == blamed
+
+
+def updated(kind):
+    """The inputs of an operator, the first of which it may change, before and after."""
+    net = small.Net()
+    net.op(kind, net.weight("w"), net.feed("x"))
+    graph = net.graph()
+    values = {name: RNG.standard_normal((16, 16)).astype(np.float32) for name in "wx"}
+    shots = [one for one in shoot(graph, values, parameters=False) if one.io == "input"]
+    after = shots[0]._replace(data=values["w"] + values["x"])
+    return in_memory(shots), in_memory([after, *shots[1:]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"), [("AssignAdd", []), ("Add", ["compare/undecided-given-apart"])]
+)
+def test_a_file_of_what_is_updated_in_place_says_nothing_of_what_was_read(kind, why):
+    before, after = updated(kind)
+    assert said_of(wb.compare(after, before).result)[1:] == ([], why)

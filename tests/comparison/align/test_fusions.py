@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -253,6 +254,27 @@ def test_what_was_made_of_one_operator_is_one_again():
     assert found.op("conv1").inputs == (Value(0), Value(1))
     assert found.op("bn1").inputs[0] == Value(2)
     assert found.op("relu1").inputs == (Value(3),)
+
+
+def test_what_several_kernels_of_one_operator_read_it_reads_once():
+    kernel = partial(op, names=["bn"], types=["BatchNorm"], part=True)
+    found = network_of(
+        ge_graph(
+            op("x", "Data"),
+            op("gamma", "Const"),
+            kernel("bn_Reduce", "BNTrainingReduce", "x:0", outputs=[{"name": ""}]),
+            kernel(
+                "bn_Update",
+                "BNTrainingUpdate",
+                "x:0",
+                "bn_Reduce:0",
+                "gamma:0",
+                outputs=[origin("bn")],
+            ),
+            op("out", "NetOutput", "bn_Update:0", outputs=()),
+        )
+    )
+    assert found.op("bn").inputs == (Value(0), Value(1))  # gamma stays the second
 
 
 def test_a_graph_that_tells_of_no_other_operators_is_the_network():
