@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from workbench.comparison.measure.tensors import measure
-from workbench.dump.files.npy import NpySource, write_npy
+from workbench.dump.formats.npy import NpySource, write_npy
 
 SUFFIX = {"float32": "Float32", "float16": "Float16", "int8": "Int8", "bool": "Bool"}
 TREE = Path("rank_0", "Net", "0", "0")

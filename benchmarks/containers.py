@@ -23,12 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from convert import most_memory
 
 from workbench.comparison.measure.tensors import measure, measure_arrays
-from workbench.core.arrangement import device_shape
-from workbench.dump.container.blocks import Container
-from workbench.dump.container.writer import tensor_block, write_container
+from workbench.core.device_shape import device_shape
 from workbench.dump.data_types import data_type_of
-from workbench.dump.files.block_index import BlockSource, held_tensors
-from workbench.dump.files.npy import NpySource, write_npy
+from workbench.dump.formats.container_entries import Container
+from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.formats.npy import NpySource, write_npy
+from workbench.dump.payload.block_index import BlockSource, held_tensors
 
 MB = 1_000_000
 GOAL = 150

@@ -20,10 +20,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from workbench.core.arrangement import device_shape
-from workbench.dump.container.blocks import Block, Container, element_count
-from workbench.dump.container.writer import write_container
-from workbench.dump.convert.files import convert
+from workbench.core.device_shape import device_shape
+from workbench.dump.convert import convert
+from workbench.dump.formats.container_entries import Block, Container, element_count
+from workbench.dump.formats.container_write import write_container
 
 MB = 1_000_000
 STEP = 1 << 20

@@ -24,7 +24,7 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.envelope import Ratio
 from workbench.comparison.results.envelope import first_beyond
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
 from workbench.graph import functional as ops
 from workbench.graph.nodes import Const
 from workbench.run.reference import run_reference

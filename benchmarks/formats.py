@@ -17,9 +17,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from workbench.core.arrangement import device_shape
+from workbench.core.device_shape import device_shape
 from workbench.core.dtypes import DTYPES
-from workbench.core.relayout import host_chunks, to_device, to_host
+from workbench.core.transdata import host_chunks, to_device, to_host
 
 MB = 1_000_000
 GOAL = 5

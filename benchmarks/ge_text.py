@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from workbench.ir.ge_text import parse_ge_text
+from workbench.graph_files.ge.text import parse_ge_text
 
 MB = 1_000_000
 GOAL = 20

@@ -21,10 +21,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from workbench.core.relayout import to_device
-from workbench.dump.container.blocks import Container, Origin
-from workbench.dump.container.writer import tensor_block, write_container
-from workbench.dump.read.reader import load
+from workbench.core.transdata import to_device
+from workbench.dump.formats.container_entries import Container, Origin
+from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.reader import load
 
 START = 1_700_000_000_000_000
 BASE = 0x12C0_4000_0000

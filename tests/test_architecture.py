@@ -19,7 +19,7 @@ PACKAGE = Path(workbench.__file__).parent
 LAYERS = (
     "core",
     "graph",
-    "config ir run",
+    "config graph_files run",
     "dump",
     "comparison",
     "show",

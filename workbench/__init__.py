@@ -24,13 +24,13 @@ from workbench.core.faces import FACES
 
 if TYPE_CHECKING:
     from workbench import config
-    from workbench.dump.convert.files import convert
-    from workbench.dump.read.reader import load
+    from workbench.dump.convert import convert
+    from workbench.dump.reader import load
     from workbench.graph import networks as models
     from workbench.graph import nn
     from workbench.graph.onnx import read_onnx
     from workbench.graph.tracer import trace
-    from workbench.ir.detect import read_graph as read_ir
+    from workbench.graph_files.formats import read_graph as read_ir
     from workbench.pipeline.acl import AscendCL
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.envelope import envelope
@@ -79,15 +79,15 @@ _HOMES = {
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),
     "config": ("workbench.config", ""),
-    "convert": ("workbench.dump.convert.files", "convert"),
+    "convert": ("workbench.dump.convert", "convert"),
     "envelope": ("workbench.pipeline.envelope", "envelope"),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
-    "load": ("workbench.dump.read.reader", "load"),
+    "load": ("workbench.dump.reader", "load"),
     "models": ("workbench.graph.networks", ""),
     "nn": ("workbench.graph.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),
     "probe_order": ("workbench.run.orders.probe", "probe_order"),
-    "read_ir": ("workbench.ir.detect", "read_graph"),
+    "read_ir": ("workbench.graph_files.formats", "read_graph"),
     "read_onnx": ("workbench.graph.onnx", "read_onnx"),
     "read_result": ("workbench.pipeline.read_result", "read_result"),
     "simulate": ("workbench.pipeline.simulate", "simulate"),

@@ -17,7 +17,7 @@ import workbench as wb
 from clearing.cells import GRAPHS, WAYS
 from clearing.other_device import computing_otherwise
 from workbench.core.errors import GraphError
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from diagnosing.runs import Run
 
     from clearing.cells import Sample
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.run.faults import Fault
 
     Record = dict[str, Any]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from workbench.comparison.result import Row
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.run.faults import Fault
 
 Record = dict[str, Any]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from generators.markdown import code, codes, page, table
 from workbench.core.formats import FORMATS
 from workbench.dump.data_types import DATA_TYPES
+from workbench.dump.formats.ge_name import GRAMMARS, GeName, format_ge_name
 from workbench.dump.layouts import FIELDS, LAYOUTS
-from workbench.dump.names.ge import GRAMMARS, GeName, format_ge_name
-from workbench.dump.tables.dialects import DIALECTS
-from workbench.dump.versions import FEATURES
+from workbench.dump.releases import FEATURES
+from workbench.dump.statistics.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.dump.names.ge import Kind
+    from workbench.dump.formats.ge_name import Kind
 
 DATE = 20_260_102_030_405_678
 DATED = ("core", "brief", "callback", "norm")

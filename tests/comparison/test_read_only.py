@@ -17,8 +17,8 @@ from workbench.comparison import differing, engine
 from workbench.comparison.explain import explainers
 from workbench.comparison.replay import forecast
 from workbench.core.tensors import TensorRecord
-from workbench.dump.tables.statistic import TITLES, statistics_of
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
+from workbench.dump.statistics.statistic import TITLES, statistics_of
 from workbench.graph.nodes import Graph, Op
 
 STAGES = {

@@ -17,7 +17,7 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.rows import ROWS, Row, Rows
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 
 NAN = math.nan
 SAID = Message("compare/non-finite", counts=(Message("compare/only-target"),))

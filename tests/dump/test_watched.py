@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from workbench.core.plan import DumpPlan, Selector
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.watched import joint_name, part_watched, watch_of
 from workbench.graph.nodes import Graph, Op
 

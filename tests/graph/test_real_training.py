@@ -17,7 +17,7 @@ from workbench.graph import nn
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.tracer import trace
 from workbench.graph.traits import settings
-from workbench.ir.ms_text import read_ms_text
+from workbench.graph_files.mindspore.text import read_ms_text
 
 ms = SimpleNamespace(float32="float32")
 BACKBONE = "Default/network-WithLossCell/_backbone-LeNet5"

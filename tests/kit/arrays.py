@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.dump.values.reading import Buffer
+from workbench.dump.payload.reading import Buffer
 
 
 def outputs(records):

@@ -17,9 +17,9 @@ import workbench as wb
 from kit.build.small_dumps import CPU, START, Net, Shot, in_memory, on_disk
 from workbench.comparison.map_file import Ignore, Match, Overrides, Tolerance
 from workbench.core.files import encoded
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.nodes import SourceFrame
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.mindspore.write_text import write_ms_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

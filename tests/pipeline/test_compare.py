@@ -16,7 +16,7 @@ from kit.trees import rows
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.files import write_bytes, write_text
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)

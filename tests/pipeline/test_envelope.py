@@ -15,7 +15,7 @@ from kit.build.runs import on_device, on_reference
 from workbench.comparison.results.envelope import FACT
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
 from workbench.pipeline.envelope import read_envelope, write_envelope
 from workbench.run.envelope import Envelope, Place, Spread
 from workbench.show.json_result import from_json

@@ -32,7 +32,7 @@ from workbench.config import new
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Bundle, Const, FreeRef, Op, Param, Value
 

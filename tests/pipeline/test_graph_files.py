@@ -16,7 +16,7 @@ from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
-from workbench.ir.ge_messages import message_class
+from workbench.graph_files.ge.messages import message_class
 from workbench.pipeline.preview import preview
 
 GRAPH = load_graph("lenet")

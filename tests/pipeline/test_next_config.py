@@ -13,7 +13,7 @@ from workbench.comparison.engine import compare_dumps
 from workbench.config import new
 from workbench.core.plan import BOTH
 from workbench.core.words import Message
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.networks import load_graph
 from workbench.pipeline.next_config import guess_surface
 

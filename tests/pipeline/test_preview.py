@@ -23,8 +23,8 @@ from workbench.dump.write.target import Target
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
-from workbench.ir.ge_text import parse_ge_text
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.ge.text import parse_ge_text
+from workbench.graph_files.mindspore.write_text import write_ms_text
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN, headline

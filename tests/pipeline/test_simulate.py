@@ -14,7 +14,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.pipeline.compiling import Compiling

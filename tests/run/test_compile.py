@@ -11,8 +11,8 @@ from kit.arrays import outputs
 from kit.words import refused
 from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
-from workbench.core.relayout import to_device, to_host
 from workbench.core.tensors import TensorSpec
+from workbench.core.transdata import to_device, to_host
 from workbench.graph import functional as F
 from workbench.graph import nn
 from workbench.graph.models import MODELS
@@ -20,7 +20,7 @@ from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph.tensor import record as call
 from workbench.graph.tracer import trace
-from workbench.ir.ge_stages import STAGES
+from workbench.graph_files.ge.stages import STAGES
 from workbench.run.compile import FIRST, PASSES, WEIGHTS, compile_graph
 from workbench.run.layout import device_lie
 from workbench.run.modes import modes_of

@@ -19,7 +19,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.graph.ops import OPS, infer_outputs
 from workbench.graph.tensor import record, record_all
 from workbench.graph.tracer import trace
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.mindspore.write_text import write_ms_text
 from workbench.run.kernels import KERNELS
 
 RECORD = Path(__file__).parents[1] / "data" / "conformance" / "operators_2.10.0_cpu.json"

@@ -18,7 +18,7 @@ from workbench.core.plan import DumpPlan
 from workbench.graph import functional as F
 from workbench.graph.nodes import Value
 from workbench.graph.tracer import trace
-from workbench.ir.ge_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import never_dumps
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate
 from workbench.run.compile import compile_graph

@@ -13,7 +13,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, FreeRef, Graph, GraphRef, Op, Param, Parameter, Value
-from workbench.ir.ms_text import read_ms_text
+from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.run.npu import run_npu
 from workbench.run.outline import outline
 from workbench.run.reference import run_reference

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 from workbench.graph import functional as F
 from workbench.graph import nn
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.tensor import record
 from workbench.graph.tracer import trace
-from workbench.ir.detect import read_graph
+from workbench.graph_files.formats import read_graph
 from workbench.pipeline.simulate import simulate
 from workbench.run.npu import run_program
 from workbench.run.numeric import numeric_model

@@ -9,7 +9,7 @@ import pytest
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Value
 from workbench.graph.ops import OPS, bind, written
-from workbench.ir.ms_text import read_ms_text
+from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.run.constants import constant
 from workbench.run.reference import compute, run_reference
 

@@ -14,8 +14,8 @@ import pytest
 
 from kit.damage import processes
 from kit.damage.good_files import READERS, TREES
-from workbench.dump.names.ge import recognize
-from workbench.dump.read.leaf import READERS as KINDS
+from workbench.dump.formats.ge_name import recognize
+from workbench.dump.leaf import READERS as KINDS
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"

@@ -10,9 +10,9 @@ import workbench as wb
 from kit.build.runs import rehearse
 from kit.oracle import dump_files as wire
 from workbench.config import new
-from workbench.dump.container.file import read_container
-from workbench.dump.container.source import ContainerSource
-from workbench.dump.convert.files import convert
+from workbench.dump.convert import convert
+from workbench.dump.formats.container import read_container
+from workbench.dump.payload.container_source import ContainerSource
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.run.npu import run_npu, run_program

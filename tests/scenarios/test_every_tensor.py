@@ -20,7 +20,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.convert.files import convert
+from workbench.dump.convert import convert
 from workbench.dump.write.target import VERSION, GeTarget
 from workbench.dump.write.writer import write, write_ge
 

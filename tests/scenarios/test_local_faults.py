@@ -13,7 +13,7 @@ from workbench.comparison.finding_kinds import KINDS
 from workbench.core.dtypes import name_of
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
-from workbench.dump.files.npy import NpySource, write_npy
+from workbench.dump.formats.npy import NpySource, write_npy
 from workbench.graph import functional as F
 from workbench.graph.tracer import trace
 from workbench.run.precision import Precision

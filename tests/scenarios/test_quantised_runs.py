@@ -17,7 +17,7 @@ from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Value
-from workbench.ir.detect import read_graph
+from workbench.graph_files.formats import read_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate

@@ -394,7 +394,7 @@ def inspect(
     graph: Annotated[str, typer.Option(metavar="FILE", help="Graph file of the dump.")] = "",
 ) -> int:
     """Show what a dump holds, its anomalies, and the operators of a source line."""
-    from workbench.dump.read.reader import load
+    from workbench.dump.reader import load
     from workbench.pipeline.inspect import inspect_dump
 
     info = inspect_dump(load(dump, graph=graph or None, model=model or None), at or None)
@@ -508,7 +508,7 @@ def convert(
     ] = "npy",
 ) -> int:
     """Convert binary dumps to npy, in a host format if asked; overflow records to JSON."""
-    from workbench.dump.convert.files import convert as run
+    from workbench.dump.convert import convert as run
 
     result = run(dump, out, format=format_, type=type_, progress=progress("files"))
     for line in result.remark_lines():

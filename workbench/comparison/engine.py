@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.run.envelope import Envelope
     from workbench.run.orders.known import Orders
 

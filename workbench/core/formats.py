@@ -2,7 +2,7 @@
 
 Numbers are those of ``ge::Format`` (the dump container's ``format``; AscendCL has the same). Device
 formats cut an axis into blocks: C0 channels in a cube unit's row, 16 rows; what does not fill a block is
-zero. `workbench.core.arrangement` finds shapes, `workbench.core.relayout` moves data. Sources: GE
+zero. `workbench.core.device_shape` finds shapes, `workbench.core.transdata` moves data. Sources: GE
 ``format_transfers`` and metadef ``transfer_shape_utils``, MindSpore ``ms_device_shape_transfer``.
 """
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.core.expressions import expression
+from workbench.core.regex import expression
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io

@@ -1,7 +1,7 @@
 """Stages of a long work: each is timed for whoever asks, and before each it is asked whether to go on.
 
 Times go with the thread to whoever wants them (`timed`), not through every signature in between, as the wish to
-stop does (`workbench.core.stopping`).
+stop does (`workbench.core.cancel`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.core.errors import FormatError
-from workbench.dump.names.mindspore import MAX_NAME_BYTES
+from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

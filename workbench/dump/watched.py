@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.dump.choice import Choice
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.selection import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from workbench.core.checks import check_seed
 from workbench.core.errors import GraphError
-from workbench.core.seeds import check_seed
 from workbench.graph.models import (
     MLP,
     MODELS,

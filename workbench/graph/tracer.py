@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.checks import check_seed
 from workbench.core.errors import GraphError
-from workbench.core.seeds import check_seed
 from workbench.core.tensors import TensorSpec
 from workbench.graph import nodes
 from workbench.graph.cell import Cell

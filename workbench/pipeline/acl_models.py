@@ -20,7 +20,7 @@ from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
 from workbench.graph.ops import op_def
-from workbench.ir.detect import read_graph
+from workbench.graph_files.formats import read_graph
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_run import Job
 from workbench.pipeline.process import prepared

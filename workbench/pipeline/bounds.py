@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.dump.files.overflow import SIZE
+from workbench.dump.reports.opdebug import SIZE
 from workbench.pipeline.foretold import Bound, total_of
 from workbench.pipeline.release import PLATFORMS
 

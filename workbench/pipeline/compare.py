@@ -19,8 +19,8 @@ from workbench.core.faces import make_face
 from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.stages import Stages
 from workbench.core.text import one_line
-from workbench.dump.read.reader import load
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
+from workbench.dump.reader import load
 from workbench.pipeline.recipe import PYTHON, and_then, recipe
 from workbench.show import json_result
 from workbench.show.landmarks import first_divergence, largest_jump

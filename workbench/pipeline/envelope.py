@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, write_text
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
 from workbench.graph.flow import Flow
 from workbench.graph.nodes import Graph
 from workbench.run.envelope import MOST_RUNS, Envelope, Place, Spread, measure_envelope
@@ -75,7 +75,7 @@ def envelope(
 def _opened(text: str, seed: int) -> Graph | Flow | Dump:
     """Return the dump or network of a name."""
     if Path(text).is_dir():
-        from workbench.dump.read.reader import load
+        from workbench.dump.reader import load
 
         return load(text)
     from workbench.graph.networks import load_graph

@@ -21,7 +21,7 @@ from workbench.comparison.replay.operator_file import (
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
-from workbench.dump.files.npy import save_npy
+from workbench.dump.formats.npy import save_npy
 from workbench.dump.new_folder import NewFolder
 from workbench.graph.nodes import Param
 from workbench.graph.ops import OPS, bind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.dump.write.target import GraphFiles
-from workbench.ir.ge_stages import stage_files, stage_folder
+from workbench.graph_files.ge.stages import stage_files, stage_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

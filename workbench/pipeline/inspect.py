@@ -9,14 +9,14 @@ from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.memory import find_changes
 from workbench.comparison.findings.watched import evidence
 from workbench.core.errors import WorkbenchError
-from workbench.dump.files.exception import role
+from workbench.dump.reports.exception import role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.comparison.bind.binding import Binding
     from workbench.comparison.bind.memory import WatchedChange
-    from workbench.dump.tree import Dump, Failure, Overflow
+    from workbench.dump.dump import Dump, Failure, Overflow
     from workbench.graph.nodes import Op, SourceFrame
 
 SCHEMA = "workbench.inspection/1"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.words import Message
-from workbench.dump.choice import Choice, kernel_type, names_model
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.selection import Choice, kernel_type, names_model
 from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.result import Finding, Side
     from workbench.core.words import Message
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
 
 MINDSPORE = ("mindspore-o0o1", "mindspore-cpu", "mindspore-gpu")
 """Surfaces whose operator lists take expressions for names that are not known exactly."""

@@ -14,7 +14,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.nodes import Bundle, Graph, Param, Parameter, Value
 from workbench.graph.traits import settings
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.mindspore.write_text import write_ms_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

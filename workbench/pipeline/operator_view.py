@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.bind.anomalies import REWRITTEN
 from workbench.comparison.measure.elements import read_elements
 from workbench.comparison.result import Finding
-from workbench.core.arrangement import arrange, is_plain
+from workbench.core.device_shape import arrange, is_plain
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.comparison.rows import Rows
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.pipeline.partners import Together, find_partners, joined
 from workbench.show.columns import shown_status
 from workbench.show.words import STATUSES

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
 from workbench.config.words import run_only
+from workbench.core.checks import check_seed
 from workbench.core.errors import GraphError
 from workbench.core.problems import require
-from workbench.core.seeds import check_seed
 from workbench.core.words import Message
-from workbench.dump.choice import dumped_iterations
-from workbench.dump.names.numbering import numbered
-from workbench.dump.versions import by_msprobe
+from workbench.dump.releases import by_msprobe
+from workbench.dump.selection import dumped_iterations
 from workbench.dump.write.containers import predict_containers
 from workbench.dump.write.cost import SlowDown, slow_down
 from workbench.dump.write.ge_tree import runs_alone
+from workbench.dump.write.numbering import numbered
 from workbench.dump.write.preview import Forecast, predict_tree
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.target import VERSION, Target
@@ -358,7 +358,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     if path.is_dir():
         return _graphs_of(path)
     if path.is_file():
-        from workbench.ir.detect import read_graph
+        from workbench.graph_files.formats import read_graph
 
         return (read_graph(path),)
     raise GraphError("pipeline/graph", got=text, known=sorted(known))
@@ -369,7 +369,7 @@ def _all_graphs(network: Network) -> tuple[Graph, ...]:
 
 
 def _graphs_of(folder: Path) -> tuple[Graph, ...]:
-    from workbench.dump.read.reader import load
+    from workbench.dump.reader import load
 
     found = load(folder).graphs
     if not found:

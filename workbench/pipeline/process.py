@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
-from workbench.dump.choice import MAX_ITERATIONS, dumped_iterations
-from workbench.dump.names.numbering import numbered
+from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations
 from workbench.dump.watched import watch_of
+from workbench.dump.write.numbering import numbered
 from workbench.graph.flow import Flow, If, Run, While, one_graph
 from workbench.graph.nodes import Graph
 from workbench.run.executor import feeds_at, updates

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.problems import Problem
 from workbench.core.words import Message
-from workbench.dump.versions import FULL_NAMES, Device, check_version, release, writes
+from workbench.dump.releases import FULL_NAMES, Device, check_version, release, writes
 from workbench.dump.write.target import VERSION
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
+from workbench.core.checks import check_seed
 from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
-from workbench.core.seeds import check_seed
 from workbench.core.words import Message
 from workbench.dump.write.exception_file import CHIPS
 from workbench.dump.write.ge_tree import TREES

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.text import one_line
-from workbench.dump.read.survey import survey
+from workbench.dump.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,8 +13,8 @@ import numpy as np
 
 from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
-from workbench.core.relayout import to_host
 from workbench.core.tensors import ArraySource
+from workbench.core.transdata import to_host
 from workbench.graph.nodes import Value
 from workbench.run.executor import empty
 from workbench.run.faults import FAULTS, Site

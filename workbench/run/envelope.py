@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.core.checks import check_seed
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.core.seeds import check_seed
 from workbench.graph.flow import Flow
 from workbench.graph.nodes import Param
 from workbench.run.executor import feeds_at, parameter_values

@@ -10,12 +10,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.core.arrangement import device_shape
+from workbench.core.device_shape import device_shape
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.formats import FORMATS, read_format
-from workbench.core.relayout import to_device
 from workbench.core.tensors import TensorSpec
+from workbench.core.transdata import to_device
 from workbench.graph.ops import bind
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.seeds import check_seed
+from workbench.core.checks import check_seed
 from workbench.graph.flow import Flow
 from workbench.run.arena import Arena
 from workbench.run.device import Device

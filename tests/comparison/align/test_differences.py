@@ -18,7 +18,7 @@ from workbench.comparison.align.differences import (
     wiring_differences,
 )
 from workbench.graph.nodes import Bundle, Const
-from workbench.ir.ge_graph import OpAttrs
+from workbench.graph_files.ge.graph import OpAttrs
 
 EXACT = 0.0
 

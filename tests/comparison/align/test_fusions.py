@@ -22,7 +22,7 @@ from workbench.comparison.graphs.view import GraphView, Origin
 from workbench.comparison.map_file import Match, Overrides
 from workbench.comparison.pair.executions import _likeness
 from workbench.graph.nodes import Const, Param, Value
-from workbench.ir.ge_text import parse_ge_text
+from workbench.graph_files.ge.text import parse_ge_text
 
 
 def op(name, type_, *inputs, names=None, types=None, part=False, outputs=({},)):

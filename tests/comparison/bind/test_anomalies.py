@@ -14,8 +14,8 @@ from workbench.comparison.bind import anomalies
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.core.tensors import TensorSpec
-from workbench.dump.files.npy import npy_header
-from workbench.dump.read.reader import load
+from workbench.dump.formats.npy import npy_header
+from workbench.dump.reader import load
 from workbench.graph.nodes import Const, Value
 
 HALF, FULL, DOUBLE = (TensorSpec(name, (4, 4)) for name in ("float16", "float32", "float64"))

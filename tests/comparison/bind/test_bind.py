@@ -14,8 +14,8 @@ from kit.build.small_dumps import START, Net, chain, in_memory, on_disk, shoot
 from kit.words import check_said
 from workbench.comparison.bind import bind as module
 from workbench.comparison.bind.bind import bind
-from workbench.dump.names.mindspore import sanitize, short_name
-from workbench.dump.read.reader import load
+from workbench.dump.formats.mindspore_name import sanitize, short_name
+from workbench.dump.reader import load
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
 

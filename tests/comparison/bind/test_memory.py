@@ -22,7 +22,7 @@ from workbench.comparison.bind.memory import (
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.findings.watched import evidence, kind_of
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 from workbench.graph.nodes import Value
 
 WRITTEN = np.arange(1, 301, dtype=np.float32)

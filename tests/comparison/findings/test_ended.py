@@ -11,8 +11,8 @@ from kit.build.small_dumps import START, Net, chain, in_memory, shoot
 from kit.evidence import clauses, defects, the, within
 from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
-from workbench.dump.container.blocks import Container
-from workbench.dump.tree import Failure
+from workbench.dump.dump import Failure
+from workbench.dump.formats.container_entries import Container
 
 TYPES = ("MatMul", "ReLU") * 6
 LONG = chain(*TYPES)

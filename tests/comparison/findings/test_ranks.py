@@ -8,7 +8,7 @@ from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.findings.ranks import find_outlier
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
 from workbench.graph.nodes import Graph, Op, Param, Parameter
 
 SPEC = TensorSpec("float32", (2,))

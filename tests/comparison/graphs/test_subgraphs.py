@@ -10,7 +10,7 @@ from kit.evidence import defects
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.graphs.subgraphs import inline_calls, join_graphs
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
 from workbench.graph.finish import renumber
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value

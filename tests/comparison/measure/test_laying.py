@@ -17,12 +17,12 @@ from workbench.comparison.measure.tensors import measure
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.config import new
 from workbench.core.formats import read_format
-from workbench.core.relayout import to_device
 from workbench.core.tensors import ArraySource
-from workbench.dump.files.block_index import BlockSource, held_tensors
-from workbench.dump.files.device_npy import DeviceNpySource
-from workbench.dump.files.npy import NpySource
-from workbench.dump.read.reader import load
+from workbench.core.transdata import to_device
+from workbench.dump.formats.npy import NpySource
+from workbench.dump.payload.block_index import BlockSource, held_tensors
+from workbench.dump.payload.device_npy import DeviceNpySource
+from workbench.dump.reader import load
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compare import compare
 from workbench.pipeline.simulate import simulate

@@ -15,7 +15,7 @@ from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.pair.pairing import Pair, Pairing
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.files.npy import NpySource
+from workbench.dump.formats.npy import NpySource
 
 X = np.float32([[1, -2, 3], [4, 0, 2]])
 NO = ((), ())

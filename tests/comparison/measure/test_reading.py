@@ -14,7 +14,7 @@ from workbench.comparison.measure.reading import Job, OpenPair
 from workbench.comparison.measure.tensors import measure
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
-from workbench.dump.files.npy import NpySource
+from workbench.dump.formats.npy import NpySource
 
 
 def measured(target, golden, answers):

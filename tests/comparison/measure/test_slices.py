@@ -17,7 +17,7 @@ from workbench.comparison.measure.kernel_numpy import NumpyKernel
 from workbench.comparison.measure.metrics import Sums, finish, merge
 from workbench.comparison.measure.slices import Slice, begin_of, grid_of, slice_sums, worst_slice
 from workbench.comparison.measure.tensors import measure, measure_arrays
-from workbench.dump.files.npy import NpySource, write_npy
+from workbench.dump.formats.npy import NpySource, write_npy
 
 KERNELS = {"numpy": NumpyKernel, "numba": NumbaKernel}
 TYPES = {

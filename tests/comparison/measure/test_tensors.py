@@ -22,8 +22,8 @@ from workbench.comparison.measure.reading import SEGMENT, OpenPair
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
-from workbench.dump.files.npy import NpySource, write_npy
-from workbench.dump.values.reading import BLOCK
+from workbench.dump.formats.npy import NpySource, write_npy
+from workbench.dump.payload.reading import BLOCK
 
 FIXED = settings(derandomize=True, deadline=None)
 

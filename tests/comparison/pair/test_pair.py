@@ -19,7 +19,7 @@ from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.pair import PAIR_RULES, pair_tensors
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.results.coverage import ledger
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)

@@ -15,7 +15,7 @@ from workbench.comparison.pair import origins
 from workbench.comparison.pair import pair as module
 from workbench.comparison.pair.pairing import Selection
 from workbench.core.plan import DumpPlan
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 from workbench.graph.networks import load_graph
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")

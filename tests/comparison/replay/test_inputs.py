@@ -16,7 +16,7 @@ from workbench.comparison.replay import inputs
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 from workbench.graph.nodes import Const
 
 RNG = np.random.default_rng(11)

@@ -19,7 +19,7 @@ from workbench.comparison.replay.floors import Floor
 from workbench.comparison.replay.own_error import OwnError
 from workbench.comparison.replay.replay import replay
 from workbench.core.words import Message
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.process import prepared

@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from workbench.core.events import CAUSES, DeviceEvent
-from workbench.dump.files.core_file import CHIPS as CHIP_NAMES
-from workbench.dump.files.overflow import record_bytes
+from workbench.dump.reports.core_elf import CHIPS as CHIP_NAMES
+from workbench.dump.reports.opdebug import record_bytes
 from workbench.dump.write.exception_file import CHIPS, FailedOperator, failure_file
 from workbench.dump.write.ge_reports import overflow_record
 from workbench.run.profiles import PROFILES

@@ -21,8 +21,8 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.names.mindspore import parse_name
-from workbench.dump.read.reader import load
+from workbench.dump.formats.mindspore_name import parse_name
+from workbench.dump.reader import load
 from workbench.dump.write import preview as module
 from workbench.dump.write.preview import predict_tree
 from workbench.dump.write.sink import Clock

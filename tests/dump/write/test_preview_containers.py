@@ -11,12 +11,12 @@ import pytest
 from kit.wire import msg, num, varint
 from workbench.core.plan import DumpPlan, Exclusion, Selector
 from workbench.core.words import Message
-from workbench.dump.names.mapping import string_hash
+from workbench.dump.formats.renamed import string_hash
 from workbench.dump.write.containers import predict_containers
 from workbench.dump.write.ge_tree import TREES
 from workbench.dump.write.target import GeTarget
 from workbench.graph.networks import load_graph
-from workbench.ir.ge_text import parse_ge_text
+from workbench.graph_files.ge.text import parse_ge_text
 
 PLAN = DumpPlan("/dump", files="bin", host_format=False, io=frozenset(("output",)))
 BOTH = replace(PLAN, io=frozenset(("input", "output")))

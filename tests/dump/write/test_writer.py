@@ -14,15 +14,15 @@ from kit.words import refused
 from workbench.core.errors import FormatError, OutputError
 from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.choice import kernel_type
-from workbench.dump.files.kernel_arguments import arguments_of, kernel_arguments
-from workbench.dump.names.mindspore import parse_name
+from workbench.dump.formats.mindspore_name import parse_name
 from workbench.dump.new_folder import WORK
-from workbench.dump.read.reader import load
+from workbench.dump.reader import load
+from workbench.dump.reports.kernel_args import arguments_of, kernel_arguments
+from workbench.dump.selection import kernel_type
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.writer import write
 from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
-from workbench.ir.ms_pb import read_ms_pb
+from workbench.graph_files.mindspore.pb import read_ms_pb
 
 F = TensorSpec("float32", (2, 3))
 ADD = "Default/net.a-Net/Add-op0"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.graph.nodes import Graph, Op
 
     Array = NDArray[Any]

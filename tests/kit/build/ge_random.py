@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from workbench.ir.ge_messages import message_class
+from workbench.graph_files.ge.messages import message_class
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
     ["net/conv1/Conv2D", "网络/卷积", 'a"b\\c\n', "origin_shape", "_no_task", "id", "#{}"]

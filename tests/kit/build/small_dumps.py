@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.container.blocks import Container
-from workbench.dump.container.writer import tensor_block, write_container
-from workbench.dump.read.turns import number_turns
-from workbench.dump.tree import Dump
+from workbench.dump.dump import Dump
+from workbench.dump.formats.container_entries import Container
+from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.turns import number_turns
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value
-from workbench.ir.ge_text import parse_ge_text
-from workbench.ir.ms_pb_writer import pb_and_constants
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.ge.text import parse_ge_text
+from workbench.graph_files.mindspore.write_pb import pb_and_constants
+from workbench.graph_files.mindspore.write_text import write_ms_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

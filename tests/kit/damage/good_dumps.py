@@ -16,43 +16,43 @@ from kit.build.foreign_files import DATA, saved_by_torch
 from kit.build.small_dumps import write_ms_pb
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.dump.container.blocks import Block, Container, Origin
-from workbench.dump.container.file import read_container
-from workbench.dump.container.source import ContainerSource
-from workbench.dump.container.writer import tensor_block, write_container
-from workbench.dump.files.block_index import BlockSource
-from workbench.dump.files.core_file import Core, read_core
-from workbench.dump.files.exception import (
+from workbench.dump.formats.container import read_container
+from workbench.dump.formats.container_entries import Block, Container, Origin
+from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.formats.ge_name import GeName, format_ge_name
+from workbench.dump.formats.mindspore_name import NameParts, format_name
+from workbench.dump.formats.npy import NpySource, fingerprint, npy_header
+from workbench.dump.formats.renamed import RENAMINGS, renamed
+from workbench.dump.payload.block_index import BlockSource
+from workbench.dump.payload.container_source import ContainerSource
+from workbench.dump.payload.reading import Buffer
+from workbench.dump.reports.core_elf import Core, read_core
+from workbench.dump.reports.exception import (
     Argument,
     exception_container,
     failed_core,
     read_exception,
     role,
 )
-from workbench.dump.files.npy import NpySource, fingerprint, npy_header
-from workbench.dump.files.overflow import overflow_container, parse_record, read_overflow
-from workbench.dump.files.overflow_json import parse_json, record_json
-from workbench.dump.names.ge import GeName, format_ge_name
-from workbench.dump.names.mapping import RENAMINGS, renamed
-from workbench.dump.names.mindspore import NameParts, format_name
-from workbench.dump.tables.ge import format_ge_statistics, ge_statistics_of
-from workbench.dump.tables.l2 import format_l2_statistics
-from workbench.dump.tables.statistic import (
+from workbench.dump.reports.opdebug import overflow_container, parse_record, read_overflow
+from workbench.dump.reports.opdebug_json import parse_json, record_json
+from workbench.dump.statistics.ge import format_ge_statistics, ge_statistics_of
+from workbench.dump.statistics.l2 import format_l2_statistics
+from workbench.dump.statistics.statistic import (
     FIXED_CATEGORIES,
     StatisticRow,
     format_header,
     format_row,
     statistics_of,
 )
-from workbench.dump.values.reading import Buffer
 from workbench.graph.networks import load_graph
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.mindspore.write_text import write_ms_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from workbench.dump.values.reading import Reading
+    from workbench.dump.payload.reading import Reading
 
     Files = dict[str, bytes]
 

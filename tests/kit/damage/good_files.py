@@ -25,16 +25,16 @@ from kit.damage import good_dumps as dumps
 from workbench.comparison.map_file import read_overrides
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import ConfigError
-from workbench.dump.files.raw_tensor import parse_raw_name
-from workbench.dump.names.ge import recognize
-from workbench.dump.names.mindspore import NameParts, format_name
+from workbench.dump.formats.ge_name import recognize
+from workbench.dump.formats.mindspore_name import NameParts, format_name
+from workbench.dump.formats.raw import parse_raw_name
 from workbench.graph.networks import load_graph
-from workbench.ir.detect import GRAPH_FORMATS
-from workbench.ir.ge_files import find_computational_graph
-from workbench.ir.ge_messages import message_class
-from workbench.ir.ge_text_writer import write_ge_text
-from workbench.ir.ms_text import read_ms_text
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.formats import GRAPH_FORMATS
+from workbench.graph_files.ge.files import find_computational_graph
+from workbench.graph_files.ge.messages import message_class
+from workbench.graph_files.ge.write_text import write_ge_text
+from workbench.graph_files.mindspore.text import read_ms_text
+from workbench.graph_files.mindspore.write_text import write_ms_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

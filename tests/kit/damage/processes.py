@@ -40,9 +40,9 @@ from kit.damage.good_files import READERS, TREES, Reader, acts
 from kit.damage.mutations import damage, mutated
 from workbench.config import new
 from workbench.core.errors import FormatError, WorkbenchError
-from workbench.core.relayout import to_device
-from workbench.dump.container.blocks import Container
-from workbench.dump.container.writer import tensor_block, write_container
+from workbench.core.transdata import to_device
+from workbench.dump.formats.container_entries import Container
+from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.graph.networks import load_graph
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
 from workbench.graph.nodes import Const, Param, once
 from workbench.graph.traits import COMMUTATIVE, IDENTITY, argument_name, settings
-from workbench.ir.ge_graph import OpAttrs
-from workbench.ir.ms_pb import UNKNOWN
+from workbench.graph_files.ge.graph import OpAttrs
+from workbench.graph_files.mindspore.pb import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,8 +16,8 @@ from workbench.comparison.align.groups import Components, side_of
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origin_of, original_names
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weight
 from workbench.comparison.graphs.view import Origin
-from workbench.dump.names.mindspore import sanitize
-from workbench.ir.ge_lower import ITERATOR
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.graph_files.ge.lower import ITERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

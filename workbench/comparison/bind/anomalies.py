@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
-from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
-from workbench.dump.files.npy import NpySource, fingerprint
+from workbench.dump.formats.npy import NpySource, fingerprint
 from workbench.graph.dont_care import WHOLE
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import UNWRITTEN_ON_CPU

@@ -16,21 +16,21 @@ from workbench.comparison.bind.anomalies import find_anomalies, kinds_by_record
 from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.graphs.subgraphs import inline_calls
 from workbench.comparison.limits import limits
+from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
-from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
-from workbench.dump.files.npy import fingerprint
-from workbench.dump.files.slices import manual_slice
-from workbench.dump.names.mindspore import sanitize, short_name
-from workbench.dump.tree import Note, Skipped
+from workbench.dump.dump import Note, Skipped
+from workbench.dump.formats.ffts import manual_slice
+from workbench.dump.formats.mindspore_name import sanitize, short_name
+from workbench.dump.formats.npy import fingerprint
 from workbench.graph.nodes import Value
-from workbench.ir.ge_graph import UNCONNECTED
+from workbench.graph_files.ge.graph import UNCONNECTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.graph.nodes import Graph, Op
 
 FileOp = tuple[int, str, str]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.tree import Dump, Note, Skipped
+    from workbench.dump.dump import Dump, Note, Skipped
     from workbench.graph.nodes import Graph, Op, SourceFrame
 
 

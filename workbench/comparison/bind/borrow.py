@@ -9,12 +9,12 @@ from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.binding import Binding
 from workbench.comparison.graphs.source_network import network_of
 from workbench.comparison.graphs.subgraphs import join_graphs
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.graph.nodes import Graph
 
 

@@ -23,10 +23,10 @@ from workbench.comparison.trust import may_say
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.container.source import ContainerSource
-from workbench.dump.files.block_index import BlockSource, held_container
-from workbench.dump.names.mindspore import sanitize
-from workbench.dump.tree import Note
+from workbench.dump.dump import Note
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.payload.block_index import BlockSource, held_container
+from workbench.dump.payload.container_source import ContainerSource
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.formats import c0_of
-from workbench.core.relayout import to_device
+from workbench.core.transdata import to_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

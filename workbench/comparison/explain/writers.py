@@ -23,7 +23,7 @@ from workbench.comparison.graphs.traverse import storage_of
 from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.files.block_index import BlockSource, held_container
+from workbench.dump.payload.block_index import BlockSource, held_container
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 from workbench.run.no_task import runs_nothing

@@ -13,9 +13,9 @@ from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.limits import limits
 from workbench.comparison.result import Cause
 from workbench.core.words import Message
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.traits import MOVEMENT
-from workbench.ir.ge_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import never_dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.dump.tree import Failure
+    from workbench.dump.dump import Failure
 
 ENDED, CUT_SHORT = "ended", "cut-short"
 

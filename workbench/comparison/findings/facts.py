@@ -10,7 +10,7 @@ from workbench.comparison.findings.evidence import counted, further
 from workbench.comparison.findings.material import Place, finding, place_blamed, place_in_graph
 from workbench.comparison.limits import limits
 from workbench.core.words import Message
-from workbench.dump.tree import CONSTANT_ITERATION
+from workbench.dump.dump import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.result import Finding, Side
-    from workbench.dump.tree import Note
+    from workbench.dump.dump import Note
 
 
 def find(material: Material) -> tuple[tuple[Finding, ...], tuple[Anomaly, ...]]:

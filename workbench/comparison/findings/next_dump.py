@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.container.file import read_container
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.container import read_container
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IDENTITY
-from workbench.ir.ge_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import never_dumps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -26,7 +26,7 @@ from workbench.comparison.graphs import view
 from workbench.comparison.limits import limits
 from workbench.comparison.result import Cause
 from workbench.core.words import Message
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from workbench.comparison.findings.material import Place, finding, place_of_row
 from workbench.comparison.follow.ranks import OWN_BATCH, is_replicated, other_ranks, updated_alike
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
-from workbench.dump.tree import Note
+from workbench.dump.dump import Note
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:

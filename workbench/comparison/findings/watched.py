@@ -8,7 +8,7 @@ from workbench.comparison.bind.memory import RESULT, WatchedChange, find_changes
 from workbench.comparison.finding_kinds import CHANGED
 from workbench.comparison.findings.material import Place, finding
 from workbench.core.words import Message
-from workbench.dump.tree import Note
+from workbench.dump.dump import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from workbench.comparison.follow.ranks import ranks_of_one_job
 from workbench.comparison.follow.state import INHERITS, VERSION_MATTER
 from workbench.comparison.graphs.roles import updated_names
 from workbench.comparison.pair.parameters import updated_by_one
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set

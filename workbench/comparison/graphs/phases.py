@@ -14,7 +14,7 @@ from workbench.comparison.graphs.ge_origins import original_names
 from workbench.comparison.graphs.roles import LEAVES, updates
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IN_PLACE
-from workbench.ir.ge_lower import ITERATOR
+from workbench.graph_files.ge.lower import ITERATOR
 
 if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op

@@ -26,7 +26,7 @@ from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
 from workbench.core.dtypes import DTYPES
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
-from workbench.ir.ge_graph import OpAttrs
+from workbench.graph_files.ge.graph import OpAttrs
 from workbench.run.originals import ORIGINAL_NAMES
 
 if TYPE_CHECKING:

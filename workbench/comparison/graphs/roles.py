@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.core.dtypes import roundoff
 from workbench.graph.nodes import Param, Value, once
 from workbench.graph.traits import IN_PLACE, settings
-from workbench.ir.ge_lower import ITERATOR
+from workbench.graph_files.ge.lower import ITERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from workbench.graph.nodes import FreeRef, Graph, Param, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.graph.nodes import Op, Operand, Parameter
 
 MAX_DEPTH = 32

@@ -31,10 +31,10 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
-from workbench.dump.files.npy import payload_as
-from workbench.dump.tables.statistic import TITLES, statistics_of
-from workbench.dump.values.host_formats import host_by_shape
-from workbench.dump.values.reading import FileSource
+from workbench.dump.formats.npy import payload_as
+from workbench.dump.payload.host_formats import host_by_shape
+from workbench.dump.payload.reading import FileSource
+from workbench.dump.statistics.statistic import TITLES, statistics_of
 from workbench.graph.dont_care import REGIONAL
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from workbench.comparison.measure.metrics import Sums, merge
 from workbench.comparison.measure.slices import grid_of, may_be_off, merge_slices
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
-from workbench.dump.values.reading import Buffer, FileSource, Payload, Pieces
+from workbench.dump.payload.reading import Buffer, FileSource, Payload, Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.measure.slices import Grid
     from workbench.core.tensors import Source
-    from workbench.dump.values.reading import Reading
+    from workbench.dump.payload.reading import Reading
 
     Shape = tuple[int, ...]
     Cancelled = Callable[[], bool]

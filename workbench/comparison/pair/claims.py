@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.pair.exclusions import without_ignored
 from workbench.comparison.pair.pairing import Pair, Pairing, Sides, Unmatched
 from workbench.comparison.pair.tables import skip_table
-from workbench.dump.tree import Skipped
+from workbench.dump.dump import Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Selection
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.tree import Note
+    from workbench.dump.dump import Note
 
     Runs = Mapping[int, OperatorRun]
     Place = tuple[str, int]

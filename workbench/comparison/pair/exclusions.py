@@ -14,7 +14,7 @@ from workbench.comparison.map_file import TOLERATED, is_pattern
 from workbench.comparison.pair.pairing import Sides
 from workbench.comparison.result import OverrideUse
 from workbench.core.words import Message
-from workbench.dump.tree import Note, Skipped
+from workbench.dump.dump import Note, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

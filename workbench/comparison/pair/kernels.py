@@ -22,10 +22,10 @@ from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origina
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
-from workbench.dump.tree import WATCHED
+from workbench.dump.dump import WATCHED
 from workbench.graph.nodes import Const, Value
 from workbench.graph.traits import argument_name
-from workbench.ir.ge_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import never_dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.pair.kernels import FUSED
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.errors import FormatError
-from workbench.dump.files.block_index import BlockSource
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.payload.block_index import BlockSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -21,8 +21,8 @@ from workbench.comparison.pair.kernels import (
 from workbench.comparison.pair.origins import pair_origins
 from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
 from workbench.comparison.pair.parameters import pair_parameters, pair_updates
-from workbench.core.stopping import checkpoint
-from workbench.dump.names.mindspore import sanitize
+from workbench.core.cancel import checkpoint
+from workbench.dump.formats.mindspore_name import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

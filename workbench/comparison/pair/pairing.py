@@ -9,7 +9,7 @@ from workbench.comparison.map_file import NO_OVERRIDES, Overrides
 from workbench.comparison.pair.tables import skip_table, skipped
 from workbench.comparison.trust import BORROWED, weaker
 from workbench.core.words import Message
-from workbench.dump.tree import CONSTANT_ITERATION
+from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Side
     from workbench.comparison.trust import Trust
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.tree import Dump, Note, Skipped
+    from workbench.dump.dump import Dump, Note, Skipped
     from workbench.graph.nodes import SourceFrame
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from workbench.comparison.pair.executions import pair_iterations, same_nets
 from workbench.comparison.pair.pairing import Pair
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.files.npy import fingerprint
-from workbench.dump.names.mindspore import sanitize
-from workbench.dump.tree import CONSTANT_ITERATION
+from workbench.dump.dump import CONSTANT_ITERATION
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.formats.npy import fingerprint
 from workbench.graph.nodes import Param
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.comparison.columns import TEXT, Column, Columns
-from workbench.dump.tree import Skipped
+from workbench.dump.dump import Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

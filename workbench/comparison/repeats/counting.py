@@ -22,10 +22,10 @@ from workbench.comparison.limits import limits
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.nodes import Const, Value
 from workbench.graph.table.collectives import COLLECTIVES
-from workbench.ir.ge_lower import ITERATOR
+from workbench.graph_files.ge.lower import ITERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

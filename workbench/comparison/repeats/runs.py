@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.comparison.repeats.counting import Counted
     from workbench.comparison.result import NotDeterministic
     from workbench.core.tensors import TensorKey
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
 
     ByKey = Mapping[TensorKey, Measured]
 

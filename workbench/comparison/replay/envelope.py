@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.replay.kernel import Kernel
-    from workbench.dump.tree import Dump
+    from workbench.dump.dump import Dump
     from workbench.graph.nodes import Graph, Op, Operand
     from workbench.run.envelope import Spread
 

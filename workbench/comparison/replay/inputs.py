@@ -19,8 +19,8 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.words import Message
-from workbench.dump.files.npy import payload_as
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.formats.npy import payload_as
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.ops import OPS, left_in
 from workbench.graph.traits import IDENTITY, MOVEMENT

@@ -22,7 +22,7 @@ from workbench.config.mindspore.reading import (
     own_device,
     own_rank,
 )
-from workbench.core.expressions import expression
+from workbench.core.regex import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What `workbench.ir` says: name → sentence."""
+"""What `workbench.graph_files` says: name → sentence."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.tensors import ArraySource
-from workbench.ir.literals import parse_const
+from workbench.graph_files.mindspore.values import parse_const
 from workbench.run.constants import constant, constant_spec
 from workbench.run.outline import Outlined
 

@@ -54,7 +54,7 @@ def predict_containers(
     graph : Graph
         Best the graph that runs (``ge_proto_*_Build.txt``); any other differs in names and fusions.
     iterations : sequence of int
-        The iterations that run and dump (`workbench.dump.choice.dumped_iterations`).
+        The iterations that run and dump (`workbench.dump.selection.dumped_iterations`).
     target : GeTarget
         Whose tree it is.
     clock : Clock, optional

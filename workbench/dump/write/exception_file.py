@@ -1,7 +1,7 @@
 """Exception dumps: the file that an operator leaves when the device fails at it.
 
 adump writes it below a folder of its own, whatever the model (row ``exception`` of `workbench.dump.layouts`).
-What the file holds is the plan's detail (`workbench.dump.files.exception`). Names of kernels, tasks and times are
+What the file holds is the plan's detail (`workbench.dump.reports.exception`). Names of kernels, tasks and times are
 made up, as only a device knows them.
 """
 
@@ -11,10 +11,10 @@ import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.dump.files.core_file import Core
-from workbench.dump.files.exception import Argument, exception_container, failed_core
-from workbench.dump.names.ge import ABSENT, GeName, exception_stamp, format_ge_name
-from workbench.dump.names.mindspore import sanitize
+from workbench.dump.formats.ge_name import ABSENT, GeName, exception_stamp, format_ge_name
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.reports.core_elf import Core
+from workbench.dump.reports.exception import Argument, exception_container, failed_core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.events import Unit
-    from workbench.dump.container.blocks import Container
+    from workbench.dump.formats.container_entries import Container
     from workbench.dump.write.ge_pieces import Piece
 
 CHIPS = {"a2": 5, "a3": 5}

@@ -21,9 +21,9 @@ from workbench.dump.write.l2_tree import tree_of
 from workbench.dump.write.sink import Clock, time_folder
 from workbench.dump.write.target import GeTarget
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
-from workbench.ir.ge_files import ge_graph_file
-from workbench.ir.ge_lower import ge_graph_of
-from workbench.ir.ge_text_writer import write_ge_text
+from workbench.graph_files.ge.files import ge_graph_file
+from workbench.graph_files.ge.lower import ge_graph_of
+from workbench.graph_files.ge.write_text import write_ge_text
 from workbench.run.compile import WEIGHTS
 from workbench.run.layout import Lie, device_lie, host_lie, laid_spec, stated_lie
 from workbench.run.program import COMPILED

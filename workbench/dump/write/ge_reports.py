@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.dump.files.overflow import (
+from workbench.dump.formats.ge_name import ABSENT, GeName, format_ge_name
+from workbench.dump.formats.renamed import FILE_NAME, renamed
+from workbench.dump.layouts import folder, row_of
+from workbench.dump.releases import by_msprobe
+from workbench.dump.reports.opdebug import (
     CLASSIC,
     CORE,
     WHO,
@@ -18,11 +22,7 @@ from workbench.dump.files.overflow import (
     OverflowRecord,
     overflow_container,
 )
-from workbench.dump.files.overflow_json import record_json
-from workbench.dump.layouts import folder, row_of
-from workbench.dump.names.ge import ABSENT, GeName, format_ge_name
-from workbench.dump.names.mapping import FILE_NAME, renamed
-from workbench.dump.versions import by_msprobe
+from workbench.dump.reports.opdebug_json import record_json
 from workbench.dump.write.exception_file import FailedOperator, failure_file
 from workbench.dump.write.reported import event_of
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.files.overflow_json import Form
+    from workbench.dump.reports.opdebug_json import Form
     from workbench.dump.write.ge_pieces import Piece
     from workbench.dump.write.sink import Clock, GeSink
     from workbench.dump.write.target import GeTarget

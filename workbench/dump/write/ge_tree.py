@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorRecord, TensorSpec
-from workbench.dump.choice import Choice
+from workbench.dump.formats.ge_name import GeName, format_ge_name
+from workbench.dump.formats.mindspore_name import NameParts, dtype_word, sanitize
 from workbench.dump.layouts import folder, row_of
-from workbench.dump.names.ge import GeName, format_ge_name
-from workbench.dump.names.mindspore import NameParts, dtype_word, sanitize
-from workbench.dump.tables.ge import format_ge_statistics
-from workbench.dump.tables.statistic import StatisticRow, categories_of, format_header, format_row
-from workbench.dump.values.device_layout import converted, lie_of
+from workbench.dump.selection import Choice
+from workbench.dump.statistics.ge import format_ge_statistics
+from workbench.dump.statistics.statistic import (
+    StatisticRow,
+    categories_of,
+    format_header,
+    format_row,
+)
 from workbench.dump.watched import joint_name
+from workbench.dump.write.device_layout import converted, lie_of
 from workbench.dump.write.ge_pieces import Addresses, Piece, container_of, piece_of
 from workbench.dump.write.ge_reports import STREAM, Reports
 from workbench.dump.write.mindspore_tree import (
@@ -35,7 +40,7 @@ from workbench.dump.write.reported import by_operator, has_failed
 from workbench.dump.write.sink import Content, time_folder
 from workbench.dump.write.tree_leaf import TreeLeaf
 from workbench.graph.nodes import Value
-from workbench.ir.ge_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import never_dumps
 from workbench.run.originals import origin_of
 from workbench.run.program import COMPILED
 

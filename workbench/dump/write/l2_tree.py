@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from workbench.core.tensors import TensorSpec
+from workbench.dump.formats.ge_name import format_ge_name
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.layouts import folder, row_of
-from workbench.dump.names.ge import format_ge_name
-from workbench.dump.names.mindspore import sanitize
-from workbench.dump.tables.l2 import NAMED_TYPES, format_l2_statistics
-from workbench.dump.tables.statistic import TITLES, StatisticRow
-from workbench.dump.versions import by_msprobe
+from workbench.dump.releases import by_msprobe
+from workbench.dump.statistics.l2 import NAMED_TYPES, format_l2_statistics
+from workbench.dump.statistics.statistic import TITLES, StatisticRow
 from workbench.dump.write.ge_pieces import piece_bytes
 from workbench.dump.write.ge_tree import GeTree, parts_of
 from workbench.dump.write.sink import Content, time_folder
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.core.plan import DumpPlan
-    from workbench.dump.names.ge import GeName
+    from workbench.dump.formats.ge_name import GeName
     from workbench.dump.write.ge_pieces import Piece
     from workbench.dump.write.sink import Clock, GeSink
     from workbench.dump.write.target import GeTarget

@@ -3,7 +3,7 @@
 `Tree` decides what each record becomes; a `Sink` writes it or counts it. So what is predicted
 (`workbench.dump.write.preview`) and what is written (`workbench.dump.write.writer`) come from the same lines.
 The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r1.3 to r2.7) and of real dumps; which
-release writes what of it says `workbench.dump.versions`::
+release writes what of it says `workbench.dump.releases`::
 
     rank_{r}/.dump_metadata/{config,data_dump}.json
     rank_{r}/graphs/ms_output_trace_code_graph_{g}.{ir,pb}
@@ -24,15 +24,11 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.choice import Choice, kernel_type
-from workbench.dump.files.kernel_arguments import kernel_arguments
-from workbench.dump.files.npy import npy_header
+from workbench.dump.formats.mindspore_name import NameParts, format_name
+from workbench.dump.formats.npy import npy_header
+from workbench.dump.formats.renamed import is_too_long
 from workbench.dump.layouts import folder, row_of
-from workbench.dump.names.mapping import is_too_long
-from workbench.dump.names.mindspore import NameParts, format_name
-from workbench.dump.tables.statistic import categories_of, format_header, format_row, name_in_table
-from workbench.dump.values.device_layout import lie_of
-from workbench.dump.versions import (
+from workbench.dump.releases import (
     CONSTANTS_APART,
     FULL_NAMES,
     RENAMED,
@@ -40,13 +36,22 @@ from workbench.dump.versions import (
     release,
     writes,
 )
+from workbench.dump.reports.kernel_args import kernel_arguments
+from workbench.dump.selection import Choice, kernel_type
+from workbench.dump.statistics.statistic import (
+    categories_of,
+    format_header,
+    format_row,
+    name_in_table,
+)
 from workbench.dump.write.constants import constants_of
+from workbench.dump.write.device_layout import lie_of
 from workbench.dump.write.sink import Content
 from workbench.dump.write.tree_leaf import TreeLeaf
 from workbench.graph.nodes import Param
-from workbench.ir.ms_pb_writer import OLD_SCOPE, SCOPE, pb_and_constants
-from workbench.ir.ms_spelling import respelled
-from workbench.ir.ms_text_writer import write_ms_text
+from workbench.graph_files.mindspore.spelling import respelled
+from workbench.graph_files.mindspore.write_pb import OLD_SCOPE, SCOPE, pb_and_constants
+from workbench.graph_files.mindspore.write_text import write_ms_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -16,12 +16,12 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.files import encoded
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.dump.choice import kernel_type
-from workbench.dump.container.writer import header_bytes
-from workbench.dump.files.npy import npy_header
-from workbench.dump.tables.device import takes
-from workbench.dump.tables.ge import WRITERS
-from workbench.dump.tables.statistic import TITLES
+from workbench.dump.formats.container_write import header_bytes
+from workbench.dump.formats.npy import npy_header
+from workbench.dump.selection import kernel_type
+from workbench.dump.statistics.device import takes
+from workbench.dump.statistics.ge import WRITERS
+from workbench.dump.statistics.statistic import TITLES
 from workbench.dump.write.mindspore_tree import CONTROL, CONTROL_FLOW, Tree
 from workbench.dump.write.reported import chosen_by_mindspore
 from workbench.dump.write.sink import Clock, Content
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.choice import Choice
-    from workbench.dump.container.blocks import Container
+    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.selection import Choice
     from workbench.graph.nodes import Graph, Op
 
 MAX_TENSORS = 500_000
@@ -114,7 +114,7 @@ def predict_tree(
     graphs : sequence of Graph
         All graphs of the run, the root graph first.
     iterations : sequence of int
-        The iterations that run and dump (`workbench.dump.choice.dumped_iterations`).
+        The iterations that run and dump (`workbench.dump.selection.dumped_iterations`).
     target : Target, optional
         Device, version and configuration text; a CPU if left out.
     clock : Clock, optional

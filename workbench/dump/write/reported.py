@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.versions import Device
+    from workbench.dump.releases import Device
 
 PARAMETER = "Parameter"
 """Type of the records of parameters."""

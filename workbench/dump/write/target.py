@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.ir.ge_stages import FIRST, STAGES
+from workbench.graph_files.ge.stages import FIRST, STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from workbench.dump.versions import Device
+    from workbench.dump.releases import Device
     from workbench.graph.nodes import Graph
-    from workbench.ir.ge_stages import StageFile
+    from workbench.graph_files.ge.stages import StageFile
     from workbench.run.profiles import RecordLayout
 
 VERSION = "2.6.0"

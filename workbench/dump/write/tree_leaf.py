@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.dump.names.mapping import FILE_NAME, renamed
+from workbench.dump.formats.renamed import FILE_NAME, renamed
 
 if TYPE_CHECKING:
     from random import Random
 
-    from workbench.dump.names.mapping import Writer
+    from workbench.dump.formats.renamed import Writer
     from workbench.dump.write.sink import Sink
 
 _RETRIES = 10

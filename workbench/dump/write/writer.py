@@ -21,12 +21,12 @@ from workbench.core.dtypes import name_of
 from workbench.core.errors import FormatError
 from workbench.core.files import encoded, unwritable
 from workbench.core.tensors import ArraySource, TensorSpec
-from workbench.dump.container.writer import write_container
-from workbench.dump.files.npy import write_npy
+from workbench.dump.formats.container_write import write_container
+from workbench.dump.formats.npy import write_npy
 from workbench.dump.new_folder import WORK, check_empty
-from workbench.dump.tables.device import device_statistics_of
-from workbench.dump.tables.ge import ge_statistics_of
-from workbench.dump.tables.statistic import statistics_of
+from workbench.dump.statistics.device import device_statistics_of
+from workbench.dump.statistics.ge import ge_statistics_of
+from workbench.dump.statistics.statistic import statistics_of
 from workbench.dump.write.ge_graphs import GeRun
 from workbench.dump.write.mindspore_tree import Tree
 from workbench.dump.write.reported import chosen_by_mindspore
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.core.words import Message
-    from workbench.dump.container.blocks import Container
-    from workbench.dump.versions import Device
+    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.releases import Device
     from workbench.dump.write.target import GeTarget
 
     Progress = Callable[[int, str], None]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.checks import check_seed
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.core.seeds import check_seed
 from workbench.core.words import Message
 from workbench.graph.nodes import Param
 from workbench.graph.ops import op_def

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.checks import check_seed
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content, write_bytes, write_text
-from workbench.core.seeds import check_seed
 from workbench.run.orders.known import PRODUCTS, SUMS, Orders
 from workbench.run.orders.probe import (
     CHECKS,

@@ -12,7 +12,7 @@ import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.files import open_file
-from workbench.ir.detect import read_graph
+from workbench.graph_files.formats import read_graph
 from workbench.pipeline.tree_summary import summarize_tree
 from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, styled

@@ -6,9 +6,9 @@ import re
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from workbench.dump.names.ge import parse_ge_name
-from workbench.dump.names.mindspore import parse_name
-from workbench.dump.torch.names import call_type
+from workbench.dump.formats.call_name import call_type
+from workbench.dump.formats.ge_name import parse_ge_name
+from workbench.dump.formats.mindspore_name import parse_name
 
 _TENSOR = re.compile(r"(.+)\.(input|output)\.(\d{1,9})", re.A | re.S)
 _IO = r"((?:input|output|kwargs|parameters|parameters_grad)(?:\..+)?)"

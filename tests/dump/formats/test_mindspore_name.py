@@ -1,0 +1,256 @@
+"""Names are checked against real file names of MindSpore 2.0.0 and 2.10.0 and the format tables."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kit.words import refused
+from workbench.core.errors import FormatError
+from workbench.dump.formats.mindspore_name import (
+    NameParts,
+    format_name,
+    parse_name,
+    sanitize,
+    short_name,
+)
+from workbench.dump.formats.renamed import is_renamed, is_too_long
+from workbench.dump.releases import release
+
+CONV = NameParts("Conv2D", "Default/net.a/Conv2D-op12", 0, 3, 17, "input", 1, "NC1HWC0", "float16")
+
+REAL = [
+    (
+        "Conv2DBackpropFilter.Gradients_Default_network-WithLossCell__backbone-Net_conv-Conv2d_Grad_"
+        "Conv2D_Conv2DBackpropFilter-op0.0.0.1795197698084529.input.0.DefaultFormat.Float32.npy",
+        "2.10.0",
+    ),
+    ("Parameter.enc_layer_0:weight.0.0.1795198262475343.output.0.DefaultFormat.Float32.npy", "2.7"),
+    ("Parameter.größe_γ.0.0.1795198262475343.output.0.DefaultFormat.BFloat16.npy", "2.10.0"),
+    ("Mul.Expand__Muls_Mul-op0.0.0.1795198262475343.input.1.DefaultFormat.Bool.npy", "2.10.0"),
+    ("Conv2D.Conv2D-op13.0.0.1795197759710198.input.0.DefaultFormat.npy", "2.0.0"),
+    (
+        "Parameter.moments.conv1.weight.0.0.1795197759713418.output.0.DefaultFormat.npy",
+        "2.0.0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "version"), REAL)
+def test_a_real_name_reads_and_writes_back_to_itself(name, version):
+    parts = parse_name(name)
+    assert parts is not None
+    assert format_name(parts, version, device="CPU") == name
+
+
+def test_every_name_of_the_real_dumps_reads_and_writes_back_to_itself(real_pairs):
+    count = 0
+    for pair in real_pairs.values():
+        version = "2.0.0" if pair.name.endswith("ms200") else "2.10.0"
+        for path in pair.folder.rglob("*.npy"):
+            if not is_renamed(path.name):
+                count += 1
+                assert not is_too_long("mindspore", path.name)
+                assert format_name(parse_name(path.name), version, device="CPU") == path.name
+    assert count > 5000
+
+
+def test_real_names_became_numbers_just_when_they_are_too_long(real_pairs):
+    tables = [path for pair in real_pairs.values() for path in pair.folder.rglob("mapping.csv")]
+    rows = [line.split(",") for path in tables for line in path.read_text().splitlines()]
+    assert len(rows) == 8
+    for short, name in rows:
+        assert is_renamed(short)
+        assert is_too_long("mindspore", name)
+        assert format_name(parse_name(name), "2.10.0", device="CPU") == name
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "Conv2D.Conv2D-op12.0.0.1623124369613540.output.0.DefaultFormat.npy",
+            ("Conv2D", "Conv2D-op12", 0, 0, 1623124369613540, "output", 0, "DefaultFormat", ""),
+        ),
+        (
+            "Conv2D.Default_conv1-Conv2d_Conv2D-op12.0.3.1700000000000001.input.1.NC1HWC0.float16.npy",
+            (
+                "Conv2D",
+                "Default_conv1-Conv2d_Conv2D-op12",
+                0,
+                3,
+                1700000000000001,
+                "input",
+                1,
+                "NC1HWC0",
+                "float16",
+            ),
+        ),
+        (
+            "Add.Default_Add-op1.0.0.1700000000000002.output.0.DefaultFormat.Float32.npy",
+            (
+                "Add",
+                "Default_Add-op1",
+                0,
+                0,
+                1700000000000002,
+                "output",
+                0,
+                "DefaultFormat",
+                "float32",
+            ),
+        ),
+        (
+            "Parameter.conv1_weight.0.0.1700000000000003.output.0.DefaultFormat.float32.npy",
+            (
+                "Parameter",
+                "conv1_weight",
+                0,
+                0,
+                1700000000000003,
+                "output",
+                0,
+                "DefaultFormat",
+                "float32",
+            ),
+        ),
+        (
+            "Parameter.moments.conv1.weight.0.0.17.output.0.DefaultFormat.npy",
+            ("Parameter", "moments.conv1.weight", 0, 0, 17, "output", 0, "DefaultFormat", ""),
+        ),
+        (
+            "Parameter.input.0.0.0.17.output.0.DefaultFormat.npy",
+            ("Parameter", "input.0", 0, 0, 17, "output", 0, "DefaultFormat", ""),
+        ),
+        (
+            "Conv2D.net_conv1.2.7.1700000000000004.output.0.npy",
+            ("Conv2D", "net_conv1", 2, 7, 1700000000000004, "output", 0, "", ""),
+        ),
+        (
+            "Conv2D.net_conv1.2.7.1700000000000004.input.11.2x20x4x5.npy",
+            ("Conv2D", "net_conv1", 2, 7, 1700000000000004, "input", 11, "", ""),
+        ),
+        (
+            "MatMul.mm.2.7.17.output.0.64.npy",
+            ("MatMul", "mm", 2, 7, 17, "output", 0, "", ""),
+        ),
+        (
+            "Conv2D.conv1.2.7.1700000000000004.output.0.NCHW.npy",
+            ("Conv2D", "conv1", 2, 7, 1700000000000004, "output", 0, "NCHW", ""),
+        ),
+    ],
+)
+def test_every_form_reads_as_the_format_table_says(name, expected):
+    assert parse_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Conv2D.conv1relu.2.7.1700000000000004",
+        "Conv2D.conv1relu.2.7.1700000000000005.4.12.0.0",
+        "Opdebug.Node_OpDebug.57.563.1700000000000006",
+        "Opdebug.Node_OpDebug.57.563.1700000000000006.output.0.json",
+        "MatMul.mm.3.1.1700000000000007.csv",
+        "conv1.0.1700000000000008.npy",
+        "3141592653589793.npy",
+        "exception_info.12.5.20250102030405678",
+        "statistic.csv",
+        ".npy",
+        "",
+        "Add.a.0.0..output.0.DefaultFormat.npy",
+        "Add.a.0.0.17.output.-1.DefaultFormat.npy",
+        "Add.a.0.0.17.output.1_0.DefaultFormat.npy",
+        "Add.a.0.0.17.output.³.DefaultFormat.npy",
+        "Add.a.0.0.17.Output.0.DefaultFormat.npy",
+        "Add..0.0.17.output.0.DefaultFormat.npy",
+        "Add.a.0.0.17.output.0..npy",
+        "Add.a.0.0.17.output.0..float32.npy",
+        "Add.a.0.0.17.output..npy",
+        "Functional.conv2d.0.forward.input.0.npy",
+        "a.0.0.17.output.0.DefaultFormat.npy",
+    ],
+)
+def test_a_name_of_another_kind_is_none(name):
+    assert parse_name(name) is None
+
+
+def test_a_dtype_outside_the_known_formats_keeps_the_producers_word():
+    parts = parse_name("Add.a.0.0.17.output.0.DefaultFormat.uint1.npy")
+    assert parts is not None
+    assert parts.dtype == "uint1"
+
+
+@pytest.mark.parametrize(
+    ("version", "device", "name"),
+    [
+        ("1.3.0", "Ascend", "Conv2D.Conv2D-op12.0.3.17.input.1.NC1HWC0.npy"),
+        ("2.2.14", "Ascend", "Conv2D.Conv2D-op12.0.3.17.input.1.NC1HWC0.npy"),
+        ("2.3.1", "Ascend", "Conv2D.Default_net_a_Conv2D-op12.0.3.17.input.1.NC1HWC0.npy"),
+        ("2.4.0", "Ascend", "Conv2D.Default_net_a_Conv2D-op12.0.3.17.input.1.NC1HWC0.float16.npy"),
+        ("2.10.0", "CPU", "Conv2D.Default_net_a_Conv2D-op12.0.3.17.input.1.NC1HWC0.Float16.npy"),
+    ],
+)
+def test_each_version_writes_its_own_form(version, device, name):
+    assert format_name(CONV, version, device=device) == name
+
+
+@pytest.mark.parametrize("version", ["1.2.0", "1.0"])
+def test_a_version_without_npy_files_is_refused(version):
+    with refused("dump/version-old", FormatError, got=version):
+        format_name(CONV, version)
+
+
+@pytest.mark.parametrize("version", ["", "two", "2", "2.x", "v2.3"])
+def test_a_version_that_is_none_is_refused(version):
+    with refused("dump/version", FormatError, got=version):
+        release(version)
+
+
+def test_a_release_candidate_counts_as_its_release():
+    assert release("2.7.rc1") == release("2.7.0rc1") == (2, 7, 0)
+    assert release("2.10.0") > release("2.9.1")
+
+
+def test_the_length_limit_counts_bytes_and_allows_255():
+    assert not is_too_long("mindspore", "x" * 255)
+    assert is_too_long("mindspore", "x" * 256)
+    assert is_too_long("mindspore", "γ" * 128)
+
+
+def test_slashes_backslashes_dots_and_spaces_become_underscores():
+    assert sanitize(r"a/b\c.d e:f-g") == "a_b_c_d_e:f-g"
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("Default/net/Conv2D-op12", "Conv2D-op12"),
+        ("a--b/c--d", "d"),
+        ("moments.conv1.weight", "moments.conv1.weight"),
+    ],
+)
+def test_old_versions_keep_the_last_part_alone(name, short):
+    assert short_name(name) == short
+
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="."), min_size=1, max_size=20)
+
+
+@given(
+    op_type=words,
+    op_name=words,
+    numbers=st.tuples(*[st.integers(0, 2**63)] * 3),
+    io=st.sampled_from(["input", "output"]),
+    slot=st.integers(0, 300),
+    dtype=st.sampled_from(["float32", "bfloat16", "bool", "uint64", "int4", "float8_e4m3fn"]),
+    device=st.sampled_from(["CPU", "Ascend"]),
+)
+def test_any_tensor_reads_back_as_written(op_type, op_name, numbers, io, slot, dtype, device):
+    parts = NameParts(op_type, sanitize(op_name), *numbers, io, slot, "FRACTAL_NZ", dtype)
+    assert parse_name(format_name(parts, "2.6.0", device=device)) == parts
+
+
+@given(st.text(max_size=60))
+def test_no_text_makes_the_parser_fail(text):
+    parse_name(text)
+    parse_name(text + ".npy")

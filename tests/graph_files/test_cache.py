@@ -1,0 +1,67 @@
+"""Graphs that were read last: equal texts become one graph, within bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kit.words import refused
+from workbench.core.errors import FormatError
+from workbench.graph.nodes import Graph
+from workbench.graph_files import cache as recent
+from workbench.graph_files.cache import Recent
+from workbench.graph_files.mindspore.text import read_ms_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Parser:
+    """Counts what it is asked for; refuses texts that say so."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, text: str, where: str) -> Graph:
+        self.asked.append(text)
+        if text.startswith("bad"):
+            raise FormatError("ir/no-subgraph", place=f"{where}:1")
+        return Graph(text)
+
+
+def test_parses_a_text_once() -> None:
+    parser = Parser()
+    known = Recent(parser)
+    assert known.graph("a", "one") is known.graph("a", "two")
+    assert known.graph("b", "one").name == "b"
+    assert parser.asked == ["a", "b"]
+
+
+def test_refuses_a_text_under_each_path() -> None:
+    known = Recent(Parser())
+    for where in ("one", "two"):
+        with refused("ir/no-subgraph", FormatError, place=f"{where}:1"):
+            known.graph("bad", where)
+
+
+def test_forgets_what_was_not_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "_MOST", 10)
+    parser = Parser()
+    known = Recent(parser)
+    for text in ("aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb", "d" * 11, "d" * 11):
+        known.graph(text, "")
+    assert parser.asked == ["aaaa", "bbbb", "cccc", "bbbb", "d" * 11, "d" * 11]
+
+
+def test_files_of_one_text_keep_their_paths_and_ids(tmp_path: Path) -> None:
+    text = "subgraph @main() {\n  Return(%1)\n}\n"
+    found = []
+    for number in (3, 4):
+        path = tmp_path / f"ms_output_trace_code_graph_{number}.ir"
+        path.write_text(text)
+        found.append(read_ms_text(path))
+    assert [graph.graph_id for graph in found] == [3, 4]
+    assert [graph.path for graph in found] == [
+        str(tmp_path / f"ms_output_trace_code_graph_{number}.ir") for number in (3, 4)
+    ]

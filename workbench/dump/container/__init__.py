@@ -1,1 +1,0 @@
-"""The binary container of an operator's tensors: messages, blocks, bytes."""

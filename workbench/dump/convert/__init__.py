@@ -1,1 +1,0 @@
-"""Dumped files converted to files that NumPy reads."""

@@ -1,1 +1,0 @@
-"""Files of one kind each: arrays, overflow, exceptions, cores, slices."""

@@ -1,0 +1,281 @@
+"""Slices of an operator's tensors (FFTS+): how its files say where they belong.
+
+A scheduler that cuts operators to fit the cache leaves a file for every slice: threads of one operator
+(automatic), or operators of their own whose name ends in ``_lxslice{n}`` (manual). An attribute of the
+header tells the cut. Tensors are put together where it says all that is needed, and stay in parts with
+a reason elsewhere. Sources: metadef ``sgt_slice_type``, GE ``data_dumper``, msaccucmp ``ffts_parser.py``,
+which puts outputs together.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.core.errors import FormatError
+from workbench.core.formats import format_text
+from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+from workbench.dump.data_types import packed_bytes
+from workbench.dump.formats.container_entries import element_count
+from workbench.dump.payload.block_index import block_source
+from workbench.dump.payload.sliced_source import Slice, SlicedSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workbench.core.tensors import Io, Source
+    from workbench.dump.formats.container_entries import Block, Container
+    from workbench.dump.formats.ge_name import GeName
+
+_MANUAL = re.compile(r"_lxslice(\d{1,9})", re.ASCII)
+_MAX_TEXT = 4 << 20
+_MAX_PARTS = 4096
+_MAX_DIMS = 32
+_SLACK = 64
+"""More than the device adds to a tensor: it rounds up to 32 bytes and reserves 32 more."""
+
+Range = tuple[int, int]
+
+
+class Cut(NamedTuple):
+    """What the attribute of a slice says.
+
+    ``automatic``: the slices are threads. ``total`` is how many there are (0: not stated). For input and
+    output, ``lists`` has a number for every axis of every tensor, 1 where it is not cut; ``ranges`` the places of
+    every thread's tensors along every axis.
+    """
+
+    automatic: bool
+    total: int
+    lists: dict[str, Any]
+    ranges: dict[str, Any]
+
+
+class Part(NamedTuple):
+    """A file of a slice: its name and header, the operator's own name, what it says of the cut, its number."""
+
+    path: str
+    name: GeName
+    op_name: str
+    container: Container
+    cut: Cut
+    number: int
+
+
+def read_part(path: str, name: GeName, container: Container) -> Part | None:
+    """Read what a file says of the operator that it is a slice of; ``None`` if it says nothing."""
+    cut = _cut(container)
+    if cut is None:
+        return None
+    found = manual_slice(name.op_name)
+    if cut.automatic or found is None:
+        return Part(path, name, name.op_name, container, cut, name.thread_id or 0)
+    return Part(path, name, found[0], container, cut, found[1])
+
+
+def manual_slice(op_name: str) -> tuple[str, int] | None:
+    """Return the operator that a slice of manual mode is one of, and its number; ``None`` for any other.
+
+    >>> manual_slice("net_conv_lxslice1"), manual_slice("net_conv")
+    (('net_conv', 1), None)
+    """
+    found = _MANUAL.search(op_name)
+    if found is None:
+        return None
+    return op_name[: found.start()] + op_name[found.end() :], int(found[1])
+
+
+def _cut(container: Container) -> Cut | None:
+    for _, text in container.attrs:
+        if text[:1] == "{" and len(text) <= _MAX_TEXT:
+            try:
+                told = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            if "threadMode" in told:
+                count = told.get("slice_instance_num")
+                sides = ("input", "output")
+                return Cut(
+                    bool(told["threadMode"]),
+                    count if isinstance(count, int) else 0,
+                    {io: told.get(f"{io}CutList") for io in sides},
+                    {io: told.get(f"{io}_tensor_slice") for io in sides},
+                )
+    return None
+
+
+def turns(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Part the slices of one operator by execution, in order of time; each has every number once."""
+    left = sorted(parts, key=lambda part: part.name.timestamp)
+    while left:
+        turn: dict[int, Part] = {}
+        for part in left:
+            turn.setdefault(part.number, part)
+        left = [part for part in left if turn[part.number] is not part]
+        yield [turn[number] for number in sorted(turn)]
+
+
+def slice_records(parts: Sequence[Part], at: tuple[int, int, int, str]) -> list[TensorRecord]:
+    """Records of one execution of an operator: its tensors, put together from their slices.
+
+    Parameters
+    ----------
+    at : tuple
+        Graph, iteration, rank and net of their keys.
+
+    Raises
+    ------
+    FormatError
+        Slices are missing or do not fit each other; the text is the reason.
+    """
+    numbers = [part.number for part in parts]
+    count = parts[0].cut.total if parts[0].cut.total > 0 else len(parts)
+    if len(parts) > _MAX_PARTS or numbers != list(range(count)):
+        raise FormatError("dump/slices-missing", got=numbers, last=count - 1)
+    if len({(part.cut.automatic, part.cut.total) for part in parts}) > 1:
+        raise FormatError("dump/slices-mixed")
+    records: list[TensorRecord] = []
+    sides: tuple[Io, ...] = ("input", "output")
+    for io in sides:
+        blocks = [part.container.part(io) for part in parts]
+        if len({len(one) for one in blocks}) > 1:
+            raise FormatError("dump/slices-uneven", io=io, got=[len(one) for one in blocks])
+        for slot, tensors in enumerate(zip(*blocks, strict=True)):
+            records += _records(parts, tensors, io, slot, at)
+    return records
+
+
+def _records(
+    parts: Sequence[Part],
+    blocks: Sequence[Block],
+    io: Io,
+    slot: int,
+    at: tuple[int, int, int, str],
+) -> Iterator[TensorRecord]:
+    """The record of one tensor; of an input whose slices may overlap, one for every slice."""
+    if io == "input" and _may_overlap(parts[0].cut, slot):
+        if parts[0].cut.automatic:
+            raise FormatError("dump/slices-threads", place=f"input {slot}")
+        for part, block in zip(parts, blocks, strict=True):
+            source = block_source(part.path, block)
+            key = TensorKey(part.name.op_type, part.name.op_name, io, slot, *at)
+            yield _record(part, key, source, source.label)
+        return
+    try:
+        whole = _tensor(parts, blocks, io, slot)
+    except FormatError as error:
+        raise error.at(f"{io} {slot}") from error
+    key = TensorKey(parts[0].name.op_type, parts[0].op_name, io, slot, *at)
+    label = TensorSpec(whole.row.name, None, format_text(whole.layout))
+    yield _record(parts[0], key, whole, label)
+
+
+def _record(part: Part, key: TensorKey, source: Source, label: TensorSpec) -> TensorRecord:
+    ids = part.name.task_id or 0, part.name.stream_id or 0
+    return TensorRecord(key, label, source, None, part.name.timestamp, *ids, part.path)
+
+
+def _may_overlap(cut: Cut, slot: int) -> bool:
+    """Whether an input is cut, and nothing says what its slices have in common."""
+    told = cut.lists["input"]
+    told = told[slot] if isinstance(told, list) and slot < len(told) else None
+    is_whole = isinstance(told, list) and all(number == 1 for number in told)
+    return not is_whole and not (cut.automatic and cut.ranges["input"])
+
+
+def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -> SlicedSource:
+    """Put one tensor together; raises FormatError if its slices do not fit each other."""
+    first = blocks[0]
+    if len({(one.data_type, one.format, one.sub_format) for one in blocks}) > 1:
+        raise FormatError("dump/slices-types")
+    if first.row is None or not first.row.how:
+        raise FormatError("dump/slices-data-type", got=first.data_type)
+    windows = _windows(parts, blocks, io, slot)
+    axes = [axis for axis in range(len(windows[0])) if len({one[axis] for one in windows}) > 1]
+    listed = _listed(parts[0].cut, io, slot, len(windows[0]))
+    if len(axes) > 1 or (listed is not None and axes != listed):
+        raise FormatError("dump/slices-axes", got=axes, listed=listed)
+    used = list(zip(parts, blocks, windows, strict=True))[: None if axes else 1]
+    axis = axes[0] if axes else 0
+    return SlicedSource(_placed(used, axis), axis, first.row, first.layout)
+
+
+def _windows(
+    parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int
+) -> list[tuple[Range, ...]]:
+    """Places that every slice holds along every axis: as its thread's ranges say, else side by side."""
+    cut = parts[0].cut
+    if cut.automatic and cut.ranges[io]:
+        return [_ranges(cut.ranges[io], number, slot) for number in range(len(parts))]
+    shapes = [block.held_shape for block in blocks]
+    if len({len(shape) for shape in shapes}) > 1:
+        raise FormatError("dump/slices-rank", got=shapes)
+    listed = _listed(cut, io, slot, len(shapes[0]))
+    if listed is None:
+        raise FormatError("dump/slices-axis")
+    windows, ends = [], dict.fromkeys(listed, 0)
+    for shape in shapes:
+        here = [(ends.get(axis, 0), ends.get(axis, 0) + dim) for axis, dim in enumerate(shape)]
+        windows.append(tuple(here))
+        ends = {axis: here[axis][1] for axis in ends}
+    return windows
+
+
+def _ranges(told: Any, thread: int, slot: int) -> tuple[Range, ...]:
+    """Ranges of one tensor of a thread."""
+    try:
+        found = tuple((one["lower"], one["higher"]) for one in told[thread][slot])
+    except (TypeError, KeyError, IndexError, AttributeError):
+        found = ()
+    right = all(type(end) is int for one in found for end in one)
+    if not found or not right or any(not 0 <= low < high for low, high in found):
+        raise FormatError("dump/slices-ranges", thread=thread, got=str(told)[:200])
+    return found
+
+
+def _listed(cut: Cut, io: Io, slot: int, rank: int) -> list[int] | None:
+    """Axes that the list of a tensor calls cut; ``None`` if there is no list for it."""
+    told = cut.lists[io]
+    told = told[slot] if isinstance(told, list) and slot < len(told) else None
+    if not isinstance(told, list) or len(told) != rank:
+        return None
+    return [axis for axis, number in enumerate(told) if number != 1]
+
+
+def _placed(used: Sequence[tuple[Part, Block, tuple[Range, ...]]], axis: int) -> tuple[Slice, ...]:
+    """Slices one behind the other along an axis; raises FormatError if they leave gaps."""
+    slices: list[Slice] = []
+    end = 0
+    for part, block, window in used:
+        shape = tuple(high - low for low, high in window)
+        low, high = window[axis] if window else (0, 1)
+        others = [one for at, one in enumerate(window) if at != axis]
+        if any(first for first, _ in others) or low > end or high <= end:
+            raise FormatError("dump/slices-gap", got=window, end=end)
+        if block.row is None or block.start < 0 or not _holds(block, shape):
+            if block.problem is not None:
+                raise block.refusal(f"slice {part.number}")
+            raise FormatError(
+                "dump/slices-size",
+                place=f"slice {part.number}",
+                expected=shape,
+                shape=block.shape,
+                size=block.size,
+            )
+        original = block.original_shape or ()
+        slices.append(Slice(part.path, block.start, shape, end - low, original))
+        end = high
+    return tuple(slices)
+
+
+def _holds(block: Block, shape: tuple[int, ...]) -> bool:
+    """Whether a block can be a slice of a shape: it states that many elements, or those of the whole."""
+    assert block.row is not None
+    count = math.prod(shape)
+    size = packed_bytes(block.row, count)
+    if size > block.size or len(shape) > _MAX_DIMS:
+        return False
+    states_whole = (block.stated_bytes or 0) > block.size and block.size < size + _SLACK
+    return states_whole or element_count(block.held_shape) == count

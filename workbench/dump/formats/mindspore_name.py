@@ -1,0 +1,138 @@
+"""File names of MindSpore's npy dumps: written for every version, read back in all their forms.
+
+The grammar is::
+
+    {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}[.{dtype}].npy
+
+Parameter names kept their dots up to 2.2, so a name can only be split from its right end. What
+msaccucmp has converted ends with the slot, or with a shape (``2x3``) if it changed the format. Sources:
+MindSpore ``dump_utils.cc``, ``e2e_dump.cc``, ``cpu_e2e_dump.cc`` from r1.3 to r2.7, and real dumps
+of 2.0.0 and 2.10.0 (`tests/dump/formats/test_mindspore_name.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from sys import intern
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from workbench.core.dtypes import dtype_name
+from workbench.dump.releases import FULL_NAMES, check_version
+from workbench.graph_files.mindspore.words import type_word
+
+if TYPE_CHECKING:
+    from workbench.core.tensors import Io
+
+MAX_NAME_BYTES = 255
+"""Longest file name of most file systems; of longer ones see `workbench.dump.formats.renamed`."""
+
+_IO = ("input", "output")
+_SHAPE = re.compile("[0-9]+(?:x[0-9]+)*")
+
+
+class NameParts(NamedTuple):
+    """What one file name says.
+
+    ``timestamp_us`` is microseconds since the epoch. ``dtype`` is canonical (``float16``), the
+    producer's own word if that names no known format, or ``""`` where the name has none; so is
+    ``format``.
+    """
+
+    op_type: str
+    op_name: str
+    task_id: int
+    stream_id: int
+    timestamp_us: int
+    io: Io
+    slot: int
+    format: str = "DefaultFormat"
+    dtype: str = ""
+
+
+def parse_name(file_name: str) -> NameParts | None:
+    """Read the name of an npy file of MindSpore 1.3 or newer; ``None`` if it is no such name.
+
+    >>> parse_name("Add.Default_Add-op1.0.3.17.output.0.DefaultFormat.Float32.npy")[4:]
+    (17, 'output', 0, 'DefaultFormat', 'float32')
+    >>> parse_name("Parameter.moments.fc.bias.0.0.17.output.0.DefaultFormat.npy").op_name
+    'moments.fc.bias'
+    """
+    parts = _split(file_name[:-4]) if file_name.endswith(".npy") else None
+    if parts is None:
+        return None
+    head, task, stream, stamp, io, slot, form, word = parts
+    digits = task + stream + stamp + slot
+    op_type, _, op_name = head.partition(".")
+    if not (op_type and op_name and digits.isascii() and digits.isdecimal()):
+        return None
+    try:
+        numbers = int(task), int(stream), int(stamp), int(slot)
+    except ValueError:  # one of the four is empty
+        return None
+    dtype = _canonical(word) if word else ""
+    # few words in thousands of names: each is kept once
+    op_type, io, form = map(intern, (op_type, io, form))
+    return NameParts(op_type, op_name, *numbers[:3], cast("Io", io), numbers[3], form, dtype)
+
+
+def _split(base: str) -> list[str] | None:
+    """Split a name without its suffix: type and name, four words, slot, format, dtype."""
+    parts = base.rsplit(".", 7)
+    if len(parts) == 8 and parts[4] in _IO and parts[6]:
+        return parts
+    if len(parts) == 8 and parts[5] in _IO and parts[7]:
+        form = "" if _SHAPE.fullmatch(parts[7]) else parts[7]
+        return [f"{parts[0]}.{parts[1]}", *parts[2:7], form, ""]
+    parts = base.rsplit(".", 5)
+    return [*parts, "", ""] if len(parts) == 6 and parts[4] in _IO else None
+
+
+def format_name(parts: NameParts, version: str = "2.6.0", *, device: str = "Ascend") -> str:
+    """File name that MindSpore ``version`` gives to a tensor, however long it becomes.
+
+    Parameters
+    ----------
+    parts : NameParts
+        ``op_name`` is the full name with slashes.
+    version : str
+        1.3 to 2.2 keep the last part of the name alone, 2.3 the whole scope, 2.4 adds the dtype.
+    device : str
+        ``CPU`` capitalizes the dtype.
+
+    >>> format_name(NameParts("Add", "Default/net/Add-op1", 0, 0, 17, "output", 0, dtype="int8"))
+    'Add.Default_net_Add-op1.0.0.17.output.0.DefaultFormat.int8.npy'
+    """
+    number = check_version(version)
+    name = short_name(parts.op_name) if number < FULL_NAMES else sanitize(parts.op_name)
+    word = "" if number < (2, 4) or not parts.dtype else "." + dtype_word(parts.dtype, device)
+    return (
+        f"{parts.op_type}.{name}.{parts.task_id}.{parts.stream_id}.{parts.timestamp_us}"
+        f".{parts.io}.{parts.slot}.{parts.format}{word}.npy"
+    )
+
+
+def sanitize(op_name: str) -> str:
+    """Name of an operator or parameter as file names carry it; not reversible.
+
+    >>> sanitize("Expand/_Muls/Mul-op0"), sanitize("w with space.1")
+    ('Expand__Muls_Mul-op0', 'w_with_space_1')
+    """
+    # a fifth of the time of str.translate
+    return op_name.replace("/", "_").replace("\\", "_").replace(".", "_").replace(" ", "_")
+
+
+def short_name(op_name: str) -> str:
+    """Name of an operator in files of 1.3 to 2.2: what follows the last slash (or ``--``)."""
+    return op_name.replace("/", "--").rpartition("--")[2]
+
+
+def dtype_word(dtype: str, device: str) -> str:
+    """Last part of a file name: ``Float32`` on a CPU, ``float32`` elsewhere."""
+    word = type_word(dtype)
+    return word if device == "CPU" else word.lower()
+
+
+@lru_cache(maxsize=256)
+def _canonical(word: str) -> str:
+    return dtype_name(word) or word

@@ -1,0 +1,248 @@
+"""Files of ``torch.save`` and ``torch_npu.save_npugraph_tensor``: tensors, found without torch.
+
+Such a file is a zip archive of uncompressed entries: ``{name}/data.pkl`` describes the tensors
+(`workbench.dump.formats.torch_pickle`), ``{name}/data/{key}`` are bytes of storages. Sizes are checked against the
+file before anything is allocated. Layout: torch ``inline_container.cc``, zip by PKWARE's note.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+
+import numpy as np
+
+from workbench.core.errors import FormatError
+from workbench.core.files import fill, open_listed, unreadable
+from workbench.core.tensors import TensorSpec
+from workbench.dump.data_types import data_type_of
+from workbench.dump.formats.torch_pickle import MAX_PICKLE, PickleError, read_pickle
+from workbench.dump.payload.elements import Elements, known_elements
+from workbench.dump.payload.reading import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.dump.data_types import DataType
+    from workbench.dump.formats.torch_pickle import Saved
+    from workbench.dump.payload.reading import Buffer, Reading
+
+SUFFIXES = (".pt", ".pth", ".bin")
+
+_LOCAL = b"PK\3\4"
+_TAIL = 1 << 17
+"""More than the end of an archive can have, with the longest remark."""
+
+_MAX_LIST = 1 << 18
+"""Bytes of a list of entries that is read: more than the tensors of `MAX_PICKLE` need, and 3 MiB of memory."""
+
+
+class Entry(NamedTuple):
+    """An entry of the archive: where its own header lies, its bytes, and the checksum of them."""
+
+    local: int
+    size: int
+    checksum: int
+
+
+class Stored(NamedTuple):
+    """A tensor of a file: its number format, where its storage lies, and which elements are its own."""
+
+    row: DataType
+    start: int
+    held: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its elements lie side by side in C order."""
+        if 0 in self.shape:
+            return True
+        step = 1
+        for dim, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if dim != 1 and stride != step:
+                return False
+            step *= dim
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class TorchSource(FileSource):
+    """One tensor of a file; ``slot`` is its place in the file's list."""
+
+    path: str
+    slot: int = 0
+
+    def spec(self) -> TensorSpec:
+        stored = self._stored()
+        return TensorSpec(stored.row.name, stored.shape)
+
+    def array(self) -> NDArray[Any]:
+        stored = self._stored()
+        if stored.is_whole:
+            elements = self._elements(stored)
+            return known_elements(elements.part(0, elements.count)).reshape(stored.shape)
+        whole = Elements(self.path, stored.start, stored.row, stored.held).part(0, stored.held)
+        steps = [stride * whole.itemsize for stride in stored.strides]
+        view = np.lib.stride_tricks.as_strided(whole[stored.offset :], stored.shape, steps)
+        return known_elements(np.ascontiguousarray(view))
+
+    def reading(self, buffer: Buffer) -> Reading | None:
+        stored = self._stored()
+        return self._elements(stored).reading(buffer, stored.shape) if stored.is_whole else None
+
+    def _elements(self, stored: Stored) -> Elements:
+        start = stored.start + stored.offset * stored.row.bits // 8
+        return Elements(self.path, start, stored.row, math.prod(stored.shape))
+
+    def _stored(self) -> Stored:
+        tensors = stored_tensors(self.path)
+        if self.slot >= len(tensors):
+            missing = f"tensor {self.slot}"
+            raise FormatError("dump/file-changed", place=f"{self.path}: byte 0", missing=missing)
+        return tensors[self.slot]
+
+
+def stored_tensors(path: str) -> tuple[Stored, ...]:
+    """Tensors of a file; those of one and the same file are kept for a while.
+
+    Raises FormatError if it is no such file, or holds anything but a tensor or a list of tensors.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return _stored_tensors(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=64)
+def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
+    with open_listed(path) as file:
+        archive = _Archive(file, path)
+        found = [
+            name for name in archive.entries if name.count("/") == 1 and name.endswith("/data.pkl")
+        ]
+        if len(found) != 1:
+            raise archive.refused(0, "dump/pt-pickles", got=len(found))
+        (name,) = found
+        root = name.removesuffix("data.pkl")
+        order = (
+            archive.content(f"{root}byteorder", 16)
+            if f"{root}byteorder" in archive.entries
+            else b"little"
+        )
+        if order != b"little":
+            raise archive.refused(0, "dump/pt-byteorder", got=order[:16])
+        data = archive.content(name, MAX_PICKLE)
+        try:
+            saved = read_pickle(data)
+        except PickleError as error:
+            byte = archive.place(name) + error.byte
+            raise archive.refused(byte, error.code, **error.values) from error
+        return tuple(archive.stored(one, f"{root}data/{one.key}") for one in saved)
+
+
+class _Sparing:
+    """A file as `zipfile` reads it: its list of entries is read at once, and costs ten times its bytes."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self._file, self._path = file, path
+        self.seek, self.tell = file.seek, file.tell
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return bytes as a file does; all that are left is the end of the file, which is short."""
+        if size > _MAX_LIST:
+            values = {"subject": "list of entries", "got": size, "limit": _MAX_LIST}
+            raise FormatError("core/too-large", place=f"{self._path}: byte {self.tell()}", **values)
+        return self._file.read(size if size >= 0 else _TAIL)
+
+
+class _Archive:
+    """An open file's list of entries."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self._file, self._path = file, path
+        self._held = os.fstat(file.fileno()).st_size
+        self.entries = dict(self._entries())
+
+    def refused(self, byte: int, code: str, **values: Any) -> FormatError:
+        return FormatError(code, place=f"{self._path}: byte {byte}", **values)
+
+    def _read(self, start: int, size: int) -> bytes:
+        if start < 0 or size < 0 or start + size > self._held:
+            raise self.refused(self._held, "dump/data-end", end=start + size, held=self._held)
+        return fill(self._file, start, np.empty(size, np.uint8), self._path).tobytes()
+
+    def _entries(self) -> Iterator[tuple[str, Entry]]:
+        import zipfile
+
+        wrong = (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error)
+        try:
+            with zipfile.ZipFile(cast("BinaryIO", _Sparing(self._file, self._path))) as found:
+                listed = found.infolist()
+        except FormatError:
+            raise
+        except wrong as error:
+            raise self.refused(0, "dump/pt-zip") from error
+        for one in listed:
+            if (
+                one.header_offset < 0
+            ):  # zipfile moves all offsets where the list is not where its end says
+                raise self.refused(0, "dump/pt-zip")
+            if one.flag_bits & 1 or one.compress_type or one.compress_size != one.file_size:
+                raise self.refused(one.header_offset, "dump/pt-compressed")
+            yield one.filename, Entry(one.header_offset, one.file_size, one.CRC)
+
+    def place(self, name: str) -> int:
+        """Where the content of an entry begins; checked against the file."""
+        entry = self.entries[name]
+        head = self._read(entry.local, 30)
+        if head[:4] != _LOCAL:
+            raise self.refused(entry.local, "dump/pt-magic", got=head[:4], expected=_LOCAL)
+        name_size, more_size = struct.unpack_from("<HH", head, 26)
+        start = entry.local + 30 + name_size + more_size
+        if start + entry.size > self._held:
+            end = start + entry.size
+            raise self.refused(self._held, "dump/data-end", end=end, held=self._held)
+        return int(start)
+
+    def content(self, name: str, most: int) -> bytes:
+        """All bytes of a small entry."""
+        entry = self.entries[name]
+        start = self.place(name)
+        if entry.size > most:
+            values = {"subject": f"entry {name}", "got": entry.size, "limit": most}
+            raise self.refused(start, "core/too-large", **values)
+        data = self._read(start, entry.size)
+        if zlib.crc32(data) != entry.checksum:
+            raise self.refused(start, "dump/pt-checksum", entry=name)
+        return data
+
+    def stored(self, saved: Saved, name: str) -> Stored:
+        """Find the elements of a tensor."""
+        if name not in self.entries:
+            raise self.refused(0, "dump/pt-missing", entry=name)
+        start, row = self.place(name), data_type_of(saved.dtype)
+        held = self.entries[name].size * 8 // row.bits
+        count = math.prod(saved.shape)
+        last = saved.offset + sum(
+            (dim - 1) * stride for dim, stride in zip(saved.shape, saved.strides, strict=True)
+        )
+        if count and last >= held:
+            raise self.refused(start, "dump/pt-storage", needed=last + 1, held=held)
+        found = Stored(row, start, held, saved.offset if count else 0, saved.shape, saved.strides)
+        if count > held and not found.is_whole:
+            raise self.refused(start, "dump/pt-elements", got=count, held=held)
+        return found

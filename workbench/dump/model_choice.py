@@ -1,0 +1,227 @@
+"""Of several models in one dump: which is the network, and which graph file describes it.
+
+TensorFlow dumps every graph that a session runs; one of them is the network. Its graph file names it:
+the first graph in it is called like the model's folder (CANN's guide to dumping TensorFlow networks;
+`workbench.graph_files.ge.files`). Without a graph file, the model with most dump files is taken. What was not
+taken is skipped with a reason, and can be read by its name, by an operator or by pointing at its folder.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.core.errors import FormatError
+from workbench.core.files import open_listed
+from workbench.core.words import Message
+from workbench.dump.dump import Note, Skipped
+from workbench.dump.formats.mindspore_name import sanitize
+from workbench.graph_files.ge.files import find_computational_graph, has_iterator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from workbench.dump.survey import Leaf
+    from workbench.graph_files.ge.files import FoundGraph
+
+    Run = tuple[int, str, int]
+
+_NAME = re.compile(rb'\s*graph\s*\{\s*name:\s*"([^"\n]{1,512})"')
+_PROCESS = re.compile(r"[/\\]pid_\d{1,9}_deviceid_(\d{1,6})[/\\]", re.ASCII)
+"""Folder of the graph files of one process."""
+
+_HEAD = 1 << 16
+
+FAMILIES = frozenset(("mindspore-o2", "torchair", "ge"))
+"""Layouts whose nets are models of the graph engine."""
+
+
+class Chosen(NamedTuple):
+    """Leaves that are read, what is left out, and how it was decided."""
+
+    leaves: list[Leaf]
+    skipped: list[Skipped]
+    notes: list[Note]
+
+
+def choose_models(
+    leaves: Sequence[Leaf], named: Mapping[str, str], model: str | None = None
+) -> Chosen:
+    """Keep one model of every run, and number its copies as graphs 0, 1, ….
+
+    A run that has the network is not disturbed by one that has only other graphs: those of a session
+    that initialises variables, for example.
+
+    Parameters
+    ----------
+    named : mapping of str to str
+        Model's folder → the graph file that names it (`graph_names`).
+    model : str, optional
+        Folder of the model to take, or an operator that it has.
+
+    Raises
+    ------
+    FormatError
+        No model is called ``model`` or has such an operator.
+    """
+    runs: dict[Run, list[Leaf]] = {}
+    for leaf in leaves:
+        if _has_model(leaf):
+            runs.setdefault(_run(leaf), []).append(leaf)
+    result = Chosen([], [], [])
+    asked = _asked(runs, named, model) if model is not None else None
+    idle = _without_network(runs, named, asked)
+    names: dict[Run, str] = {}
+    for key, run in runs.items():
+        names[key], note = (idle[key], None) if key in idle else _choose(run, named, asked)
+        if note is not None and note not in result.notes:
+            result.notes.append(note)
+    result.notes.extend(_idle_notes(runs, idle))
+    for leaf in leaves:
+        name = names[_run(leaf)] if _has_model(leaf) else leaf.net_name
+        if leaf.net_name != name:
+            result.skipped.extend(_left_out(leaf, name))
+        elif not _has_model(leaf):
+            result.leaves.append(leaf)
+        else:
+            ids = sorted({one.model_id for one in runs[_run(leaf)] if one.net_name == name})
+            result.leaves.append(leaf._replace(graph_id=ids.index(leaf.model_id)))
+    return result
+
+
+def _asked(
+    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], model: str
+) -> tuple[str, Message]:
+    """Folder of the model that is asked for by its name or by an operator, and how it was found."""
+    leaves = [leaf for run in runs.values() for leaf in run]
+    known = sorted({leaf.net_name for leaf in leaves})
+    if model in known:
+        return model, Message("dump/model-asked")
+    files = {name: named[name] for name in known if name in named}
+    if files:
+        with suppress(FormatError):
+            found = find_computational_graph(files.values(), model, folders=known)
+            if found.folder in files:
+                return found.folder, _named_by(found)
+    part = f".{sanitize(model)}."
+    fits = {leaf.net_name for leaf in leaves if any(part in name for name in leaf.names)}
+    if len(fits) == 1:
+        return fits.pop(), Message("dump/model-operator", operator=model)
+    if fits:
+        raise FormatError("dump/model-several", got=model, models=sorted(fits))
+    raise FormatError("dump/model-unknown", got=model, known=known)
+
+
+def _named_by(found: FoundGraph) -> Message:
+    return Message("dump/model-graph", graph=found.path.name, how=found.how)
+
+
+def _without_network(
+    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], asked: tuple[str, Message] | None
+) -> dict[Run, str]:
+    """Runs that do not have the network while another one of their rank has it, with its name.
+
+    Without a name that is asked for, all graphs of such a run must be known, and none be the computational.
+    """
+    nets = {key: {leaf.net_name for leaf in run} for key, run in runs.items()}
+    if asked is not None:
+        return {key: asked[0] for key in runs if asked[0] not in nets[key]}
+    if len(runs) < 2:
+        return {}
+    known = {name: named[name] for name in set().union(*nets.values()) if name in named}
+    central = {name for name, path in known.items() if has_iterator(path)}
+    there: dict[int, str] = {}
+    for key in sorted(runs):
+        if found := nets[key] & central:
+            there[key[0]] = min(found)
+    return {
+        key: there[key[0]]
+        for key in runs
+        if key[0] in there and nets[key] <= known.keys() and not nets[key] & central
+    }
+
+
+def _idle_notes(runs: Mapping[Run, Sequence[Leaf]], idle: Mapping[Run, str]) -> Iterator[Note]:
+    """Tell which timestamp folders are left out; every step of O2 has one."""
+    found: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for key, name in idle.items():
+        others = tuple(sorted({leaf.net_name for leaf in runs[key]}))
+        found.setdefault((name, others), set()).add(key[1] or "-")
+    for (name, others), times in found.items():
+        detail = Message("dump/model-idle", folders=sorted(times), models=others, network=name)
+        yield Note("model", name, detail)
+
+
+def _has_model(leaf: Leaf) -> bool:
+    return leaf.layout in FAMILIES and bool(leaf.net_name)
+
+
+def _run(leaf: Leaf) -> Run:
+    """What belongs to one run of a program, or to one step of it."""
+    return leaf.rank, leaf.time, leaf.iteration if leaf.layout == "mindspore-o2" else -1
+
+
+def _choose(
+    run: Sequence[Leaf], named: Mapping[str, str], asked: tuple[str, Message] | None
+) -> tuple[str, Note | None]:
+    """Name of the network among the models of a run, and how it was found if there are others."""
+    sizes: dict[str, int] = {}
+    for leaf in run:
+        sizes[leaf.net_name] = max(sizes.get(leaf.net_name, 0), len(leaf.names))
+    name, how = asked if asked is not None else _network(sizes, named)
+    others = sorted(sizes.keys() - {name})
+    detail = Message("dump/model-chosen", how=how, others=others)
+    return name, Note("model", name, detail) if others else None
+
+
+def _network(sizes: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, Message]:
+    """Name of the network by the graph files of models, else by how many files they have."""
+    files = {name: named[name] for name in sizes if name in named} if len(sizes) > 1 else {}
+    if len(files) > 1:
+        with suppress(FormatError):
+            found = find_computational_graph(files.values(), folders=files.keys())
+            if found.folder in files:
+                return found.folder, _named_by(found)
+    if len(files) == 1:
+        ((name, path),) = files.items()
+        return name, Message("dump/model-only-graph", graph=Path(path).name)
+    largest = max(sizes, key=lambda name: (sizes[name], name))
+    code = "dump/model-largest-several" if files else "dump/model-largest"
+    return largest, Message(code, files=sizes[largest])
+
+
+def _left_out(leaf: Leaf, name: str) -> Iterator[Skipped]:
+    detail = Message("dump/model-other", model=leaf.net_name, network=name)
+    where = f"{leaf.net_name}/{leaf.iteration}"
+    return (Skipped(f"{where}/{file}", "other-model", detail) for file in leaf.names)
+
+
+def names_by_device(files: Iterable[str]) -> dict[int, dict[str, str]]:
+    """`graph_names` of the files of each device, where folders of processes tell it."""
+    found: dict[int, list[str]] = {}
+    for path in files:
+        device = _PROCESS.search(path)
+        if device is not None:
+            found.setdefault(int(device[1]), []).append(path)
+    return {device: graph_names(paths) for device, paths in found.items()}
+
+
+def graph_names(files: Iterable[str]) -> dict[str, str]:
+    """Model's folder → the graph file whose first graph is called so.
+
+    Graphs as they were executed (``*_Build.txt``) count before those of earlier stages; of several
+    files for one model the last one does.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(files, key=lambda path: (path.endswith("_Build.txt"), path)):
+        try:
+            with open_listed(path) as file:
+                head = file.read(_HEAD)
+        except (FormatError, OSError):
+            continue
+        name = _NAME.match(head)
+        if name is not None:
+            found[sanitize(name[1].decode("utf-8", "replace"))] = path
+    return found

@@ -1,1 +1,0 @@
-"""Names of dump files: written for every version, read back in all their forms."""

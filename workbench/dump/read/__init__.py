@@ -1,1 +1,0 @@
-"""Dump trees, read."""

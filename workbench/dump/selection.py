@@ -1,0 +1,103 @@
+"""Which operators a plan means, decided once an operator.
+
+A plan's own `DumpPlan.selects` judges one name at a time. Here the graph is known: ranges become
+names, and a list of ten thousand names costs one look-up an operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.core.errors import FormatError
+from workbench.core.regex import expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.core.plan import DumpPlan, Selector
+    from workbench.core.tensors import Io
+    from workbench.graph.nodes import Graph
+
+MAX_ITERATIONS = 1_000_000
+"""Most iterations of a run that is rehearsed or predicted."""
+
+
+def kernel_type(op_name: str) -> str:
+    """Return what MindSpore takes for the operator's type: from the last ``/`` to the last ``-``.
+
+    >>> kernel_type("Default/conv1-Conv2d/Conv2D-op12"), kernel_type("conv1.weight")
+    ('Conv2D', 'conv1.weight')
+    """
+    last = op_name[op_name.rfind("/") + 1 :]
+    return last.rpartition("-")[0] or last
+
+
+class Choice:
+    """The operator list of a plan, made ready for the graphs that run.
+
+    Raises FormatError if an entry is no regular expression.
+    """
+
+    def __init__(self, plan: DumpPlan, graphs: Sequence[Graph]) -> None:
+        entries = [entry for entry in plan.select if names_model(entry.model, graphs)]
+        omit = tuple(entry for entry in plan.omit if names_model(entry.model, graphs))
+        self._plan = replace(plan, select=(), omit=omit)
+        self.marked = any(entry.kind == "marked" for entry in entries)
+        self._all = not plan.select
+        self._names = {entry.text for entry in entries if entry.kind == "name"}
+        for entry in entries:
+            if entry.kind == "range":
+                self._names |= _between(entry, graphs)
+        self._patterns = [expression(entry.text) for entry in entries if entry.kind == "regex"]
+        self._others = [entry for entry in entries if entry.kind in ("type", "all")]
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def wants(self, op_name: str, op_type: str, io: Io, iteration: int, slot: int) -> bool:
+        """Whether a tensor belongs into the dump."""
+        plan = self._plan
+        return plan.wants(op_name, op_type, io, iteration, slot) and self.selects(op_name, op_type)
+
+    def bars(self, op_name: str, op_type: str, io: Io, slot: int) -> bool:
+        """Whether a blacklist keeps a tensor out."""
+        return any(entry.bars(op_name, op_type, io, slot) for entry in self._plan.omit)
+
+    def selects(self, op_name: str, op_type: str) -> bool:
+        """Whether an operator is meant."""
+        if self._all or op_name in self._names:
+            return True
+        key = (op_name, op_type)
+        if key not in self._known:
+            self._known[key] = any(p.fullmatch(op_name) for p in self._patterns) or any(
+                entry.matches(op_name, op_type) for entry in self._others
+            )
+        return self._known[key]
+
+
+def names_model(model: str, graphs: Iterable[Graph]) -> bool:
+    """Whether an entry for a model is for these graphs; only GE's graphs know what they are called."""
+    names = [graph.name for graph in graphs if graph.dialect == "ge"]
+    return not model or not names or model in names
+
+
+def _between(entry: Selector, graphs: Iterable[Graph]) -> set[str]:
+    """Names from the first to the last operator of a range, in the order of the graph."""
+    names: set[str] = set()
+    for graph in graphs:
+        first, last = graph.by_name.get(entry.text), graph.by_name.get(entry.end)
+        if first is not None and last is not None:
+            names |= {op.name for op in graph.ops[first : last + 1]}
+    return names
+
+
+def dumped_iterations(plan: DumpPlan, count: int, device: int = 0) -> list[int]:
+    """Return those of the first ``count`` iterations of a run that a device dumps.
+
+    Raises FormatError for a count that is not between 1 and `MAX_ITERATIONS`.
+    """
+    if not 1 <= count <= MAX_ITERATIONS:
+        raise FormatError("dump/iterations", got=count, limit=MAX_ITERATIONS)
+    if plan.devices is not None and device not in plan.devices:
+        return []
+    run = range(plan.initial_iteration, plan.initial_iteration + count)
+    return [iteration for iteration in run if iteration in plan.iterations]

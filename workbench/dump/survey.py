@@ -1,0 +1,311 @@
+"""Survey a dump tree: which folders hold dump files, and where each stands in the run.
+
+Every folder is listed once and no file is opened. Links are not followed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.core.cancel import checkpoint
+from workbench.core.errors import FormatError
+from workbench.core.files import unreadable
+from workbench.core.words import Message
+from workbench.dump.dump import CONSTANT_ITERATION
+from workbench.dump.formats.call_name import parse_call_name, parse_node_name
+from workbench.dump.formats.ge_name import parse_ge_name
+from workbench.dump.formats.mindspore_name import parse_name
+from workbench.dump.formats.renamed import is_renamed
+from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.dump.layouts import Kind, Place
+
+MAX_FOLDERS = 200_000
+_MAX_DEPTH = 12
+_ENOUGH = 64
+"""Names from which the kind of a folder is known."""
+
+_GRAPH_DEPTH = 3
+"""Folders below one for graphs: ``extra-info/graph/{pid}_{device}`` at most."""
+
+_STEPS = ("iteration", "step", "index")
+_RANKS = ("rank", "pid", "device")
+_TIMES = ("start", "time")
+"""Fields whose value is the iteration, the rank and the time; the first that has one counts."""
+
+_TABLE = "statistic.csv"
+_MINDSPORE = row_of("mindspore")
+_RANK = _MINDSPORE.patterns[0]
+
+
+class Leaf(NamedTuple):
+    """A folder with dump files, and where its files stand in the run.
+
+    ``names`` are its files in order. ``layout`` is the row that placed it, ``time`` the name of its
+    timestamp folder; ``model_id`` is -1 where the layout has none.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    layout: str
+    rank: int = 0
+    net_name: str = ""
+    graph_id: int = 0
+    iteration: int = 0
+    time: str = ""
+    model_id: int = -1
+
+
+class RankRoot(NamedTuple):
+    """A folder of one rank of MindSpore: where its graphs and execution orders lie."""
+
+    path: str
+    rank: int
+
+
+@dataclass
+class Survey:
+    """What a tree consists of.
+
+    ``layout`` names the layout, ``base`` is the dump's own folder, wherever the user pointed.
+    ``unreadable`` are folders with the reason, ``unplaced`` those with dump files where no layout has any;
+    ``graph_files`` are graphs of the graph engine, ``acl_forms`` what MindSpore handed to AscendCL.
+    """
+
+    layout: str
+    base: str
+    leaves: list[Leaf]
+    roots: list[RankRoot] = field(default_factory=list)
+    graph_files: list[str] = field(default_factory=list)
+    acl_forms: list[str] = field(default_factory=list)
+    unreadable: list[tuple[str, Message]] = field(default_factory=list)
+    unplaced: list[str] = field(default_factory=list)
+
+
+class _Placed(NamedTuple):
+    folder: _Folder
+    where: Place
+
+
+class _Folder(NamedTuple):
+    path: str
+    below: tuple[str, ...]
+    names: tuple[str, ...]
+    kind: Kind
+
+
+def survey(root: Path) -> Survey:
+    """Find the dump at, below or above ``root``; raises FormatError if it is none or several."""
+    try:
+        if not root.is_dir():
+            raise FormatError(
+                "dump/not-a-folder" if root.exists() else "core/missing", got=str(root)
+            )
+        top = root.resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
+        raise unreadable(root, error, "folder") from error
+    walk = _Walk(root)
+    above = tuple(part.rstrip("/\\") for part in top.parts)
+    found = [(folder, place(folder.kind, above, folder.below)) for folder in walk.folders]
+    placed = [_Placed(folder, where) for folder, where in found if where is not None]
+    name, base = _only_one(placed, root, walk)
+    result = Survey(name, base, [_leaf(one) for one in placed])
+    result.unplaced = [folder.path for folder, where in found if where is None and folder.kind]
+    result.unreadable = walk.unreadable
+    result.graph_files = sorted(walk.graph_files)
+    result.acl_forms = sorted(walk.acl_forms)
+    if name == _MINDSPORE.name:
+        result.roots = _rank_roots(placed, walk, root, above)
+    return result
+
+
+class _Walk:
+    """Every folder below the root that holds dump files, or nothing at all."""
+
+    def __init__(self, root: Path) -> None:
+        self.folders: list[_Folder] = []
+        self.homes: set[tuple[str, ...]] = set()
+        self.graph_files: list[str] = []
+        self.acl_forms: list[str] = []
+        self.unreadable: list[tuple[str, Message]] = []
+        waiting: list[tuple[str, tuple[str, ...]]] = [(str(root), ())]
+        self._root, self._count = str(root), 0
+        while waiting:
+            path, below = waiting.pop()
+            try:
+                names, folders = self._list(path)
+            except OSError as error:
+                if not below:
+                    raise unreadable(path, error, "folder") from error
+                self._missed(below, error)
+                continue
+            self._take(path, below, names, folders)
+            if len(below) < _MAX_DEPTH:
+                waiting += [
+                    (f"{path}/{name}", (*below, name))
+                    for name in reversed(folders)
+                    if name not in AUXILIARY
+                ]
+
+    def _list(self, path: str) -> tuple[list[str], list[str]]:
+        checkpoint()
+        self._count += 1
+        if self._count > MAX_FOLDERS:
+            raise FormatError("dump/folders", got=self._root, limit=MAX_FOLDERS)
+        return _listing(path)
+
+    def _missed(self, below: tuple[str, ...], error: OSError) -> None:
+        why = Message("core/unreadable", subject="folder", why=error.strerror)
+        self.unreadable.append(("/".join(below), why))
+
+    def _take(
+        self, path: str, below: tuple[str, ...], names: list[str], folders: list[str]
+    ) -> None:
+        kind = _kind(names)
+        if kind or not (folders or names):
+            self.folders.append(_Folder(path, below, tuple(names), kind))
+        self.graph_files += [f"{path}/{name}" for name in names if _is_graph(name)]
+        self.acl_forms += [name for name in names if _is_form(name)]
+        if below and _RANK.fullmatch(below[-1]):
+            self.homes.add(below)
+        for name in AUXILIARY.intersection(folders):
+            depth = _GRAPH_DEPTH if name == "graphs" else 0
+            if not self._take_graphs(f"{path}/{name}", (*below, name), depth) or not depth:
+                self.homes.add(below)
+
+    def _take_graphs(self, path: str, below: tuple[str, ...], depth: int) -> bool:
+        """Take graph files in a folder and below; whether the graph engine alone wrote there."""
+        try:
+            names, folders = self._list(path)
+        except OSError as error:
+            self._missed(below, error)
+            return False
+        self.graph_files += [f"{path}/{name}" for name in names if _is_graph(name)]
+        own = [name.startswith("ge_") for name in names]
+        own += [
+            self._take_graphs(f"{path}/{name}", (*below, name), depth - 1)
+            for name in (folders if depth else ())
+        ]
+        return bool(own) and all(own)
+
+
+def _is_graph(name: str) -> bool:
+    return name.startswith("ge_proto_") and name.endswith(".txt")
+
+
+def _is_form(name: str) -> bool:
+    return name.startswith("acl_dump_") and name.endswith(".json")
+
+
+def _listing(path: str) -> tuple[list[str], list[str]]:
+    """Files and folders in order of name, folders with numbers by value."""
+    names, folders = [], []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False) and not _looks_like_npy(entry.name):
+                folders.append(entry.name)
+            elif not (entry.is_symlink() and entry.is_dir()):
+                names.append(entry.name)  # whatever stands in a tensor's place is that tensor's row
+    folders.sort(key=lambda name: (not name.isdecimal(), len(name), name))
+    return sorted(names), folders
+
+
+def _looks_like_npy(name: str) -> bool:
+    return name.endswith(".npy") and parse_name(name) is not None
+
+
+def _kind(names: Sequence[str]) -> Kind:
+    """What the files of a folder are, by as many names as it takes."""
+    kinds: set[Kind] = set()
+    seen = 0
+    for name in names:
+        kind = _kind_of(name)
+        if kind:
+            kinds.add(kind)
+            seen += 1
+        if seen >= _ENOUGH:
+            break
+    order: tuple[Kind, ...] = ("ge", "captured", "npy", "node", "call", "golden")
+    return next((kind for kind in order if kind in kinds), "")
+
+
+def _kind_of(name: str) -> Kind:
+    if name == _TABLE:
+        return "npy"
+    if is_renamed(name):
+        return "npy" if name.endswith(".npy") else "ge"
+    if parse_name(name) is not None:
+        return "npy"
+    found = parse_ge_name(name)
+    if found is not None and found.kind != "golden":
+        return "captured" if found.kind == "captured" else "ge"
+    if parse_call_name(name) is not None:
+        return "call"
+    if parse_node_name(name) is not None:
+        return "node"
+    return "" if found is None else "golden"
+
+
+def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]:
+    """Name and folder of the one dump that all leaves belong to."""
+    main = [one for one in placed if one.where.layout.family != "any"] or placed
+    dumps = {
+        (one.where.layout.family, one.where.base, -1 if one.where.whole else one.where.depth)
+        for one in main
+    }
+    if len(dumps) == 1:
+        names = {one.where.layout.name for one in main}
+        return next(row.name for row in LAYOUTS if row.name in names), dumps.pop()[1]
+    if dumps:
+        found = sorted({f"{family} in {base!r}" for family, base, _ in dumps})
+        raise FormatError("dump/dumps-several", got=str(root), dumps=found)
+    if walk.homes:
+        return _MINDSPORE.name, str(root)
+    if any(folder.kind for folder in walk.folders):
+        raise FormatError("dump/layout-unknown", got=str(root))
+    if not os.listdir(root):
+        raise FormatError("dump/folder-empty", got=str(root))
+    known = list(dict.fromkeys(row.name for row in LAYOUTS))
+    raise FormatError("dump/no-dump", got=str(root), known=known)
+
+
+def _leaf(one: _Placed) -> Leaf:
+    row, values = one.where.layout, one.where.values
+
+    def first(fields: Sequence[str]) -> str:
+        return next(filter(None, map(values.get, fields)), "")
+
+    return Leaf(
+        one.folder.path,
+        one.folder.names,
+        row.name,
+        int(first(_RANKS) or 0),
+        values.get("net", ""),
+        int(values.get("graph", 0)),
+        CONSTANT_ITERATION if row.constants else int(first(_STEPS) or 0),
+        first(_TIMES),
+        int(values.get("model_id", -1)),
+    )
+
+
+def _rank_roots(
+    placed: Iterable[_Placed], walk: _Walk, root: Path, above: tuple[str, ...]
+) -> list[RankRoot]:
+    """Folders of ranks, also those above the folder that was given."""
+    homes = dict.fromkeys((*above, *below) for below in sorted(walk.homes))
+    for one in placed:
+        if one.where.whole and one.where.layout.family == _MINDSPORE.family:
+            homes[(*above, *one.folder.below)[: 1 - one.where.depth]] = None
+    found = []
+    for parts in homes:
+        below = parts[len(above) :]
+        path = "/".join((str(root), *below)) if len(parts) >= len(above) else "/".join(parts)
+        rank = _RANK.fullmatch(parts[-1])
+        found.append(RankRoot(path, int(rank[1]) if rank else 0))
+    return sorted(found, key=lambda one: (one.rank, one.path))

@@ -1,0 +1,177 @@
+"""The files of GE's graph dumps: what they are called, where they lie, and which one is the computational graph.
+
+A run of TensorFlow writes hundreds of them, and its dump data lie in several folders, each named like a
+graph. The vendor's guide knows two ways to the graph that counts: among the files of the last stage
+(``Build``) it is the one with an iterator, or the one with an operator of the model.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from workbench.core.errors import FormatError
+from workbench.core.files import open_file
+from workbench.core.words import Message
+from workbench.graph_files.ge.scalars import parse_string
+from workbench.graph_files.ge.write_text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+BUILD = "Build"
+"""Stage whose graph is the one that runs."""
+
+KEYWORD = "Iterator"
+"""Word that only the computational graph of a training has."""
+
+_FORBIDDEN = str.maketrans(dict.fromkeys('/\\:*?"<>|', "_"))
+_FOLDER = str.maketrans(dict.fromkeys("./\\ ", "_"))
+_CHUNK = 1 << 20
+_HEAD = 1 << 16
+_FIRST_NAME = re.compile(
+    rb'graph\s{0,64}:?\s{0,64}[{<]\s{0,64}name\s{0,64}:\s{0,64}("(?:[^"\\\n]|\\.)*+")'
+)
+
+
+class FoundGraph(NamedTuple):
+    """The computational graph.
+
+    Attributes
+    ----------
+    path : Path
+    name : str
+        Name of the first graph in the file.
+    how : Message
+        How it was found; of several that fit, why this one.
+    """
+
+    path: Path
+    name: str
+    how: Message
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder (``model_name``) that holds the graph's dump data."""
+        return self.name.translate(_FOLDER)
+
+
+def ge_graph_file(index: int, stage: str) -> str:
+    """File name of a graph.
+
+    >>> ge_graph_file(292, "Build"), ge_graph_file(94, "a/b")
+    ('ge_proto_00000292_Build.txt', 'ge_proto_00000094_a_b.txt')
+    """
+    return f"ge_proto_{index:08d}_{stage.translate(_FORBIDDEN)}.txt"
+
+
+def ge_graph_directory(env: Mapping[str, str], pid: int, device: int) -> str:
+    """Folder into which a process writes its graphs, by its environment; ``./`` if nothing is set.
+
+    If the folder cannot be made GE writes into the working directory.
+    """
+    if "NPU_COLLECT_PATH" in env:
+        return f"{env['NPU_COLLECT_PATH']}/extra-info/graph/{pid}_{device}/"
+    if "DUMP_GRAPH_PATH" in env:
+        base = f"{env['DUMP_GRAPH_PATH']}/" if env["DUMP_GRAPH_PATH"] else ""
+        return f"{base}pid_{pid}_deviceid_{device}/"
+    return f"{env['ASCEND_WORK_PATH']}/" if env.get("ASCEND_WORK_PATH") else "./"
+
+
+def find_computational_graph(
+    files: Iterable[str | Path], operator: str = "", *, folders: Collection[str] = ()
+) -> FoundGraph:
+    """Find the graph whose dump data are to be compared.
+
+    Parameters
+    ----------
+    files
+        Graphs of the last stage.
+    operator
+        Name of an operator of the model; without it the word ``Iterator`` decides, alone or in another word.
+    folders
+        Names of the folders with dump data; a graph without one does not count if another has one.
+
+    Raises
+    ------
+    FormatError
+        None has the word, or one cannot be read.
+    """
+    paths = [Path(path) for path in files]
+    word = quoted(operator) if operator else KEYWORD
+    hits = [found for path in paths if (found := _search(path, word)) is not None]
+    if not hits:
+        code = "ir/operator-nowhere" if operator else "ir/iterator-nowhere"
+        where = str(paths[0].parent) if paths else ""
+        raise FormatError(code, place=where, word=operator or KEYWORD, files=len(paths))
+    return _chosen(hits, paths, operator or KEYWORD, folders)
+
+
+def has_iterator(path: str | Path) -> bool:
+    """Whether a graph file has the word by which the computational graph is found."""
+    return _search(Path(path), KEYWORD) is not None
+
+
+class _Hit(NamedTuple):
+    """A file with the word."""
+
+    path: Path
+    name: str
+    size: int
+
+
+def _search(path: Path, word: str) -> _Hit | None:
+    """Search one file, a piece at a time."""
+    sought = word.encode("ascii")
+    try:
+        with open_file(path, "graph") as file:
+            name = ""
+            for start, piece in _pieces(file, len(sought)):
+                name = _first_name(piece) if start else name
+                if sought in piece:
+                    return _Hit(path, name, os.fstat(file.fileno()).st_size)
+            return None
+    except OSError as error:
+        why = error.strerror or error
+        raise FormatError("core/unreadable", place=str(path), subject="graph", why=why) from error
+
+
+def _pieces(file: BinaryIO, overlap: int) -> Iterator[tuple[bool, bytes]]:
+    """Pieces of a file that share ``overlap`` bytes, and whether it is the first one."""
+    kept = b""
+    start = True
+    while piece := file.read(_CHUNK):
+        piece = kept + piece
+        yield start, piece
+        kept, start = piece[-overlap:], False
+
+
+def _first_name(piece: bytes) -> str:
+    """Name of the first graph, ``""`` if it has none."""
+    found = _FIRST_NAME.search(piece, 0, _HEAD)
+    if found is None:
+        return ""
+    try:
+        return str(parse_string("string", found[1].decode("utf-8", "surrogateescape")))
+    except ValueError:
+        return ""
+
+
+def _chosen(hits: list[_Hit], files: list[Path], word: str, folders: Collection[str]) -> FoundGraph:
+    """The graph that counts; if several fit the largest one, the newest of equal ones."""
+    dumped = [hit for hit in hits if hit.name.translate(_FOLDER) in folders]
+    best = max(dumped or hits, key=lambda hit: (hit.size, hit.path.name))
+    if len(hits) == 1:
+        how = Message("ir/found-alone", word=word, files=len(files))
+    elif len(dumped) == 1:
+        how = Message("ir/found-dumped", word=word, among=_described(hits))
+    else:
+        how = Message("ir/found-largest", word=word, among=_described(dumped or hits))
+    return FoundGraph(best.path, best.name, how)
+
+
+def _described(hits: list[_Hit]) -> list[str]:
+    """Files that fit, each with the name of its first graph if it has one."""
+    return [f"{hit.path.name} ({hit.name})" if hit.name else hit.path.name for hit in hits]

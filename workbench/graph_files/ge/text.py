@@ -1,0 +1,53 @@
+"""Reader of GE's graph dumps ``ge_proto_{index}_{stage}.txt`` and ``ge_proto_{index}_graph_{id}_{stage}.txt``.
+
+Such a file is the text form of ge.proto's ``ModelDef`` (`workbench.graph_files.ge.fields`). Every ``DUMP_GE_GRAPH``
+level is read, and text that has names, types and edges alone. The whole text is checked while it is read, so
+an attribute that is parsed later, when it is first used, cannot fail. `workbench.graph_files.ge.graph` says how
+the fields become a graph.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.core.errors import FormatError
+from workbench.core.files import file_content
+from workbench.graph.nodes import Graph
+from workbench.graph_files.cache import Recent
+from workbench.graph_files.ge.canonical import read_op
+from workbench.graph_files.ge.graph import model_graph
+from workbench.graph_files.ge.scan import Scanner
+from workbench.graph_files.limits import MAX_BYTES
+
+_GRAPH_ID = re.compile(r"ge_proto_\d+_graph_(\d{1,18})_")
+
+
+def read_ge_text(path: str | Path) -> Graph:
+    """Read a dumped graph; raises FormatError if the file cannot be read or is malformed.
+
+    ``graph_id`` comes from a file name of the form ``ge_proto_{index}_graph_{id}_{stage}.txt``.
+    """
+    path = Path(path)
+    text = file_content(path, MAX_BYTES, "graph").decode("utf-8-sig", "surrogateescape")
+    found = _GRAPH_ID.match(path.name)
+    graph = _RECENT.graph(text, str(path))
+    return graph.elsewhere(str(path), int(found[1]) if found else 0)
+
+
+def parse_ge_text(text: str, where: str = "<text>") -> Graph:
+    """Parse the text of a dumped graph; ``where`` starts the message of an error."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    scanner = Scanner(text, where, read_op)
+    model, _ = scanner.message("ModelDef", 0)
+    graph = model_graph(model)
+    if graph is None:
+        raise FormatError("ir/no-ge-graph", place=f"{where}:1")
+    if scanner.unknown and not any(part.ops for part in (graph, *graph.subgraphs)):
+        raise FormatError("ir/no-ge-operators", place=f"{where}:1")
+    return replace(graph, unknown_lines=graph.unknown_lines + scanner.unknown)
+
+
+_RECENT = Recent(parse_ge_text)

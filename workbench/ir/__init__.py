@@ -1,1 +1,0 @@
-"""Layer 2: graphs as files, one dialect at a time."""
