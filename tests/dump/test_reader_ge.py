@@ -23,7 +23,7 @@ from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
 from workbench.core.words import Message
 from workbench.dump.formats.container_write import write_container
-from workbench.dump.formats.renamed import RENAMINGS, renamed
+from workbench.dump.formats.renamed import RENAME_RULES, renamed
 from workbench.dump.payload.container_source import ContainerSource
 from workbench.dump.reader import load
 from workbench.dump.reports.core_elf import Core, Memory, core_bytes
@@ -210,7 +210,7 @@ def test_a_file_that_goes_away_says_so_when_it_is_compared(leaf):
 LONG = f"Add.{'n' * 300}.5.3.{START}"
 
 
-@pytest.mark.parametrize("writer", RENAMINGS)
+@pytest.mark.parametrize("writer", RENAME_RULES)
 def test_a_name_that_was_too_long_comes_back_in_all_four_ways(leaf, writer):
     intended = (
         f"{LONG}.output.0.ND.float16.npy"

@@ -11,7 +11,7 @@ from workbench.core.files import open_listed
 from workbench.core.formats import c0_of, read_format, row_of
 from workbench.core.words import Message
 from workbench.dump.data_types import DATA_TYPES, OPAQUE, data_type_of, packed_bytes
-from workbench.dump.formats.mindspore_name import parse_name
+from workbench.dump.formats.mindspore_name import parse_npy_name
 from workbench.dump.formats.msaccucmp import format_word
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.payload.elements import Elements
@@ -114,7 +114,7 @@ def read_npy(path: str, target: str) -> NpyTensor:
     original one. Raises FormatError with the reason if there is nothing to convert, or no way.
     """
     name = os.path.basename(path)
-    parts = parse_name(name)
+    parts = parse_npy_name(name)
     form = parts.format if parts is not None else ""
     if not target or parts is None or not form or not row_of(form).device:
         raise FormatError("dump/npy-already")

@@ -20,7 +20,7 @@ from workbench.comparison.measure.tensors import measure
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.core.transdata import to_device
-from workbench.dump.data_types import DATA_TYPES
+from workbench.dump.data_types import DATA_TYPES, data_type_of
 from workbench.dump.formats.container_entries import Block, Container
 from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.npy import NpySource
@@ -153,7 +153,7 @@ def test_a_bare_file_is_read_in_pieces(tmp_path, monkeypatch):
     name = "MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"
     codes = np.random.default_rng(0).integers(0, 256, 1000, np.uint8)
     (tmp_path / name).write_bytes(codes.tobytes())
-    source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
+    source = RawSource(str(tmp_path / name), data_type_of(parse_raw_name(name).dtype))
     assert source.spec() == ("hifloat8", (1000,), "DefaultFormat")
     assert read_all(source, Buffer(4096)).tobytes() == source.array().tobytes()
 
@@ -187,6 +187,6 @@ def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("workbench.dump.formats.raw.fill", no_memory)
-    source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
+    source = RawSource(str(tmp_path / name), data_type_of(parse_raw_name(name).dtype))
     with refused("dump/file-memory", FormatError, got=10):
         source.array()

@@ -7,46 +7,53 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
 from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import DATA_TYPES, DataType, decode
-from workbench.dump.formats.mindspore_name import NameParts, parse_name
+from workbench.dump.data_types import DATA_TYPES, DataType, data_type_of, decode
+from workbench.dump.formats.mindspore_name import parse_npy_name, sanitize
 from workbench.dump.payload.elements import Elements, known_elements
 from workbench.dump.payload.reading import FileSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from workbench.dump.formats.file import FileName
     from workbench.dump.payload.reading import Buffer, Reading
 
-_UNKNOWN = "UNKNOWN"
+UNKNOWN = "UNKNOWN"
 _BY_WORD = {row.word: row for row in DATA_TYPES.values()}
 
 
-class RawName(NamedTuple):
-    """What the name of such a file says, and its number format; ``None`` if msprobe does not know it."""
-
-    parts: NameParts
-    row: DataType | None
-
-
-def parse_raw_name(file_name: str) -> RawName | None:
+def parse_raw_name(file_name: str) -> FileName | None:
     """Read ``{operator and ids}.{io}.{slot}.{FORMAT}.{DTYPE}``; ``None`` if it is no such name.
 
-    >>> parse_raw_name("MatMul.mm.3.1.17.output.0.ND.HIFLOAT8").row.name
+    The number format is empty if msprobe does not know it.
+
+    >>> parse_raw_name("MatMul.mm.3.1.17.output.0.ND.HIFLOAT8").dtype
     'hifloat8'
     """
     word = file_name.rpartition(".")[2]
     row = _BY_WORD.get(word)
-    parts = parse_name(f"{file_name}.npy") if row is not None or word == _UNKNOWN else None
-    if parts is None:
-        return None
-    return RawName(parts._replace(dtype=row.name if row is not None else ""), row)
+    found = parse_npy_name(f"{file_name}.npy") if row is not None or word == UNKNOWN else None
+    return found and found._replace(kind="raw", dtype=row.name if row is not None else "")
+
+
+def format_raw_name(name: FileName) -> str:
+    """File name of bare bytes, as msprobe gives it.
+
+    >>> format_raw_name(parse_raw_name("MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"))
+    'MatMul.mm.3.1.17.output.0.ND.HIFLOAT8'
+    """
+    word = data_type_of(name.dtype).word if name.dtype else UNKNOWN
+    return (
+        f"{name.op_type}.{sanitize(name.op_name)}.{name.task_id}.{name.stream_id}.{name.timestamp_us}"
+        f".{name.io}.{name.slot}.{name.format}.{word}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from workbench.core.errors import FormatError
 from workbench.core.files import open_text
 from workbench.core.formats import FORMATS
 from workbench.dump.data_types import DATA_TYPES
-from workbench.dump.formats.ge_name import parse_ge_name
-from workbench.dump.formats.mindspore_name import NameParts
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import grammar
 from workbench.dump.statistics.dialects import DIALECTS, GE_IDENTITY, Dialect, columns
 from workbench.dump.statistics.rows import TableReader, no_csv, note_problem, table_rows
 from workbench.dump.statistics.statistic import (
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Io
     from workbench.core.words import Message
-    from workbench.dump.formats.ge_name import GeName
+
+
+_parse_table_name = grammar("statistics")
 
 
 class Writer(NamedTuple):
@@ -184,20 +186,20 @@ def _cell(value: float | str | None, name: str, kind: str, missing: str) -> str:
     return format_value(value, missing)
 
 
-def read_ge_statistics(path: Path, name: GeName | None = None) -> StatisticTable:
+def read_ge_statistics(path: Path, name: FileName | None = None) -> StatisticTable:
     """Read a table; ``name`` is what its file was meant to be called, if it is not called so.
 
     Raises FormatError if the name is not that of statistics, or if the first line is not theirs.
     """
-    found = name or parse_ge_name(path.name)
-    if found is None or found.kind != "statistics":
+    found = name or _parse_table_name(path.name)
+    if found is None:
         raise FormatError("dump/statistics-name", place=str(path))
     with open_text(path, "table") as file:
         return parse_ge_statistics(file, found, str(path))
 
 
 def parse_ge_statistics(
-    lines: Iterable[str], name: GeName, place: str = "statistics"
+    lines: Iterable[str], name: FileName, place: str = "statistics"
 ) -> StatisticTable:
     """Read the lines of a table; a row that cannot be read becomes a problem with its line."""
     reader = TableReader(lines)
@@ -220,7 +222,7 @@ def parse_ge_statistics(
     return StatisticTable(rows, problems)
 
 
-def _parse_row(cells: list[str], titles: tuple[str, ...], name: GeName) -> StatisticRow:
+def _parse_row(cells: list[str], titles: tuple[str, ...], name: FileName) -> StatisticRow:
     figures = cells[len(GE_IDENTITY) :]
     short = len(cells) == len(titles) - 1 and set(figures) == {"NA"}
     if len(cells) < len(titles) and not short:
@@ -228,16 +230,11 @@ def _parse_row(cells: list[str], titles: tuple[str, ...], name: GeName) -> Stati
     io = cells[0].lower()
     if io not in ("input", "output"):
         raise FormatError("dump/cell-io", title="Input/Output", got=cells[0][:40])
-    parts = NameParts(
-        name.op_type,
-        name.op_name,
-        name.task_id or 0,
-        name.stream_id or 0,
-        name.timestamp,
-        cast("Io", io),
-        parse_count(cells[1], "Index"),
-        _format_name(cells[4]),
-        _dtype_name(cells[3]),
+    parts = name._replace(
+        io=cast("Io", io),
+        slot=parse_count(cells[1], "Index"),
+        format=_format_name(cells[4]),
+        dtype=_dtype_name(cells[3]),
     )
     size = parse_count(cells[2], "Data Size")
     values: dict[str, float | str] = {}

@@ -49,7 +49,8 @@ def format_l2_statistics(rows: Iterable[StatisticRow], categories: Iterable[str]
 
 def _identity(row: StatisticRow) -> list[str]:
     parts = row.parts
-    return [parts.op_type, sanitize(parts.op_name), *(str(number) for number in parts[2:5])]
+    numbers = parts.task_id or 0, parts.stream_id or 0, parts.timestamp_us
+    return [parts.op_type, sanitize(parts.op_name), *map(str, numbers)]
 
 
 def _host_row(row: StatisticRow, names: tuple[str, ...]) -> str:

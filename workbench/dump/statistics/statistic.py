@@ -21,7 +21,8 @@ from workbench.core.dtypes import dtype_name
 from workbench.core.errors import FormatError
 from workbench.core.files import open_text
 from workbench.core.plan import CATEGORIES
-from workbench.dump.formats.mindspore_name import NameParts, dtype_word, sanitize, short_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.mindspore_name import dtype_word, sanitize, short_name
 from workbench.dump.releases import FULL_NAMES, LAST_WITHOUT_HASHES, release
 from workbench.dump.statistics.rows import TableReader, no_csv, note_problem, table_rows
 
@@ -147,7 +148,7 @@ class StatisticRow(NamedTuple):
     for anything that is no number. Missing values (empty or ``null``) have no entry.
     """
 
-    parts: NameParts
+    parts: FileName
     data_size: int
     shape: tuple[int, ...]
     statistics: dict[str, float | str]
@@ -189,10 +190,10 @@ def categories_of(version: str, categories: Sequence[str]) -> tuple[str, ...]:
     return FIXED_CATEGORIES if release(version) <= LAST_FIXED else tuple(categories)
 
 
-def name_in_table(parts: NameParts, version: str) -> str:
+def name_in_table(parts: FileName, version: str) -> str:
     """Name of an operator or parameter in the tables of MindSpore ``version``.
 
-    >>> add = NameParts("Add", "Default/net/Add-op1", 0, 0, 17, "output", 0)
+    >>> add = FileName("npy", "Add", "Default/net/Add-op1", 17, 0, 0, "output", 0)
     >>> [name_in_table(add, version) for version in ("2.2.0", "2.6.0", "2.10.0")]
     ['Add-op1', 'Default_net_Add-op1', 'Default/net/Add-op1']
     """
@@ -209,7 +210,7 @@ def format_header(categories: Iterable[str]) -> str:
 
 
 def format_row(
-    parts: NameParts,
+    parts: FileName,
     spec: TensorSpec,
     data_size: int,
     values: Mapping[str, float | int | str],
@@ -221,7 +222,7 @@ def format_row(
 
     Parameters
     ----------
-    parts : NameParts
+    parts : FileName
         Identity of the tensor; ``op_name`` as the table shall have it (`name_in_table`).
     spec : TensorSpec
         Dtype and shape as stated in the row.
@@ -234,7 +235,7 @@ def format_row(
     cells = [
         parts.op_type,
         parts.op_name,
-        *(str(number) for number in parts[2:5]),
+        *map(str, (parts.task_id or 0, parts.stream_id or 0, parts.timestamp_us)),
         parts.io,
         str(parts.slot),
         str(data_size),
@@ -301,12 +302,13 @@ def _parse_row(cells: list[str], titles: tuple[str, ...], column: dict[str, int]
         raise FormatError("dump/cell-io", title="IO", got=io[:40])
     word = cells[column["Data Type"]].removeprefix("DT_")
     name = cells[column["Op Name"]]
-    parts = NameParts(
+    parts = FileName(
+        "npy",
         cells[column["Op Type"]],
         sanitize(name) if "/" in name else name,  # releases after 2.7 write the name of the graph
+        parse_count(cells[column["Timestamp"]], "Timestamp"),
         parse_count(cells[column["Task ID"]], "Task ID"),
         parse_count(cells[column["Stream ID"]], "Stream ID"),
-        parse_count(cells[column["Timestamp"]], "Timestamp"),
         cast("Io", io),
         parse_count(cells[column["Slot"]], "Slot"),
         cells[column["Format"]] if "Format" in column else "",

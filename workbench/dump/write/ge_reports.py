@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.dump.formats.ge_name import ABSENT, GeName, format_ge_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import ABSENT, format_ge_name
 from workbench.dump.formats.renamed import FILE_NAME, renamed
 from workbench.dump.layouts import folder, row_of
 from workbench.dump.releases import by_msprobe
@@ -80,7 +81,7 @@ class Reports:
         task = self._tasks.get(event.op_name, 0)
         record = overflow_record(event, layout, model=self._model, task=task, stream=STREAM)
         own_task, time = max(self._tasks.values(), default=0) + 1, self._clock.tick()
-        name = GeName("overflow", timestamp=time, task_id=own_task, stream_id=STREAM)
+        name = FileName("overflow", timestamp_us=time, task_id=own_task, stream_id=STREAM)
         if decoded:
             name = name._replace(kind="overflow-json", slot=0)
             msprobe = by_msprobe(self._target.surface, self._target.version)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorRecord, TensorSpec
-from workbench.dump.formats.ge_name import GeName, format_ge_name
-from workbench.dump.formats.mindspore_name import NameParts, dtype_word, sanitize
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import format_ge_name
+from workbench.dump.formats.mindspore_name import dtype_word, sanitize
 from workbench.dump.layouts import folder, row_of
 from workbench.dump.selection import Choice
 from workbench.dump.statistics.ge import format_ge_statistics
@@ -207,7 +208,7 @@ class GeTree:
         stamp = first.timestamp_us or self._clock.tick()
         name = self._name(first, stamp)
         while (base := format_ge_name(name)) in leaf.names:
-            name = name._replace(timestamp=self._clock.tick())
+            name = name._replace(timestamp_us=self._clock.tick())
         leaf.names.add(base)
         if self._npy:
             self._tensors(leaf, name, pieces)
@@ -215,7 +216,7 @@ class GeTree:
         if self._plan.saved == "statistic":
             self._statistics(leaf, name, pieces)
             return
-        container, payload = container_of(pieces, name.op_name, name.timestamp)
+        container, payload = container_of(pieces, name.op_name, name.timestamp_us)
         path = f"{leaf.path}/{self._fitting(leaf, base)}"
         self._sink.container(path, container, payload)
 
@@ -236,17 +237,17 @@ class GeTree:
         """Whether the host brings a tensor into the graph's format where it can."""
         return self._npy
 
-    def _name(self, record: TensorRecord, stamp: int) -> GeName:
+    def _name(self, record: TensorRecord, stamp: int) -> FileName:
         key = record.key
         task = record.task_id or self._tasks.get(record.after or key.op_name, 0)
         stream = record.stream_id or STREAM
         op_name = joint_name(record.after, key.op_name)
-        name = GeName("tensors", key.op_type, op_name, stamp, task, stream)
+        name = FileName("tensors", key.op_type, op_name, stamp, task, stream)
         if "\0" in key.op_type + key.op_name:
             raise FormatError("dump/operator-name", got=key.op_name)
         return name
 
-    def _statistics(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
+    def _statistics(self, leaf: TreeLeaf, name: FileName, pieces: Iterable[Piece]) -> None:
         """Hand an operator's table on: the device's own, or that of the host with chosen columns."""
         chosen = set(self._plan.statistics) != DEVICE_CATEGORIES
         dialect = "ge-kfc" if chosen else "ge"
@@ -256,7 +257,7 @@ class GeTree:
         self._sink.table(f"{leaf.path}/{self._fitting(leaf, file)}", text.splitlines(keepends=True))
 
     def _device_rows(
-        self, name: GeName, pieces: Iterable[Piece], dialect: str
+        self, name: FileName, pieces: Iterable[Piece], dialect: str
     ) -> Iterator[StatisticRow]:
         """Yield what the device computes of an operator's tensors."""
         slots = {"input": count(), "output": count()}
@@ -268,7 +269,7 @@ class GeTree:
             figures = self._sink.device_figures(content, dialect)
             yield StatisticRow(parts, content.nbytes, spec.shape or (), dict(figures))
 
-    def _tensors(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
+    def _tensors(self, leaf: TreeLeaf, name: FileName, pieces: Iterable[Piece]) -> None:
         """Hand tensors on one by one: npy files, rows of statistics."""
         plan = self._plan
         base = format_ge_name(name)
@@ -289,7 +290,7 @@ class GeTree:
                 header = TensorSpec(stored, spec.shape)  # the host's, whatever lies behind it
                 self._sink.tensor(path, piece.laid(), header)
 
-    def _row(self, name: GeName, piece: Piece) -> str:
+    def _row(self, name: FileName, piece: Piece) -> str:
         key, content = piece.record.key, piece.content
         parts = parts_of(name, key.io, key.slot, piece.lie.format, content.spec.dtype)
         parts = parts._replace(op_name=sanitize(name.op_name))
@@ -337,12 +338,9 @@ def runs_alone(plan: DumpPlan, surface: str) -> bool:
     return surface == "acl" and plan.single_op and not plan.select
 
 
-def parts_of(name: GeName, io: Io, slot: int, form: str, dtype: str) -> NameParts:
+def parts_of(name: FileName, io: Io, slot: int, form: str, dtype: str) -> FileName:
     """Return what a row of statistics says of whose tensor it is."""
-    task, stream = name.task_id or 0, name.stream_id or 0
-    return NameParts(
-        name.op_type, name.op_name, task, stream, name.timestamp, io, slot, form, dtype
-    )
+    return name._replace(io=io, slot=slot, format=form, dtype=dtype)
 
 
 def _origin(key: TensorKey, op: Op | None) -> tuple[str, int] | None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.core.plan import DumpPlan
-    from workbench.dump.formats.ge_name import GeName
+    from workbench.dump.formats.file import FileName
     from workbench.dump.write.ge_pieces import Piece
     from workbench.dump.write.sink import Clock, GeSink
     from workbench.dump.write.target import GeTarget
@@ -88,12 +88,12 @@ class L2Tree(GeTree):
     def _converts(self, dtype: str, lie: Lie) -> bool:
         return self._npy and not _stays(dtype, lie)
 
-    def _statistics(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
+    def _statistics(self, leaf: TreeLeaf, name: FileName, pieces: Iterable[Piece]) -> None:
         """Copy the rows of the device's table of an operator."""
         for row in self._device_rows(name, pieces, "ge-kfc"):
             self._row_of(leaf, row)
 
-    def _tensors(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
+    def _tensors(self, leaf: TreeLeaf, name: FileName, pieces: Iterable[Piece]) -> None:
         """Hand tensors on one by one: npy files, bare bytes, or rows of their sums."""
         for piece in pieces:
             key, spec = piece.record.key, piece.content.spec
@@ -112,7 +112,7 @@ class L2Tree(GeTree):
                 header = TensorSpec(WIDENED.get(piece.dtype, piece.dtype), spec.shape)
                 self._sink.tensor(path, piece.laid(), header)
 
-    def _host_row(self, name: GeName, piece: Piece) -> StatisticRow:
+    def _host_row(self, name: FileName, piece: Piece) -> StatisticRow:
         """Row of a tensor whose bytes the host sums up."""
         key, spec = piece.record.key, piece.content.spec
         data = None if piece.content.array is None else piece_bytes(piece)

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.formats.mindspore_name import NameParts, format_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.formats.renamed import is_too_long
 from workbench.dump.layouts import folder, row_of
@@ -246,7 +247,9 @@ class Tree:
             form, content = self._laid(record, content)
         stream = 0 if key.op_type == PARAMETER else record.stream_id
         stamp = record.timestamp_us or self._clock.tick()
-        parts = NameParts(key.op_type, key.op_name, 0, stream, stamp, key.io, key.slot, form, dtype)
+        parts = FileName(
+            "npy", key.op_type, key.op_name, stamp, 0, stream, key.io, key.slot, form, dtype
+        )
         if content is None and self._plan.saved == "tensor":
             return None
         sample = content if content is None else self._sampled(content)
@@ -277,7 +280,7 @@ class Tree:
     def _statistic(
         self,
         leaf: TreeLeaf,
-        parts: NameParts,
+        parts: FileName,
         record: TensorRecord,
         content: Content | None,
         sample: Content | None,
@@ -296,7 +299,7 @@ class Tree:
         row = format_row(parts, spec, size, figures, self._categories, version=self._version)
         leaf.rows.append(row)
 
-    def _tensor(self, leaf: TreeLeaf, parts: NameParts, content: Content) -> Message | None:
+    def _tensor(self, leaf: TreeLeaf, parts: FileName, content: Content) -> Message | None:
         """Pass one npy file on; return why there is none."""
         shape = content.spec.shape
         dtype = stored_type(parts.dtype, content.spec.dtype, self._device)
@@ -311,7 +314,7 @@ class Tree:
         self._sink.tensor(path, content, TensorSpec(dtype, shape))
         return None
 
-    def _file_name(self, parts: NameParts) -> str:
+    def _file_name(self, parts: FileName) -> str:
         name = format_name(parts, self._version, device=self._device)
         if "/" in name or "\0" in name:
             raise FormatError("dump/operator-name", got=name)

@@ -8,7 +8,7 @@ statistic.csv depend on values; they are an upper bound, its rows are exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -179,8 +179,7 @@ def _kernels(graph: Graph, iteration: int, rank: int) -> Iterator[TensorRecord]:
     """Records of one iteration that a kernel can leave."""
     for record in outline(graph, iteration):
         if record.key.op_type not in CONTROL_FLOW:
-            record.key = record.key._replace(rank=rank)
-            yield record
+            yield replace(record, key=record.key._replace(rank=rank))
 
 
 def _doubts(counter: Counter, graphs: Sequence[Graph]) -> Iterator[Message]:
