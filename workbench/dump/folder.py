@@ -21,7 +21,7 @@ from workbench.dump.formats.file import DumpFile, FileContent, FileName
 from workbench.dump.formats.renamed import FILE_NAME, is_renamed, parse_mapping
 from workbench.dump.formats.table import TABLE, format_of, parse_name
 from workbench.dump.readers import (
-    ASCEND,
+    ON_NPU,
     base_name,
     check_numbers,
     message_of,
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from workbench.dump.survey import DumpFolder
 
 _UNKNOWN = FileName("")
-_SEPARATORS = frozenset("/\0")
-"""What no file system has in a name; whoever made the folder's names is not trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def _read_file(folder: str, name: str, mapping: Mapping[str, str], at: At) -> Fi
     full = mapping.get(name, name) if mapping and is_renamed(name) else name
     found = parse_name(full)
     file = DumpFile(f"{folder}/{name}", full, found or _UNKNOWN, at)
-    if found is None or not _SEPARATORS.isdisjoint(name):
+    if found is None or "/" in name or "\0" in name:
         return _unknown(file, mapping)
     problem = check_numbers(found)
     if problem is not None:
@@ -145,10 +143,10 @@ def _join_slices(parts: Iterable[Part], at: At) -> Iterator[FileContent]:
         except FormatError as error:
             yield from (_read_slice(part, at) for part in turn)
             detail = Message("dump/slices-apart", why=error.message)
-            yield FileContent(notes=(Note("slices", turn[0].op_name, detail),), writer=ASCEND)
+            yield FileContent(notes=(Note("slices", turn[0].op_name, detail),), writer=ON_NPU)
         else:
             detail = Message("dump/slices-joined", slices=len(turn))
-            yield FileContent(records, (), (Note("slices", turn[0].op_name, detail),), ASCEND)
+            yield FileContent(records, (), (Note("slices", turn[0].op_name, detail),), ON_NPU)
 
 
 def _read_slice(part: Part, at: At) -> FileContent:

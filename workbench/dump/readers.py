@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from workbench.dump.payload.block_index import Side
     from workbench.dump.statistics.statistic import StatisticTable
 
-ASCEND, CPU = "ascend", "cpu"
+ON_NPU, ON_CPU = "ascend", "cpu"
 """Who wrote a dump: software of an NPU, or MindSpore on a CPU."""
 
 _HOST_WORDS = frozenset(("DefaultFormat", "ND", "NCHW"))
@@ -77,17 +77,19 @@ def read_lines(path: Path) -> tuple[list[str], tuple[Note, ...]]:
 
 def check_numbers(name: FileName) -> Message | None:
     """Say which number of a name no dump can have; ``None`` if all are sound."""
-    _, _, _, time, task, stream, _, slot, *_ = name
+    _, _, _, time, task, stream, _, slot, _, _, _ = name
+    task, stream, slot = task or 0, stream or 0, slot or 0
+    if slot < MAX_TENSORS and time <= _END_OF_TIME and task <= _LAST_ID and stream <= _LAST_ID:
+        return None
     numbers = {
-        "slot": (slot or 0, MAX_TENSORS - 1),
+        "slot": (slot, MAX_TENSORS - 1),
         "timestamp": (time, _END_OF_TIME),
-        "task id": (task or 0, _LAST_ID),
-        "stream id": (stream or 0, _LAST_ID),
+        "task id": (task, _LAST_ID),
+        "stream id": (stream, _LAST_ID),
     }
-    for field, (got, limit) in numbers.items():
-        if got > limit:
-            return Message("dump/name-number", field=field, got=got, limit=limit)
-    return None
+    field = next(field for field, (got, limit) in numbers.items() if got > limit)
+    got, limit = numbers[field]
+    return Message("dump/name-number", field=field, got=got, limit=limit)
 
 
 # ---------------------------------------------------------------- a tensor a file
@@ -98,17 +100,17 @@ def read_npy_file(file: DumpFile) -> FileContent:
     name, writer = file.name, ""
     if name.dtype:
         word = file.full.rsplit(".", 2)[-2]  # only the CPU writer capitalizes it
-        writer = CPU if word[0].isupper() and not word.isupper() else ASCEND
-    return FileContent((_record(file, npy_source(file.path, name)),), writer=writer)
+        writer = ON_CPU if word[0].isupper() and not word.isupper() else ON_NPU
+    return FileContent((_record(file, npy_source(file.path, name)),), (), (), writer)
 
 
 def read_raw_file(file: DumpFile) -> FileContent:
     """The tensor that a file holds nothing else of."""
     if not file.name.dtype:
         detail = Message("dump/raw-type")
-        return FileContent(skipped=(skip(file, "unknown-type", detail),), writer=ASCEND)
+        return FileContent(skipped=(skip(file, "unknown-type", detail),), writer=ON_NPU)
     source = RawSource(file.path, data_type_of(file.name.dtype))
-    return FileContent((_record(file, source),), writer=ASCEND)
+    return FileContent((_record(file, source),), writer=ON_NPU)
 
 
 def _record(file: DumpFile, source: Source) -> TensorRecord:
@@ -188,10 +190,10 @@ def read_tensors(file: DumpFile) -> FileContent:
             source = BlockSource(path, io, slot, spec, is_cut)
             records.append(TensorRecord(key, spec, source, None, time, task, stream, path))
     if records and not told:
-        return FileContent(tuple(records), writer=ASCEND)
+        return FileContent(tuple(records), (), (), ON_NPU)
     notes = tuple(Note("container", file.full, one) for one in told)
     empty = () if records else (skip(file, "empty", Message("dump/container-empty")),)
-    return FileContent(tuple(records), empty, notes, ASCEND)
+    return FileContent(tuple(records), empty, notes, ON_NPU)
 
 
 # ---------------------------------------------------------------- statistics
@@ -229,7 +231,7 @@ def _read_table(file: DumpFile, read: Callable[[Path], StatisticTable]) -> FileC
         )
     bad = {id(one): Skipped(name, "bad-row", one) for one in problems}
     skipped = tuple(bad[id(one)] for one in problems)
-    return FileContent(tuple(records), skipped, writer=ASCEND)  # the CPU writer has no statistics
+    return FileContent(tuple(records), skipped, writer=ON_NPU)  # the CPU writer has no statistics
 
 
 # ---------------------------------------------------------------- reports beside the tensors

@@ -8,7 +8,6 @@ Written by the device's ``dump_task.cpp``, adump's ``dump_stream_info.cpp``, ``d
 from __future__ import annotations
 
 import re
-from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import FormatError
@@ -72,7 +71,7 @@ def grammar(kind: FileKind) -> Callable[[str], FileName | None]:
     >>> grammar("tensors")("Conv2D.conv1relu.2.7.17")[:6]
     ('tensors', 'Conv2D', 'conv1relu', 17, 2, 7)
     """
-    readers = [_reader(kind, re.compile(pattern, re.ASCII)) for pattern in GRAMMARS[kind]]
+    readers = [_reader(kind, pattern) for pattern in GRAMMARS[kind]]
     is_dated = all(pattern.endswith(_DATE) for pattern in GRAMMARS[kind])
 
     def parse(file_name: str) -> FileName | None:
@@ -86,26 +85,29 @@ def grammar(kind: FileKind) -> Callable[[str], FileName | None]:
     return parse
 
 
-def _reader(kind: FileKind, pattern: re.Pattern[str]) -> Callable[[str], FileName | None]:
+_FIELDS = ("op_type", "op_name", "timestamp_us", "task_id", "stream_id", "slot")
+_new = tuple.__new__  # makes a name without a call in between
+
+
+def _reader(kind: FileKind, pattern: str) -> Callable[[str], FileName | None]:
     """Return what reads the names that fit a pattern, whose groups are named like the fields."""
-    groups = list(pattern.groupindex)
-    fields = ("op_type", "op_name", "timestamp_us", "task_id", "stream_id", "slot")
-    pick, pick_ids = (
-        itemgetter(*(groups.index(one) if one in groups else -1 for one in names))
-        for names in (fields, Ids._fields)
-    )
-    has_ids = not set(groups).isdisjoint(Ids._fields)
+    groups = re.compile(pattern).groupindex
+    never = (f"(?:(?!)(?P<{field}>))?" for field in (*_FIELDS, *Ids._fields) if field not in groups)
+    fullmatch = re.compile(pattern + "".join(never), re.ASCII).fullmatch  # of each field a group
+    first_id = next((at for field, at in groups.items() if field in Ids._fields), 0)
 
     def read(file_name: str) -> FileName | None:
-        match = pattern.fullmatch(file_name)
+        match = fullmatch(file_name)
         if match is None:
             return None
-        found = (*match.groups(), None)  # the last for fields that there are no groups of
-        op_type, op_name, time, task, stream, slot = pick(found)
-        ids = Ids(*map(_number, pick_ids(found))) if has_ids else NO_IDS
-        task, stream, slot = _number(task), _number(stream), _number(slot)
-        return FileName(
-            kind, op_type or "", op_name or "", int(time), task, stream, slot=slot, ids=ids
+        op_type, op_name, time, task, stream, slot = match.group(*_FIELDS)
+        ids = NO_IDS
+        if first_id and match[first_id] is not None:
+            ids = Ids(*map(_number, match.group(*Ids._fields)))
+        numbers = int(time), _number(task), _number(stream)
+        return _new(
+            FileName,
+            (kind, op_type or "", op_name or "", *numbers, "output", _number(slot), "", "", ids),
         )
 
     return read
