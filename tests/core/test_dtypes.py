@@ -156,11 +156,19 @@ def test_the_largest_value_is_that_of_the_format(name, largest):
 
 
 @pytest.mark.parametrize(
-    ("name", "exact"), [("int32", True), ("bool", True), ("float16", False), ("no such", False)]
+    ("name", "exact"),
+    [
+        ("int32", True),
+        ("bool", True),
+        ("int4", True),
+        ("float16", False),
+        ("hifloat8", False),
+        ("no such", False),
+    ],
 )
 def test_exact_and_unknown_formats_round_nothing(name, exact):
     assert is_exact(name) == exact
-    assert (roundoff(name) == 0.0) == (name != "float16")
+    assert (roundoff(name) == 0.0) == (exact or name not in DTYPES)
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def name_of(storage: np.dtype[Any]) -> str:
 def is_exact(name: str) -> bool:
     """Whether the format called ``name`` holds integers or truth values, which nothing rounds; false if unknown."""
     row = DTYPES.get(name)
-    return row is not None and row.storage.kind in "iub" and not row.is_float
+    return row is not None and not row.is_float
 
 
 def roundoff(name: str) -> float:
