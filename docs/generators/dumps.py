@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from generators.markdown import code, codes, page, table
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.formats import FORMATS
-from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.formats.table import FILE_FORMATS
 from workbench.dump.layouts import FIELDS, LAYOUTS
 from workbench.dump.releases import FEATURES
@@ -55,7 +55,7 @@ def dump_formats() -> str:
     names = [(code(row.id), row.title, code(row.example)) for row in FILE_FORMATS]
     dialects = [(code(one.name), codes(one.titles.values())) for one in DIALECTS.values()]
     numbers = [
-        (one.number, code(one.word), code(one.name), one.bits, code(one.how))
+        (one.code, code(one.word), code(one.name), one.bits, code(one.packing))
         for one in DATA_TYPES.values()
     ]
     formats = [

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_listed, unreadable
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.data_types import data_type_of
 from workbench.dump.dump import Failure, Note, Skipped
 from workbench.dump.formats.container import read_container
 from workbench.dump.formats.ffts import read_part

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.dtypes import DATA_TYPES, DType, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
+from workbench.core.packing import decode
 from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import DATA_TYPES, DataType, data_type_of, decode
 from workbench.dump.formats.mindspore_name import parse_npy_name, sanitize
 from workbench.dump.payload.elements import Elements, known_elements
 from workbench.dump.payload.reading import FileSource
@@ -61,7 +62,7 @@ class RawSource(FileSource):
     """Elements of a file that holds nothing else."""
 
     path: str
-    row: DataType
+    row: DType
 
     def spec(self) -> TensorSpec:
         return TensorSpec(self.row.name, (self._elements().count,))
