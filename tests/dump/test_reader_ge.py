@@ -257,6 +257,18 @@ def test_statistics_of_one_operator_are_read(leaf):
     assert [s.reason for s in dump.skipped] == ["bad-row"]
 
 
+@pytest.mark.parametrize("form", ["npy", "container"])
+def test_statistics_of_a_tensor_that_has_a_file_are_no_second_record(leaf, form):
+    base = f"MatMul.mm.3.1.{START}"
+    if form == "npy":
+        np.save(leaf / f"{base}.input.0.ND.float16.npy", ONE)  # sorted behind the table
+    else:
+        save_container(leaf / base, [ONE], [])
+    (leaf / f"{base}.csv").write_text(GE_STATISTICS)
+    (record,) = load(leaf).records
+    assert record.source.array().tolist() == ONE.tolist()
+
+
 def test_statistics_that_are_none_are_told(leaf):
     (leaf / f"MatMul.mm.3.1.{START}.csv").write_text("a,b\n")
     assert kinds(load(leaf)) == [("unreadable", f"MatMul.mm.3.1.{START}.csv")]

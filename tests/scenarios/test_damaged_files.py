@@ -59,7 +59,9 @@ def test_every_kind_of_file_in_a_tree_is_damaged():
     names = [Path(path).name for reader in READERS.values() for path in reader.files()]
     kinds = {found.kind for name in names if (found := parse_name(name)) is not None}
     never_opened = {"renamed", "renamed-npy", "oldest"}
-    assert {row.id for row in FILE_FORMATS} - kinds == never_opened | {"call"}  # which is read as node is
+    assert {row.id for row in FILE_FORMATS} - kinds == never_opened | {
+        "call"
+    }  # which is read as node is
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,8 @@ def _read_table(file: DumpFile, read: Callable[[Path], StatisticTable]) -> FileC
     for row in table.rows:
         parts = row.parts
         if (problem := check_numbers(parts)) is not None:
-            problems.append(problem)
+            place = f"{file.path}: {parts.op_name}"
+            problems.append(Message(problem.code, place=place, **problem.values))
             continue
         key = TensorKey(parts.op_type, parts.op_name, parts.io, parts.slot or 0, *file.at)
         label = TensorSpec(parts.dtype, row.shape, parts.format)
