@@ -11,7 +11,7 @@ from kit.build.small_dumps import ge_dump, ge_network
 from kit.cases import first_form
 from kit.evidence import defects
 from workbench.comparison.map_file import Match, Overrides
-from workbench.dump.formats.container_entries import Origin
+from workbench.dump.formats.container import Origin
 from workbench.graph.networks import load_graph
 
 HEAD = "Default/head-Dense"

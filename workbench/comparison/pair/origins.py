@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.pair.kernels import FUSED
 from workbench.comparison.pair.pairing import Sides
-from workbench.core.errors import FormatError
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.payload.block_index import BlockSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -98,14 +96,6 @@ def _outputs(runs: Runs) -> Iterator[_Output]:
     for run in runs.values():
         for (io, slot), record in run.tensors.items():
             if io == "output":
-                name, number = _origin(record) or (run.op_name, slot)
+                origin = record.place.origin if record.place is not None else None
+                name, number = origin or (run.op_name, slot)
                 yield _Output(run, slot, (sanitize(name), number))
-
-
-def _origin(record: TensorRecord) -> tuple[str, int] | None:
-    if not isinstance(record.source, BlockSource):
-        return None
-    try:
-        return record.source.origin()
-    except FormatError:  # whoever measures it says so
-        return None

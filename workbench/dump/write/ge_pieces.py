@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
 from workbench.dump.data_types import DATA_TYPES, PACKED, PLAIN, data_type_of, encode, packed_bytes
-from workbench.dump.formats.container_entries import Block, Container, Origin, element_count
+from workbench.dump.formats.container import Block, Container, Origin, element_count
 from workbench.run.memory import ALIGNED, plan_memory, room_of
 
 if TYPE_CHECKING:
