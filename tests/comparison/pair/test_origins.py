@@ -119,7 +119,9 @@ def test_the_operator_that_is_wrong_is_named_and_no_kernel_before_it(tmp_path, t
     assert comparison.first_divergence.op_name == name.replace("/", "_")
 
 
-def test_a_container_that_is_cut_off_meanwhile_is_told_and_pairs_as_its_header_said(trees, tmp_path):
+def test_a_container_that_is_cut_off_meanwhile_is_told_and_pairs_as_its_header_said(
+    trees, tmp_path
+):
     tree = tmp_path / "damaged"
     shutil.copytree(trees["acl"], tree)
     dump = wb.load(tree)

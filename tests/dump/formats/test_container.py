@@ -391,7 +391,13 @@ WRONG = {
         file_of(tensor(4, size=8, dims=[2]), F32[:4]), 23, "container-cut", {"needed": 27},
     ),
     "more fields than memory": (
-        file_of(wire.field(7, b"") * 200_001), 400_010, "header-fields", {"limit": 200_000},
+        file_of(wire.field(99, b"") * 200_001), 600_011, "header-fields", {"limit": 200_000},
+    ),
+    "more entries than memory": (
+        file_of(wire.field(7, b"") * 20_000), 32_778, "too-large", {"limit": 1 << 20},
+    ),
+    "more text than memory": (
+        file_of(wire.field(6, bytes(2 << 20))), 12, "too-large", {"got": 2 << 20},
     ),
 }  # fmt: skip
 
@@ -400,7 +406,8 @@ WRONG = {
 def test_a_wrong_file_is_refused_with_its_byte(tmp_path, case):
     data, byte, code, values = WRONG[case]
     path = save(tmp_path, data)
-    with refused(f"dump/{code}", FormatError, place=f"{path}: byte {byte}", **values):
+    area = "core" if code == "too-large" else "dump"
+    with refused(f"{area}/{code}", FormatError, place=f"{path}: byte {byte}", **values):
         read_container(path)
 
 

@@ -23,13 +23,22 @@ from workbench.core.formats import FormatWord, read_format
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.data_types import DATA_TYPES, OPAQUE, UNKNOWN, DataType, packed_bytes
-from workbench.dump.formats.container_header import BLOCKS, Header, parse, parse_short
+from workbench.dump.formats.container_header import (
+    BLOCKS,
+    MAX_DIMS,
+    MESSAGES,
+    message_class,
+    parse_short,
+    read_fields,
+)
 from workbench.dump.payload.blocks import raw_chunks
 from workbench.dump.payload.extent import Extent, HostLayout
 from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from workbench.dump.formats.container_header import Span
 
 Part = Literal["input", "output", "buffer", "space"]
 
@@ -126,7 +135,6 @@ _MAX_HEADER = 64 << 20
 _OTHERS = ((b"\x7fELF", "elf"), (b"\x0a\x031.0", "version-1"))
 """How files begin that are no containers of today, and the code of what they are."""
 
-_MAX_DIMS = 32
 _SLACK = 64
 """More than the device adds to a tensor: it rounds up to 32 bytes and reserves 32 more."""
 
@@ -138,6 +146,9 @@ _VERSIONS = (b"1.0", b"2.0")
 _FIRST = 4096
 _LONGEST = 1 << 16
 _FLAGS = getattr(os, "O_NOFOLLOW", 0)
+
+_NAMED = b"x"
+_REST = tuple(Extent._field_defaults[name] for name in Extent._fields[11:])
 
 _new = tuple.__new__  # makes an extent without a call in between: there is one for every tensor
 
@@ -190,35 +201,41 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     A block that cannot be had keeps its description and says why in ``problem``.
     """
     where = os.fspath(path)
+    blocks: list[Block] = []
+    attrs: list[tuple[str, str]] = []
+    said: dict[str, Any] = {"version": b"", "dump_time": 0, "op_name": b"", "dfx_message": b""}
+    slots = dict.fromkeys(BLOCKS, 0)
     with open_listed(where) as file:
         held = os.fstat(file.fileno()).st_size
-        data = _header(file, held, where)
-    header = parse(data, _WORD, where)
-    message = header.message
+        size = _header_size(file, held, where)
+        for name, value, span in read_fields(file, size, where):
+            if name in slots:
+                blocks.append(_block(cast("Part", name), slots[name], value, span, where))
+                slots[name] += 1
+            elif name == "attr":
+                attrs.append((_text(value.name), _text(value.value)))
+            else:
+                said[name] = value
+    blocks.sort(key=lambda block: BLOCKS.index(block.part))
     notes: list[Message] = []
-    version = _text(message.version)
+    version = _text(said["version"])
     if version not in ("", "1.0", VERSION):
         notes.append(Message("dump/version-unknown", got=version, used=VERSION))
-    blocks = [
-        _block(cast("Part", part), slot, found, header)
-        for part in BLOCKS
-        for slot, found in enumerate(getattr(message, part))
-    ]
-    placed = _place(blocks, len(data), held, where, notes)
+    placed = _place(blocks, _WORD + size, held, where, notes)
     return Container(
         tuple(map(with_problem, placed)),
         version,
-        message.dump_time,
-        _text(message.op_name),
-        tuple((_text(attr.name), _text(attr.value)) for attr in message.attr),
-        _text(message.dfx_message),
+        said["dump_time"],
+        _text(said["op_name"]),
+        tuple(attrs),
+        _text(said["dfx_message"]),
         tuple(notes),
     )
 
 
-def _header(file: BinaryIO, held: int, where: str) -> bytes:
-    """Return the file's bytes up to the end of its header."""
-    word = _read(file, 0, min(held, _WORD), where)
+def _header_size(file: BinaryIO, held: int, where: str) -> int:
+    """Return the bytes of a file's header; raises FormatError if it can have none."""
+    word = fill(file, 0, np.empty(min(held, _WORD), np.uint8), where).tobytes()
     length = int.from_bytes(word, "little")
     room = held - _WORD
     for mark, code in _OTHERS:
@@ -229,38 +246,28 @@ def _header(file: BinaryIO, held: int, where: str) -> bytes:
     limit = min(room, _MAX_HEADER)
     if not 0 < length <= limit:
         raise FormatError("dump/header-size", place=f"{where}: byte 0", got=length, limit=limit)
-    return word + _read(file, _WORD, length, where)
-
-
-def _read(file: BinaryIO, start: int, size: int, where: str) -> bytes:
-    return fill(file, start, np.empty(size, np.uint8), where).tobytes()
+    return length
 
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _block(part: Part, slot: int, message: Any, header: Header) -> Block:
-    """Describe one block; data inside the header count in place of the payload."""
+def _block(part: Part, slot: int, message: Any, span: Span | None = None, where: str = "") -> Block:
+    """Describe one block; data inside the header, which ``span`` places, count in place of the payload."""
     numbers = {name: getattr(message, source) for name, source in NUMBERS[part].items()}
     start = -1
-    if message.data:
-        span = header.span(part, slot)
+    if span is not None and span.data_end > span.data_start:
         start, numbers["size"] = span.data_start, span.data_end - span.data_start
     more: dict[str, Any] = {}
     if part in ("input", "output"):
         for name in ("shape", "original_shape"):
             if message.HasField(name):
                 more[name] = dims = _signed(getattr(message, name).dim)
-                if len(dims) > _MAX_DIMS:
-                    place = f"{header.where}: byte {header.span(part, slot).start}"
-                    raise FormatError(
-                        "dump/dimensions",
-                        place=place,
-                        subject=name,
-                        got=len(dims),
-                        limit=_MAX_DIMS,
-                    )
+                if len(dims) > MAX_DIMS:
+                    place = f"{where}: byte {span.start if span is not None else _WORD}"
+                    values = {"subject": name, "got": len(dims), "limit": MAX_DIMS}
+                    raise FormatError("dump/dimensions", place=place, **values)
     if part == "output":
         more["dim_range"] = tuple((one.dim_start, one.dim_end) for one in message.dim_range)
         if message.HasField("original_op"):
@@ -440,53 +447,41 @@ def _quick(path: str, data: bytes, held: int) -> Tensors | None:
         return None
     if len(header.input) + len(header.output) > MAX_TENSORS:
         return None
-    inputs = _side(path, end, header.input)
+    inputs = _side(path, end, "input", header.input)
     if inputs is None:
         return None
-    outputs = _side(path, end + sum(one.size for one in header.input), header.output)
+    outputs = _side(path, end + sum(one.nbytes for one in inputs), "output", header.output)
     return Tensors(inputs, outputs) if outputs is not None else None
 
 
-def _side(path: str, start: int, messages: Iterable[Any]) -> tuple[Extent, ...] | None:
-    """Extents of tensors whose bytes lie side by side; ``None`` if one of them is unusual."""
+def _side(path: str, start: int, part: Part, messages: Iterable[Any]) -> tuple[Extent, ...] | None:
+    """Extents of tensors whose bytes lie side by side; ``None`` if one of them is unusual.
+
+    Takes from a message what differs from one tensor to the next; the rest of it is a key.
+    """
     found: list[Extent] = []
     for one in messages:
-        shape, original = tuple(one.shape.dim), tuple(one.original_shape.dim)
-        origin, stated = None, 0
-        if hasattr(one, "original_op") and (name := one.original_op.name):
-            origin, stated = (_text(name), one.original_op.output_index), one.original_op.format
-        likeness = _described(
-            one.data_type, one.format, one.sub_format, one.size,
-            shape if shape or one.HasField("shape") else None, original, stated,
-        )  # fmt: skip
+        address, origin = one.address, None
+        one.ClearField("address")
+        if part == "output" and (name := one.original_op.name):
+            origin = _text(name), one.original_op.output_index
+            one.original_op.name = _NAMED
+        likeness = _likeness(part, one.SerializeToString())
         if likeness is None:
             return None
-        facts = (path, start, one.size, *likeness[3:9], one.address, origin, *likeness[11:])
-        found.append(_new(Extent, facts))
+        found.append(_new(Extent, (path, start, *likeness, address, origin, *_REST)))
         start += one.size
     return tuple(found)
 
 
 @lru_cache(maxsize=4096)  # a network has few kinds of tensors
-def _described(
-    data_type: int,
-    number: int,
-    groups: int,
-    size: int,
-    dims: tuple[int, ...] | None,
-    original: tuple[int, ...],
-    stated: int,
-) -> Extent | None:
-    """Extent of a tensor without its place; ``None`` if its claims do not fit each other."""
-    if len(dims or ()) > _MAX_DIMS or len(original) > _MAX_DIMS:
+def _likeness(part: Part, data: bytes) -> tuple[Any, ...] | None:
+    """Fields ``nbytes`` to ``host`` of the extent that a message describes; ``None`` if its claims do not fit."""
+    message = message_class(MESSAGES[part]).FromString(data)
+    if max(len(message.shape.dim), len(message.original_shape.dim)) > MAX_DIMS:
         return None
-    block = with_problem(
-        Block(
-            "output", 0, size, data_type, number, None if dims is None else _signed(dims),
-            _signed(original), groups, origin=Origin("named", 0, 0, stated),
-        )
-    )  # fmt: skip
-    return locate("", block) if block.problem is None else None
+    block = with_problem(_block(part, 0, message))
+    return locate("", block)[2:9] if block.problem is None else None
 
 
 def _beginning(path: str) -> tuple[bytes, int]:
