@@ -28,12 +28,13 @@ from workbench.core.transdata import to_device
 from workbench.core.words import Message
 from workbench.dump.convert import convert
 from workbench.dump.data_types import data_type_of
-from workbench.dump.formats.container import Block, Container
+from workbench.dump.formats.container import Block, Container, list_tensors
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.new_folder import WORK
 from workbench.dump.payload import rearrange
-from workbench.dump.payload.extent import Extent, HostLayout
+from workbench.dump.payload.blocks import array
+from workbench.dump.payload.extent import Extent, HostLayout, spec_of
 from workbench.dump.payload.host_layout import with_host
 from workbench.dump.reports.opdebug import (
     Accelerator,
@@ -445,6 +446,22 @@ def test_an_original_shape_in_another_host_format_is_found_out(run):
     for target, order in (("NCHW", (0, 1, 2, 3)), ("NHWC", (0, 2, 3, 1)), ("HWCN", (2, 3, 1, 0))):
         _, found = run(data, format=target)
         assert np.array_equal(load(*found.values()), IMAGE.transpose(order))
+
+
+@pytest.mark.parametrize("host", ["CHWN", "HWCN", "NHWC", "NCHW"])
+def test_conversion_and_comparison_know_the_same_host_formats(run, tmp_path, host):
+    """There is one list of them, and one function that finds the one that is meant."""
+    order = ["NCHW".index(axis) for axis in host]
+    original = IMAGE.transpose(order)
+    there = to_device(IMAGE, "NCHW", "NC1HWC0")
+    data = small(there, format=NC1HWC0, original_shape=original.shape)
+    _, found = run(data, format="NCHW")
+    assert np.array_equal(load(*found.values()), IMAGE)
+    path = tmp_path / NAME
+    path.write_bytes(data)
+    (extent,) = list_tensors(str(path)).outputs
+    assert spec_of(extent) == (IMAGE.dtype.name, original.shape, host)
+    assert np.array_equal(array(extent), original)
 
 
 def test_an_original_shape_that_could_be_meant_in_two_formats_has_a_remark(run):

@@ -397,7 +397,7 @@ WRONG = {
         file_of(wire.field(7, b"") * 20_000), 32_778, "too-large", {"limit": 1 << 20},
     ),
     "more text than memory": (
-        file_of(wire.field(6, bytes(2 << 20))), 12, "too-large", {"got": 2 << 20},
+        file_of(wire.field(6, bytes(2 << 20))), 13, "too-large", {"got": 2 << 20},
     ),
 }  # fmt: skip
 

@@ -21,7 +21,6 @@ from kit.build.foreign_files import (
     pickled_number,
     pickled_tensor,
     pickled_text,
-    saved_by_torch,
     torch_file,
 )
 from kit.cases import examples
@@ -31,8 +30,7 @@ from workbench.core.errors import FormatError
 from workbench.dump.formats import torch_pickle as module
 from workbench.dump.formats.torch_archive import locate
 from workbench.dump.formats.torch_pickle import read_pickle
-from workbench.dump.payload import blocks
-from workbench.dump.payload.blocks import Buffer, ExtentSource
+from workbench.dump.payload.blocks import ExtentSource
 
 FILES = DATA / "torch"
 X = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
@@ -322,22 +320,6 @@ def test_sizes_of_64_bits_are_read(tmp_path):
                 entry.write(data)
     (source,) = sources(tmp_path / "x.pt")
     assert source.array().tolist() == array.tolist()
-
-
-def test_memory_does_not_grow_with_the_tensor(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "STEP", 1 << 16)
-    array = np.ones(1 << 20, np.float32)
-    (tmp_path / "x.pt").write_bytes(saved_by_torch(array))
-    (source,) = sources(tmp_path / "x.pt")
-    buffer = Buffer(1 << 16)
-    tracemalloc.start()
-    reading, total = source.reading(buffer), 0
-    while count := reading.available():
-        total += int(reading.read(count).sum())
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert total == array.size
-    assert peak < array.nbytes / 8
 
 
 def test_no_damage_does_more_than_be_refused(tmp_path):

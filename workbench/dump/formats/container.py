@@ -148,6 +148,9 @@ _LONGEST = 1 << 16
 _FLAGS = getattr(os, "O_NOFOLLOW", 0)
 
 _NAMED = b"x"
+_NOWHERE = -1 << 80
+"""A place so far before a file that no sizes lead back into it."""
+
 _REST = tuple(Extent._field_defaults[name] for name in Extent._fields[11:])
 
 _new = tuple.__new__  # makes an extent without a call in between: there is one for every tensor
@@ -442,36 +445,40 @@ def _quick(path: str, data: bytes, held: int) -> Tensors | None:
     header = parse_short(data[_WORD:end]) if end <= len(data) else None
     if header is None or header.version not in _VERSIONS:
         return None
-    blocks = [block for part in BLOCKS for block in getattr(header, part)]
-    if end + sum(block.size for block in blocks) != held or any(block.data for block in blocks):
-        return None
     if len(header.input) + len(header.output) > MAX_TENSORS:
         return None
-    inputs = _side(path, end, "input", header.input)
-    if inputs is None:
-        return None
-    outputs = _side(path, end + sum(one.nbytes for one in inputs), "output", header.output)
-    return Tensors(inputs, outputs) if outputs is not None else None
+    at, inputs = _side(path, end, "input", header.input)
+    at, outputs = _side(path, at, "output", header.output)
+    for rest in (header.buffer, header.space):
+        for one in rest:
+            at += one.size if not one.data else _NOWHERE
+    return Tensors(inputs, outputs) if at == held else None
 
 
-def _side(path: str, start: int, part: Part, messages: Iterable[Any]) -> tuple[Extent, ...] | None:
-    """Extents of tensors whose bytes lie side by side; ``None`` if one of them is unusual.
+def _side(
+    path: str, at: int, part: Part, messages: Iterable[Any]
+) -> tuple[int, tuple[Extent, ...]]:
+    """Byte behind tensors that lie side by side, and their extents; no byte of a file if one is unusual.
 
     Takes from a message what differs from one tensor to the next; the rest of it is a key.
     """
     found: list[Extent] = []
     for one in messages:
+        if one.data:
+            return _NOWHERE, ()
         address, origin = one.address, None
         one.ClearField("address")
-        if part == "output" and (name := one.original_op.name):
-            origin = _text(name), one.original_op.output_index
-            one.original_op.name = _NAMED
+        if part == "output":
+            said = one.original_op
+            if name := said.name:
+                origin = _text(name), said.output_index
+                said.name = _NAMED
         likeness = _likeness(part, one.SerializeToString())
         if likeness is None:
-            return None
-        found.append(_new(Extent, (path, start, *likeness, address, origin, *_REST)))
-        start += one.size
-    return tuple(found)
+            return _NOWHERE, ()
+        found.append(_new(Extent, (path, at, *likeness, address, origin, *_REST)))
+        at += likeness[0]
+    return at, tuple(found)
 
 
 @lru_cache(maxsize=4096)  # a network has few kinds of tensors

@@ -20,7 +20,7 @@ from workbench.core.files import fill
 from workbench.graph_files.mindspore.messages import BYTES, VARINT, WireField, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from workbench.graph_files.mindspore.messages import ByPlace
 
@@ -63,7 +63,7 @@ MAX_TEXT = 1 << 20
 """Most bytes of a long header's entries and texts, apart from data; more is refused."""
 
 _ENTRY = 64
-"""Bytes that an entry counts for besides its own: it takes them in memory, empty or not."""
+"""Bytes that an entry counts for besides its own, of which those of numbers count twice: it takes more in memory."""
 
 _START = 8
 """Where a header begins: behind its length."""
@@ -247,19 +247,26 @@ def _entry(window: _Window, where: str, field: Field, place: WireField, budget: 
         elif known is not None:
             kept.append((at, inner.end))
         at = inner.end
-    budget.take(_ENTRY + sum(end - start for start, end in kept), field, place)
+    size = sum(end - start for start, end in kept)
+    budget.take(_ENTRY + (2 * size if field.name in BLOCKS else size), field, place)
     data = b"".join(window.part(start, end) for start, end in kept)
     return Found(field.name, message_class(field.kind).FromString(data), span)
 
 
 def parse_short(data: bytes) -> Any | None:
     """Decode a ``DumpData`` that is short enough to be harmless; ``None`` if it is none."""
+    decode, wrong = _decoder()
+    try:
+        return decode(data)
+    except wrong:
+        return None
+
+
+@cache
+def _decoder() -> tuple[Callable[[bytes], Any], type[Exception]]:
     from google.protobuf.message import DecodeError
 
-    try:
-        return message_class("DumpData").FromString(data)
-    except DecodeError:
-        return None
+    return message_class("DumpData").FromString, DecodeError
 
 
 def locate(data: bytes, start: int, where: str) -> dict[str, list[Span]]:

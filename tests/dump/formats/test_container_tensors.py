@@ -115,46 +115,11 @@ def test_impossible_device_shapes_stay_as_they_are(tmp_path, number, shape):
     assert spec.format in ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ")
 
 
-def test_a_matrix_in_fractal_nz_becomes_what_it_was(tmp_path):
-    """Blocks of 16 by 16, columns of blocks first: by loops."""
-    host = np.arange(20 * 18, dtype=np.float16).reshape(20, 18)
-    device = np.zeros((2, 2, 16, 16), np.float16)
-    for row, column in np.ndindex(host.shape):
-        device[column // 16, row // 16, row % 16, column % 16] = host[row, column]
-    path = save_container(
-        tmp_path / "a", [], [(device, {"format": 29, "original_shape": host.shape})]
-    )
-    (source,) = sources(path)
-    assert source.spec() == ("float16", (20, 18), "ND")
-    assert (source.array() == host).all()
-
-
 def test_types_that_comparisons_do_not_know_come_as_float32(tmp_path):
     path = save_container(tmp_path / "a", [], [(np.int8([1, -2]), {"dtype": "int2"})])
     (source,) = sources(path)
     array = source.array()
     assert (array.dtype, array.tolist()) == (np.float32, [1, -2])
-
-
-def test_no_mutation_of_a_file_breaks_the_reading(tmp_path):
-    """Whatever the bytes are, a file is read or refused with the place."""
-    rng = np.random.default_rng(5)
-    device = np.zeros((2, 1, 4, 5, 16), np.float16)
-    whole = save_container(
-        tmp_path / "whole", [FLOATS, (device, {"format": 3, "original_shape": (2, 3, 4, 5)})], [FLOATS], op_name="a/b"
-    ).read_bytes()  # fmt: skip
-    path = tmp_path / "mutated"
-    failed = []
-    for _ in range(1500):
-        path.write_bytes(dump_files.mutate(whole, rng))
-        try:
-            for source in sources(path):
-                source.spec()
-                source.array()
-        except FormatError as error:
-            failed.append(error)
-    assert 100 < len(failed) < 1500
-    assert [error for error in failed if not str(error).startswith(f"{path}: byte ")] == []
 
 
 def test_a_link_is_refused(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tracemalloc
 from unittest import mock
 
 import numpy as np
@@ -98,28 +97,6 @@ def test_grouped_weights_come_as_the_host_had_them(tmp_path):
     assert (read_all(source_of(tmp_path / "a"), Buffer(4096)) == array).all()
 
 
-@pytest.mark.parametrize("how", ["plain", "NC1HWC0", "int4"])
-def test_memory_does_not_grow_with_the_tensor(tmp_path, monkeypatch, how):
-    monkeypatch.setattr(rearrange, "PIECE", 1 << 16)
-    monkeypatch.setattr(blocks, "STEP", 1 << 16)
-    array = np.ones((4, 64, 64, 64), np.float16)
-    more = {"format": 2, "original_shape": array.shape}
-    if how == "NC1HWC0":
-        array, more["format"] = to_device(array, "NCHW", how), 3
-    elif how == "int4":
-        array, more = np.ones(1 << 21, np.int8), {"dtype": "int4"}
-    save_container(tmp_path / "a", [], [(array, more)])
-    source, buffer = source_of(tmp_path / "a"), Buffer(1 << 16)
-    tracemalloc.start()
-    reading, total = source.reading(buffer), 0
-    while count := reading.available():
-        total += int(reading.read(count).sum(dtype=np.int64))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert total == array.size
-    assert peak < array.nbytes / 3
-
-
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])
 def test_a_container_compares_as_its_elements_do(tmp_path, kernel):
     """Several segments, read by two threads, in a file where elements begin at an odd byte."""
@@ -143,16 +120,6 @@ def test_a_container_against_an_npy_file(tmp_path):
     np.save(tmp_path / "g.npy", host)
     found = measure(source_of(tmp_path / "a"), NpySource(str(tmp_path / "g.npy")))
     assert found.error == 0
-
-
-def test_a_bare_file_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "STEP", 64)
-    name = "MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"
-    codes = np.random.default_rng(0).integers(0, 256, 1000, np.uint8)
-    (tmp_path / name).write_bytes(codes.tobytes())
-    source = ExtentSource(locate(str(tmp_path / name), parse_raw_name(name).row))
-    assert source.spec() == ("hifloat8", (1000,), "DefaultFormat")
-    assert read_all(source, Buffer(4096)).tobytes() == source.array().tobytes()
 
 
 def test_a_file_cut_meanwhile_is_refused_with_the_byte(tmp_path):
