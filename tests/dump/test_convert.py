@@ -22,12 +22,12 @@ from kit.cases import examples
 from kit.trees import contents
 from kit.words import check_said, refused
 from workbench.core.device_shape import device_shape
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FormatWord
 from workbench.core.transdata import to_device
 from workbench.core.words import Message
 from workbench.dump.convert import convert
-from workbench.dump.data_types import data_type_of
 from workbench.dump.formats.container import Block, Container, list_tensors
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.formats.npy import npy_header
@@ -284,7 +284,7 @@ def test_types_that_cannot_be_decoded_are_kept_as_bytes(run, number):
     assert load(found[f"{NAME}.output.0.npy"]).tolist() == [0, 1, 2, 3, 4, 5]
     what, text = remarks(result)[0]
     check_said(text, "dump/kept-as-bytes")
-    codes = {37: "dump/packing", 41: "dump/packing", 99: "dump/data-type"}
+    codes = {37: "core/packing", 41: "core/packing", 99: "dump/data-type"}
     check_said(text.values["why"], codes.get(number, "dump/elements-unknown"))
     assert what == "output 0"
 

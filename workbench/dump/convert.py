@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast, get_args
 import numpy as np
 
 from workbench.core.device_shape import is_plain, permutation
+from workbench.core.dtypes import OPAQUE, DType
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format, row_of
+from workbench.core.packing import packed_bytes
 from workbench.core.text import one_line
 from workbench.core.words import Message
-from workbench.dump.data_types import OPAQUE, DataType, packed_bytes
 from workbench.dump.formats.container import locate, read_container
 from workbench.dump.formats.mindspore_name import parse_name
 from workbench.dump.formats.msaccucmp import (
@@ -396,7 +397,7 @@ def believed(block: Block) -> tuple[Block, tuple[Message, ...]]:
     row = block.row
     if block.start < 0:
         raise block.refusal()
-    if row is None or not row.how or (row.how == OPAQUE and row.number):
+    if row is None or not row.packing or (row.packing == OPAQUE and row.code):
         why = block.problem or Message("dump/elements-unknown", dtype=row.word if row else "")
         bare = block._replace(data_type=0, shape=None, problem=None)
         return bare, (Message("dump/kept-as-bytes", why=why),)
@@ -433,16 +434,16 @@ def known_hosts() -> tuple[str, ...]:
     return tuple(name for name, row in FORMATS.items() if row.is_host and row.code >= 0)
 
 
-def disk_type(row: DataType) -> np.dtype[Any]:
+def disk_type(row: DType) -> np.dtype[Any]:
     """NumPy's own type that a number format is written as; formats it lacks become wider ones.
 
     Bytes of no known type are int8, as msaccucmp has them.
 
-    >>> from workbench.dump.data_types import data_type_of
+    >>> from workbench.core.dtypes import data_type_of
     >>> [str(disk_type(data_type_of(name))) for name in ("bfloat16", "uint1", "int4", "undefined")]
     ['float32', 'uint8', 'int8', 'int8']
     """
-    if row.number == 0:
+    if row.code == 0:
         return np.dtype(np.int8)
     if row.storage.isbuiltin == 1:
         return row.storage

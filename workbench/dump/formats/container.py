@@ -11,18 +11,19 @@ accept: msaccucmp ``big_dump_data.py``.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 import numpy as np
 
+from workbench.core.dtypes import DATA_TYPES, OPAQUE, UNKNOWN, DType
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_descriptor, open_listed, unreadable
 from workbench.core.formats import FormatWord, read_format
+from workbench.core.packing import packed_bytes
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.dump.data_types import DATA_TYPES, OPAQUE, UNKNOWN, DataType, packed_bytes
 from workbench.dump.formats.container_header import (
     BLOCKS,
     MAX_DIMS,
@@ -93,7 +94,7 @@ class Block(NamedTuple):
     problem: Message | None = None
 
     @property
-    def row(self) -> DataType | None:
+    def row(self) -> DType | None:
         """Number format of a tensor; bytes without a type for buffers and workspaces."""
         return DATA_TYPES.get(self.data_type)
 
@@ -115,7 +116,7 @@ class Block(NamedTuple):
     def stored_shape(self) -> tuple[int, ...]:
         """Shape of what an extent of it gives: flat where the header states none."""
         row = self.row
-        if row is None or row.how == OPAQUE:
+        if row is None or row.packing == OPAQUE:
             return (self.size,)
         if self.shape is None or min(self.shape, default=0) < 0:
             return (self.size * 8 // row.bits,)
@@ -125,7 +126,12 @@ class Block(NamedTuple):
     def stated_bytes(self) -> int | None:
         """Bytes that type and shape ask for; ``None`` if the header does not say both."""
         row = self.row
-        if row is None or row.how == OPAQUE or self.shape is None or min(self.shape, default=0) < 0:
+        if (
+            row is None
+            or row.packing == OPAQUE
+            or self.shape is None
+            or min(self.shape, default=0) < 0
+        ):
             return None
         return packed_bytes(row, element_count(self.shape))
 
@@ -351,8 +357,8 @@ def with_problem(block: Block) -> Block:
     problem = None
     if row is None:
         problem = Message("dump/data-type", got=block.data_type, last=max(DATA_TYPES))
-    elif not row.how:
-        problem = Message("dump/packing", dtype=row.word)
+    elif not row.packing:
+        problem = Message("core/packing", dtype=row.word)
     elif stated is not None and stated > block.size:
         problem = Message(
             "dump/block-short", dtype=row.word, shape=block.shape, needed=stated, held=block.size
@@ -429,8 +435,8 @@ def _format_name(number: int) -> str:
 
 
 @lru_cache(maxsize=256)
-def _unknown_type(number: int) -> DataType:
-    return DataType(number, "", f"type {number}", 8, UNKNOWN, np.dtype(np.uint8))
+def _unknown_type(number: int) -> DType:
+    return replace(DATA_TYPES[0], code=number, word="", name=f"type {number}", packing=UNKNOWN)
 
 
 @lru_cache(maxsize=1024)

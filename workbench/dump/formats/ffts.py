@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import format_text
+from workbench.core.packing import packed_bytes
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
-from workbench.dump.data_types import packed_bytes
 from workbench.dump.formats.container import element_count, label_of, locate
 from workbench.dump.payload.blocks import ExtentSource
 from workbench.dump.payload.extent import Extent, HostLayout, Slice
@@ -26,9 +26,9 @@ from workbench.dump.payload.host_layout import with_host
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from workbench.core.dtypes import DType
     from workbench.core.formats import FormatWord
     from workbench.core.tensors import Io
-    from workbench.dump.data_types import DataType
     from workbench.dump.formats.container import Block, Container
     from workbench.dump.formats.ge_name import GeName
 
@@ -195,7 +195,7 @@ def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -
     first = blocks[0]
     if len({(one.data_type, one.format, one.sub_format) for one in blocks}) > 1:
         raise FormatError("dump/slices-types")
-    if first.row is None or not first.row.how:
+    if first.row is None or not first.row.packing:
         raise FormatError("dump/slices-data-type", got=first.data_type)
     windows = _windows(parts, blocks, io, slot)
     axes = [axis for axis in range(len(windows[0])) if len({one[axis] for one in windows}) > 1]
@@ -212,7 +212,7 @@ def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -
 def _joined(
     slices: tuple[Slice, ...],
     axis: int,
-    dtype: DataType,
+    dtype: DType,
     format: FormatWord,
     originals: tuple[HostLayout, ...],
 ) -> Extent:

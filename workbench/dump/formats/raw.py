@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES, DType
 from workbench.core.files import open_listed
-from workbench.dump.data_types import DATA_TYPES, DataType
 from workbench.dump.formats.mindspore_name import NameParts, parse_name
 from workbench.dump.payload.extent import Extent
 
@@ -21,7 +21,7 @@ class RawName(NamedTuple):
     """What the name of such a file says, and its number format; ``None`` if msprobe does not know it."""
 
     parts: NameParts
-    row: DataType | None
+    row: DType | None
 
 
 def parse_raw_name(file_name: str) -> RawName | None:
@@ -38,7 +38,7 @@ def parse_raw_name(file_name: str) -> RawName | None:
     return RawName(parts._replace(dtype=row.name if row is not None else ""), row)
 
 
-def locate(path: str, row: DataType) -> Extent:
+def locate(path: str, row: DType) -> Extent:
     """Extent of a file that holds elements and nothing else; raises FormatError if it cannot be opened."""
     with open_listed(path) as file:
         size = os.fstat(file.fileno()).st_size

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
-from workbench.dump.data_types import data_type_of
 from workbench.dump.formats.torch_pickle import MAX_PICKLE, PickleError, read_pickle
 from workbench.dump.payload.extent import Extent, is_c_order
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, OPAQUE, PLAIN
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_descriptor, open_listed, unreadable
-from workbench.dump.data_types import OPAQUE, PLAIN, decode
+from workbench.core.packing import decode
 from workbench.dump.payload.extent import Extent, HostLayout, is_device_format, spec_of
 from workbench.dump.payload.host_layout import with_host
 from workbench.dump.payload.rearrange import rearranged
@@ -92,7 +92,7 @@ def reading(extent: Extent, buffer: Buffer) -> Reading | None:
     extent.refuse()
     if extent.strides is not None:
         return None
-    plain = extent.dtype.how == PLAIN and extent.dtype.storage in _KNOWN
+    plain = extent.dtype.packing == PLAIN and extent.dtype.storage in _KNOWN
     if plain and extent.host is None and not extent.slices:
         return FileReader(extent.path, buffer, extent)
     kind, shape = known_type(extent.dtype.storage), extent.given_shape
@@ -138,7 +138,7 @@ def raw_chunks(path: str, start: int, nbytes: int) -> Iterator[NDArray[np.uint8]
 def _filled(extent: Extent) -> Array:
     """All elements, flat; read into their place where they need no decoding."""
     storage = extent.dtype.storage
-    direct = extent.dtype.how in (PLAIN, OPAQUE) and known_type(storage) == storage
+    direct = extent.dtype.packing in (PLAIN, OPAQUE) and known_type(storage) == storage
     if direct and extent.host is None and not extent.slices and not extent.swapped:
         with open_listed(extent.path) as file:
             flat = np.empty(extent.size, storage)

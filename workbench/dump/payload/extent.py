@@ -13,14 +13,14 @@ import numpy as np
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord, format_text
+from workbench.core.packing import packed_bytes
 from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import packed_bytes
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from workbench.core.dtypes import DType
     from workbench.core.words import Message
-    from workbench.dump.data_types import DataType
 
 Shape = tuple[int, ...]
 
@@ -66,7 +66,7 @@ class Extent(NamedTuple):
         Byte of the first element.
     nbytes : int
         Bytes of its place in the file, padding behind the elements included.
-    dtype : DataType
+    dtype : DType
         Number format of an element.
     size : int
         Elements that lie there; more than the shape has, if ``strides`` leave some out.
@@ -96,7 +96,7 @@ class Extent(NamedTuple):
     path: str
     start: int
     nbytes: int
-    dtype: DataType
+    dtype: DType
     size: int
     shape: Shape
     format: FormatWord = AS_IT_IS
