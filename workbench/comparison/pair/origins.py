@@ -96,6 +96,10 @@ def _outputs(runs: Runs) -> Iterator[_Output]:
     for run in runs.values():
         for (io, slot), record in run.tensors.items():
             if io == "output":
-                origin = record.place.origin if record.place is not None else None
-                name, number = origin or (run.op_name, slot)
+                name, number = _origin(record) or (run.op_name, slot)
                 yield _Output(run, slot, (sanitize(name), number))
+
+
+def _origin(record: TensorRecord) -> tuple[str, int] | None:
+    """Operator and slot of the network's tensor that an output is, as far as its file says."""
+    return record.place.origin if record.place is not None else None
