@@ -379,3 +379,13 @@ def test_a_hostile_header_takes_no_memory(tmp_path, what):
         else:
             assert (found.inputs, found.outputs) == ((), ())
         assert peak() < SPARE
+
+
+def test_a_header_is_read_once(tmp_path, monkeypatch):
+    """What an index has found is all that whoever compares asks for."""
+    leaf = save(tmp_path, held("float32", FLOATS, 2, FLOATS.shape))
+    (source,) = sources(leaf, [OPERATOR])
+    for name in ("parse_short", "read_fields", "read_container"):
+        monkeypatch.setattr(f"workbench.dump.formats.container.{name}", None)
+    agrees(source, FLOATS)
+    assert (source.place.nbytes, source.place.address, source.place.origin) == (96, 0, None)
