@@ -15,8 +15,9 @@ from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.words import Message
 from workbench.dump.dump import Note
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.payload.host_formats import host_by_shape
-from workbench.dump.payload.reading import FileSource
+from workbench.dump.payload.blocks import FileSource
+from workbench.dump.payload.extent import HostLayout
+from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
 from workbench.graph_files.formats import read_graph
 from workbench.run.layout import groups_of
@@ -24,7 +25,7 @@ from workbench.run.layout import groups_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.core.tensors import Source, TensorRecord, TensorSpec
+    from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.dump.survey import RankRoot
     from workbench.graph.nodes import Graph, Op
 
@@ -169,7 +170,7 @@ def _with_host(
     """One record; ``tables`` are the operators of graphs by name, made as they are asked for."""
     key = record.key
     place = key.graph_key
-    if place not in graphs or not (_is_cut(record.source) or _is_summed(record)):
+    if place not in graphs or not (_lies_on_device(record) or _is_summed(record)):
         return record
     if place not in tables:
         tables[place] = {sanitize(op.name): op for op in graphs[place].ops}
@@ -182,8 +183,9 @@ def _with_host(
 def _told(record: TensorRecord, spec: TensorSpec, op: Op) -> TensorRecord:
     """A record with what its graph states of the data."""
     if isinstance(record.source, FileSource):
-        record.source.settle(spec, groups_of(op))
-    elif record.source is None and spec.shape is not None:
+        stated = HostLayout(spec.shape, spec.format, groups_of(op))
+        return replace(record, source=record.source.with_host(stated))
+    if record.source is None and spec.shape is not None:
         return replace(record, label=_padded(record.label, spec.shape))
     return record
 
@@ -202,10 +204,10 @@ def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
     if label.shape is None or label.size == prod(host):
         return label
     for row in FORMATS.values():
-        if row.device and host_by_shape(FormatWord(row.name), label.shape, host, label.dtype):
+        if row.device and find(FormatWord(row.name), label.shape, host, label.dtype):
             return label._replace(format=row.name)
     return label
 
 
-def _is_cut(source: Source | None) -> bool:
-    return isinstance(source, FileSource) and source.is_cut
+def _lies_on_device(record: TensorRecord) -> bool:
+    return isinstance(record.source, FileSource) and record.source.is_device_format

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_listed, unreadable
-from workbench.core.formats import FORMATS, read_format
+from workbench.core.formats import read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Failure, Note, Skipped
-from workbench.dump.formats.container import read_container
+from workbench.dump.formats import raw, torch_archive
+from workbench.dump.formats.container import MAX_TENSORS, label_of, list_tensors, read_container
 from workbench.dump.formats.ffts import read_part
 from workbench.dump.formats.file import NOTHING, FileContent
 from workbench.dump.formats.npy import NpySource
-from workbench.dump.formats.raw import RawSource
 from workbench.dump.formats.renamed import FILE_NAME
-from workbench.dump.formats.torch_archive import TorchSource, stored_tensors
-from workbench.dump.payload.block_index import MAX_TENSORS, BlockSource, held_tensors
-from workbench.dump.payload.device_npy import DeviceNpySource
+from workbench.dump.payload.blocks import ExtentSource
+from workbench.dump.payload.extent import is_device_format
 from workbench.dump.reports.exception import read_exception, read_failed_core
 from workbench.dump.reports.opdebug import read_overflow
 from workbench.dump.reports.opdebug_json import parse_json
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Io, Source
     from workbench.dump.formats.file import DumpFile, FileName
-    from workbench.dump.payload.block_index import Side
+    from workbench.dump.payload.extent import Extent
     from workbench.dump.statistics.statistic import StatisticTable
 
 ON_NPU, ON_CPU = "ascend", "cpu"
@@ -109,7 +108,7 @@ def read_raw_file(file: DumpFile) -> FileContent:
     if not file.name.dtype:
         detail = Message("dump/raw-type")
         return FileContent(skipped=(skip(file, "unknown-type", detail),), writer=ON_NPU)
-    source = RawSource(file.path, data_type_of(file.name.dtype))
+    source = ExtentSource(raw.locate(file.path, data_type_of(file.name.dtype)))
     return FileContent((_record(file, source),), writer=ON_NPU)
 
 
@@ -128,7 +127,7 @@ def npy_source(path: str, name: FileName) -> Source:
         word = read_format(name.format)
     except FormatError:
         return NpySource(path)
-    return DeviceNpySource(path, word, name.dtype) if FORMATS[word.name].device else NpySource(path)
+    return NpySource(path, word, name.dtype) if is_device_format(word) else NpySource(path)
 
 
 def read_saved_file(file: DumpFile) -> FileContent:
@@ -161,7 +160,7 @@ def saved_sources(path: str) -> list[Source]:
     """Tensors of an npy file or of one of PyTorch; raises FormatError if the latter is none."""
     if path.endswith(".npy"):
         return [NpySource(path)]
-    return [TorchSource(path, slot) for slot in range(len(stored_tensors(path)))]
+    return [ExtentSource(extent) for extent in torch_archive.locate(path)]
 
 
 # ---------------------------------------------------------------- an operator a file
@@ -179,16 +178,16 @@ def read_container_file(file: DumpFile) -> FileContent:
 def read_tensors(file: DumpFile) -> FileContent:
     """Tensors of a container, slice or not."""
     path, at = file.path, file.at
-    inputs, outputs, told = held_tensors(path)
+    inputs, outputs, told = list_tensors(path)
     _, op_type, op_name, time, task, stream, *_ = file.name
     task, stream = task or 0, stream or 0
     records: list[TensorRecord] = []
-    sides: tuple[tuple[Io, Side], ...] = (("input", inputs), ("output", outputs))
-    for io, held in sides:
-        for slot, (spec, is_cut) in enumerate(held):
+    sides: tuple[tuple[Io, tuple[Extent, ...]], ...] = (("input", inputs), ("output", outputs))
+    for io, extents in sides:
+        for slot, extent in enumerate(extents):
             key = _new(TensorKey, (op_type, op_name, io, slot, *at, 0))
-            source = BlockSource(path, io, slot, spec, is_cut)
-            records.append(TensorRecord(key, spec, source, None, time, task, stream, path))
+            label, source = label_of(extent.dtype.name, extent.format.name), ExtentSource(extent)
+            records.append(TensorRecord(key, label, source, None, time, task, stream, path))
     if records and not told:
         return FileContent(tuple(records), (), (), ON_NPU)
     notes = tuple(Note("container", file.full, one) for one in told)
