@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from kit.build.written import write
 from kit.oracle.dump_files import assert_agree
 from kit.trees import listed, rows
 from kit.words import refused
@@ -19,8 +20,7 @@ from workbench.dump.new_folder import WORK
 from workbench.dump.reader import load
 from workbench.dump.reports.kernel_args import arguments_of, kernel_arguments
 from workbench.dump.selection import kernel_type
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.writer import write
+from workbench.dump.write.targets import Clock
 from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.mindspore.pb import read_ms_pb
 
