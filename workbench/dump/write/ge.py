@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io, TensorKey
     from workbench.core.words import Message
-    from workbench.dump.formats.renamed import Writer
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
@@ -131,6 +130,11 @@ class Model:
     def addresses(self) -> AddressMap:
         return AddressMap(self.graph)
 
+    @cached_property
+    def categories(self) -> tuple[str, ...]:
+        """Statistics of MindSpore's own tables."""
+        return categories_of(self.target.version, self.plan.statistics)
+
     @property
     def model_id(self) -> int:
         return self.target.model_id or self.graph.graph_id + 1
@@ -171,14 +175,12 @@ def model_of(plan: DumpPlan, graph: Graph, target: Target, clock: Clock) -> Mode
 class Way(NamedTuple):
     """How a writer lays out what it dumps of a model.
 
-    ``folder`` is that of an iteration, ``renaming`` who shortens names that are too long. Files are ``decoded`` if
-    the host writes numbers and not the device its containers. ``converts`` says which tensors the host brings into
-    the graph's format where it can. ``operator`` yields the files of an operator's tensors and adds its rows to the
-    table, whose first line `header` gives.
+    ``folder`` is that of an iteration. Files are ``decoded`` if the host writes numbers and not the device its
+    containers. ``converts`` says which tensors the host brings into the graph's format where it can. ``operator``
+    yields the files of an operator's tensors and adds its rows to the table, whose first line `header` gives.
     """
 
     folder: Callable[[Model, int], str]
-    renaming: Writer
     decoded: bool
     converts: Callable[[str, Lie], bool]
     operator: Callable[[Model, TreeLeaf, GeName, Sequence[StoredTensor]], TreeFiles]
@@ -198,12 +200,11 @@ def ge_files(records: Iterable[TensorRecord], model: Model) -> Ended:
     """
     plan, target = model.plan, model.target
     if plan.files == "npy" and target.surface.startswith("mindspore"):
-        categories = categories_of(target.version, plan.statistics)
-        header = partial(format_header, categories)
-        way = Way(ge_folder, "mindspore", True, _always, _npy_files, header)
+        header = partial(format_header, model.categories)
+        way = Way(ge_folder, True, _always, _npy_files, header)
     else:
         operator = _device_table if plan.saved == "statistic" else device_container
-        way = Way(ge_folder, "adump", False, _never, operator)
+        way = Way(ge_folder, False, _never, operator)
     return model_files(records, model, way)
 
 
@@ -407,7 +408,7 @@ def _npy_files(
 
 def _add_row(model: Model, leaf: TreeLeaf, name: GeName, one: StoredTensor) -> None:
     key, content, version = one.record.key, one.content, model.target.version
-    categories = categories_of(version, model.plan.statistics)
+    categories = model.categories
     parts = parts_of(name, key.io, key.slot, one.lie.format, content.spec.dtype)
     parts = parts._replace(op_name=sanitize(name.op_name))
     figures, exact = figures_of(content, categories)

@@ -70,13 +70,13 @@ def msprobe_files(records: Iterable[TensorRecord], model: Model) -> Ended:
     as_it_lies = replace(model, plan=replace(plan, saved=saved, host_format=False))
     header = partial(format_l2_statistics, (), _summed(as_it_lies))
     if saved == "tensor" and files != "npy":
-        way = Way(_acl_folder, "adump", False, _never, device_container, header)
+        way = Way(_acl_folder, False, _never, device_container, header)
     elif saved == "tensor":
-        way = Way(_step_folder, "msprobe", True, _is_converted, _tensor_files, header)
+        way = Way(_step_folder, True, _is_converted, _tensor_files, header)
     elif _MD5 in plan.statistics:
-        way = Way(_step_folder, "msprobe", True, _is_converted, _host_sums, header)
+        way = Way(_step_folder, True, _is_converted, _host_sums, header)
     else:
-        way = Way(_step_folder, "msprobe", False, _never, _device_figures, header)
+        way = Way(_step_folder, False, _never, _device_figures, header)
     return model_files(records, as_it_lies, way)
 
 

@@ -14,6 +14,7 @@ import shutil
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 
 from workbench.core.files import encoded, unwritable
@@ -25,7 +26,6 @@ from workbench.dump.write.figures import stored_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-    from pathlib import Path
     from random import Random
 
     import numpy as np
@@ -103,7 +103,7 @@ def npy_file(
     if size is None or shape is None:
         return NewFile(path, size, iteration=iteration)
     write = None if array is None else lambda out: write_npy(out, array, dtype, shape)
-    return NewFile(path, size + len(npy_header(dtype, shape)), write, iteration=iteration)
+    return NewFile(path, size + _npy_header_size(dtype, shape), write, iteration=iteration)
 
 
 def container_file(
@@ -133,6 +133,11 @@ def raw_file(
     return NewFile(
         path, size, lambda out: out.writelines(part.data for part in payload), iteration=iteration
     )
+
+
+@lru_cache(maxsize=1 << 12)
+def _npy_header_size(dtype: str, shape: tuple[int, ...]) -> int:
+    return len(npy_header(dtype, shape))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -258,20 +263,21 @@ class _GrowingFolder:
         self._root, self._grows = root, grows
         self._work = root / WORK / part
         self._partial = str(self._work / "file")
-        self._made: set[Path] = set()
+        self._made: set[str] = set()
 
     def put(self, file: NewFile) -> None:
         """Write one file, whose name may be there already."""
         if file.write is None:
             return
-        place = self._root / file.path
-        if place.parent not in self._made:
-            self._work.mkdir(parents=True, exist_ok=True)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            self._made.add(place.parent)
+        place = f"{self._root}/{file.path}"
+        folder = place.rpartition("/")[0]
+        if folder not in self._made:
+            os.makedirs(self._work, exist_ok=True)
+            os.makedirs(folder, exist_ok=True)
+            self._made.add(folder)
         with open(self._partial, "wb") as out:
-            if file.appends and self._grows and place.exists():
-                out.write(place.read_bytes())
+            if file.appends and self._grows and os.path.exists(place):
+                out.write(Path(place).read_bytes())
             file.write(out)
         os.replace(self._partial, place)
 
