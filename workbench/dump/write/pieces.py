@@ -10,9 +10,10 @@ from functools import cache, cached_property
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES, PACKED, PLAIN, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
-from workbench.dump.data_types import DATA_TYPES, PACKED, PLAIN, data_type_of, encode, packed_bytes
+from workbench.core.packing import encode, packed_bytes
 from workbench.dump.formats.container_entries import Block, Container, Origin, element_count
 from workbench.run.layout import Lie, device_lie, host_lie
 from workbench.run.memory import ALIGNED, plan_memory, room_of
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from workbench.core.dtypes import DType
     from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
-    from workbench.dump.data_types import DataType
     from workbench.dump.write.figures import TensorContent
     from workbench.graph.nodes import Graph, Op
     from workbench.run.memory import Memory
@@ -42,7 +43,7 @@ _APART = 0x12E0_0000_0000
 _LARGEST = 1 << 60
 """Elements that no file holds; a graph that states more is broken."""
 
-_STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.how in (PLAIN, PACKED)}
+_STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.packing in (PLAIN, PACKED)}
 """Number formats by the names that ml_dtypes gives them."""
 
 
@@ -99,7 +100,7 @@ class StoredTensor(NamedTuple):
     record: TensorRecord
     content: TensorContent
     lie: Lie
-    row: DataType | None
+    row: DType | None
     size: int | None
     address: int = 0
     origin: tuple[str, int] | None = None
@@ -156,7 +157,7 @@ def stored_tensor(
 
 
 @cache
-def _row(dtype: str) -> DataType | None:
+def _row(dtype: str) -> DType | None:
     try:
         return data_type_of(dtype)
     except FormatError:
@@ -177,7 +178,7 @@ def container_of(
         if tensor.size is None or tensor.row is None:
             return None, iter(())
         slot = next(slots[tensor.record.key.io])
-        blocks.append(_block(tensor, slot, tensor.row.number, tensor.size))
+        blocks.append(_block(tensor, slot, tensor.row.code, tensor.size))
     return Container(tuple(blocks), dump_time=time, op_name=op_name), map(device_bytes, tensors)
 
 
