@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.tensors import ArraySource, TensorSpec
-from workbench.dump.statistics.device import device_statistics_of, takes
-from workbench.dump.statistics.ge import WRITERS, ge_statistics_of
-from workbench.dump.statistics.statistic import TITLES, statistics_of
+from workbench.dump.statistics.compute import (
+    device_statistics_of,
+    ge_statistics_of,
+    statistics_of,
+    takes,
+)
+from workbench.dump.statistics.dialects import DIALECTS, TITLES
 from workbench.run.outline import Outlined
 
 if TYPE_CHECKING:
@@ -115,13 +119,13 @@ def engine_figures_of(content: TensorContent, dialect: str) -> Figures:
     """Figures that the graph engine's device computes of a tensor as it lies there."""
     if content.array is not None:
         return Figures(ge_statistics_of(content.array, dialect))
-    writer, dtype = WRITERS[dialect], content.spec.dtype
+    writer, dtype = DIALECTS[dialect], content.spec.dtype
     if dtype not in writer.computed or not content.spec.size:
         return Figures({})
     width = _WIDEST_WHOLE if dtype.startswith(("int", "uint")) else _WIDEST
     values: dict[str, float | int | str] = {
         TITLES[name]: content.spec.size if name.endswith("count") else width
-        for name in writer.dialect.titles
+        for name in writer.titles
     }
     return Figures(values, exact=False)
 

@@ -18,13 +18,9 @@ from workbench.dump.formats.ge_name import GeName, format_ge_name
 from workbench.dump.formats.mindspore_name import NameParts, dtype_word, sanitize
 from workbench.dump.layouts import folder, row_of
 from workbench.dump.selection import Choice
-from workbench.dump.statistics.ge import format_ge_statistics
-from workbench.dump.statistics.statistic import (
-    StatisticRow,
-    categories_of,
-    format_header,
-    format_row,
-)
+from workbench.dump.statistics.dialects import categories_of
+from workbench.dump.statistics.parse import StatisticRow
+from workbench.dump.statistics.print import format_ge_statistics, format_header, format_row
 from workbench.dump.watched import joint_name
 from workbench.dump.write.figures import TensorContent, content_of, engine_figures_of, figures_of
 from workbench.dump.write.mindspore import CONTROL, CONTROL_FLOW, no_npy, stored_type

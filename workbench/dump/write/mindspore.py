@@ -36,12 +36,8 @@ from workbench.dump.releases import (
 )
 from workbench.dump.reports.kernel_args import kernel_arguments
 from workbench.dump.selection import Choice, kernel_type
-from workbench.dump.statistics.statistic import (
-    categories_of,
-    format_header,
-    format_row,
-    name_in_table,
-)
+from workbench.dump.statistics.dialects import categories_of
+from workbench.dump.statistics.print import format_header, format_row, name_in_table
 from workbench.dump.write.figures import content_of, figures_of
 from workbench.dump.write.pieces import lie_of
 from workbench.dump.write.plan_files import (

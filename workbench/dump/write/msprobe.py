@@ -17,8 +17,9 @@ from workbench.core.tensors import TensorSpec
 from workbench.dump.formats.ge_name import format_ge_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.layouts import folder, row_of
-from workbench.dump.statistics.l2 import NAMED_TYPES, format_l2_statistics
-from workbench.dump.statistics.statistic import TITLES, StatisticRow
+from workbench.dump.statistics.dialects import NAMED_TYPES, TITLES
+from workbench.dump.statistics.parse import StatisticRow
+from workbench.dump.statistics.print import format_l2_statistics
 from workbench.dump.write.figures import TensorContent, figures_of
 from workbench.dump.write.ge import Way, device_container, device_rows, model_files, parts_of
 from workbench.dump.write.pieces import device_bytes
