@@ -53,8 +53,8 @@ class _Sums:
     smallest: float = float("inf")
     total: float = 0.0
     squares: float = 0.0
-    below: int = 0
-    above: int = 0
+    negative: int = 0
+    positive: int = 0
     zero: int = 0
     nan: int = 0
     negative_inf: int = 0
@@ -69,8 +69,8 @@ class _Sums:
         total = float(x.sum())
         self.total += total
         self.squares += float(np.square(x).sum())
-        self.below += int(np.count_nonzero(x < 0))
-        self.above += int(np.count_nonzero(x > 0))
+        self.negative += int(np.count_nonzero(x < 0))
+        self.positive += int(np.count_nonzero(x > 0))
         self.zero += int(np.count_nonzero(x == 0))
         if not math.isfinite(total):
             self.nan += int(np.count_nonzero(np.isnan(x)))
@@ -91,8 +91,8 @@ _NUMBERS: dict[str, Callable[[_Sums], float]] = {
     "min": lambda s: s.smallest if s.count else float("nan"),
     "avg": lambda s: s.total / s.count if s.count else float("nan"),
     "count": lambda s: s.count,
-    "negative zero count": lambda s: s.below,
-    "positive zero count": lambda s: s.above,
+    "negative zero count": lambda s: s.negative,
+    "positive zero count": lambda s: s.positive,
     "nan count": lambda s: s.nan,
     "negative inf count": lambda s: s.negative_inf,
     "positive inf count": lambda s: s.positive_inf,
