@@ -87,23 +87,22 @@ _FEEDS = frozenset(("Data", "RefData", "AippData"))
 
 @dataclass(frozen=True)
 class Model:
-    """A model that the graph engine runs: its graph, what is dumped of it, and whose tree that is."""
+    """A model that the graph engine runs: its graph, what is dumped of it, and whose tree that is.
+
+    ``choice`` tells which operators the plan means, ``started`` is the name that the start gives a folder.
+    """
 
     plan: DumpPlan
     graph: Graph
     target: Target
     clock: Clock = field(repr=False)
-    started: str = ""
+    choice: Choice = field(repr=False)
+    started: str
 
     @cached_property
     def blocks(self) -> tuple[Graph, ...]:
         """The graph and those of its branches."""
         return (self.graph, *self.graph.subgraphs)
-
-    @cached_property
-    def choice(self) -> Choice:
-        """Which operators the plan means."""
-        return Choice(self.plan, self.blocks)
 
     @cached_property
     def feeders(self) -> set[str]:
@@ -164,8 +163,9 @@ class Model:
 
 
 def model_of(plan: DumpPlan, graph: Graph, target: Target, clock: Clock) -> Model:
-    """Return a model that starts now."""
-    return Model(plan, graph, target, clock, time_folder(clock.now))
+    """Return a model that starts now; raises FormatError for an entry of the plan's list that is none."""
+    choice = Choice(plan, (graph, *graph.subgraphs))
+    return Model(plan, graph, target, clock, choice, time_folder(clock.now))
 
 
 class Way(NamedTuple):
