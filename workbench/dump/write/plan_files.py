@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorKey, TensorSpec
     from workbench.core.words import Message
-    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.formats.container import Container
     from workbench.dump.formats.renamed import Writer
     from workbench.dump.write.figures import TensorContent
 
