@@ -28,8 +28,7 @@ from workbench.dump.payload.extent import is_device_format
 from workbench.dump.reports.exception import read_exception, read_failed_core
 from workbench.dump.reports.opdebug import read_overflow
 from workbench.dump.reports.opdebug_json import parse_json
-from workbench.dump.statistics.ge import read_ge_statistics
-from workbench.dump.statistics.statistic import read_statistics
+from workbench.dump.statistics.parse import read_ge_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io, Source
     from workbench.dump.formats.file import DumpFile, FileName
     from workbench.dump.payload.extent import Extent
-    from workbench.dump.statistics.statistic import StatisticTable
+    from workbench.dump.statistics.parse import StatisticTable
 
 ON_NPU, ON_CPU = "ascend", "cpu"
 """Who wrote a dump: software of an NPU, or MindSpore on a CPU."""

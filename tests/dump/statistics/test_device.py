@@ -8,8 +8,8 @@ import pytest
 
 from workbench.core.tensors import TensorSpec
 from workbench.dump.formats.file import FileName
-from workbench.dump.statistics.device import device_statistics_of
-from workbench.dump.statistics.statistic import format_row
+from workbench.dump.statistics.compute import device_statistics_of
+from workbench.dump.statistics.print import format_row
 
 FOUR = ("max", "min", "avg", "l2norm")
 PARTS = FileName("npy", "Add", "a", 17, 0, 0, "output", 0, "DefaultFormat")

@@ -13,13 +13,9 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.ge_name import grammar
-from workbench.dump.statistics.ge import (
-    format_ge_statistics,
-    ge_statistics_of,
-    parse_ge_statistics,
-    read_ge_statistics,
-)
-from workbench.dump.statistics.statistic import StatisticRow
+from workbench.dump.statistics.compute import ge_statistics_of
+from workbench.dump.statistics.parse import StatisticRow, parse_statistics, read_ge_statistics
+from workbench.dump.statistics.print import format_ge_statistics
 
 FILE = "MatMul.mm.3.1.1700000000000007.csv"
 NAME = FileName("statistics", "MatMul", "mm", 1700000000000007, 3, 1)
@@ -32,7 +28,7 @@ SIX = ("max", "min", "avg", "nan count", "negative inf count", "positive inf cou
 
 
 def row(io, slot, size, dtype, form, shape, values=()):
-    parts = NAME._replace(io=io, slot=slot, format=form, dtype=dtype)
+    parts = NAME._replace(kind="npy", io=io, slot=slot, format=form, dtype=dtype)
     return StatisticRow(parts, size, shape, dict(values))
 
 
@@ -42,7 +38,7 @@ def figures(*numbers):
 
 
 def parse(text, place="x.csv"):
-    return parse_ge_statistics(text.splitlines(keepends=True), NAME, place)
+    return parse_statistics(text.splitlines(keepends=True), place, NAME)
 
 
 VECTORS = [
