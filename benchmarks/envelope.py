@@ -25,6 +25,7 @@ from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.envelope import Ratio
 from workbench.comparison.results.envelope import first_beyond
 from workbench.dump.dump import Dump
+from workbench.dump.index import index_of
 from workbench.graph import functional as ops
 from workbench.graph.nodes import Const
 from workbench.run.reference import run_reference
@@ -241,7 +242,7 @@ def answer(fault: Fault, golden: Dump, envelope: Envelope) -> Answer:
 
 def _dump(records: Iterator[TensorRecord], graph: Graph, device: str) -> Dump:
     info = {"device_target": device, "ms_version": "2.6.0"}
-    return Dump("memory", "mindspore", tuple(records), {(0, graph.graph_id): graph}, info=info)
+    return Dump("memory", "mindspore", index_of(records), {(0, graph.graph_id): graph}, info=info)
 
 
 def measure(dtype: str, seed: int, layers: int, runs: int) -> dict[str, tuple[Answer, bool]]:

@@ -14,6 +14,7 @@ from kit.words import check_said, refused
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.profiles import NOISE_FLOOR, PROFILES, Limit, profile
 from workbench.comparison.pair.pairing import Selection
+from workbench.dump.index import index_of
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)
@@ -76,7 +77,7 @@ def test_nothing_in_common_is_inconclusive():
 def test_only_distrusted_tensors_are_inconclusive():
     """Every file of the target breaks; there is nothing left that could speak for agreement."""
     broken = [replace(r, source=Broken()) for r in GOLDEN.records]
-    result = compared(replace(GOLDEN, records=tuple(broken)))
+    result = compared(replace(GOLDEN, index=index_of(broken)))
     assert result.verdict == "inconclusive"
     assert {row.status for row in result.rows} == {"uncomparable"}
 
@@ -92,7 +93,7 @@ class Broken:
 
 def test_one_broken_tensor_leaves_the_comparison_incomplete():
     first, *rest = GOLDEN.records
-    result = compared(replace(GOLDEN, records=(replace(first, source=Broken()), *rest)))
+    result = compared(replace(GOLDEN, index=index_of([replace(first, source=Broken()), *rest])))
     assert result.verdict == "incomplete"
     (row,) = (row for row in result.rows if row.status == "uncomparable")
     assert row.reason_code == "compare/unreadable"
@@ -181,7 +182,7 @@ def test_figures_that_statistics_do_not_give_break_no_threshold(name):
         replace(r, source=None, statistics={"Max Value": float(r.source.data.max())})
         for r in GOLDEN.records
     ]
-    result = compared(replace(GOLDEN, records=tuple(rows)), profile=name)
+    result = compared(replace(GOLDEN, index=index_of(rows)), profile=name)
     assert result.verdict == "inconclusive"
     assert {row.reason_code for row in result.rows} == {"compare/figure-missing"}
 

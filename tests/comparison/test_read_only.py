@@ -18,6 +18,7 @@ from workbench.comparison.explain import explainers
 from workbench.comparison.replay import forecast
 from workbench.core.tensors import TensorRecord
 from workbench.dump.dump import Dump
+from workbench.dump.index import index_of
 from workbench.dump.statistics.compute import statistics_of
 from workbench.dump.statistics.dialects import TITLES
 from workbench.graph.nodes import Graph, Op
@@ -120,7 +121,7 @@ def statistics():
         replace(one, source=None, statistics=statistics_of(one.source.array(), TITLES))
         for one in WRONG.records
     ]
-    return replace(WRONG, records=tuple(records)), GOOD
+    return replace(WRONG, index=index_of(records)), GOOD
 
 
 def groups():

@@ -9,6 +9,7 @@ from kit.build.small_dumps import ge_dump, ge_network
 from kit.words import check_said
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
+from workbench.dump.index import index_of
 from workbench.dump.reader import load
 from workbench.dump.runs import number_turns
 
@@ -23,7 +24,7 @@ def turns(*files: tuple[str, str, int]) -> list[int]:
         TensorRecord(TensorKey("Add", name, io, 0), LABEL, source, timestamp_us=time)
         for name, io, time in files
     ]
-    return [record.key.turn for record in number_turns(records)]
+    return [record.key.turn for record in number_turns(index_of(records)).records]
 
 
 def test_without_repetition_everything_is_turn_0():
@@ -76,7 +77,7 @@ def test_folders_do_not_disturb_each_other():
         TensorRecord(key, LABEL, source, timestamp_us=time)
         for key, time in zip(keys, (0, 5 * SECOND, 9 * SECOND), strict=True)
     ]
-    assert [record.key.turn for record in number_turns(records)] == [0, 1, 0]
+    assert [record.key.turn for record in number_turns(index_of(records)).records] == [0, 1, 0]
 
 
 EARLY, LATE = "20240101000000", "20240101000001"

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from workbench.core.plan import DumpPlan, Selector
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.watched import joint_name, part_watched, watch_of
+from workbench.dump.index import index_of
+from workbench.dump.watched import joint_name, split_watched, watch_of
 from workbench.graph.nodes import Graph, Op
 
 SPEC = (TensorSpec("float32", (4,)),)
@@ -56,9 +57,9 @@ def record(op_name, io="output", slot=0, op_type="Add", iteration=0, label=F):
 
 def parted(*records, graphs=()):
     table = {(0, number): graph for number, graph in enumerate(graphs)}
-    own, again = part_watched(records, table)
+    own, again = split_watched(index_of(records), table)
     assert len(own) + len(again) == len(records)
-    return [r.key.op_name for r in own], [(r.after, r.key.op_name) for r in again]
+    return [r.key.op_name for r in own.records], [(r.after, r.key.op_name) for r in again]
 
 
 def test_what_was_looked_at_again_is_told_from_operators_of_their_own():
@@ -93,7 +94,7 @@ WORDS = st.text("ab_To/", min_size=1, max_size=8)
 def test_joined_names_come_apart_again(after, op_name):
     own = record(sanitize(op_name))
     again = record(sanitize(joint_name(after, op_name)))
-    kept, found = part_watched([own, again], {})
-    assert kept == [own]
+    kept, found = split_watched(index_of([own, again]), {})
+    assert kept.records == [own]
     assert [joint_name(r.after, r.key.op_name) for r in found] == [again.key.op_name]
     assert found[0].key.op_name == own.key.op_name

@@ -16,6 +16,7 @@ from workbench.comparison.results.envelope import FACT
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.dump.dump import Dump
+from workbench.dump.index import index_of
 from workbench.pipeline.envelope import read_envelope, write_envelope
 from workbench.run.envelope import Envelope, Place, Spread
 from workbench.show.json_result import from_json
@@ -138,7 +139,7 @@ def compare_arrays(moved, still, allowed):
     def dump(array):
         key = TensorKey("A", "Default/A-op0", "output", 0)
         record = TensorRecord(key, TensorSpec("float32", array.shape), ArraySource(array))
-        return Dump("memory", "mindspore", (record,))
+        return Dump("memory", "mindspore", index_of([record]))
 
     (row,) = wb.compare(dump(moved), dump(still), envelope=allowed).rows
     return row

@@ -10,6 +10,7 @@ import pytest
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
+from workbench.dump.index import index_of
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)
@@ -82,7 +83,7 @@ def test_a_cause_is_named_where_all_that_was_read_is_known():
 def test_a_finding_of_statistics_alone_says_that_they_tell_no_order():
     def statistics(shots):
         dump = in_memory(shots, GRAPH)
-        return replace(dump, records=tuple(map(as_statistics, dump.records)))
+        return replace(dump, index=index_of(map(as_statistics, dump.records)))
 
     target, golden = shoot(GRAPH, VALUES, alter=HALF), GOLDEN
     for sides, warned in (

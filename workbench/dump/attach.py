@@ -10,11 +10,14 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.words import Message
 from workbench.dump.dump import Note
 from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.index import COMMON, IO
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
@@ -23,9 +26,12 @@ from workbench.graph_files.formats import read_graph
 from workbench.run.layout import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.core.tensors import TensorRecord, TensorSpec
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import Source, TensorSpec
+    from workbench.dump.index import Index
     from workbench.dump.survey import RankRoot
     from workbench.graph.nodes import Graph, Op
 
@@ -122,10 +128,10 @@ def _placed(graph: Graph, places: Iterable[Place]) -> Attached:
     return Attached(graphs, notes=(note,) if graphs and graph.unknown_lines else ())
 
 
-def given_graph(path: Path, records: Iterable[TensorRecord]) -> Attached:
+def given_graph(path: Path, index: Index) -> Attached:
     """Read one graph for every rank; where a dump has tensors of one graph only, it is for that one."""
     graph = read_graph(path)
-    found = {record.key.graph_key for record in records}
+    found = {(one.rank, one.graph_id) for one in index.places_used}
     places: list[Place] = []
     for rank in {rank for rank, _ in found} or {0}:
         ids = sorted(graph_id for r, graph_id in found if r == rank)
@@ -137,7 +143,7 @@ def given_graph(path: Path, records: Iterable[TensorRecord]) -> Attached:
 
 
 def model_graphs(
-    records: Iterable[TensorRecord],
+    index: Index,
     named: Mapping[str, str],
     own: Mapping[int, Mapping[str, str]],
 ) -> Attached:
@@ -145,7 +151,8 @@ def model_graphs(
     if not named:
         return Attached()
     files: dict[str, list[Place]] = {}
-    for name, rank, graph_id in sorted({(r.key.net_name, *r.key.graph_key) for r in records}):
+    used = {(one.net_name, one.rank, one.graph_id) for one in index.places_used}
+    for name, rank, graph_id in sorted(used):
         if name in named:
             path = own.get(rank, named).get(name, named[name])
             files.setdefault(path, []).append((rank, graph_id))
@@ -156,43 +163,55 @@ def model_graphs(
     return join(found)
 
 
-def with_hosts(
-    records: Sequence[TensorRecord], graphs: Mapping[Place, Graph]
-) -> list[TensorRecord]:
-    """Return the records, data in a device format with the host layout that their graph states."""
+def with_hosts(index: Index, graphs: Mapping[Place, Graph]) -> Index:
+    """Return the tensors, data in a device format with the host layout that their graph states."""
+    kinds, labels, rare = [*index.kinds], [*index.labels], dict(index.rare)
+    rows = index.rows.copy()
+    known: dict[tuple[int, HostLayout], int] = {}
+    for row, spec, op in _stated(index, graphs):
+        stated, one = HostLayout(spec.shape, spec.format, groups_of(op)), rare.get(row, COMMON)
+        kind = int(rows["kind"][row])
+        if isinstance(source := kinds[kind], FileSource):
+            new = known.setdefault((kind, stated), len(kinds))
+            if new == len(kinds):
+                kinds.append(source.with_host(stated))
+            rows["kind"][row] = new
+        elif isinstance(one.source, FileSource):
+            rare[row] = one._replace(source=one.source.with_host(stated))
+        elif spec.shape is not None:
+            labels.append(_padded(labels[rows["label"][row]], spec.shape))
+            rows["label"][row] = len(labels) - 1
+    rows.setflags(write=False)
+    return replace(index, rows=rows, kinds=tuple(kinds), labels=tuple(labels), rare=rare)
+
+
+def _stated(index: Index, graphs: Mapping[Place, Graph]) -> Iterator[tuple[int, TensorSpec, Op]]:
+    """Number of each tensor of which a graph says more, and what it says."""
     tables: dict[Place, dict[str, Op]] = {}
-    return [_with_host(record, graphs, tables) for record in records] if graphs else list(records)
+    for row in _unsettled(index).tolist():
+        one = index.rows[row]
+        place = index.places[one["place"]]
+        graph = graphs.get(at := (place.rank, place.graph_id))
+        if graph is None:
+            continue
+        if at not in tables:
+            tables[at] = {sanitize(op.name): op for op in graph.ops}
+        op, slot = tables[at].get(index.op_names[one["op_name"]]), int(one["slot"])
+        if op is None:
+            continue
+        specs = op.outputs if IO[one["io"]] == "output" else op.input_specs
+        if slot < len(specs) and (spec := specs[slot]) is not None:
+            yield row, spec, op
 
 
-def _with_host(
-    record: TensorRecord, graphs: Mapping[Place, Graph], tables: dict[Place, dict[str, Op]]
-) -> TensorRecord:
-    """One record; ``tables`` are the operators of graphs by name, made as they are asked for."""
-    key = record.key
-    place = key.graph_key
-    if place not in graphs or not (_lies_on_device(record) or _is_summed(record)):
-        return record
-    if place not in tables:
-        tables[place] = {sanitize(op.name): op for op in graphs[place].ops}
-    op = tables[place].get(key.op_name)
-    specs = (op.outputs if key.io == "output" else op.input_specs) if op is not None else ()
-    spec = specs[key.slot] if key.slot < len(specs) else None
-    return record if op is None or spec is None else _told(record, spec, op)
-
-
-def _told(record: TensorRecord, spec: TensorSpec, op: Op) -> TensorRecord:
-    """A record with what its graph states of the data."""
-    if isinstance(record.source, FileSource):
-        stated = HostLayout(spec.shape, spec.format, groups_of(op))
-        return replace(record, source=record.source.with_host(stated))
-    if record.source is None and spec.shape is not None:
-        return replace(record, label=_padded(record.label, spec.shape))
-    return record
-
-
-def _is_summed(record: TensorRecord) -> bool:
-    """Whether there is but a row of statistics that states no format."""
-    return record.source is None and record.label.shape is not None and not record.label.format
+def _unsettled(index: Index) -> NDArray[np.intp]:
+    """Numbers of the tensors in a device format, and of rows of statistics that state no format."""
+    device = np.array([_lies_on_device(kind) for kind in index.kinds])
+    summed = np.array([one.shape is not None and not one.format for one in index.labels], np.bool_)
+    found = device[index.rows["kind"]] | (summed[index.rows["label"]] & ~index.is_held)
+    for row, one in index.rare.items():
+        found[row] |= _lies_on_device(one.source)
+    return np.flatnonzero(found)
 
 
 def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
@@ -209,5 +228,5 @@ def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
     return label
 
 
-def _lies_on_device(record: TensorRecord) -> bool:
-    return isinstance(record.source, FileSource) and record.source.is_device_format
+def _lies_on_device(source: Source | None) -> bool:
+    return isinstance(source, FileSource) and source.is_device_format

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.core.words import Message
     from workbench.dump.formats.container import Container
+    from workbench.dump.index import Index, Records
     from workbench.dump.reports.core_elf import Core
     from workbench.dump.reports.opdebug import OverflowRecord
     from workbench.graph.nodes import Graph
@@ -74,17 +75,18 @@ class Failure:
 
 @dataclass(frozen=True, repr=False)
 class Dump:
-    """One run's dump tree, or records in memory.
+    """One run's dump tree, or records in memory (`workbench.dump.index.index_of`).
 
-    ``graphs`` is keyed by (rank, graph id); ``orders`` holds the execution order files under the
-    same key. Nothing but names and headers has been read from the tensors. ``overflows`` and
-    ``failures`` are records beside the tensors and take no part in comparisons. ``watched`` are outputs that
-    were dumped again after another operator; they are also among ``skipped``, as no other dump has them.
+    ``index`` are the tensors as columns, ``records`` the same as values. ``graphs`` is keyed by (rank, graph id);
+    ``orders`` holds the execution order files under the same key. Nothing but names and headers has been read from
+    the tensors. ``overflows`` and ``failures`` are records beside the tensors and take no part in comparisons.
+    ``watched`` are outputs that were dumped again after another operator; they are also among ``skipped``, as no
+    other dump has them.
     """
 
     path: str
     layout: str
-    records: tuple[TensorRecord, ...]
+    index: Index
     graphs: Mapping[tuple[int, int], Graph] = field(default_factory=dict)
     orders: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
@@ -99,10 +101,16 @@ class Dump:
         return one_line(f"<Dump {self.path}: {self.layout}, {held}>")
 
     @property
+    def records(self) -> Records:
+        """The tensors, made when they are read."""
+        return self.index.records
+
+    @property
     def tensors(self) -> int:
         """Tensors on this side of the ledger: readable records and skipped ones."""
-        return len(self.records) + len(self.skipped)
+        return len(self.index) + len(self.skipped)
 
     def where(self, keep: Callable[[TensorRecord], bool]) -> Dump:
         """Return the dump with only the records that ``keep`` accepts."""
-        return replace(self, records=tuple(r for r in self.records if keep(r)))
+        kept = [number for number, record in enumerate(self.records) if keep(record)]
+        return replace(self, index=self.index.take(kept))

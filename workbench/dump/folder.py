@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -20,6 +22,7 @@ from workbench.dump.formats.ffts import slice_records, turns
 from workbench.dump.formats.file import DumpFile, FileContent, FileName
 from workbench.dump.formats.renamed import FILE_NAME, is_renamed, parse_mapping
 from workbench.dump.formats.table import TABLE, format_of, parse_name
+from workbench.dump.index import index_of
 from workbench.dump.readers import (
     ON_NPU,
     base_name,
@@ -34,10 +37,10 @@ from workbench.dump.readers import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Failure
     from workbench.dump.formats.ffts import Part
     from workbench.dump.formats.file import At
+    from workbench.dump.index import Index
     from workbench.dump.reports.opdebug import OverflowRecord
     from workbench.dump.survey import DumpFolder
 
@@ -48,7 +51,7 @@ _UNKNOWN = FileName("")
 class FolderContent:
     """What a folder holds: fields as those of `workbench.dump.dump.Dump`; ``writer`` is empty if none is known."""
 
-    records: tuple[TensorRecord, ...]
+    index: Index
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
     writer: str
@@ -66,12 +69,12 @@ def read_folder(folder: DumpFolder) -> FolderContent:
         if name != FILE_NAME:
             contents.append(_read_file(folder.path, name, mapping, at))
     contents += _join_slices([one.part for one in contents if one.part is not None], at)
-    records = _without_doubles(list(chain.from_iterable(one.records for one in contents)))
+    index = _without_doubles(index_of(chain.from_iterable(one.records for one in contents)))
     reports = list(chain.from_iterable(one.overflows for one in contents))
-    overflows = tuple(_name_operators(reports, records, folder))
+    overflows = tuple(_name_operators(reports, index, folder))
     notes = [*chain.from_iterable(one.notes for one in contents), *map(_note, overflows)]
     return FolderContent(
-        records=records,
+        index=index,
         skipped=tuple(chain.from_iterable(one.skipped for one in contents)),
         notes=tuple(notes),
         writer=next((one.writer for one in contents if one.writer), ""),
@@ -158,29 +161,35 @@ def _read_slice(part: Part, at: At) -> FileContent:
         return FileContent(skipped=(skip(file, "unreadable", message_of(file.path, error)),))
 
 
-def _without_doubles(records: list[TensorRecord]) -> tuple[TensorRecord, ...]:
+def _without_doubles(index: Index) -> Index:
     """Drop rows of statistics for tensors that have a file of their own."""
-    if all(record.source is not None for record in records):
-        return tuple(records)
-    held = {record.key[:4] for record in records if record.source is not None}
-    return tuple(one for one in records if one.source is not None or one.key[:4] not in held)
+    held = index.is_held
+    if held.all():
+        return index
+    columns = (index.rows[name].tolist() for name in ("op_type", "op_name", "io", "slot"))
+    keys = [*zip(*columns, strict=True)]
+    files = {keys[number] for number in np.flatnonzero(held).tolist()}
+    doubles = np.array([key in files for key in keys])
+    return index.take(held | ~doubles) if doubles[~held].any() else index
 
 
 def _name_operators(
     reports: Sequence[tuple[str, OverflowRecord]],
-    records: Iterable[TensorRecord],
+    index: Index,
     folder: DumpFolder,
 ) -> Iterator[Overflow]:
     """Name the operators of overflow records by the task and stream of their files."""
     if not reports:
         return
-    names: dict[tuple[object, object], str] = {
-        (record.task_id, record.stream_id): record.key.op_name for record in records
+    columns = (index.rows[name].tolist() for name in ("task", "stream", "op_name"))
+    names: dict[tuple[object, object], int] = {
+        (task, stream): op_name for task, stream, op_name in zip(*columns, strict=True)
     }
     for path, record in reports:
         one = record.first or record.accelerators[0]
         place = one.fields.get("task_id"), one.fields.get("stream_id")
-        op_name = names.get(place, "") if record.first is not None else ""
+        found = names.get(place) if record.first is not None else None
+        op_name = "" if found is None else index.op_names[found]
         yield Overflow(path, record, op_name, folder.rank, folder.iteration)
 
 

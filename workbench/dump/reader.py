@@ -17,15 +17,16 @@ from workbench.dump.attach import given_graph, join, model_graphs, read_rank, wi
 from workbench.dump.dump import WATCHED, Dump, Note, Skipped
 from workbench.dump.folder import read_folder
 from workbench.dump.model_choice import choose_network, graph_names, names_by_device
-from workbench.dump.runs import FolderRecords, number_turns, split_processes
+from workbench.dump.runs import FolderIndex, number_turns, split_processes
 from workbench.dump.survey import survey
-from workbench.dump.watched import joint_name, part_watched
+from workbench.dump.watched import joint_name, split_watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.attach import Attached
+    from workbench.dump.index import Index
     from workbench.dump.survey import Survey
 
 
@@ -69,14 +70,10 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     named = _named_graphs(tree, graph)
     chosen = choose_network(tree.folders, named, model)
     contents = [read_folder(folder) for folder in chosen.folders]
-    records, run_notes = split_processes(
-        [
-            FolderRecords(*one)
-            for one in zip(chosen.folders, (c.records for c in contents), strict=True)
-        ]
-    )
-    beside = _attach(tree, records, named, graph)
-    records, watched = part_watched(records, beside.graphs)
+    read = zip(chosen.folders, (one.index for one in contents), strict=True)
+    index, run_notes = split_processes([FolderIndex(*one) for one in read])
+    beside = _attach(tree, index, named, graph)
+    index, watched = split_watched(index, beside.graphs)
     notes = chain(
         chosen.notes, _survey_notes(tree), *(c.notes for c in contents), run_notes, beside.notes
     )
@@ -87,7 +84,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     return Dump(
         path=str(path),
         layout=tree.layout,
-        records=number_turns(with_hosts(records, beside.graphs)),
+        index=number_turns(with_hosts(index, beside.graphs)),
         graphs=beside.graphs,
         orders=beside.orders,
         skipped=tuple(skipped),
@@ -111,15 +108,15 @@ def _named_graphs(tree: Survey, graph: str | Path | None) -> dict[str, str]:
 
 def _attach(
     tree: Survey,
-    records: Sequence[TensorRecord],
+    index: Index,
     named: Mapping[str, str],
     graph: str | Path | None,
 ) -> Attached:
     """Read what lies beside the tensors; a graph that is given stands for those of the tree."""
     parts = [read_rank(root, with_graphs=graph is None) for root in tree.roots]
     if graph is not None:
-        return join([*parts, given_graph(Path(graph), records)])
-    return join([*parts, model_graphs(records, named, names_by_device(tree.graph_files))])
+        return join([*parts, given_graph(Path(graph), index)])
+    return join([*parts, model_graphs(index, named, names_by_device(tree.graph_files))])
 
 
 def _survey_notes(tree: Survey) -> Iterator[Note]:

@@ -13,18 +13,21 @@ together, inputs before outputs; a new turn begins when that order starts again.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from workbench.core.words import Message
 from workbench.dump.dump import Note
+from workbench.dump.index import IO, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workbench.core.tensors import TensorKey, TensorRecord
+    from numpy.typing import NDArray
+
+    from workbench.dump.index import Index
     from workbench.dump.survey import DumpFolder
 
     Span = tuple[int, int]
@@ -35,17 +38,15 @@ RUN_GAP_US = 1_000_000
 # ---------------------------------------------------------------- processes
 
 
-class FolderRecords(NamedTuple):
+class FolderIndex(NamedTuple):
     """A folder and its tensors."""
 
     folder: DumpFolder
-    records: tuple[TensorRecord, ...]
+    tensors: Index
 
 
-def split_processes(
-    read: Sequence[FolderRecords],
-) -> tuple[list[TensorRecord], tuple[Note, ...]]:
-    """Return all records in order, those of every process with a rank of its own, and notes on runs and processes."""
+def split_processes(read: Sequence[FolderIndex]) -> tuple[Index, tuple[Note, ...]]:
+    """Return all tensors in order, those of every process with a rank of its own, and notes on runs and processes."""
     times = {(one.folder.rank, one.folder.time) for one in read if one.folder.time}
     ranks, names = sorted({rank for rank, _ in times}), sorted({time for _, time in times})
     notes: list[Note] = []
@@ -69,20 +70,21 @@ def split_processes(
         notes.append(Note("processes", folders[0], detail))
         new_ranks |= {(rank, time): given[time] for time in folders}
         free += len(folders) - 1
-    return [record for one in read for record in _with_rank(one, new_ranks)], tuple(notes)
+    return join([_with_rank(one, new_ranks) for one in read]), tuple(notes)
 
 
-def _spans(read: Sequence[FolderRecords]) -> list[dict[str, Span]]:
+def _spans(read: Sequence[FolderIndex]) -> list[dict[str, Span]]:
     """First and last time of every timestamp folder, for each iteration that several of one rank hold."""
     if len({one.folder.time for one in read}) < 2:
         return []
     spans: dict[int, dict[str, Span]] = {}
-    for folder, records in read:
-        if folder.time and records:
-            stamps = [record.timestamp_us for record in records]
+    for folder, index in read:
+        if folder.time and len(index):
+            stamps = index.rows["time"]
+            first, last = int(stamps.min()), int(stamps.max())
             here = spans.setdefault(folder.iteration, {})
-            low, high = here.get(folder.time, (stamps[0], stamps[0]))
-            here[folder.time] = min(low, *stamps), max(high, *stamps)
+            low, high = here.get(folder.time, (first, last))
+            here[folder.time] = min(low, first), max(high, last)
     return [here for here in spans.values() if len(here) > 1]
 
 
@@ -90,62 +92,85 @@ def _overlap(spans: Iterable[Span]) -> bool:
     return any(b[0] <= a[1] for a, b in pairwise(sorted(spans)))
 
 
-def _with_rank(
-    one: FolderRecords, new_ranks: Mapping[tuple[int, str], int]
-) -> Iterable[TensorRecord]:
-    folder, records = one
+def _with_rank(one: FolderIndex, new_ranks: Mapping[tuple[int, str], int]) -> Index:
+    folder, index = one
     rank = new_ranks.get((folder.rank, folder.time), folder.rank)
     if rank == folder.rank:
-        return records
-    return [replace(record, key=record.key._replace(rank=rank)) for record in records]
+        return index
+    return index.with_places(place._replace(rank=rank) for place in index.places)
 
 
 # ---------------------------------------------------------------- turns
 
+_FOLDER = ("place", "turn")
+_OPERATOR = ("op_name", "op_type", *_FOLDER)
+_KEY = (*_OPERATOR, "io", "slot")
+_MOST = 1 << 62
+_INPUT = IO.index("input")
 
-def number_turns(records: Sequence[TensorRecord]) -> tuple[TensorRecord, ...]:
-    """Return the records with the ``turn`` of each in its key, counted over all runs in order of time.
+
+class _Columns(NamedTuple):
+    """Columns as values of Python, by the number of a tensor; of those with one number the key is the same."""
+
+    times: list[int]
+    keys: list[int]
+    operators: list[int]
+    io: list[int]
+    slots: list[int]
+
+
+def number_turns(index: Index) -> Index:
+    """Return the tensors with the ``turn`` of each, counted over all runs in order of time.
 
     The last run's turns come last in every operator, also in those that an older run did not dump.
     """
-    keys = [record.key for record in records]
-    if len(set(keys)) == len(keys):
-        return tuple(records)
-    repeated = {_folder(key) for key, count in Counter(keys).items() if count > 1}
-    folders: dict[TensorKey, list[int]] = {}
-    for at, key in enumerate(keys):
-        if _folder(key) in repeated:
-            folders.setdefault(_folder(key), []).append(at)
-    turns: dict[int, int] = {}
-    for found in folders.values():
+    rows = index.rows
+    keys = _numbers(rows, _KEY)
+    known, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    if len(known) == len(rows):
+        return index
+    folders = _numbers(rows, _FOLDER)
+    found = np.flatnonzero(np.isin(folders, folders[counts[places] > 1]))
+    found = found[np.argsort(folders[found], kind="stable")]
+    _, starts = np.unique(folders[found], return_index=True)
+    columns = _Columns(
+        rows["time"].tolist(), keys.tolist(), _numbers(rows, _OPERATOR).tolist(),
+        rows["io"].tolist(), rows["slot"].tolist(),
+    )  # fmt: skip
+    turns = rows["turn"].copy()
+    for start, end in pairwise([*starts.tolist(), len(found)]):
         first = 0
-        for run in _split_runs(found, records):
-            turns |= (here := _number_run(run, records, first))
+        for run in _split_runs(found[start:end].tolist(), columns):
+            here = _number_run(run, columns, first)
+            for at, turn in here.items():
+                turns[at] = turn or turns[at]
             first = max(here.values()) + 1
-    return tuple(
-        replace(record, key=record.key._replace(turn=turns[at])) if turns.get(at) else record
-        for at, record in enumerate(records)
-    )
+    return index.with_columns(turn=turns)
 
 
-def _folder(key: TensorKey) -> TensorKey:
-    return key._replace(op_type="", op_name="", io="output", slot=0)
+def _numbers(rows: NDArray[np.void], names: Iterable[str]) -> NDArray[Any]:
+    """Return for each row a number that is the same where all of some columns are."""
+    found, size = np.zeros(len(rows), np.int64), 1
+    for name in names:
+        column = rows[name].astype(np.int64)
+        most = int(column.max(initial=0)) + 1
+        if size * most > _MOST:
+            known, found = np.unique(found, return_inverse=True)
+            size = len(known)
+        found, size = found * most + column, size * most
+    return found
 
 
-def _operator(key: TensorKey) -> TensorKey:
-    return key._replace(io="output", slot=0)
-
-
-def _split_runs(found: Iterable[int], records: Sequence[TensorRecord]) -> list[list[int]]:
-    """Part the records of one folder, given by their numbers, where it was quiet and names begin again."""
-    ordered = sorted(found, key=lambda at: records[at].timestamp_us)
-    times = [records[at].timestamp_us for at in ordered]
+def _split_runs(found: Iterable[int], columns: _Columns) -> list[list[int]]:
+    """Part the tensors of one folder, given by their numbers, where it was quiet and names begin again."""
+    ordered = sorted(found, key=columns.times.__getitem__)
+    times = [columns.times[at] for at in ordered]
     quiet = [at for at, (a, b) in enumerate(pairwise(times), 1) if b - a > RUN_GAP_US]
     runs: list[list[int]] = []
-    names: set[TensorKey] = set()
+    names: set[int] = set()
     for start, end in pairwise([0, *quiet, len(ordered)]):
         part = ordered[start:end]
-        here = {records[at].key for at in part}
+        here = {columns.keys[at] for at in part}
         if runs and names.isdisjoint(here):
             runs[-1] += part
             names |= here
@@ -155,20 +180,20 @@ def _split_runs(found: Iterable[int], records: Sequence[TensorRecord]) -> list[l
     return runs
 
 
-def _number_run(run: Iterable[int], records: Sequence[TensorRecord], first: int) -> dict[int, int]:
-    """Number the turns of one run from ``first`` on: number of a record → its turn."""
+def _number_run(run: Iterable[int], columns: _Columns, first: int) -> dict[int, int]:
+    """Number the turns of one run from ``first`` on: number of a tensor → its turn."""
     turns: dict[int, int] = {}
-    operators: dict[TensorKey, list[int]] = {}
+    operators: dict[int, list[int]] = {}
     for at in run:
-        operators.setdefault(_operator(records[at].key), []).append(at)
+        operators.setdefault(columns.operators[at], []).append(at)
     for found in operators.values():
-        turn, seen, last = first, set[tuple[str, int]](), "input"
+        turn, seen, last = first, set[tuple[int, int]](), _INPUT
         for at in found:
-            key = records[at].key
-            if (key.io, key.slot) in seen or (key.io, last) == ("input", "output"):
+            io, slot = columns.io[at], columns.slots[at]
+            if (io, slot) in seen or (io == _INPUT and last != _INPUT):
                 turn += 1
                 seen.clear()
-            seen.add((key.io, key.slot))
-            last = key.io
+            seen.add((io, slot))
+            last = io
             turns[at] = turn
     return turns

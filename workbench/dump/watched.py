@@ -14,10 +14,11 @@ from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.selection import Choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+    from workbench.dump.index import Index
     from workbench.graph.nodes import Graph
 
 JOINT = "_To_"
@@ -49,30 +50,28 @@ def watch_of(plan: DumpPlan, graph: Graph) -> dict[str, tuple[str, ...]]:
     }
 
 
-def part_watched(
-    records: Iterable[TensorRecord], graphs: Mapping[tuple[int, int], Graph]
-) -> tuple[list[TensorRecord], list[TensorRecord]]:
-    """Part what was looked at again from operators' own records; ``graphs`` are by rank and graph id.
+def split_watched(
+    index: Index, graphs: Mapping[tuple[int, int], Graph]
+) -> tuple[Index, list[TensorRecord]]:
+    """Part what was looked at again from operators' own tensors; ``graphs`` are by rank and graph id.
 
     ``A_To_C`` is an output of C after A if files of C itself lie beside it that have the same type and
     outputs alone, and if no graph has an operator of this name. Those records then have C's name, and A is
     what they come ``after``.
     """
-    given = list(records)
-    joint = [record for record in given if JOINT in record.key.op_name]
-    if not joint:
-        return given, []
-    own = {_place(record.key): record.label for record in given}
+    if JOINT.encode() not in index.op_names.data:
+        return index, []
+    own = {_place(record.key): record.label for record in index.records}
     names = {sanitize(op.name) for graph in graphs.values() for op in graph.ops}
     again: dict[int, TensorRecord] = {}
-    for record in joint:
+    for number, record in enumerate(index.records):
         key = record.key
         parts = _parted(record, own) if key.op_name not in names else None
         if parts is not None:
             after, op_name = parts
-            again[id(record)] = replace(record, key=key._replace(op_name=op_name), after=after)
-    kept = [record for record in given if id(record) not in again]
-    return kept, list(again.values())
+            again[number] = replace(record, key=key._replace(op_name=op_name), after=after)
+    kept = [number for number in range(len(index)) if number not in again]
+    return index.take(kept) if again else index, list(again.values())
 
 
 def _place(key: TensorKey, op_name: str = "") -> TensorKey:

@@ -30,13 +30,13 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
     binding = bind(dump)
     changes, unreadable = find_changes(binding)
     place = parse_place(at) if at is not None else None
-    steps = sorted({r.key.iteration for r in dump.records if r.key.iteration >= 0})
+    steps = sorted({one.iteration for one in dump.index.places_used if one.iteration >= 0})
     info: dict[str, Any] = {
         "schema": SCHEMA,
         "path": dump.path,
         "layout": dump.layout,
         "tensors": dump.tensors,
-        "ranks": sorted({r.key.rank for r in dump.records}),
+        "ranks": sorted({one.rank for one in dump.index.places_used}),
         "iterations": steps,
         "metadata": dict(dump.info),
         "graphs": [_graph(binding, key) for key in sorted(binding.graphs)],

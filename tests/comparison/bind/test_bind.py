@@ -15,6 +15,7 @@ from kit.words import check_said
 from workbench.comparison.bind import bind as module
 from workbench.comparison.bind.bind import bind
 from workbench.dump.formats.mindspore_name import sanitize, short_name
+from workbench.dump.index import index_of
 from workbench.dump.reader import load
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
@@ -223,6 +224,6 @@ def test_a_tensor_that_is_there_already_is_skipped():
     graph = chain("Tanh")
     dump = in_memory(shoot(graph, small.given(graph)), graph)
     first = next(r for r in dump.records if r.key.op_type != "Parameter")
-    skipped = bind(replace(dump, records=(*dump.records, first))).skipped
+    skipped = bind(replace(dump, index=index_of([*dump.records, first]))).skipped
     assert [(one.reason, one.name) for one in skipped] == [("twice", "Default/Tanh-op0")]
     check_said(skipped[0].detail, "compare/twice", where=f"{first.key.io}.{first.key.slot}")

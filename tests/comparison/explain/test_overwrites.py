@@ -15,6 +15,7 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.explain.explainers import EXPLAINERS, explain_origins
 from workbench.comparison.limits import Limits, using
 from workbench.core.words import Message
+from workbench.dump.index import index_of
 from workbench.dump.statistics.compute import statistics_of
 from workbench.dump.statistics.dialects import TITLES
 
@@ -93,7 +94,7 @@ def summed(dump):
         replace(r, source=None, statistics=statistics_of(r.source.array(), TITLES))
         for r in dump.records
     ]
-    return replace(dump, records=tuple(records))
+    return replace(dump, index=index_of(records))
 
 
 def test_statistics_that_are_not_those_of_what_was_written_tell_no_places():
@@ -279,7 +280,7 @@ def nobodys(_):
 def without_data_of_relu(dump):
     """The same dump without the output of an operator that ran between."""
     kept = [one for one in dump.records if (one.key.op_type, one.key.io) != ("ReLU", "output")]
-    return replace(dump, records=tuple(kept))
+    return replace(dump, index=index_of(kept))
 
 
 def early():

@@ -20,6 +20,7 @@ from workbench.comparison.findings.find import FINDERS, GROUPS, REFINEMENTS, fin
 from workbench.comparison.findings.material import Figures, Material, Place, finding
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
+from workbench.dump.index import index_of
 from workbench.dump.statistics.compute import statistics_of
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
@@ -98,7 +99,7 @@ def statistics():
         label = record.label._replace(dtype=array.dtype.name, shape=array.shape)
         figures = statistics_of(array, ("max", "min", "avg", "l2norm"))
         records.append(replace(record, source=None, path="", label=label, statistics=figures))
-    return replace(target, records=tuple(records)), on_reference(graph)
+    return replace(target, index=index_of(records)), on_reference(graph)
 
 
 def job(out, *, faults=(), ranks=2, **options):

@@ -9,6 +9,7 @@ from workbench.comparison.findings.ranks import find_outlier
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Dump
+from workbench.dump.index import EMPTY
 from workbench.graph.nodes import Graph, Op, Param, Parameter
 
 SPEC = TensorSpec("float32", (2,))
@@ -34,7 +35,7 @@ def bound(net, values, io="output"):
                 number: OperatorRun(block, number, op.op_type, op.name, {(io, 0): record})
             }
     graphs = {(rank, 0): net for rank in range(len(values))}
-    return Binding(Dump("", "mindspore", []), graphs, runs)
+    return Binding(Dump("", "mindspore", EMPTY), graphs, runs)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.graphs.subgraphs import inline_calls, join_graphs
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.dump import Dump
+from workbench.dump.index import EMPTY, index_of
 from workbench.graph.finish import renumber
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
@@ -172,7 +173,7 @@ def dump_of(*graphs):
         for one in graphs
         for op in one.ops
     )
-    return Dump("here", "tree", records, {(0, one.graph_id): one for one in graphs})
+    return Dump("here", "tree", index_of(records), {(0, one.graph_id): one for one in graphs})
 
 
 ENTRY = piece(0, ["Neg", "Exp"], X, W, inner=False)
@@ -206,4 +207,4 @@ def test_dumps_of_the_same_kind_stay_as_they_are():
     dump = dump_of(ENTRY, SIDE)
     assert join_graphs(dump, dump) is dump
     assert join_graphs(ONE, dump) is ONE
-    assert join_graphs(dump, Dump("there", "tree", ())) is dump
+    assert join_graphs(dump, Dump("there", "tree", EMPTY)) is dump

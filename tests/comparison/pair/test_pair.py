@@ -19,6 +19,7 @@ from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.pair import PAIR_RULES, pair_tensors
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.results.coverage import ledger
+from workbench.dump.index import join
 from workbench.dump.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
@@ -95,7 +96,7 @@ def iterations(*numbers):
 def ranks(*numbers):
     dumps = [in_memory(shoot(GRAPH, VALUES, rank=n), GRAPH, rank=n) for n in numbers]
     graphs = {key: graph for dump in dumps for key, graph in dump.graphs.items()}
-    return replace(dumps[0], records=sum((d.records for d in dumps), ()), graphs=graphs)
+    return replace(dumps[0], index=join([one.index for one in dumps]), graphs=graphs)
 
 
 def numbers(kind, found):

@@ -16,6 +16,7 @@ from kit.build.small_dumps import Net, given, in_memory, on_disk, shoot
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.repeats.counting import CountFacts, count_reason
+from workbench.dump.index import index_of
 from workbench.dump.statistics.compute import statistics_of
 
 NOISE = 1e-4
@@ -200,7 +201,7 @@ def test_statistics_prove_no_equal_inputs_and_digests_do():
             wanted = ["max", "min", "avg", "l2norm", *(["md5"] if digest else [])]
             return replace(
                 dump,
-                records=tuple(
+                index=index_of(
                     replace(one, source=None, statistics=statistics_of(one.source.array(), wanted))
                     for one in dump.records
                 ),

@@ -19,6 +19,7 @@ from workbench.comparison.replay.forecast import forecast
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
+from workbench.dump.index import index_of
 from workbench.dump.statistics.compute import statistics_of
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
@@ -34,7 +35,7 @@ def summed(dump):
         label = record.label._replace(dtype=array.dtype.name, shape=array.shape)
         figures = statistics_of(array, WANTED)
         records.append(replace(record, source=None, path="", label=label, statistics=figures))
-    return replace(dump, records=tuple(records))
+    return replace(dump, index=index_of(records))
 
 
 def told(target, golden):
@@ -103,8 +104,8 @@ def test_a_golden_that_cannot_be_read_leaves_the_forecast_as_it_is():
     pairs = paired(target, REFERENCE).pairs
     last = [one.golden for one in pairs if one.run is not None and one.io == "output"][-1]
     broken = replace(last, source=Broken(last.source.array()))
-    records = (broken if r is last else r for r in REFERENCE.records)
-    pairing = paired(target, replace(REFERENCE, records=tuple(records)))
+    records = (broken if r.key == last.key else r for r in REFERENCE.records)
+    pairing = paired(target, replace(REFERENCE, index=index_of(records)))
     found = forecast(pairing, distance_from, npu=True)
     (left,) = found.errors.keys() - found.spreads.keys()
     (pair,) = (one for one in pairing.pairs if id(one) == left)

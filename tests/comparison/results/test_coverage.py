@@ -16,6 +16,7 @@ from workbench.comparison.map_file import Overrides, parse_overrides, to_data
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.results.coverage import EXPLAINED
 from workbench.core.errors import FormatError
+from workbench.dump.index import index_of
 from workbench.graph.nodes import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
@@ -46,18 +47,18 @@ def is_output(record):
 
 
 def is_first(record):
-    return record is GOLDEN.records[0]
+    return record.key == GOLDEN.records[0].key
 
 
 def without(which):
     """The golden without some of its tensors."""
-    return replace(GOLDEN, records=tuple(r for r in GOLDEN.records if not which(r)))
+    return GOLDEN.where(lambda record: not which(record))
 
 
 def broken(which):
     """The golden with some of its tensors unreadable."""
     records = (replace(r, source=Broken()) if which(r) else r for r in GOLDEN.records)
-    return replace(GOLDEN, records=tuple(records))
+    return replace(GOLDEN, index=index_of(records))
 
 
 CASES = {
@@ -100,7 +101,7 @@ def test_an_unreadable_pair_is_a_gap_of_both_sides():
 def test_a_value_that_another_slot_shows_is_no_gap():
     """The output of the first operator is the input of the second one."""
     first = next(r for r in GOLDEN.records if is_output(r))
-    result = compared(without(lambda r: r is first))
+    result = compared(without(lambda r: r.key == first.key))
     assert result.coverage.gaps == {}
     assert result.coverage.explained == {"golden:elsewhere": 1}
     assert result.verdict == "warn"
@@ -126,7 +127,7 @@ def test_a_defect_wins_over_a_gap_and_the_sentence_says_both():
 
 def test_an_iteration_that_one_side_alone_has_is_a_gap_unless_one_is_chosen():
     second = [replace(r, key=r.key._replace(iteration=1)) for r in GOLDEN.records]
-    both = replace(GOLDEN, records=(*GOLDEN.records, *second))
+    both = replace(GOLDEN, index=index_of([*GOLDEN.records, *second]))
     result = compared(GOLDEN, both)
     files = result.coverage.explained["golden:parameter"]
     assert result.coverage.gaps == {"golden:iteration": len(GOLDEN.records) - files}
@@ -199,7 +200,7 @@ def test_an_output_that_nobody_reads_is_explained():
     extra = in_memory(SHOTS, graph)
     ended = replace(graph, outputs=(Value(2, 0),))
     golden = replace(extra, graphs=dict.fromkeys(extra.graphs, ended))
-    target = replace(golden, records=tuple(r for r in golden.records if not is_last(r)))
+    target = golden.where(lambda record: not is_last(record))
     result = compared(target, golden)
     assert result.coverage.explained == {"golden:unused": 1}
     assert result.coverage.outputs == ()
@@ -266,8 +267,8 @@ def is_normed(record):
 
 def held(hidden, *, graphs=True):
     """The normalized network without some of its files, and without its graph if told so."""
-    kept = tuple(record for record in NORMED.records if not hidden(record))
-    return replace(NORMED, records=kept, graphs=NORMED.graphs if graphs else {})
+    kept = NORMED.where(lambda record: not hidden(record))
+    return replace(kept, graphs=NORMED.graphs if graphs else {})
 
 
 @pytest.mark.parametrize(
@@ -313,10 +314,8 @@ def test_a_weight_is_known_by_all_results_that_are_read(slot, monkeypatch):
         one = (key.op_type, key.io, key.slot) == ("Split", "output", slot)
         return one or (key.op_type, key.io) == (reader, "input")
 
-    both = replace(whole, records=tuple(r for r in whole.records if not hidden(r)))
-    bare = replace(both, records=tuple(
-        r for r in both.records if (r.key.op_type, r.key.io) != ("Split", "input")
-    ))  # fmt: skip
+    both = whole.where(lambda record: not hidden(record))
+    bare = both.where(lambda record: (record.key.op_type, record.key.io) != ("Split", "input"))
     assert dict(compared(bare, both).coverage.gaps) == {"golden:unmatched": 1}
 
 
@@ -327,7 +326,7 @@ def test_what_an_update_reads_is_known_by_what_it_gives_though_nobody_reads_that
     result = net.op("Tanh", net.feed("x"))
     graph = net.graph(result)
     whole = in_memory(shoot(graph, small.given(graph), parameters=False), graph)
-    outputs = replace(whole, records=tuple(filter(is_output, whole.records)))
+    outputs = whole.where(is_output)
     coverage = compared(outputs, whole).coverage
     assert dict(coverage.gaps) == {}
     assert coverage.explained["golden:fed"] == len(whole.records) - len(outputs.records)

@@ -271,7 +271,7 @@ HOSTILE = {
 @pytest.mark.parametrize(("name", "reason"), HOSTILE.values(), ids=list(HOSTILE))
 def test_a_hostile_name_is_skipped_with_a_reason(tmp_path, name, reason):
     content = read_folder(DumpFolder(str(tmp_path), (name,), "ge"))
-    assert (content.records, content.notes) == ((), ())
+    assert (len(content.index), content.notes) == (0, ())
     assert [(one.reason, bool(str(one.detail))) for one in content.skipped] == [(reason, True)]
 
 
@@ -281,7 +281,7 @@ def test_no_file_of_a_folder_gets_lost(tmp_path, row):
     folder = DumpFolder(str(tmp_path), (row.example,), "ge")
     (tmp_path / row.example).touch()
     content = read_folder(folder)
-    told = *content.records, *content.skipped, *content.notes
+    told = *content.index.records, *content.skipped, *content.notes
     assert len(told) == (row.id != "json")
     assert read_folder(folder) == content
 

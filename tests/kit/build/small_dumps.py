@@ -19,6 +19,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.dump.dump import Dump
 from workbench.dump.formats.container import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.index import index_of
 from workbench.dump.runs import number_turns
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value
 from workbench.graph_files.ge.text import parse_ge_text
@@ -180,7 +181,8 @@ def in_memory(shots: list[Shot], *graphs: Graph, info=CPU, rank: int = 0) -> Dum
 def held(records: Iterable[TensorRecord], *graphs: Graph, info=CPU, rank: int = 0) -> Dump:
     """A dump of records, in memory."""
     table = {(rank, graph.graph_id): graph for graph in graphs}
-    return Dump("memory", "mindspore", tuple(number_turns(records)), table, info=dict(info))
+    index = number_turns(index_of(records))
+    return Dump("memory", "mindspore", index, table, info=dict(info))
 
 
 def on_disk(root: Path, shots: list[Shot], *graphs: Graph, info=CPU, rank: int = 0) -> Path:

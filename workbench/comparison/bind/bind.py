@@ -109,11 +109,11 @@ def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> B
     known = dump.graphs if graphs is None else graphs
     draft = _Draft({place: inline_calls(graph) for place, graph in known.items()})
     by_rank: dict[int, list[TensorRecord]] = {}
-    for record in dump.records:
+    for record in (all_records := dump.records):
         by_rank.setdefault(record.key.rank, []).append(record)
     for rank, records in sorted(by_rank.items()):
         draft.take(records, _names(rank, records, draft))
-    binding = draft.binding(dump)
+    binding = draft.binding(dump, all_records)
     found = find_anomalies(binding)
     notes = (Note(one.kind, one.op_name, one.said) for one in found)
     return replace(
@@ -290,7 +290,7 @@ class _Draft:
         self._parameters: dict[Execution, dict[str, TensorRecord]] = {}
         self._skipped: list[Skipped] = []
 
-    def binding(self, dump: Dump) -> Binding:
+    def binding(self, dump: Dump, records: Sequence[TensorRecord]) -> Binding:
         """What has been bound."""
         return Binding(
             dump,
@@ -299,6 +299,7 @@ class _Draft:
             self._parameters,
             tuple(self._skipped),
             tuple(self.notes),
+            records=records,
         )
 
     def take(self, records: Iterable[TensorRecord], names: Names) -> None:

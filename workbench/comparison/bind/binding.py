@@ -10,7 +10,7 @@ from workbench.comparison.trust import Trust, order_of_times
 from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
@@ -62,6 +62,7 @@ class Binding:
     unknown operators under negative numbers), ``parameters`` the Parameter files by name.
     ``oddities`` maps a record (by identity) to all that is wrong with it, in the order of `ANOMALY_RULES`.
     ``borrowed`` are the keys of graphs that are the other side's, lent for want of an own one that fits.
+    ``records`` are all of the dump's: as long as they are held, its records are the same objects for everybody.
     """
 
     dump: Dump
@@ -72,6 +73,7 @@ class Binding:
     notes: tuple[Note, ...] = ()
     oddities: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     borrowed: frozenset[tuple[int, int]] = frozenset()
+    records: Sequence[TensorRecord] = ()
 
     def __post_init__(self) -> None:
         runs = {block: _read_only(some) for block, some in self.runs.items()}

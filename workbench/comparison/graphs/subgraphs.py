@@ -136,14 +136,11 @@ def join_graphs(dump: Dump, other: Dump) -> Dump:
             root = (rank, graph_id)
         roots[rank, graph_id] = root[1]
         groups.setdefault(root, []).append(graph)
-    records = tuple(
-        replace(record, key=key._replace(graph_id=roots.get(key.graph_key, key.graph_id)))
-        for record in dump.records
-        for key in (record.key,)
+    index = dump.index.with_places(
+        one._replace(graph_id=roots.get((one.rank, one.graph_id), one.graph_id))
+        for one in dump.index.places
     )
-    return replace(
-        dump, records=records, graphs={key: _joined(all_) for key, all_ in groups.items()}
-    )
+    return replace(dump, index=index, graphs={key: _joined(all_) for key, all_ in groups.items()})
 
 
 def _joined(graphs: Sequence[Graph]) -> Graph:
