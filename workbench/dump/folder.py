@@ -6,45 +6,66 @@ What a file is its name says (`workbench.dump.formats.table`). A name that was t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
+from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Overflow, Skipped
+from workbench.dump.formats.container import quick_tensors
 from workbench.dump.formats.ffts import slice_records, turns
 from workbench.dump.formats.file import DumpFile, FileContent, FileName
+from workbench.dump.formats.mindspore_name import dtype_of_word
 from workbench.dump.formats.renamed import FILE_NAME, is_renamed, parse_mapping
-from workbench.dump.formats.table import TABLE, format_of, parse_name
-from workbench.dump.index import index_of
+from workbench.dump.formats.table import TABLE, format_of, parse_name, parse_names
+from workbench.dump.index import (
+    DTYPE,
+    ENCODING,
+    IO,
+    Index,
+    Place,
+    Strings,
+    as_numbers,
+    index_of,
+    join,
+)
+from workbench.dump.payload.blocks import ExtentSource
 from workbench.dump.readers import (
     ON_NPU,
     base_name,
     check_numbers,
     message_of,
+    npy_source,
     read_lines,
     read_tensors,
     skip,
     skip_unmapped,
+    writer_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from workbench.dump.dump import Failure
+    from workbench.dump.formats.container import PlacedTensor, QuickTensors
     from workbench.dump.formats.ffts import Part
     from workbench.dump.formats.file import At
-    from workbench.dump.index import Index
+    from workbench.dump.formats.table import CommonNames
     from workbench.dump.reports.opdebug import OverflowRecord
     from workbench.dump.survey import DumpFolder
 
 _UNKNOWN = FileName("")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +82,188 @@ class FolderContent:
 
 def read_folder(folder: DumpFolder) -> FolderContent:
     """Read all files of a folder; whatever is wrong with one is in the content."""
-    at = folder.graph_id, folder.iteration, folder.rank, folder.net_name
+    at = Place(folder.graph_id, folder.iteration, folder.rank, folder.net_name)
     mapping, wrong = _read_mapping(folder)
-    contents = [FileContent(notes=wrong)]
-    for name in sorted(folder.names, key=TABLE.__eq__):  # its rows come last
+    names = sorted(folder.names, key=TABLE.__eq__)  # its rows come last
+    parts, others = ([], range(len(names))) if mapping else _read_common(folder.path, names, at)
+    contents = {-1: FileContent(notes=wrong)}
+    for number in others:
         checkpoint()
-        if name != FILE_NAME:
-            contents.append(_read_file(folder.path, name, mapping, at))
-    contents += _join_slices([one.part for one in contents if one.part is not None], at)
-    index = _without_doubles(index_of(chain.from_iterable(one.records for one in contents)))
-    reports = list(chain.from_iterable(one.overflows for one in contents))
+        if names[number] != FILE_NAME:
+            contents[number] = _read_file(folder.path, names[number], mapping, at)
+    slices = [one.part for one in contents.values() if one.part is not None]
+    contents |= enumerate(_join_slices(slices, at), len(names))
+    index = _without_doubles(_in_order([*parts, _records_part(contents)]))
+    reports = [report for one in contents.values() for report in one.overflows]
     overflows = tuple(_name_operators(reports, index, folder))
-    notes = [*chain.from_iterable(one.notes for one in contents), *map(_note, overflows)]
+    notes = [note for one in contents.values() for note in one.notes]
+    writers = [(number, one.writer) for number, one in contents.items() if one.writer]
+    writers += [part.writer for part in parts if part.writer is not None]
     return FolderContent(
         index=index,
-        skipped=tuple(chain.from_iterable(one.skipped for one in contents)),
-        notes=tuple(notes),
-        writer=next((one.writer for one in contents if one.writer), ""),
+        skipped=tuple(chain.from_iterable(one.skipped for one in contents.values())),
+        notes=(*notes, *map(_note, overflows)),
+        writer=min(writers)[1] if writers else "",
         overflows=overflows,
-        failures=tuple(chain.from_iterable(one.failures for one in contents)),
+        failures=tuple(chain.from_iterable(one.failures for one in contents.values())),
     )
+
+
+# ---------------------------------------------------------------- files as nearly all of them are
+
+
+class _Part(NamedTuple):
+    """Some tensors of a folder, the number of the file that each is of, and the first that tells who wrote it."""
+
+    index: Index
+    order: NDArray[np.intp]
+    writer: tuple[int, str] | None = None
+
+
+def _in_order(parts: Sequence[_Part]) -> Index:
+    """Put tensors in the order of their files."""
+    parts = [part for part in parts if len(part.index)]
+    index = join([part.index for part in parts])
+    if len(parts) < 2:
+        return index
+    order = np.concatenate([part.order for part in parts])
+    return index.take(np.argsort(order, kind="stable"))
+
+
+def _records_part(contents: Mapping[int, FileContent]) -> _Part:
+    """Tensors of files that were read one by one."""
+    sizes = [len(one.records) for one in contents.values()]
+    index = index_of(chain.from_iterable(one.records for one in contents.values()))
+    return _Part(index, np.repeat(np.array([*contents], np.intp), sizes))
+
+
+def _read_common(
+    folder: str, names: Sequence[str], place: Place
+) -> tuple[list[_Part], Sequence[int]]:
+    """Tensors of files that are like thousands of others, and the numbers of the files that are not."""
+    npy, containers, others = parse_names(names)
+    parts = []
+    if npy.numbers:
+        parts.append(_npy_part(_index_files(folder, names, npy, place), npy))
+    if containers.numbers:
+        part, unusual = _container_part(_index_files(folder, names, containers, place), containers)
+        parts.append(part)
+        others = sorted((*others, *unusual))
+    return parts, others
+
+
+def _index_files(folder: str, names: Sequence[str], found: CommonNames, place: Place) -> Index:
+    """A row for each file with what its name says of the operator and the time."""
+    rows = np.zeros(len(found.numbers), DTYPE)
+    mine = [names[number] for number in found.numbers]
+    data = "".join(mine).encode(*ENCODING)
+    sizes = _sizes(mine, data)
+    ends = np.cumsum(sizes)
+    op_types, rows["op_type"] = _numbered(found.op_types)
+    op_names, rows["op_name"] = _numbered(found.op_names)
+    first = dict(zip(reversed(found.op_names), range(len(mine))[::-1], strict=True))
+    at = np.array([first[name] for name in op_names])
+    starts = (ends - sizes + 1 + _sizes(found.op_types, data))[at]
+    stops = starts + _sizes(found.op_names, data)[at]
+    for column, digits in (("task", found.tasks), ("stream", found.streams), ("time", found.times)):
+        rows[column] = [*map(int, digits)]
+    rows["file"] = np.arange(len(mine))
+    return Index(
+        rows, Strings.at(data, starts, stops), Strings.at(data, ends - sizes, ends),
+        as_numbers(np.zeros(len(mine)), 1), (f"{folder}/",), op_types, (place,),
+    )  # fmt: skip
+
+
+def _sizes(texts: Sequence[str], data: bytes) -> NDArray[np.int64]:
+    """Bytes of each text, all of which ``data`` has in it."""
+    if data.isascii():
+        return np.fromiter(map(len, texts), np.int64, len(texts))
+    return np.array([len(text.encode(*ENCODING)) for text in texts])
+
+
+def _numbered(values: Iterable[T]) -> tuple[tuple[T, ...], list[int]]:
+    """Values in the order of first appearance, and the number of each."""
+    values = [*values]
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return tuple(numbers), [*map(numbers.__getitem__, values)]
+
+
+def _npy_part(files: Index, found: CommonNames) -> _Part:
+    """A tensor of each file, which stays closed."""
+    rows = files.rows.copy()
+    rows["io"] = [*map(IO.index, found.io)]
+    rows["slot"] = [*map(int, found.slots)]
+    words, numbers = _numbered(zip(found.formats, found.dtypes, strict=True))
+    rows["label"] = numbers
+    rows["kind"] = rows["label"] + 1
+    said = [FileName("npy", format=form, dtype=dtype_of_word(word)) for form, word in words]
+    kinds = (None, *(npy_source("", one) for one in said))
+    labels = tuple(TensorSpec(one.dtype, None, one.format) for one in said)
+    writers = zip(found.numbers, found.dtypes, strict=True)
+    writer = next(((number, writer_of(word)) for number, word in writers if word), None)
+    rows.setflags(write=False)
+    index = replace(files, rows=rows, kinds=kinds, labels=labels)
+    return _Part(index, np.array(found.numbers), writer)
+
+
+def _container_part(files: Index, found: CommonNames) -> tuple[_Part, list[int]]:
+    """Tensors of containers whose headers are sound, and the numbers of the files that have no such."""
+    sides: list[QuickTensors] = []
+    unusual = []
+    for number, name in zip(found.numbers, files.files.all(), strict=True):
+        checkpoint()
+        one = _quick(files.folders[0] + name)
+        if one is None:
+            unusual.append(number)
+        sides.append(one or ([], []))
+    counts = np.array([(len(inputs), len(outputs)) for inputs, outputs in sides])
+    tensors = [tensor for inputs, outputs in sides for tensor in (*inputs, *outputs)]
+    rows = np.repeat(files.rows, counts.sum(axis=1))
+    rows["io"] = np.repeat(np.tile((0, 1), len(sides)), counts.ravel())
+    ends = np.repeat(np.cumsum(counts), counts.ravel())
+    rows["slot"] = np.arange(len(rows)) - ends + np.repeat(counts.ravel(), counts.ravel())
+    index = _with_places(replace(files, rows=rows), tensors)
+    numbers = np.repeat(np.array(found.numbers), counts.sum(axis=1))
+    writer = (int(numbers[0]), ON_NPU) if len(numbers) else None
+    return _Part(index, numbers, writer), unusual
+
+
+def _quick(path: str) -> QuickTensors | None:
+    try:
+        found = quick_tensors(path)
+    except FormatError:
+        return None  # the careful reader says why
+    return found if found is not None and any(found) else None
+
+
+def _with_places(index: Index, tensors: Sequence[PlacedTensor]) -> Index:
+    """Add to the tensors of containers where they lie."""
+    if not tensors:
+        return index
+    rows = index.rows.copy()
+    kinds, rows["start"], rows["address"], origins = zip(*tensors, strict=True)
+    known, rows["kind"] = _numbered(kinds)
+    rows["kind"] += 1
+    labels, numbers = _numbered(
+        TensorSpec(one.alike.dtype.name, None, one.alike.format.name) for one in known
+    )
+    rows["label"] = np.array(numbers)[rows["kind"] - 1]
+    names, numbers = _numbered(one[0] if one else "" for one in origins)
+    rows["origin"] = [
+        number + 1 if one else 0 for one, number in zip(origins, numbers, strict=True)
+    ]
+    rows["origin_slot"] = [one[1] if one else 0 for one in origins]
+    rows.setflags(write=False)
+    return replace(
+        index,
+        rows=rows,
+        labels=labels,
+        kinds=(None, *(ExtentSource(one.alike) for one in known)),
+        origins=Strings.of(names),
+    )
+
+
+# ---------------------------------------------------------------- any file
 
 
 def _read_mapping(folder: DumpFolder) -> tuple[Mapping[str, str], tuple[Note, ...]]:

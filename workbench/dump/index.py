@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 IO: tuple[Io, Io] = ("input", "output")
 
-_ENCODING = "utf-8", "surrogatepass"
+ENCODING = "utf-8", "surrogatepass"
 """Names of a file system may be no text: each comes back as it was."""
 
 _new = (
@@ -109,7 +109,7 @@ class Strings(Sequence[str]):
     @staticmethod
     def of(texts: Iterable[str]) -> Strings:
         """Return texts one behind the other."""
-        parts = [text.encode(*_ENCODING) for text in texts]
+        parts = [text.encode(*ENCODING) for text in texts]
         ends = np.fromiter(accumulate(map(len, parts)), np.int64, len(parts))
         return Strings.at(b"".join(parts), np.concatenate((ends[:1] * 0, ends[:-1])), ends)
 
@@ -129,7 +129,7 @@ class Strings(Sequence[str]):
     def __getitem__(self, number: int | slice) -> str | Sequence[str]:
         if isinstance(number, slice):
             return self.all()[number]
-        return self.data[self.starts[number] : self.ends[number]].decode(*_ENCODING)
+        return self.data[self.starts[number] : self.ends[number]].decode(*ENCODING)
 
     def all(self) -> list[str]:
         """All texts; faster than one by one."""
@@ -137,7 +137,7 @@ class Strings(Sequence[str]):
         if self.data.isascii():
             text = self.data.decode("ascii")
             return [text[start:end] for start, end in spans]
-        return [self.data[start:end].decode(*_ENCODING) for start, end in spans]
+        return [self.data[start:end].decode(*ENCODING) for start, end in spans]
 
     def moved(self, data: bytes, by: int) -> Strings:
         """Return the same texts, which lie ``by`` bytes further on in ``data``."""

@@ -18,7 +18,7 @@ from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Failure, Note, Skipped
 from workbench.dump.formats import raw, torch_archive
-from workbench.dump.formats.container import MAX_TENSORS, label_of, list_tensors, read_container
+from workbench.dump.formats.container import MAX_TENSORS, list_tensors, read_container
 from workbench.dump.formats.ffts import read_part
 from workbench.dump.formats.file import NOTHING, FileContent
 from workbench.dump.formats.npy import NpySource
@@ -46,8 +46,6 @@ _MAX_LIST = 64 << 20
 _MAX_JSON = 1 << 20
 _END_OF_TIME = (1 << 63) - 1
 _LAST_ID = (1 << 32) - 1
-
-_new = tuple.__new__  # makes a key without a call in between: there is one for every tensor
 
 
 def skip(file: DumpFile, reason: str, detail: Message) -> Skipped:
@@ -95,11 +93,14 @@ def check_numbers(name: FileName) -> Message | None:
 
 def read_npy_file(file: DumpFile) -> FileContent:
     """The tensor of an npy file of MindSpore; how it spells the number format tells who wrote it."""
-    name, writer = file.name, ""
-    if name.dtype:
-        word = file.full.rsplit(".", 2)[-2]  # only the CPU writer capitalizes it
-        writer = ON_CPU if word[0].isupper() and not word.isupper() else ON_NPU
+    name = file.name
+    writer = writer_of(file.full.rsplit(".", 2)[-2]) if name.dtype else ""
     return FileContent((_record(file, npy_source(file.path, name)),), (), (), writer)
+
+
+def writer_of(word: str) -> str:
+    """Return who spells a number format so: only MindSpore on a CPU capitalizes it."""
+    return ON_CPU if word[0].isupper() and not word.isupper() else ON_NPU
 
 
 def read_raw_file(file: DumpFile) -> FileContent:
@@ -113,7 +114,7 @@ def read_raw_file(file: DumpFile) -> FileContent:
 
 def _record(file: DumpFile, source: Source) -> TensorRecord:
     _, op_type, op_name, time, task, stream, io, slot, form, dtype, _ = file.name
-    key = _new(TensorKey, (op_type, op_name, io, slot or 0, *file.at, 0))
+    key = TensorKey(op_type, op_name, io, slot or 0, *file.at)
     label = TensorSpec(dtype, None, form)
     return TensorRecord(key, label, source, None, time, task or 0, stream or 0, file.path)
 
@@ -184,8 +185,9 @@ def read_tensors(file: DumpFile) -> FileContent:
     sides: tuple[tuple[Io, tuple[Extent, ...]], ...] = (("input", inputs), ("output", outputs))
     for io, extents in sides:
         for slot, extent in enumerate(extents):
-            key = _new(TensorKey, (op_type, op_name, io, slot, *at, 0))
-            label, source = label_of(extent.dtype.name, extent.format.name), ExtentSource(extent)
+            key = TensorKey(op_type, op_name, io, slot, *at)
+            label = TensorSpec(extent.dtype.name, None, extent.format.name)
+            source = ExtentSource(extent)
             records.append(TensorRecord(key, label, source, None, time, task, stream, path))
     if records and not told:
         return FileContent(tuple(records), (), (), ON_NPU)

@@ -22,14 +22,16 @@ from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_descriptor, open_listed, unreadable
 from workbench.core.formats import FormatWord, read_format
 from workbench.core.packing import packed_bytes
-from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.formats.container_header import (
     BLOCKS,
     MAX_DIMS,
     MESSAGES,
+    Entry,
+    EntryCache,
     message_class,
     parse_short,
+    quick_entries,
     read_fields,
 )
 from workbench.dump.payload.blocks import raw_chunks
@@ -153,11 +155,10 @@ _FIRST = 4096
 _LONGEST = 1 << 16
 _FLAGS = getattr(os, "O_NOFOLLOW", 0)
 
+_ENTRIES = EntryCache()
 _NAMED = b"x"
 _NOWHERE = -1 << 80
 """A place so far before a file that no sizes lead back into it."""
-
-_REST = tuple(Extent._field_defaults[name] for name in Extent._fields[11:])
 
 _new = tuple.__new__  # makes an extent without a call in between: there is one for every tensor
 
@@ -381,9 +382,9 @@ def list_tensors(path: str) -> Tensors:
 
     Raises FormatError if it is none, or if not one of its blocks can be placed.
     """
-    found = _quick(path, *_beginning(path))
+    found = quick_tensors(path)
     if found is not None:
-        return found
+        return Tensors(*(tuple(one.extent(path) for one in side) for side in found))
     container = read_container(path)
     inputs, outputs = container.part("input"), container.part("output")
     if (count := len(inputs) + len(outputs)) > MAX_TENSORS:
@@ -439,62 +440,110 @@ def _unknown_type(number: int) -> DType:
     return replace(DATA_TYPES[0], code=number, word="", name=f"type {number}", packing=UNKNOWN)
 
 
-@lru_cache(maxsize=1024)
-def label_of(dtype: str, format: str) -> TensorSpec:
-    """What is said of a tensor's type outside its data."""
-    return TensorSpec(dtype, None, format)
+class TensorKind:
+    """Tensors of headers that are described alike: an extent without file, place, address and origin."""
+
+    __slots__ = ("alike",)
+
+    def __init__(self, alike: Extent) -> None:
+        self.alike = alike
 
 
-def _quick(path: str, data: bytes, held: int) -> Tensors | None:
-    """Tensors of a header whose sizes add up to its file; ``None`` if anything is unusual."""
-    end = _WORD + int.from_bytes(data[:_WORD], "little")
-    header = parse_short(data[_WORD:end]) if end <= len(data) else None
-    if header is None or header.version not in _VERSIONS:
-        return None
-    if len(header.input) + len(header.output) > MAX_TENSORS:
-        return None
-    at, inputs = _side(path, end, "input", header.input)
-    at, outputs = _side(path, at, "output", header.output)
-    for rest in (header.buffer, header.space):
-        for one in rest:
-            at += one.size if not one.data else _NOWHERE
-    return Tensors(inputs, outputs) if at == held else None
+class PlacedTensor(NamedTuple):
+    """A tensor of a header: its kind, and what differs from one of that kind to the next."""
+
+    kind: TensorKind
+    start: int
+    address: int
+    origin: tuple[str, int] | None
+
+    def extent(self, path: str) -> Extent:
+        """Return its extent in the file that it is of."""
+        kind, start, address, origin = self
+        return kind.alike._replace(path=path, start=start, address=address, origin=origin)
 
 
-def _side(
-    path: str, at: int, part: Part, messages: Iterable[Any]
-) -> tuple[int, tuple[Extent, ...]]:
-    """Byte behind tensors that lie side by side, and their extents; no byte of a file if one is unusual.
+QuickTensors = tuple[list[PlacedTensor], list[PlacedTensor]]
+"""Inputs and outputs by slot."""
 
-    Takes from a message what differs from one tensor to the next; the rest of it is a key.
+
+def quick_tensors(path: str) -> QuickTensors | None:
+    """Tensors of a header whose sizes add up to its file; ``None`` if anything is unusual.
+
+    Raises FormatError if the file cannot be opened.
     """
-    found: list[Extent] = []
-    for one in messages:
-        if one.data:
-            return _NOWHERE, ()
-        address, origin = one.address, None
-        one.ClearField("address")
-        if part == "output":
-            said = one.original_op
-            if name := said.name:
-                origin = _text(name), said.output_index
-                said.name = _NAMED
-        likeness = _likeness(part, one.SerializeToString())
-        if likeness is None:
-            return _NOWHERE, ()
-        found.append(_new(Extent, (path, at, *likeness, address, origin, *_REST)))
-        at += likeness[0]
-    return at, tuple(found)
+    data, held = _beginning(path)
+    end = _WORD + int.from_bytes(data[:_WORD], "little")
+    if end > len(data):
+        return None
+    entries, behind = quick_entries(data[:end], _WORD), 0
+    if entries is None:
+        entries, behind = _all_entries(data[_WORD:end])
+    inputs, outputs = entries["input"], entries["output"]
+    if len(inputs) + len(outputs) > MAX_TENSORS:
+        return None
+    placed: QuickTensors = ([], [])
+    at = _side(placed[0], end, "input", inputs)
+    at = _side(placed[1], at, "output", outputs)
+    return placed if at + behind == held else None
+
+
+def _all_entries(data: bytes) -> tuple[dict[str, list[bytes]], int]:
+    """Messages of the tensors of any header, and the bytes behind them; no byte of a file if it is unusual."""
+    header = parse_short(data)
+    if header is None or header.version not in _VERSIONS:
+        return {"input": [], "output": []}, _NOWHERE
+    rest = [*header.buffer, *header.space]
+    behind = _NOWHERE if any(one.data for one in rest) else sum(one.size for one in rest)
+    return {
+        part: [one.SerializeToString() for one in getattr(header, part)] for part in MESSAGES
+    }, behind
+
+
+def _side(found: list[PlacedTensor], at: int, part: Part, entries: Iterable[bytes]) -> int:
+    """Place tensors that lie side by side; return the byte behind, no byte of a file if one is unusual."""
+    for data in entries:
+        entry = _ENTRIES.get(part, data) or _learn(part, data)
+        if entry is None:
+            return _NOWHERE
+        kind, address, name, output = entry
+        origin = (_text(name), output) if name else None
+        found.append(_new(PlacedTensor, (kind, at, address, origin)))
+        at += kind.alike.nbytes
+    return at
+
+
+def _learn(part: Part, data: bytes) -> Entry | None:
+    """Read the message of a tensor whose like was not met yet; ``None`` if its claims do not fit.
+
+    What differs from one tensor to the next is taken from it; the rest of it is a key.
+    """
+    message = parse_short(data, MESSAGES[part])
+    if message is None or message.data:
+        return None
+    said = message.original_op if part == "output" else None
+    name, output = (said.name, said.output_index) if said else (b"", 0)
+    address, alike = message.address, type(message).FromString(data)
+    alike.ClearField("address")
+    if name:
+        alike.original_op.name = _NAMED
+    kind = _kind(part, alike.SerializeToString())
+    if kind is None:
+        return None
+    _ENTRIES.put(part, data, message, kind)
+    return Entry(kind, address, name, output if name else 0)
 
 
 @lru_cache(maxsize=4096)  # a network has few kinds of tensors
-def _likeness(part: Part, data: bytes) -> tuple[Any, ...] | None:
-    """Fields ``nbytes`` to ``host`` of the extent that a message describes; ``None`` if its claims do not fit."""
+def _kind(part: Part, data: bytes) -> TensorKind | None:
+    """Kind of the tensors that a message describes; ``None`` if its claims do not fit."""
     message = message_class(MESSAGES[part]).FromString(data)
     if max(len(message.shape.dim), len(message.original_shape.dim)) > MAX_DIMS:
         return None
     block = with_problem(_block(part, 0, message))
-    return locate("", block)[2:9] if block.problem is None else None
+    if block.problem is not None:
+        return None
+    return TensorKind(locate("", block)._replace(start=0, address=0, origin=None))
 
 
 def _beginning(path: str) -> tuple[bytes, int]:

@@ -10,6 +10,7 @@ here loads the library before it is needed.
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, SupportsIndex
 
@@ -20,7 +21,7 @@ from workbench.core.files import fill
 from workbench.graph_files.mindspore.messages import BYTES, VARINT, WireField, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from workbench.graph_files.mindspore.messages import ByPlace
 
@@ -253,20 +254,14 @@ def _entry(window: _Window, where: str, field: Field, place: WireField, budget: 
     return Found(field.name, message_class(field.kind).FromString(data), span)
 
 
-def parse_short(data: bytes) -> Any | None:
-    """Decode a ``DumpData`` that is short enough to be harmless; ``None`` if it is none."""
-    decode, wrong = _decoder()
-    try:
-        return decode(data)
-    except wrong:
-        return None
-
-
-@cache
-def _decoder() -> tuple[Callable[[bytes], Any], type[Exception]]:
+def parse_short(data: bytes, name: str = "DumpData") -> Any | None:
+    """Decode a message that is short enough to be harmless; ``None`` if it is none."""
     from google.protobuf.message import DecodeError
 
-    return message_class("DumpData").FromString, DecodeError
+    try:
+        return message_class(name).FromString(data)
+    except DecodeError:
+        return None
 
 
 def locate(data: bytes, start: int, where: str) -> dict[str, list[Span]]:
@@ -322,3 +317,184 @@ def _check(known: Field, message: str, found: WireField, where: str) -> None:
     size = found.end - found.start
     if known.name == "dim" and size > _DIM_BYTES * MAX_DIMS:
         raise FormatError("dump/shape-bytes", place=place, got=size, limit=MAX_DIMS)
+
+
+# ---------------------------------------------------------------- headers like thousands of others
+
+
+class Entry(NamedTuple):
+    """A tensor of a header: its kind, and what differs from one tensor of that kind to the next.
+
+    ``name`` is the operator of the network that an output is of, ``output`` the number of its output there; empty
+    and 0 where none is stated.
+    """
+
+    kind: Any
+    address: int = 0
+    name: bytes = b""
+    output: int = 0
+
+
+_Key = tuple[str, bytes, "bytes | None"]
+
+
+class _Rest(NamedTuple):
+    """What stands behind the shape and the origin of a kind, before and behind its address."""
+
+    before: bytes
+    behind: bytes
+    kind: Any
+    output: int
+
+
+class _Cut(NamedTuple):
+    """A tensor's message as the library writes it: up to its shape, name and rest of its origin, all behind."""
+
+    key: _Key
+    name: bytes
+    rest: bytes
+
+
+_VARINT = re.compile(rb"[\x80-\xff]{0,9}[\x00-\x7f]")
+_TYPE, _FORMAT, _SHAPE, _ORIGIN, _NAME = 0x08, 0x10, 0x1A, 0x22, 0x0A
+"""First bytes of the fields that stand at the beginning of a tensor's message."""
+
+_ONE_BYTE = 0x7F
+"""Largest number that is a byte on the wire."""
+
+_VERSION, _TIME, _OUTPUT, _INPUT, _OP_NAME = 0x0A, 0x10, 0x1A, 0x22, 0x32
+_QUICK_VERSIONS = (b"1.0", b"2.0")
+_MAX_KINDS = 4096
+
+
+def quick_entries(data: bytes, at: int) -> dict[str, list[bytes]] | None:
+    """Messages of the tensors of a header that begins at a byte of ``data`` and ends with it.
+
+    ``None`` if it holds anything but tensors, the name of its operator, a time and a version that is known.
+    """
+    found: dict[str, list[bytes]] = {"input": [], "output": []}
+    end = len(data)
+    is_known = False
+    while at < end:
+        tag = data[at]
+        size, first = data[at + 1 : at + 2], at + 2
+        if tag == _TIME:
+            match = _VARINT.match(data, at + 1)
+            if match is None:
+                return None
+            at = match.end()
+            continue
+        length = size[0] if size else end
+        if length > _ONE_BYTE:
+            length, first = (
+                (length & _ONE_BYTE) | data[at + 2 : at + 3].ljust(1, b"\xff")[0] << 7,
+                at + 3,
+            )
+            if length > 0x3FFF:
+                return None
+        at = first + length
+        if tag == _OUTPUT:
+            found["output"].append(data[first:at])
+        elif tag == _INPUT:
+            found["input"].append(data[first:at])
+        elif tag == _VERSION:
+            is_known = data[first:at] in _QUICK_VERSIONS
+        elif tag != _OP_NAME:
+            return None
+    return found if at == end and is_known else None
+
+
+class EntryCache:
+    """Kinds of the tensors that were met, by all of their messages but address and name.
+
+    A message is one of a kind if it is that kind's byte for byte but for an address (any number) and the name of an
+    origin (any bytes of the length that is stated): whatever reads the one reads the other.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[_Key, list[_Rest]] = {}
+        self._count = 0
+
+    def get(self, part: str, data: bytes) -> Entry | None:
+        """Return what a message says; ``None`` if none of its kind was met."""
+        cut = _cut(part, data)
+        if cut is None:
+            return None
+        rest = cut.rest
+        for before, behind, kind, output in self._kinds.get(cut.key, ()):
+            if not before:
+                if rest == behind:
+                    return Entry(kind, 0, cut.name, output)
+            elif rest.startswith(before) and rest.endswith(behind):
+                number = rest[len(before) : len(rest) - len(behind)]
+                if _VARINT.fullmatch(number):
+                    return Entry(kind, _decoded(number), cut.name, output)
+        return None
+
+    def put(self, part: str, data: bytes, message: Any, kind: Any) -> None:
+        """Keep the kind of a message that is as the library writes it, and not yet among the kinds."""
+        cut = _cut(part, data)
+        if cut is None or not _is_plain(message, data):
+            return
+        if self._count >= _MAX_KINDS:
+            self._kinds.clear()
+            self._count = 0
+        self._count += 1
+        output = message.original_op.output_index if cut.name else 0
+        before, behind = b"", cut.rest
+        if message.address:
+            number = _varint(message.address)
+            known = type(message).FromString(data)
+            for field, _ in message.ListFields():
+                if field.number > known.DESCRIPTOR.fields_by_name["address"].number:
+                    known.ClearField(field.name)
+            ahead = known.SerializeToString()
+            before = ahead[len(data) - len(cut.rest) : len(ahead) - len(number)]
+            behind = data[len(ahead) :]
+        self._kinds.setdefault(cut.key, []).append(_Rest(before, behind, kind, output))
+
+
+def _is_plain(message: Any, data: bytes) -> bool:
+    """Whether the fields of a message begin where `_cut` takes them to."""
+    small = range(_ONE_BYTE + 1)
+    return (
+        message.SerializeToString() == data
+        and message.data_type in small
+        and message.format in small
+    )
+
+
+def _cut(part: str, data: bytes) -> _Cut | None:
+    """Cut a tensor's message; ``None`` if it does not begin with a type, a format and a shape."""
+    try:
+        at = 4 if data[2] == _FORMAT else 2
+        if data[0] != _TYPE or data[at] != _SHAPE or data[at + 1] > _ONE_BYTE:
+            return None
+        at += 2 + data[at + 1]
+        if part == "input" or data[at] != _ORIGIN:
+            return _Cut((part, data[:at], None), b"", data[at:])
+        end, size, name = at + 2 + data[at + 1], data[at + 3], at + 4
+        if data[at + 2] != _NAME or not 0 < size <= end - name or end - at > _ONE_BYTE:
+            return None
+        key = part, data[:at], data[name + size : end]
+        return _Cut(key, data[name : name + size], data[end:])
+    except IndexError:
+        return None
+
+
+def _decoded(varint: bytes) -> int:
+    number = 0
+    for byte in reversed(varint):
+        number = number << 7 | byte & 0x7F
+    return number & _MAX_ADDRESS
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*found, number))
+
+
+_MAX_ADDRESS = (1 << 64) - 1

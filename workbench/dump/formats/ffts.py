@@ -18,7 +18,7 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import format_text
 from workbench.core.packing import packed_bytes
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
-from workbench.dump.formats.container import element_count, label_of, locate
+from workbench.dump.formats.container import element_count, locate
 from workbench.dump.payload.blocks import ExtentSource
 from workbench.dump.payload.extent import Extent, HostLayout, Slice
 from workbench.dump.payload.host_layout import with_host
@@ -164,7 +164,7 @@ def _records(
         for part, block in zip(parts, blocks, strict=True):
             extent = locate(part.path, block)
             key = TensorKey(part.name.op_type, part.name.op_name, io, slot, *at)
-            label = label_of(extent.dtype.name, extent.format.name)
+            label = TensorSpec(extent.dtype.name, None, extent.format.name)
             yield _record(part, key, extent, label)
         return
     try:

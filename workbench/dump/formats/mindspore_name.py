@@ -51,7 +51,7 @@ def parse_npy_name(file_name: str) -> FileName | None:
         time, task_id, stream_id, place = int(stamp), int(task), int(stream), int(slot)
     except ValueError:  # one of the four is empty, or has more digits than any number
         return None
-    dtype = _canonical(word) if word else ""
+    dtype = dtype_of_word(word) if word else ""
     # few words in thousands of names: each is kept once
     op_type, io, form = map(intern, (op_type, io, form))
     return FileName(
@@ -117,5 +117,6 @@ def dtype_word(dtype: str, device: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _canonical(word: str) -> str:
+def dtype_of_word(word: str) -> str:
+    """Number format that the last part of a file name means; the word itself if it means none."""
     return dtype_name(word) or word

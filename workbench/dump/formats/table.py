@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump import readers
 from workbench.dump.formats.call_name import parse_call_name, parse_node_name
@@ -21,7 +21,7 @@ from workbench.dump.formats.renamed import is_renamed
 from workbench.dump.formats.torch_archive import SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from workbench.dump.formats.file import DumpFile, FileContent
     from workbench.dump.layouts import Kind
@@ -171,6 +171,40 @@ OVERLAPS: dict[tuple[str, str], str] = {
 }
 """Formats of which a name may fit both → why the first is right."""
 
+_COMMON = re.compile(
+    r"^(?:(?!Opdebug\.)([^./\\\0\n]{1,200})\.([^./\\\0\n]{1,500})\.(\d{1,9})\.(\d{1,9})\.(\d{1,16})"
+    r"(?:\.(input|output)\.(\d{1,3})\.([A-Za-z]\w*)(?:\.(\w+))?\.npy)?|.*)$",
+    re.ASCII | re.MULTILINE,
+)
+"""Names of ``npy`` and ``tensors`` as nearly all of them are; no other row has such names, and every number is sound.
+
+Any 16 digits are no date of an exception.
+"""
+
+
+class CommonNames(NamedTuple):
+    """What names of one format say, column by column, and which names they are."""
+
+    numbers: Sequence[int] = ()
+    op_types: Sequence[str] = ()
+    op_names: Sequence[str] = ()
+    tasks: Sequence[str] = ()
+    streams: Sequence[str] = ()
+    times: Sequence[str] = ()
+    io: Sequence[str] = ()
+    slots: Sequence[str] = ()
+    formats: Sequence[str] = ()
+    dtypes: Sequence[str] = ()
+
+
+class ParsedNames(NamedTuple):
+    """Names of a folder: those of the two formats that most are of, and which of the names are any others."""
+
+    npy: CommonNames
+    tensors: CommonNames
+    others: Sequence[int]
+
+
 _BY_ID = {row.id: row for row in FILE_FORMATS}
 
 
@@ -207,3 +241,29 @@ def parse_name(name: str) -> FileName | None:
         if (found := row.parse(name)) is not None:
             return found
     return None
+
+
+def parse_names(names: Sequence[str]) -> ParsedNames:
+    """Read what is common among the names of a folder, in one pass; it says of each name what `parse_name` says.
+
+    A word for a number format is the producer's.
+
+    >>> found = parse_names(["MatMul.mm.0.1.17", "notes.txt"])
+    >>> found.tensors.op_names, found.others
+    (('mm',), [1])
+    """
+    found = _COMMON.findall("\n".join(names))
+    if len(found) != len(names):  # a name has several lines
+        return ParsedNames(CommonNames(), CommonNames(), range(len(names)))
+    kinds = [bool(op_type) + bool(io) for op_type, _, _, _, _, io, *_ in found]
+    others, tensors, npy = (
+        [number for number, one in enumerate(kinds) if one == kind] for kind in range(3)
+    )
+    return ParsedNames(_columns(found, npy), _columns(found, tensors), others)
+
+
+def _columns(found: Sequence[tuple[str, ...]], numbers: Sequence[int]) -> CommonNames:
+    if not numbers:
+        return CommonNames()
+    rows = found if len(numbers) == len(found) else [found[number] for number in numbers]
+    return CommonNames(numbers, *zip(*rows, strict=True))
