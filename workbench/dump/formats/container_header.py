@@ -360,9 +360,14 @@ _TYPE, _FORMAT, _SHAPE, _ORIGIN, _NAME = 0x08, 0x10, 0x1A, 0x22, 0x0A
 """First bytes of the fields that stand at the beginning of a tensor's message."""
 
 _ONE_BYTE = 0x7F
-"""Largest number that is a byte on the wire."""
+_TWO_BYTES = 0x3FFF
+_LONGEST_NUMBER = 11
+"""Largest numbers that are a byte and two on the wire; bytes of the longest with its field."""
 
 _VERSION, _TIME, _OUTPUT, _INPUT, _OP_NAME = 0x0A, 0x10, 0x1A, 0x22, 0x32
+
+_new = tuple.__new__  # makes an entry without a call in between: there is one for every tensor
+
 _QUICK_VERSIONS = (b"1.0", b"2.0")
 _MAX_KINDS = 4096
 
@@ -372,36 +377,34 @@ def quick_entries(data: bytes, at: int) -> dict[str, list[bytes]] | None:
 
     ``None`` if it holds anything but tensors, the name of its operator, a time and a version that is known.
     """
-    found: dict[str, list[bytes]] = {"input": [], "output": []}
-    end = len(data)
-    is_known = False
-    while at < end:
-        tag = data[at]
-        size, first = data[at + 1 : at + 2], at + 2
-        if tag == _TIME:
-            match = _VARINT.match(data, at + 1)
-            if match is None:
+    outputs: list[bytes] = []
+    inputs: list[bytes] = []
+    end, is_known = len(data), False
+    try:
+        while at < end:
+            tag, length, first, tag_at = data[at], data[at + 1], at + 2, at
+            if tag == _TIME:
+                while data[first - 1] > _ONE_BYTE:
+                    first += 1
+                if (at := first) > end or first - tag_at > _LONGEST_NUMBER:
+                    return None
+                continue
+            if length > _ONE_BYTE:
+                length, first = (length & _ONE_BYTE) + 128 * data[first], first + 1
+                if length > _TWO_BYTES:
+                    return None
+            at = first + length
+            if tag == _INPUT:
+                inputs.append(data[first:at])
+            elif tag == _OUTPUT:
+                outputs.append(data[first:at])
+            elif tag == _VERSION:
+                is_known = data[first:at] in _QUICK_VERSIONS
+            elif tag != _OP_NAME:
                 return None
-            at = match.end()
-            continue
-        length = size[0] if size else end
-        if length > _ONE_BYTE:
-            length, first = (
-                (length & _ONE_BYTE) | data[at + 2 : at + 3].ljust(1, b"\xff")[0] << 7,
-                at + 3,
-            )
-            if length > 0x3FFF:
-                return None
-        at = first + length
-        if tag == _OUTPUT:
-            found["output"].append(data[first:at])
-        elif tag == _INPUT:
-            found["input"].append(data[first:at])
-        elif tag == _VERSION:
-            is_known = data[first:at] in _QUICK_VERSIONS
-        elif tag != _OP_NAME:
-            return None
-    return found if at == end and is_known else None
+    except IndexError:
+        return None
+    return {"input": inputs, "output": outputs} if at == end and is_known else None
 
 
 class EntryCache:
@@ -420,15 +423,14 @@ class EntryCache:
         cut = _cut(part, data)
         if cut is None:
             return None
-        rest = cut.rest
-        for before, behind, kind, output in self._kinds.get(cut.key, ()):
-            if not before:
-                if rest == behind:
-                    return Entry(kind, 0, cut.name, output)
-            elif rest.startswith(before) and rest.endswith(behind):
+        key, name, rest = cut
+        for before, behind, kind, output in self._kinds.get(key, ()):
+            if rest.startswith(before) and rest.endswith(behind):
                 number = rest[len(before) : len(rest) - len(behind)]
-                if _VARINT.fullmatch(number):
-                    return Entry(kind, _decoded(number), cut.name, output)
+                if not before and not number:
+                    return _new(Entry, (kind, 0, name, output))
+                if before and _VARINT.fullmatch(number):
+                    return _new(Entry, (kind, _decoded(number), name, output))
         return None
 
     def put(self, part: str, data: bytes, message: Any, kind: Any) -> None:
@@ -472,20 +474,21 @@ def _cut(part: str, data: bytes) -> _Cut | None:
             return None
         at += 2 + data[at + 1]
         if part == "input" or data[at] != _ORIGIN:
-            return _Cut((part, data[:at], None), b"", data[at:])
+            return _new(_Cut, ((part, data[:at], None), b"", data[at:]))
         end, size, name = at + 2 + data[at + 1], data[at + 3], at + 4
         if data[at + 2] != _NAME or not 0 < size <= end - name or end - at > _ONE_BYTE:
             return None
         key = part, data[:at], data[name + size : end]
-        return _Cut(key, data[name : name + size], data[end:])
+        return _new(_Cut, (key, data[name : name + size], data[end:]))
     except IndexError:
         return None
 
 
 def _decoded(varint: bytes) -> int:
+    """Value of a number as it is on the wire; of ten bytes the lowest 64 bits."""
     number = 0
-    for byte in reversed(varint):
-        number = number << 7 | byte & 0x7F
+    for byte in varint[::-1]:
+        number = number << 7 | byte & _ONE_BYTE
     return number & _MAX_ADDRESS
 
 
