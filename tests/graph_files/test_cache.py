@@ -26,7 +26,7 @@ class Parser:
     def __call__(self, text: str, where: str) -> Graph:
         self.asked.append(text)
         if text.startswith("bad"):
-            raise FormatError("ir/no-subgraph", place=f"{where}:1")
+            raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
         return Graph(text)
 
 
@@ -41,7 +41,7 @@ def test_parses_a_text_once() -> None:
 def test_refuses_a_text_under_each_path() -> None:
     known = Recent(Parser())
     for where in ("one", "two"):
-        with refused("ir/no-subgraph", FormatError, place=f"{where}:1"):
+        with refused("graph_files/no-subgraph", FormatError, place=f"{where}:1"):
             known.graph("bad", where)
 
 

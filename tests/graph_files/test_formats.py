@@ -72,7 +72,7 @@ def test_other_formats_are_refused_with_the_kinds_there_are(tmp_path, data):
     path = tmp_path / "graph.ir"
     path.write_bytes(data)
     known = [row.title for row in GRAPH_FORMATS]
-    code = "ir/unknown-kind" if data else "ir/empty"
+    code = "graph_files/unknown-kind" if data else "graph_files/empty"
     with refused(code, FormatError, place=str(path), known=known):
         read_graph(path)
 
@@ -81,7 +81,7 @@ def test_a_file_with_the_signs_of_two_kinds_is_refused(tmp_path):
     path = tmp_path / "both.txt"
     path.write_bytes(IR + GE_TEXT)
     kinds = [GRAPH_FORMATS[0].title, GRAPH_FORMATS[2].title]
-    with refused("ir/several-kinds", FormatError, place=str(path), kinds=kinds):
+    with refused("graph_files/several-kinds", FormatError, place=str(path), kinds=kinds):
         read_graph(path)
 
 
@@ -116,7 +116,7 @@ def test_the_name_says_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "module", "function"),
-    [(GE_TEXT, "ge.text", "read_ge_text"), (GE_MODEL, "ge.messages", "parse_ge_model")],
+    [(GE_TEXT, "ge.text", "read_ge_text"), (GE_MODEL, "ge.binary", "parse_ge_model")],
 )
 def test_ge_graphs_go_to_their_reader(tmp_path, monkeypatch, data, module, function):
     path = tmp_path / "any.bin"
@@ -132,7 +132,7 @@ def test_ge_graphs_go_to_their_reader(tmp_path, monkeypatch, data, module, funct
 def test_a_cut_off_pb_says_at_which_byte(tmp_path):
     path = tmp_path / "graph.pb"
     path.write_bytes((STAGES / "ms_output_optimize.pb").read_bytes()[:-20])
-    with refused("ir/cut-off", FormatError, number=4) as caught:
+    with refused("proto/cut-off", FormatError, number=4) as caught:
         read_graph(path)
     assert re.fullmatch(r".*/graph\.pb: byte \d+", caught.value.place)
 
@@ -161,7 +161,7 @@ def test_a_gigabyte_that_is_no_graph_is_refused_without_being_read(tmp_path, beg
         file.write(begin)
         file.truncate(1 << 30)
     tracemalloc.start()
-    with refused("ir/unknown-kind", FormatError, place=str(path)):
+    with refused("graph_files/unknown-kind", FormatError, place=str(path)):
         read_graph(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

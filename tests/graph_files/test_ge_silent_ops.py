@@ -41,4 +41,4 @@ def test_no_task_silences_any_type(value, silent):
     graph = parse_ge_text(
         f'graph {{ op {{ type: "ConcatD" attr {{ key: "_no_task" value {{ b: {value} }} }} }} }}'
     )
-    assert never_dumps(graph.ops[0]) == (Message("ir/silent-no-task") if silent else None)
+    assert never_dumps(graph.ops[0]) == (Message("graph_files/silent-no-task") if silent else None)

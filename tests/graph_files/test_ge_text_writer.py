@@ -19,7 +19,7 @@ from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op
 from workbench.graph_files.ge.lower import ge_graph_of
-from workbench.graph_files.ge.messages import message_class
+from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.ge.write_text import quoted, write_ge_text
 
@@ -27,7 +27,7 @@ SLOW = settings(deadline=None, max_examples=examples(60), suppress_health_check=
 
 
 def message(text: str):
-    return text_format.Parse(text, message_class("ModelDef")())
+    return text_format.Parse(text, GE_IR.message_class("ModelDef")())
 
 
 TEXT = """\
@@ -275,7 +275,7 @@ def test_a_graph_of_another_kind_is_lowered_first():
 
 def test_an_operator_without_its_definition_is_refused():
     graph = Graph("g", ops=(Op("a", "Add"),), dialect="ge")
-    with refused("ir/no-opdef", GraphError, got="a"):
+    with refused("graph_files/no-opdef", GraphError, got="a"):
         write_ge_text(graph)
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, SupportsIndex
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_file, size_within, unreadable
 from workbench.graph_files.limits import MAX_BYTES
-from workbench.graph_files.mindspore.messages import BYTES, VARINT, CutOffError, walk
 from workbench.graph_files.mindspore.pb import read_ms_pb
 from workbench.graph_files.mindspore.text import read_ms_text
+from workbench.proto.wire import BYTES, VARINT, CutOffError, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,9 +79,11 @@ def read_graph(path: str | Path) -> Graph:
     if len(found) == 1:
         return found[0].read(path)
     if found:
-        raise FormatError("ir/several-kinds", place=str(path), kinds=[row.title for row in found])
+        raise FormatError(
+            "graph_files/several-kinds", place=str(path), kinds=[row.title for row in found]
+        )
     raise FormatError(
-        "ir/unknown-kind" if look.begin else "ir/empty",
+        "graph_files/unknown-kind" if look.begin else "graph_files/empty",
         place=str(path),
         begins=look.begin[:16].decode("latin-1"),
         known=[row.title for row in GRAPH_FORMATS],
@@ -155,7 +157,7 @@ def _read_ge_text(path: Path) -> Graph:
 
 
 def _read_ge_binary(path: Path) -> Graph:
-    from workbench.graph_files.ge.messages import parse_ge_model
+    from workbench.graph_files.ge.binary import parse_ge_model
 
     graph = parse_ge_model(file_content(path, MAX_BYTES, "graph"), str(path))
     return replace(graph, path=str(path))

@@ -31,7 +31,7 @@ from workbench.dump.formats.raw import parse_raw_name
 from workbench.graph.networks import load_graph
 from workbench.graph_files.formats import GRAPH_FORMATS
 from workbench.graph_files.ge.files import find_computational_graph
-from workbench.graph_files.ge.messages import message_class
+from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.write_text import write_ge_text
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
@@ -101,7 +101,7 @@ def ge_models() -> Files:
 
     found = {}
     for name, text in ge_texts().items():
-        model = message_class("ModelDef")()
+        model = GE_IR.message_class("ModelDef")()
         text_format.Parse(text.decode(), model)
         found[f"{name}.bin"] = model.SerializeToString()
     return found

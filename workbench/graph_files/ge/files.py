@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file
 from workbench.core.words import Message
-from workbench.graph_files.ge.scalars import parse_string
 from workbench.graph_files.ge.write_text import quoted
+from workbench.proto.text import parse_string
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -103,7 +103,7 @@ def find_computational_graph(
     word = quoted(operator) if operator else KEYWORD
     hits = [found for path in paths if (found := _search(path, word)) is not None]
     if not hits:
-        code = "ir/operator-nowhere" if operator else "ir/iterator-nowhere"
+        code = "graph_files/operator-nowhere" if operator else "graph_files/iterator-nowhere"
         where = str(paths[0].parent) if paths else ""
         raise FormatError(code, place=where, word=operator or KEYWORD, files=len(paths))
     return _chosen(hits, paths, operator or KEYWORD, folders)
@@ -164,11 +164,11 @@ def _chosen(hits: list[_Hit], files: list[Path], word: str, folders: Collection[
     dumped = [hit for hit in hits if hit.name.translate(_FOLDER) in folders]
     best = max(dumped or hits, key=lambda hit: (hit.size, hit.path.name))
     if len(hits) == 1:
-        how = Message("ir/found-alone", word=word, files=len(files))
+        how = Message("graph_files/found-alone", word=word, files=len(files))
     elif len(dumped) == 1:
-        how = Message("ir/found-dumped", word=word, among=_described(hits))
+        how = Message("graph_files/found-dumped", word=word, among=_described(hits))
     else:
-        how = Message("ir/found-largest", word=word, among=_described(dumped or hits))
+        how = Message("graph_files/found-largest", word=word, among=_described(dumped or hits))
     return FoundGraph(best.path, best.name, how)
 
 

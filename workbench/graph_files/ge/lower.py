@@ -17,9 +17,9 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Param, Value
-from workbench.graph_files.ge.fields import ENUMS
 from workbench.graph_files.ge.graph import model_graph
-from workbench.graph_files.ge.scalars import single
+from workbench.graph_files.ge.schema import ENUMS
+from workbench.proto.text import single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -148,7 +148,7 @@ class _Lowering:
 
     def _result(self, value: Value) -> _Made:
         if value.op >= len(self.values):
-            raise GraphError("ir/later-operand", graph=self.graph.name, got=value)
+            raise GraphError("graph_files/later-operand", graph=self.graph.name, got=value)
         name, outputs = self.values[value.op]
         known = value.slot < len(outputs)
         spec = outputs[value.slot] if known else TensorSpec("", None)

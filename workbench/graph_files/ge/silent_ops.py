@@ -25,12 +25,12 @@ class Silence(NamedTuple):
     inferred: bool = False
 
 
-_CONTROL = Message("ir/silent-control")
-_DATA = Message("ir/silent-data")
-_FLOW = Message("ir/silent-flow")
-_SHAPE = Message("ir/silent-shape")
-_END = Message("ir/silent-end")
-_STREAM = Message("ir/silent-stream")
+_CONTROL = Message("graph_files/silent-control")
+_DATA = Message("graph_files/silent-data")
+_FLOW = Message("graph_files/silent-flow")
+_SHAPE = Message("graph_files/silent-shape")
+_END = Message("graph_files/silent-end")
+_STREAM = Message("graph_files/silent-stream")
 
 
 def _known(reason: Message, source: str, inferred: bool, types: str) -> dict[str, Silence]:
@@ -84,6 +84,6 @@ def never_dumps(op: Op) -> Message | None:
     An attribute ``_no_task`` that is true counts before the type.
     """
     if op.attrs.get("_no_task") is True:
-        return Message("ir/silent-no-task")
+        return Message("graph_files/silent-no-task")
     row = SILENT.get(op.op_type)
     return None if row is None else row.reason

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.graph_files.ge.fields import ENUMS, MESSAGES, ONE_OF, Field
 from workbench.graph_files.ge.graph import OpAttrs
 from workbench.graph_files.ge.lower import lowered
+from workbench.graph_files.ge.schema import ENUMS, GE_IR
 
 if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op
+    from workbench.proto.schema import Field
 
 LEVELS = (1, 2, 3)
 """Values of ``DUMP_GE_GRAPH``."""
@@ -46,8 +47,9 @@ _LIST_TYPES = {
 }  # fmt: skip
 _ONLY = {
     "t": frozenset(("desc", "data")),
-    "g": frozenset(row.name for row in MESSAGES["GraphDef"]) - {"name", "attr", "attr_groups"},
-    "td": frozenset(row.name for row in MESSAGES["TensorDescriptor"]) - {"name", "attr"},
+    "g": frozenset(row.name for row in GE_IR.messages["GraphDef"])
+    - {"name", "attr", "attr_groups"},
+    "td": frozenset(row.name for row in GE_IR.messages["TensorDescriptor"]) - {"name", "attr"},
 }
 """Message of an attribute → names of fields that tell it from the others."""
 
@@ -101,7 +103,7 @@ def _op_text(op: Op, level: int) -> str:
 
 def _op(op: Op) -> Mapping[str, Any]:
     if not isinstance(op.attrs, OpAttrs):
-        raise GraphError("ir/no-opdef", got=op.name)
+        raise GraphError("graph_files/no-opdef", got=op.name)
     return op.attrs.fields
 
 
@@ -139,14 +141,14 @@ def _without(attrs: Mapping[str, Any], keys: frozenset[str]) -> Mapping[str, Any
 
 def _message(lines: list[str], kind: str, fields: Mapping[str, Any], blanks: str) -> None:
     """Add the lines of a message's fields, in order of their numbers."""
-    for row in MESSAGES[kind]:
+    for row in GE_IR.messages[kind]:
         if row.name in fields:
-            _field(lines, row, fields[row.name], blanks, bare=kind in ONE_OF)
+            _field(lines, row, fields[row.name], blanks, bare=kind in GE_IR.one_of)
 
 
 def _field(lines: list[str], row: Field, value: Any, blanks: str, *, bare: bool = False) -> None:
     """Add a field; ``bare`` says that it is printed even if it has its default."""
-    if row.many == "map":
+    if row.many == "@":
         for key in sorted(value):
             lines.append(f"{blanks}{row.name} {{\n{blanks}  key: {quoted(key)}\n")
             _block(lines, "value", row.kind, value[key], blanks + "  ")
@@ -154,14 +156,14 @@ def _field(lines: list[str], row: Field, value: Any, blanks: str, *, bare: bool 
     elif row.many:
         for item in value:
             _one(lines, row, item, blanks)
-    elif bare or row.kind in MESSAGES or not _is_default(row.kind, value):
+    elif bare or row.kind in GE_IR.messages or not _is_default(row.kind, value):
         _one(lines, row, value, blanks)
 
 
 def _one(lines: list[str], row: Field, value: Any, blanks: str) -> None:
-    if row.kind in MESSAGES and isinstance(value, str):
+    if row.kind in GE_IR.messages and isinstance(value, str):
         lines.append(value)  # an operator that is written already
-    elif row.kind in MESSAGES:
+    elif row.kind in GE_IR.messages:
         _block(lines, row.name, row.kind, value, blanks)
     else:
         lines.append(f"{blanks}{row.name}: {_scalar(row.kind, value)}\n")
@@ -174,13 +176,13 @@ def _block(lines: list[str], name: str, kind: str, value: Any, blanks: str) -> N
 
 
 def _fields_of(kind: str, value: Any) -> Mapping[str, Any]:
-    """Fields of a message from what `workbench.graph_files.ge.fields.finish` makes of it."""
+    """Fields of a message from what `workbench.graph_files.ge.schema.to_python` makes of it."""
     if kind == "AttrDef":
         return {} if value is None else dict([_attribute(value)])
     if kind == "ListValue":
         return _list(value)
     if isinstance(value, tuple | list):
-        (row,) = MESSAGES[kind]
+        (row,) = GE_IR.messages[kind]
         return {row.name: value}
     fields: Mapping[str, Any] = value
     return fields

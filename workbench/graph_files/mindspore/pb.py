@@ -30,22 +30,20 @@ from workbench.graph.nodes import Const, Graph, GraphRef, Param, Parameter
 from workbench.graph_files.limits import MAX_BYTES
 from workbench.graph_files.mindspore.messages import (
     ANF,
-    BYTES,
     DEBUGGER,
     SCALAR_FIELDS,
-    declared,
-    parse,
+    SCHEMAS,
     type_word,
-    walk,
 )
 from workbench.graph_files.mindspore.resolve import STRUCTURAL, Node, resolve_nodes
 from workbench.graph_files.mindspore.values import HostType, parse_location
+from workbench.proto.wire import BYTES, check_type, decode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.graph.nodes import Operand, SourceFrame
-    from workbench.graph_files.mindspore.messages import WireField
+    from workbench.proto.wire import WireField
 
 MAX_ENTRY = 1 << 23
 """Most bytes of one node, parameter or constant: they are decoded one at a time."""
@@ -103,7 +101,7 @@ def _entries(data: bytes, where: str) -> list[WireField]:
                 found.append(entry)
                 if len(found) > MAX_ENTRIES or entry.end - entry.start > MAX_ENTRY:
                     raise FormatError(
-                        "ir/entries",
+                        "graph_files/entries",
                         place=f"{where}: byte {entry.start}",
                         number=len(found),
                         most=MAX_ENTRIES,
@@ -111,7 +109,7 @@ def _entries(data: bytes, where: str) -> list[WireField]:
                         largest=MAX_ENTRY,
                     )
     if not graphs:
-        raise FormatError("ir/no-pb-graph", place=f"{where}: byte 0")
+        raise FormatError("graph_files/no-pb-graph", place=f"{where}: byte 0")
     return found
 
 
@@ -181,24 +179,14 @@ class _Parser:
 
     def _messages(self, name: str) -> Iterator[tuple[Any, str]]:
         """Decoded entries of a repeated field of the graph, each with its place."""
-        table = declared(self.dialect)["GraphProto"]
-        number = next(n for n, declaration in table.items() if declaration.name == name)
+        schema = SCHEMAS[self.dialect]
+        row = schema.by_name["GraphProto"][name]
         for entry in self.entries:
-            if entry.number != number:
+            if entry.number != row.number:
                 continue
-            place = f"{self.where}: byte {entry.start}"
-            if entry.wire != BYTES:
-                raise FormatError(
-                    "ir/wire-type",
-                    place=place,
-                    number=number,
-                    name=name,
-                    message="GraphProto",
-                    expected=table[number].kind,
-                    got=entry.wire,
-                )
-            content = self.data[entry.start : entry.end]
-            yield parse(self.dialect, table[number].kind, content, place), place
+            check_type(schema, "GraphProto", row, entry, self.where)
+            message = decode(schema, row.kind, self.data, self.where, entry.start, entry.end)
+            yield message, f"{self.where}: byte {entry.start}"
 
     def _name(self, name: str, operand: str | Operand, host: HostType) -> None:
         known = self.names.get(name)
@@ -208,9 +196,11 @@ class _Parser:
     def _known(self, name: str, place: str) -> _Named:
         known = self.names.get(name)
         if known is None:
-            raise FormatError("ir/input-unknown", place=place, got=name)
+            raise FormatError("graph_files/input-unknown", place=place, got=name)
         if known.count > 1:
-            raise FormatError("ir/input-ambiguous", place=place, got=name, count=known.count)
+            raise FormatError(
+                "graph_files/input-ambiguous", place=place, got=name, count=known.count
+            )
         return known
 
     def _parameter(self, message: Any) -> Parameter:
@@ -275,7 +265,7 @@ class _Parser:
         if not message.ListFields():
             name, kind = str(number + 1), "call"
         elif not name or not kind:
-            raise FormatError("ir/node-unnamed", place=place, name=name, type=kind)
+            raise FormatError("graph_files/node-unnamed", place=place, name=name, type=kind)
         inputs = [self._known(_text(item.name), place) for item in message.input]
         host = self._host(message.output_type)
         through = kind in ("Depend", "Load") and bool(inputs)

@@ -91,7 +91,7 @@ def _read(text: str, where: str) -> _Parser:
     parser = _Parser(text.split("\n"), where, dialect_of(text))
     parser.run()
     if not parser.blocks:
-        raise FormatError("ir/no-subgraph", place=f"{where}:1")
+        raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
     return parser
 
 
