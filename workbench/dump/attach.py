@@ -15,7 +15,7 @@ from workbench.dump.dump import Note
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.payload.host_formats import host_by_shape
 from workbench.dump.payload.reading import FileSource
-from workbench.graph_files.formats import read_graph
+from workbench.graph_files.formats import most_telling_first, read_graph
 from workbench.run.layout import groups_of
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from workbench.dump.survey import RankRoot
     from workbench.graph.nodes import Graph, Op
 
-_GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.(?:ir|pb)", re.ASCII)
-_SUFFIXES = (".ir", ".pb")
-"""Of two files of a graph the earlier one says more."""
-
+_GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.\w{1,8}", re.ASCII)
 _ORDER_NAME = re.compile(r"ms_execution_order_graph_(\d{1,9})\.csv", re.ASCII)
 
 
@@ -56,20 +53,21 @@ class Side:
             self._metadata(config)
 
     def _graphs(self, rank: int, folder: Path) -> None:
-        """Graphs of one rank: each from its ``.ir`` file, or else from its ``.pb``."""
-        done: set[str] = set()
-        for suffix in _SUFFIXES:
-            for path in sorted(folder.glob(f"*{suffix}")):
-                found = _GRAPH_NAME.fullmatch(path.name)
-                if not found or found[1] in done:
-                    continue
-                graph = self._read(path)
-                if graph is None:
-                    continue
-                done.add(found[1])
-                self._add((rank, graph.graph_id), graph)
-                if graph.dialect.startswith("pb"):
-                    self.found.notes.append(Note("graph", path.name, Message("dump/graph-pb")))
+        """Graphs of one rank: each from the file that says most of it, or else from the next."""
+        files: dict[str, list[Path]] = {}
+        for path in sorted(folder.iterdir() if folder.is_dir() else ()):
+            found = _GRAPH_NAME.fullmatch(path.name)
+            if found:
+                files.setdefault(found[1], []).append(path)
+        for number, paths in files.items():
+            read = (self._read(path) for path in most_telling_first(paths))
+            graph = next(filter(None, read), None)
+            if graph is None:
+                continue
+            self._add((rank, int(number)), graph)
+            if graph.dialect.startswith("pb"):
+                name = Path(graph.path).name
+                self.found.notes.append(Note("graph", name, Message("dump/graph-pb")))
 
     def _read(self, path: Path) -> Graph | None:
         try:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import workbench as wb
+from kit.build import graph_files as built
 from kit.build.foreign_files import DATA, SPELLED, old_file
 from kit.build.small_dumps import write_ms_pb
 from kit.damage import good_dumps as dumps
@@ -131,8 +132,14 @@ GRAPH_FILES: dict[str, Callable[[], Files]] = {
     "IR text (.ir)": ir_texts,
     "MindSpore protobuf (.pb)": pb_files,
     "GE text (ge_proto_*.txt)": ge_texts,
+    "GE text as ONNX (ge_onnx_*.pbtxt)": lambda: {
+        "ge_onnx_00000000_graph_1_Build.pbtxt": built.ge_onnx()
+    },
     "GE binary model": ge_models,
+    "offline model (.om)": lambda: {"new.om": built.om(), "old.om": built.om(wide=False)},
+    "model of ATC (.json)": lambda: {"model.json": built.model_json()},
     "ONNX model (.onnx)": onnx_models,
+    "frozen TensorFlow graph (.pb)": lambda: {"frozen.pb": built.frozen()},
 }
 
 
