@@ -24,7 +24,7 @@ from convert import most_memory
 
 from workbench.comparison.measure.tensors import measure, measure_arrays
 from workbench.core.device_shape import device_shape
-from workbench.dump.data_types import data_type_of
+from workbench.core.dtypes import data_type_of
 from workbench.dump.formats.container_entries import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.formats.npy import NpySource, write_npy

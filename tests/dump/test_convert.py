@@ -281,7 +281,7 @@ def test_types_that_cannot_be_decoded_are_kept_as_bytes(run, number):
     assert load(found[f"{NAME}.output.0.npy"]).tolist() == [0, 1, 2, 3, 4, 5]
     what, text = remarks(result)[0]
     check_said(text, "dump/kept-as-bytes")
-    codes = {37: "dump/packing", 41: "dump/packing", 99: "dump/data-type"}
+    codes = {37: "core/packing", 41: "core/packing", 99: "dump/data-type"}
     check_said(text.values["why"], codes.get(number, "dump/elements-unknown"))
     assert what == "output 0"
 

@@ -526,7 +526,7 @@ def test_trees_without_anything_to_convert_say_so(tmp_path, written, name):
 def test_a_number_format_that_no_source_explains_is_refused(tmp_path, dtype):
     key = TensorKey("Cast", "Default/x", "output", 0)
     one = TensorRecord(key, TensorSpec(dtype, (3,)), ArraySource(np.zeros(3, np.uint8), dtype))
-    with refused("dump/packing", FormatError, dtype=dtype.upper()):
+    with refused("core/packing", FormatError, dtype=dtype.upper()):
         TREES["acl"].write([one], tmp_path / "bin")
     TREES["o0o1"].write([one], tmp_path / "npy")
     assert not [

@@ -6,11 +6,12 @@ import math
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES, OPAQUE, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import open_listed
 from workbench.core.formats import c0_of, read_format, row_of
+from workbench.core.packing import packed_bytes
 from workbench.core.words import Message
-from workbench.dump.data_types import DATA_TYPES, OPAQUE, data_type_of, packed_bytes
 from workbench.dump.formats.mindspore_name import parse_name
 from workbench.dump.formats.msaccucmp import format_word
 from workbench.dump.formats.npy import NpySource
@@ -73,7 +74,7 @@ def believed(block: Block) -> tuple[Block, tuple[Message, ...]]:
     row = block.row
     if block.start < 0:
         raise block.refusal()
-    if row is None or not row.how or (row.how == OPAQUE and row.number):
+    if row is None or not row.packing or (row.packing == OPAQUE and row.code):
         why = block.problem or Message("dump/elements-unknown", dtype=row.word if row else "")
         bare = block._replace(data_type=0, shape=None, problem=None)
         return bare, (Message("dump/kept-as-bytes", why=why),)

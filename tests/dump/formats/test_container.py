@@ -17,9 +17,10 @@ from kit.build.small_dumps import LEAF
 from kit.cases import examples
 from kit.oracle import dump_files as wire
 from kit.words import check_said, refused
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
+from workbench.core.packing import decode, packed_bytes
 from workbench.core.words import Message
-from workbench.dump.data_types import DATA_TYPES, decode, packed_bytes
 from workbench.dump.formats.container import read_container
 from workbench.dump.formats.container_entries import Block, Container, Origin
 from workbench.dump.formats.container_write import header_bytes, tensor_block, write_container
@@ -112,7 +113,7 @@ def test_formats_are_numbers_in_files_and_names_elsewhere(tmp_path, name, number
     assert ContainerSource(path, read_container(path).blocks[0]).spec().format == again
 
 
-DECODED = [row for row in DATA_TYPES.values() if row.how]
+DECODED = [row for row in DATA_TYPES.values() if row.packing]
 NUMBER = st.integers(0, 2**64 - 1)
 
 
@@ -135,7 +136,7 @@ def blocks(draw):
             more["origin"] = draw(st.sampled_from([None, Origin("a/b", 1, 2, 3), Origin("ü")]))
             more["dim_range"] = tuple(draw(st.lists(st.tuples(NUMBER, NUMBER), max_size=2)))
         block = Block(
-            part, at[part], len(data) + padding, row.number, draw(st.integers(0, 49)), shape,
+            part, at[part], len(data) + padding, row.code, draw(st.integers(0, 49)), shape,
             draw(st.sampled_from([None, (), shape, (-1, 3)])), draw(st.integers(0, 2**16)),
             draw(st.integers(1, 2**64 - 1)), draw(NUMBER), draw(st.integers(0, 2**32 - 1)), **more,
         )  # fmt: skip
@@ -189,7 +190,7 @@ def test_all_that_was_written_is_read(tmp_path_factory, made):
         source = ContainerSource(path, read)
         assert source.raw().tobytes() == data
         array = source.array()
-        if block.row.how != "opaque":
+        if block.row.packing != "opaque":
             count = int(np.prod(block.shape, dtype=int))
             want = decode(block.row, np.frombuffer(data, np.uint8), count)
             assert array.shape == block.shape

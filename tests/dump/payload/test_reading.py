@@ -17,10 +17,10 @@ from kit.cases import examples
 from kit.words import refused
 from workbench.comparison.measure.reading import SEGMENT
 from workbench.comparison.measure.tensors import measure
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.core.transdata import to_device
-from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.formats.container_entries import Block, Container
 from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.npy import NpySource
@@ -50,7 +50,7 @@ def small_pieces(size: int):
 @settings(max_examples=examples(60), deadline=None)
 def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
     """Also those of several elements a byte, from any byte of the file on."""
-    rows = [row for row in DATA_TYPES.values() if row.how]
+    rows = [row for row in DATA_TYPES.values() if row.packing]
     row = data.draw(st.sampled_from(rows))
     count = data.draw(st.integers(0, 300))
     noise = np.random.default_rng(count).integers(0, 256, 16 * count, np.uint8)
@@ -60,7 +60,7 @@ def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
     path = tmp_path_factory.mktemp("one") / "Add.a.1.2.3"
     first = Block("input", 0, odd.size, 4, 2, (odd.size,))
     with path.open("wb") as file:
-        block = Block("output", 0, size, row.number, 2, (count,))
+        block = Block("output", 0, size, row.code, 2, (count,))
         write_container(file, Container((first, block)), [odd, raw])
     source = source_of(path)
     chunked, whole = small_pieces(64)

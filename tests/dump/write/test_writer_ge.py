@@ -285,7 +285,7 @@ def test_every_number_format_has_its_number_and_its_bytes(tmp_path, array, dtype
 
 @pytest.mark.parametrize("dtype", ["float6_e3m2", "hifloat4"])
 def test_a_format_without_a_known_packing_is_refused_and_leaves_no_file(tmp_path, dtype):
-    with refused("dump/packing", FormatError, dtype=dtype.upper()):
+    with refused("core/packing", FormatError, dtype=dtype.upper()):
         write_ge([record(dtype=dtype)], PLAN, tmp_path, graph=GRAPH, target=ACL)
     assert listed(tmp_path) == []
 

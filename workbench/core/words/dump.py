@@ -66,7 +66,6 @@ SENTENCES: dict[str, str] = {
     "payload-size": "{needed:count byte} expected, got {got:count}",
     "tensors": "the operator has {got:count tensor}, more than the limit of {limit:count}",
     "data-type": "unknown data type {got} (known: 0 to {last})",
-    "packing": "the packing of {dtype} is not documented; only its raw bytes are available",
     "block-no-address": "the tensor has no address, so the device wrote no data",
     "block-lost": "position unknown: the sizes in the header do not add up to the file size",
     "block-short": "{dtype} of shape {shape} needs {needed:count byte}, the block has {held:count}",

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
 from workbench.core.words import Message
-from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.formats.container_entries import (
     NUMBERS,
     VERSION,
@@ -202,8 +202,8 @@ def _judged(block: Block) -> Block:
     problem = None
     if row is None:
         problem = Message("dump/data-type", got=block.data_type, last=max(DATA_TYPES))
-    elif not row.how:
-        problem = Message("dump/packing", dtype=row.word)
+    elif not row.packing:
+        problem = Message("core/packing", dtype=row.word)
     elif stated is not None and stated > block.size:
         problem = Message(
             "dump/block-short", dtype=row.word, shape=block.shape, needed=stated, held=block.size

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES, OPAQUE, DType
 from workbench.core.errors import FormatError
 from workbench.core.formats import FormatWord, read_format
-from workbench.dump.data_types import DATA_TYPES, OPAQUE, DataType, packed_bytes
+from workbench.core.packing import packed_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ class Block(NamedTuple):
     problem: Message | None = None
 
     @property
-    def row(self) -> DataType | None:
+    def row(self) -> DType | None:
         """Number format of a tensor; bytes without a type for buffers and workspaces."""
         return DATA_TYPES.get(self.data_type)
 
@@ -89,7 +90,7 @@ class Block(NamedTuple):
     def held_shape(self) -> tuple[int, ...]:
         """Shape of what `ContainerSource` gives: flat where the header states none."""
         row = self.row
-        if row is None or row.how == OPAQUE:
+        if row is None or row.packing == OPAQUE:
             return (self.size,)
         if self.shape is None or min(self.shape, default=0) < 0:
             return (self.size * 8 // row.bits,)
@@ -99,7 +100,12 @@ class Block(NamedTuple):
     def stated_bytes(self) -> int | None:
         """Bytes that type and shape ask for; ``None`` if the header does not say both."""
         row = self.row
-        if row is None or row.how == OPAQUE or self.shape is None or min(self.shape, default=0) < 0:
+        if (
+            row is None
+            or row.packing == OPAQUE
+            or self.shape is None
+            or min(self.shape, default=0) < 0
+        ):
             return None
         return packed_bytes(row, element_count(self.shape))
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FormatWord, format_number, read_format
-from workbench.dump.data_types import data_type_of, encode
+from workbench.core.packing import encode
 from workbench.dump.formats.container_entries import ALL_NUMBERS, NUMBERS, Block, without_bytes
 from workbench.dump.formats.container_header import message_class
 
@@ -50,7 +51,7 @@ def tensor_block(
         word = read_format(format)
         stated["format"] = format_number(FormatWord(word.name))
         stated.setdefault("sub_format", word.groups if word.groups > 1 else 0)
-    return Block(part, slot, data.nbytes, row.number, **stated), data
+    return Block(part, slot, data.nbytes, row.code, **stated), data
 
 
 def header_bytes(container: Container) -> bytes:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import format_text
+from workbench.core.packing import packed_bytes
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
-from workbench.dump.data_types import packed_bytes
 from workbench.dump.formats.container_entries import element_count
 from workbench.dump.payload.block_index import block_source
 from workbench.dump.payload.sliced_source import Slice, SlicedSource
@@ -190,7 +190,7 @@ def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -
     first = blocks[0]
     if len({(one.data_type, one.format, one.sub_format) for one in blocks}) > 1:
         raise FormatError("dump/slices-types")
-    if first.row is None or not first.row.how:
+    if first.row is None or not first.row.packing:
         raise FormatError("dump/slices-data-type", got=first.data_type)
     windows = _windows(parts, blocks, io, slot)
     axes = [axis for axis in range(len(windows[0])) if len({one[axis] for one in windows}) > 1]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
-from workbench.dump.data_types import DATA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES, dtype
+from workbench.core.dtypes import DTYPES, dtype, names_by
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file, unreadable
 from workbench.core.tensors import TensorSpec
@@ -35,26 +35,8 @@ _ITEM = re.compile(
 )
 _SHAPE = re.compile(r"\s*(?:\d{1,19}L?\s*,\s*)*(?:\d{1,19}L?\s*)?")
 
-_DESCR: dict[str, str] = {
-    "b1": "bool",
-    "i1": "int8",
-    "i2": "int16",
-    "i4": "int32",
-    "i8": "int64",
-    "u1": "uint8",
-    "u2": "uint16",
-    "u4": "uint32",
-    "u8": "uint64",
-    "f2": "float16",
-    "f4": "float32",
-    "f8": "float64",
-    "c8": "complex64",
-    "c16": "complex128",
-    "E2": "bfloat16",
-}
-"""Type letters of an npy header; ``E2`` is MindSpore's own for bfloat16."""
-
-_LETTERS = {name: letters for letters, name in _DESCR.items()}
+_NAMES = names_by("npy")
+"""Type letters of an npy header → number format."""
 
 
 _headers: dict[bytes, Extent] = {}
@@ -99,7 +81,7 @@ def _understand(text: str, start: int, offset: int) -> Extent:
     order, letters = items["descr"][:1], items["descr"][1:]
     if order not in "<>|=":
         order, letters = "|", items["descr"]
-    name = _DESCR.get(letters)
+    name = _NAMES.get(letters)
     if name is None:
         raise FormatError("dump/npy-descr", place=f"byte {start}", got=items["descr"])
     storage = DTYPES[name].storage
@@ -237,10 +219,10 @@ def npy_header(dtype_name: str, shape: tuple[int, ...]) -> bytes:
     Every dimension is followed by a comma, without blanks; 1 to 64 bytes of padding end in a
     newline and make the whole a multiple of 64. Version 2.0 takes over past 65,535 bytes.
     """
-    if dtype_name not in _LETTERS:
-        known = sorted(_LETTERS)
+    letters = DTYPES[dtype_name].npy if dtype_name in DTYPES else ""
+    if not letters:
+        known = sorted(_NAMES.values())
         raise FormatError("core/choice", subject="npy dtype", got=dtype_name, known=known)
-    letters = _LETTERS[dtype_name]
     order = "|" if letters in ("b1", "i1", "u1") else "<"
     dims = "".join(f"{dim}," for dim in shape)
     text = f"{{'descr': '{order}{letters}', 'fortran_order': False, 'shape': ({dims}), }}"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.core.dtypes import DATA_TYPES, DType
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
+from workbench.core.packing import decode
 from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import DATA_TYPES, DataType, decode
 from workbench.dump.formats.mindspore_name import NameParts, parse_name
 from workbench.dump.payload.elements import Elements, known_elements
 from workbench.dump.payload.reading import FileSource
@@ -32,7 +33,7 @@ class RawName(NamedTuple):
     """What the name of such a file says, and its number format; ``None`` if msprobe does not know it."""
 
     parts: NameParts
-    row: DataType | None
+    row: DType | None
 
 
 def parse_raw_name(file_name: str) -> RawName | None:
@@ -54,7 +55,7 @@ class RawSource(FileSource):
     """Elements of a file that holds nothing else."""
 
     path: str
-    row: DataType
+    row: DType
 
     def spec(self) -> TensorSpec:
         return TensorSpec(self.row.name, (self._elements().count,))

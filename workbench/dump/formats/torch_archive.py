@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed, unreadable
 from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import data_type_of
 from workbench.dump.formats.torch_pickle import MAX_PICKLE, PickleError, read_pickle
 from workbench.dump.payload.elements import Elements, known_elements
 from workbench.dump.payload.reading import FileSource
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.data_types import DataType
+    from workbench.core.dtypes import DType
     from workbench.dump.formats.torch_pickle import Saved
     from workbench.dump.payload.reading import Buffer, Reading
 
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 class Stored(NamedTuple):
     """A tensor of a file: its number format, where its storage lies, and which elements are its own."""
 
-    row: DataType
+    row: DType
     start: int
     held: int
     offset: int

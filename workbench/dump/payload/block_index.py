@@ -14,12 +14,12 @@ from functools import lru_cache
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, cast
 
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.files import open_descriptor, unreadable
 from workbench.core.formats import FORMATS, format_text, read_format
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_host
-from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.formats.container import read_container
 from workbench.dump.formats.container_entries import Block, Container, element_count
 from workbench.dump.formats.container_header import BLOCKS, parse_short

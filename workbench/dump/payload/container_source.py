@@ -11,8 +11,8 @@ import numpy as np
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
 from workbench.core.formats import format_text
+from workbench.core.packing import decode, packed_bytes
 from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import decode, packed_bytes
 from workbench.dump.formats.container_entries import element_count
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.data_types import DataType
+    from workbench.core.dtypes import DType
     from workbench.dump.formats.container_entries import Block
 
 _PIECE = 1 << 20
@@ -31,7 +31,7 @@ class ContainerSource:
     """The data of one block of a container; read when asked for.
 
     Elements are as they lie in the file, in the device's format. Formats that NumPy does not hold
-    come as ml_dtypes or, decoded, as float32 (`workbench.dump.data_types`).
+    come as ml_dtypes or, decoded, as float32 (`workbench.core.packing`).
     """
 
     path: str
@@ -66,7 +66,7 @@ class ContainerSource:
     def _name(self) -> str:
         return f"{self.block.part} {self.block.slot}"
 
-    def ready(self) -> tuple[DataType, tuple[int, ...]]:
+    def ready(self) -> tuple[DType, tuple[int, ...]]:
         """Number format and shape of the elements; raises FormatError if they cannot be had."""
         row, shape = self.block.row, self.block.held_shape
         if self.block.problem or row is None:

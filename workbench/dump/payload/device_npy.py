@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
 from workbench.core.formats import FORMATS, FormatWord, c0_of
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_host
-from workbench.dump.data_types import data_type_of
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.payload.elements import Elements, known_pieces
 from workbench.dump.payload.host_formats import host_by_count, host_by_shape

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, PLAIN
 from workbench.core.files import fill, open_listed
-from workbench.dump.data_types import PLAIN, decode, packed_bytes
+from workbench.core.packing import decode, packed_bytes
 from workbench.dump.payload.reading import Extent, Payload, Pieces
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.data_types import DataType
+    from workbench.core.dtypes import DType
     from workbench.dump.payload.boxes import Box
     from workbench.dump.payload.reading import Buffer, Reading
 
@@ -40,7 +40,7 @@ def known_elements(array: NDArray[Any]) -> NDArray[Any]:
     return wide
 
 
-def known_pieces(pieces: Iterator[NDArray[Any]], row: DataType, shape: tuple[int, ...]) -> Reading:
+def known_pieces(pieces: Iterator[NDArray[Any]], row: DType, shape: tuple[int, ...]) -> Reading:
     """Read a tensor of any shape that comes in pieces of a number format."""
     flat = (known_elements(piece).reshape(-1) for piece in pieces)
     kind = known_elements(np.empty(0, row.storage)).dtype
@@ -53,13 +53,13 @@ class Elements:
 
     path: str
     start: int
-    row: DataType
+    row: DType
     count: int
 
     def reading(self, buffer: Buffer, shape: tuple[int, ...]) -> Reading:
         """Read all elements of a tensor that has ``shape``; raises FormatError if the file is too short."""
         row = self.row
-        if row.how != PLAIN or row.storage not in _KNOWN:
+        if row.packing != PLAIN or row.storage not in _KNOWN:
             return known_pieces(self.pieces(), row, shape)
         end = self.start + packed_bytes(row, self.count)
         extent = Extent(row.name, row.storage, shape, False, self.count, self.start, end)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.data_types import DataType
+    from workbench.core.dtypes import DType
     from workbench.dump.payload.elements import Elements
 
     Array = NDArray[Any]
@@ -41,16 +41,16 @@ _CHANNEL_FIRST = {4: "NCHW", 5: "NCDHW"}
 """What ND is read as."""
 
 
-def disk_type(row: DataType) -> np.dtype[Any]:
+def disk_type(row: DType) -> np.dtype[Any]:
     """NumPy's own type that a number format is written as; formats it lacks become wider ones.
 
     Bytes of no known type are int8, as msaccucmp has them.
 
-    >>> from workbench.dump.data_types import data_type_of
+    >>> from workbench.core.dtypes import data_type_of
     >>> [str(disk_type(data_type_of(name))) for name in ("bfloat16", "uint1", "int4", "undefined")]
     ['float32', 'uint8', 'int8', 'int8']
     """
-    if row.number == 0:
+    if row.code == 0:
         return np.dtype(np.int8)
     if row.storage.isbuiltin == 1:
         return row.storage

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.data_types import DataType
+    from workbench.core.dtypes import DType
     from workbench.dump.payload.reading import Buffer, Reading
 
     Shape = tuple[int, ...]
@@ -47,7 +47,7 @@ class SlicedSource(FileSource):
     is_cut = True
     slices: tuple[Slice, ...]
     axis: int
-    row: DataType
+    row: DType
     layout: FormatWord
     host: TensorSpec | None = None
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from workbench.core.dtypes import dtype_name
+from workbench.core.dtypes import DATA_TYPES, dtype_name
 from workbench.core.errors import FormatError
 from workbench.core.files import open_text
 from workbench.core.formats import FORMATS
-from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.formats.ge_name import parse_ge_name
 from workbench.dump.formats.mindspore_name import NameParts
 from workbench.dump.statistics.dialects import DIALECTS, GE_IDENTITY, Dialect, columns
@@ -151,7 +150,7 @@ def format_ge_statistics(
 
 def _row(row: StatisticRow, writer: Writer, names: tuple[str, ...]) -> str:
     dtype = _BY_NAME.get(row.parts.dtype)
-    known = dtype is not None and dtype.number in writer.named
+    known = dtype is not None and dtype.code in writer.named
     form = FORMATS.get(row.parts.format)
     shown = form is not None and 0 <= form.code <= writer.formats
     cells = [

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
-from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.statistics.dialects import DIALECTS, L2_IDENTITY, columns
 from workbench.dump.statistics.ge import format_ge_statistics
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _DIALECT, _KFC = DIALECTS["msprobe-l2"], DIALECTS["ge-kfc"]
 _LAST_NAMED = 31
-NAMED_TYPES = {row.name: row.word for row in DATA_TYPES.values() if row.number <= _LAST_NAMED}
+NAMED_TYPES = {row.name: row.word for row in DATA_TYPES.values() if row.code <= _LAST_NAMED}
 """Number formats that msprobe has names for; all others are ``UNKNOWN``."""
 
 _MD5 = "md5"

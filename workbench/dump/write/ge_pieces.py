@@ -6,9 +6,10 @@ from functools import cache, cached_property
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES, PACKED, PLAIN, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
-from workbench.dump.data_types import DATA_TYPES, PACKED, PLAIN, data_type_of, encode, packed_bytes
+from workbench.core.packing import encode, packed_bytes
 from workbench.dump.formats.container_entries import Block, Container, Origin, element_count
 from workbench.run.memory import ALIGNED, plan_memory, room_of
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from workbench.core.dtypes import DType
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.data_types import DataType
     from workbench.dump.write.sink import Content
     from workbench.graph.nodes import Graph
     from workbench.run.layout import Lie
@@ -31,7 +32,7 @@ _APART = 0x12E0_0000_0000
 _LARGEST = 1 << 60
 """Elements that no file holds; a graph that states more is broken."""
 
-_STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.how in (PLAIN, PACKED)}
+_STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.packing in (PLAIN, PACKED)}
 """Number formats by the names that ml_dtypes gives them."""
 
 
@@ -44,7 +45,7 @@ class Piece(NamedTuple):
     record: TensorRecord
     content: Content
     lie: Lie
-    row: DataType | None
+    row: DType | None
     size: int | None
     address: int = 0
     origin: tuple[str, int] | None = None
@@ -99,7 +100,7 @@ def piece_of(record: TensorRecord, content: Content, lie: Lie, addresses: Addres
 
 
 @cache
-def _row(dtype: str) -> DataType | None:
+def _row(dtype: str) -> DType | None:
     try:
         return data_type_of(dtype)
     except FormatError:
@@ -120,7 +121,7 @@ def container_of(
         if piece.size is None or piece.row is None:
             return None, iter(())
         slot = next(slots[piece.record.key.io])
-        blocks.append(_block(piece, slot, piece.row.number, piece.size))
+        blocks.append(_block(piece, slot, piece.row.code, piece.size))
     return Container(tuple(blocks), dump_time=time, op_name=op_name), map(piece_bytes, pieces)
 
 

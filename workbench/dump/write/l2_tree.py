@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
 from workbench.dump.formats.ge_name import format_ge_name
 from workbench.dump.formats.mindspore_name import sanitize
@@ -40,12 +41,7 @@ Saved = Literal["tensor", "statistic"]
 WIDENED = {"bfloat16": "float32", "int4": "int8"}
 """What msprobe writes in place of types that npy files do not know."""
 
-NPY_TYPES = frozenset(
-    (
-        *("bool", "float16", "float32", "float64", "complex64", "complex128"),
-        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-    )
-)
+NPY_TYPES = frozenset(row.name for row in DTYPES.values() if row.npy and row.storage.isbuiltin == 1)
 """Types that npy files hold as they are."""
 
 FORMATS = frozenset(

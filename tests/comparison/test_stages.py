@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from workbench.core.stages import Stages, timed
+from workbench.comparison.stages import Stages, timed
 
 
 def test_times_are_told_in_the_order_in_which_stages_end():

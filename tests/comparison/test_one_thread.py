@@ -10,7 +10,7 @@ import numpy as np  # noqa: F401 - brings its BLAS
 import pytest
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_limits
 
-from workbench.core.blas import one_thread
+from workbench.comparison.one_thread import one_thread
 
 
 def threads() -> set[int]:
@@ -87,5 +87,5 @@ def test_a_comparison_computes_in_one_thread(monkeypatch):
 
 
 def test_nothing_is_loaded_before_it_is_needed():
-    code = "import sys, workbench.core.blas; sys.exit(bool({'numpy', 'threadpoolctl'} & {*sys.modules}))"
+    code = "import sys, workbench.comparison.one_thread; sys.exit(bool({'numpy', 'threadpoolctl'} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
