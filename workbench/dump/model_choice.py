@@ -18,7 +18,12 @@ from workbench.core.files import open_listed
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph_files.ge.files import find_computational_graph, has_iterator
+from workbench.graph_files.ge.files import (
+    find_computational_graph,
+    first_graph_name,
+    has_iterator,
+    model_folder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
 
     Run = tuple[int, str, int]
 
-_NAME = re.compile(rb'\s*graph\s*\{\s*name:\s*"([^"\n]{1,512})"')
 _PROCESS = re.compile(r"[/\\]pid_\d{1,9}_deviceid_(\d{1,6})[/\\]", re.ASCII)
 """Folder of the graph files of one process."""
 
@@ -221,7 +225,7 @@ def graph_names(files: Iterable[str]) -> dict[str, str]:
                 head = file.read(_HEAD)
         except (FormatError, OSError):
             continue
-        name = _NAME.match(head)
-        if name is not None:
-            found[sanitize(name[1].decode("utf-8", "replace"))] = path
+        name = first_graph_name(head)
+        if name:
+            found[model_folder(name)] = path
     return found

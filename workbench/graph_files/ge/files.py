@@ -54,8 +54,28 @@ class FoundGraph(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Name of the folder (``model_name``) that holds the graph's dump data."""
-        return self.name.translate(_FOLDER)
+        """Name of the folder that holds the graph's dump data."""
+        return model_folder(self.name)
+
+
+def model_folder(name: str) -> str:
+    """Name of the folder (``model_name``) that holds the dump data of the graph called ``name``.
+
+    >>> model_folder("ge_default/1.2")
+    'ge_default_1_2'
+    """
+    return name.translate(_FOLDER)
+
+
+def first_graph_name(text: bytes) -> str:
+    """Name of the first graph of a file that begins so; ``""`` if it has none in the first 64 KiB."""
+    found = _FIRST_NAME.search(text, 0, _HEAD)
+    if found is None:
+        return ""
+    try:
+        return str(parse_string("string", found[1].decode("utf-8", "surrogateescape")))
+    except ValueError:
+        return ""
 
 
 def ge_graph_file(index: int, stage: str) -> str:
@@ -129,7 +149,7 @@ def _search(path: Path, word: str) -> _Hit | None:
         with open_file(path, "graph") as file:
             name = ""
             for start, piece in _pieces(file, len(sought)):
-                name = _first_name(piece) if start else name
+                name = first_graph_name(piece) if start else name
                 if sought in piece:
                     return _Hit(path, name, os.fstat(file.fileno()).st_size)
             return None
@@ -148,20 +168,9 @@ def _pieces(file: BinaryIO, overlap: int) -> Iterator[tuple[bool, bytes]]:
         kept, start = piece[-overlap:], False
 
 
-def _first_name(piece: bytes) -> str:
-    """Name of the first graph, ``""`` if it has none."""
-    found = _FIRST_NAME.search(piece, 0, _HEAD)
-    if found is None:
-        return ""
-    try:
-        return str(parse_string("string", found[1].decode("utf-8", "surrogateescape")))
-    except ValueError:
-        return ""
-
-
 def _chosen(hits: list[_Hit], files: list[Path], word: str, folders: Collection[str]) -> FoundGraph:
     """The graph that counts; if several fit the largest one, the newest of equal ones."""
-    dumped = [hit for hit in hits if hit.name.translate(_FOLDER) in folders]
+    dumped = [hit for hit in hits if model_folder(hit.name) in folders]
     best = max(dumped or hits, key=lambda hit: (hit.size, hit.path.name))
     if len(hits) == 1:
         how = Message("graph_files/found-alone", word=word, files=len(files))
