@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kit.build import graph_files as built
 from kit.build.foreign_files import DATA, PAIRS
-from kit.build.graph_files import GE_MODEL, GE_TEXT, IR, MS_PB, ONNX
+from kit.build.graph_files import GE_MODEL, GE_TEXT, IR, KEY_VALUES, ONNX, SAMPLES
 from kit.words import refused
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.tensors import TensorSpec
@@ -26,52 +26,7 @@ from workbench.graph_files.mindspore.text import read_ms_text
 
 STAGES = DATA / "pb"
 ONNX_TEXT = b'ir_version: 7\ngraph {\n  node {\n    op_type: "Add"\n  }\n}\n'
-IR_OF_MANY = IR.replace(
-    b"\nsubgraph", b"%para1_x : <Tensor[Float32], (1)>\n" * 3000 + b"\nsubgraph"
-)
-MS_PB_BEHIND = b"\x2a\x80\x80\x08" + bytes(1 << 17) + MS_PB  # 128 KiB of metadata in front
 MINDIR = b"\x0a\x050.1.0\x12\x02ms\x3a\x02\x12\x00"  # version text, producer, graph
-KEY_VALUES = b'{"attr": [{"key": "soc_version", "value": {"s": "a"}}' + b", {}" * 40_000 + b"]}"
-
-SAMPLES: dict[str, dict[str, bytes]] = {
-    "IR text (.ir)": {
-        "IR": IR,
-        "IR of 1.5": IR.replace(b"# IR entry:", b"#IR entry      :"),
-        "IR of many parameters": IR_OF_MANY,
-    },
-    "MindSpore protobuf (.pb)": {
-        "pb": MS_PB,
-        "pb without a version": MS_PB[2:],
-        "pb cut off": MS_PB[:-1],
-        "pb behind metadata": MS_PB_BEHIND,
-    },
-    "GE text (ge_proto_*.txt)": {
-        "GE text": GE_TEXT,
-        "GE text of a model": b'name: "ge_default"\nversion: 1\n' + GE_TEXT,
-        "GE text of Windows": GE_TEXT.replace(b"\n", b"\r\n"),
-    },
-    "GE text as ONNX (ge_onnx_*.pbtxt)": {"pbtxt": built.ge_onnx()},
-    "GE binary model": {
-        "ModelDef": built.ge_model(),
-        "ModelDef of nothing": GE_MODEL,
-        "ModelDef without a name": GE_MODEL[3:],
-        "ModelDef cut off": GE_MODEL[:-1],
-    },
-    "offline model (.om)": {
-        "om": built.om(),
-        "om of 2020": built.om(wide=False),
-        "om, encrypted": built.om(encrypted=True),
-        "om cut off": built.om()[:100],
-    },
-    "model of ATC (.json)": {"json": built.model_json(), "json of many attributes": KEY_VALUES},
-    "ONNX model (.onnx)": {"onnx": ONNX, "onnx cut off": ONNX[:-1]},
-    "frozen TensorFlow graph (.pb)": {
-        "frozen": built.frozen(),
-        "frozen, of very many nodes": built.frozen() * 3000,
-    },
-}
-"""Format → files of it, whole or not."""
-
 WHOLE = {name: data for files in SAMPLES.values() for name, data in files.items()}
 
 

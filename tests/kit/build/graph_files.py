@@ -127,3 +127,49 @@ def frozen() -> bytes:
             msg(4, num(1, 987)),
         )
     )
+
+
+IR_OF_MANY = IR.replace(
+    b"\nsubgraph", b"%para1_x : <Tensor[Float32], (1)>\n" * 3000 + b"\nsubgraph"
+)
+MS_PB_BEHIND = b"\x2a\x80\x80\x08" + bytes(1 << 17) + MS_PB  # 128 KiB of metadata in front
+KEY_VALUES = b'{"attr": [{"key": "soc_version", "value": {"s": "a"}}' + b", {}" * 40_000 + b"]}"
+
+SAMPLES: dict[str, dict[str, bytes]] = {
+    "IR text (.ir)": {
+        "IR": IR,
+        "IR of 1.5": IR.replace(b"# IR entry:", b"#IR entry      :"),
+        "IR of many parameters": IR_OF_MANY,
+    },
+    "MindSpore protobuf (.pb)": {
+        "pb": MS_PB,
+        "pb without a version": MS_PB[2:],
+        "pb cut off": MS_PB[:-1],
+        "pb behind metadata": MS_PB_BEHIND,
+    },
+    "GE text (ge_proto_*.txt)": {
+        "GE text": GE_TEXT,
+        "GE text of a model": b'name: "ge_default"\nversion: 1\n' + GE_TEXT,
+        "GE text of Windows": GE_TEXT.replace(b"\n", b"\r\n"),
+    },
+    "GE text as ONNX (ge_onnx_*.pbtxt)": {"pbtxt": ge_onnx()},
+    "GE binary model": {
+        "ModelDef": ge_model(),
+        "ModelDef of nothing": GE_MODEL,
+        "ModelDef without a name": GE_MODEL[3:],
+        "ModelDef cut off": GE_MODEL[:-1],
+    },
+    "offline model (.om)": {
+        "om": om(),
+        "om of 2020": om(wide=False),
+        "om, encrypted": om(encrypted=True),
+        "om cut off": om()[:100],
+    },
+    "model of ATC (.json)": {"json": model_json(), "json of many attributes": KEY_VALUES},
+    "ONNX model (.onnx)": {"onnx": ONNX, "onnx cut off": ONNX[:-1]},
+    "frozen TensorFlow graph (.pb)": {
+        "frozen": frozen(),
+        "frozen, of very many nodes": frozen() * 3000,
+    },
+}
+"""Format → files of it, whole or not."""

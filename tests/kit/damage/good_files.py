@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,18 +128,19 @@ def onnx_models() -> Files:
     return {"net.onnx": made.SerializeToString()}
 
 
+def take_first(files: Files) -> Files:
+    """The sample of a format that is whole."""
+    return dict(list(files.items())[:1])
+
+
 GRAPH_FILES: dict[str, Callable[[], Files]] = {
+    **{title: partial(take_first, files) for title, files in built.SAMPLES.items()},
     "IR text (.ir)": ir_texts,
     "MindSpore protobuf (.pb)": pb_files,
     "GE text (ge_proto_*.txt)": ge_texts,
-    "GE text as ONNX (ge_onnx_*.pbtxt)": lambda: {
-        "ge_onnx_00000000_graph_1_Build.pbtxt": built.ge_onnx()
-    },
     "GE binary model": ge_models,
     "offline model (.om)": lambda: {"new.om": built.om(), "old.om": built.om(wide=False)},
-    "model of ATC (.json)": lambda: {"model.json": built.model_json()},
     "ONNX model (.onnx)": onnx_models,
-    "frozen TensorFlow graph (.pb)": lambda: {"frozen.pb": built.frozen()},
 }
 
 
