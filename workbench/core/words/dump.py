@@ -28,7 +28,6 @@ SENTENCES: dict[str, str] = {
     "not-computed": "the tensor has no data; run the operator first",
     "name-ids": "a file name of kind {kind!r} needs {missing:list}",
     # any file
-    "file-changed": "the file changed after it was indexed: {missing} is gone; read the dump again",
     "file-end": (
         "{needed:count byte} expected from byte {start} on, found {held:count}; "
         "is the file still being written?"

@@ -10,7 +10,7 @@ from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FormatWord, format_number, read_format
 from workbench.core.packing import encode
-from workbench.dump.formats.container_entries import ALL_NUMBERS, NUMBERS, Block, without_bytes
+from workbench.dump.formats.container import ALL_NUMBERS, NUMBERS, Block, unaddressed
 from workbench.dump.formats.container_header import message_class
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container_entries import Container, Part
+    from workbench.dump.formats.container import Container, Part
 
 
 def tensor_block(
@@ -110,7 +110,7 @@ def write_container(
     """
     header = header_bytes(container)
     file.write(len(header).to_bytes(8, "little") + header)
-    absent = without_bytes(container.blocks)
+    absent = unaddressed(container.blocks)
     for at, (block, data) in enumerate(zip(container.blocks, payload, strict=True)):
         size = len(data) if isinstance(data, bytes) else data.nbytes
         want = 0 if at in absent else block.size

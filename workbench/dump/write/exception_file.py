@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.events import Unit
-    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.formats.container import Container
     from workbench.dump.write.ge_pieces import Piece
 
 CHIPS = {"a2": 5, "a3": 5}

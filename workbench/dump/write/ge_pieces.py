@@ -10,7 +10,7 @@ from workbench.core.dtypes import DATA_TYPES, PACKED, PLAIN, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
 from workbench.core.packing import encode, packed_bytes
-from workbench.dump.formats.container_entries import Block, Container, Origin, element_count
+from workbench.dump.formats.container import Block, Container, Origin, element_count
 from workbench.run.memory import ALIGNED, plan_memory, room_of
 
 if TYPE_CHECKING:

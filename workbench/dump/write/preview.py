@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.formats.container import Container
     from workbench.dump.selection import Choice
     from workbench.graph.nodes import Graph, Op
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
     from workbench.core.words import Message
-    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.formats.container import Container
     from workbench.run.layout import Lie
 
 

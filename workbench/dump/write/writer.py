@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.core.words import Message
-    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.formats.container import Container
     from workbench.dump.releases import Device
     from workbench.dump.write.target import GeTarget
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tracemalloc
 from unittest import mock
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.arrays import read_all
+from kit.arrays import read_all, sources_of
 from kit.build.small_dumps import save_container
 from kit.cases import examples
 from kit.words import refused
@@ -21,29 +20,26 @@ from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.core.transdata import to_device
-from workbench.dump.formats.container_entries import Block, Container
+from workbench.dump.formats.container import Block, Container
 from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.npy import NpySource
-from workbench.dump.formats.raw import RawSource, parse_raw_name
-from workbench.dump.payload import boxes as convert_boxes
-from workbench.dump.payload import elements
-from workbench.dump.payload.block_index import BlockSource, held_tensors
-from workbench.dump.payload.reading import Buffer
+from workbench.dump.formats.raw import locate, parse_raw_name
+from workbench.dump.payload import blocks, rearrange
+from workbench.dump.payload.blocks import Buffer, ExtentSource
 
 NUMBERS = {"NC1HWC0": 3, "FRACTAL_Z": 4, "NDC1HWC0": 32, "FRACTAL_Z_3D": 33, "FRACTAL_NZ": 29,
            "C1HWNCoC0": 25, "NC1HWC0_C04": 12}  # fmt: skip
 AXES = {"NDC1HWC0": (5, "NCDHW"), "FRACTAL_Z_3D": (5, "NCDHW"), "FRACTAL_NZ": (0, "ND")}
 
 
-def source_of(path) -> BlockSource:
+def source_of(path) -> ExtentSource:
     """The last output of a container."""
-    _, outputs, _ = held_tensors(str(path))
-    return BlockSource(str(path), "output", len(outputs) - 1, *outputs[-1])
+    return sources_of(path)[-1]
 
 
 def small_pieces(size: int):
     """Read 64 bytes at a time, and ``size`` bytes of what is rearranged."""
-    return mock.patch.multiple(elements, STEP=64), mock.patch.multiple(convert_boxes, PIECE=size)
+    return mock.patch.multiple(blocks, STEP=64), mock.patch.multiple(rearrange, PIECE=size)
 
 
 @given(data=st.data(), most=st.integers(1, 40))
@@ -101,28 +97,6 @@ def test_grouped_weights_come_as_the_host_had_them(tmp_path):
     assert (read_all(source_of(tmp_path / "a"), Buffer(4096)) == array).all()
 
 
-@pytest.mark.parametrize("how", ["plain", "NC1HWC0", "int4"])
-def test_memory_does_not_grow_with_the_tensor(tmp_path, monkeypatch, how):
-    monkeypatch.setattr(convert_boxes, "PIECE", 1 << 16)
-    monkeypatch.setattr(elements, "STEP", 1 << 16)
-    array = np.ones((4, 64, 64, 64), np.float16)
-    more = {"format": 2, "original_shape": array.shape}
-    if how == "NC1HWC0":
-        array, more["format"] = to_device(array, "NCHW", how), 3
-    elif how == "int4":
-        array, more = np.ones(1 << 21, np.int8), {"dtype": "int4"}
-    save_container(tmp_path / "a", [], [(array, more)])
-    source, buffer = source_of(tmp_path / "a"), Buffer(1 << 16)
-    tracemalloc.start()
-    reading, total = source.reading(buffer), 0
-    while count := reading.ready():
-        total += int(reading.take(count).sum(dtype=np.int64))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert total == array.size
-    assert peak < array.nbytes / 3
-
-
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])
 def test_a_container_compares_as_its_elements_do(tmp_path, kernel):
     """Several segments, read by two threads, in a file where elements begin at an odd byte."""
@@ -148,27 +122,17 @@ def test_a_container_against_an_npy_file(tmp_path):
     assert found.error == 0
 
 
-def test_a_bare_file_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(elements, "STEP", 64)
-    name = "MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"
-    codes = np.random.default_rng(0).integers(0, 256, 1000, np.uint8)
-    (tmp_path / name).write_bytes(codes.tobytes())
-    source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
-    assert source.spec() == ("hifloat8", (1000,), "DefaultFormat")
-    assert read_all(source, Buffer(4096)).tobytes() == source.array().tobytes()
-
-
 def test_a_file_cut_meanwhile_is_refused_with_the_byte(tmp_path):
     path = save_container(tmp_path / "a", [], [np.zeros(5000, np.float32)])
     source = source_of(path)
     source.array()
     reading = source.reading(Buffer(4096))
-    assert reading.ready() == 1024
-    reading.take(1024)
+    assert reading.available() == 1024
+    reading.read(1024)
     os.truncate(path, 10_000)
-    reading.take(reading.ready())
+    reading.read(reading.available())
     with refused("dump/npy-short", FormatError, place=f"{path}: byte 10000", held=10000):
-        reading.ready()
+        reading.available()
     reading.close()
 
 
@@ -186,7 +150,7 @@ def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
     def no_memory(*_):
         raise MemoryError
 
-    monkeypatch.setattr("workbench.dump.formats.raw.fill", no_memory)
-    source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
+    monkeypatch.setattr("workbench.dump.payload.blocks.np.empty", no_memory)
+    source = ExtentSource(locate(str(tmp_path / name), parse_raw_name(name).row))
     with refused("dump/file-memory", FormatError, got=10):
         source.array()

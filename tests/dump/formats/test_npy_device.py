@@ -10,9 +10,9 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
 from workbench.core.tensors import TensorSpec
-from workbench.dump.formats.npy import npy_header
-from workbench.dump.payload.device_npy import DeviceNpySource
-from workbench.dump.payload.reading import Buffer
+from workbench.dump.formats.npy import NpySource, npy_header
+from workbench.dump.payload.blocks import Buffer
+from workbench.dump.payload.extent import HostLayout
 
 HALF = np.float16
 
@@ -25,7 +25,7 @@ def saved(path, array, shape=None):
 
 
 def source(path, form, dtype=""):
-    return DeviceNpySource(path, read_format(form), dtype)
+    return NpySource(path, read_format(form), dtype)
 
 
 def same(found, expected):
@@ -42,8 +42,8 @@ def same(found, expected):
         expected.dtype,
     )
     flat = []
-    while count := reading.ready():
-        flat += reading.take(count).tolist()
+    while count := reading.available():
+        flat += reading.read(count).tolist()
     reading.close()
     assert flat == expected.ravel().tolist()
 
@@ -93,7 +93,7 @@ def test_a_file_with_the_devices_shape_takes_the_hosts_from_the_graph(tmp_path, 
     found = source(saved(tmp_path / "x.npy", there), form, "int32")
     same(found, there)
     assert found.spec() == TensorSpec("int32", there.shape, form)
-    found.settle(TensorSpec("int32", host.shape, stated))
+    found = found.with_host(HostLayout(host.shape, stated))
     same(found, host)
     assert found.spec().shape == host.shape
 
@@ -102,7 +102,7 @@ def test_a_graphs_host_format_is_tried_first(tmp_path):
     host = counted((2, 2, 2, 20))
     there = device_by_loops(host, "NHWC", "NC1HWC0", 16)
     found = source(saved(tmp_path / "x.npy", there), "NC1HWC0")
-    found.settle(TensorSpec("int32", host.shape, "NHWC"))
+    found = found.with_host(HostLayout(host.shape, "NHWC"))
     same(found, host)
     assert found.spec().format == "NHWC"
 
@@ -110,7 +110,7 @@ def test_a_graphs_host_format_is_tried_first(tmp_path):
 def test_a_c0_that_is_not_the_dtypes_is_that_of_the_shape(tmp_path):
     there = device_by_loops(IMAGE, "NCHW", "NC1HWC0", 8)
     found = source(saved(tmp_path / "x.npy", there), "NC1HWC0")
-    found.settle(TensorSpec("int32", IMAGE.shape))
+    found = found.with_host(HostLayout(IMAGE.shape))
     same(found, IMAGE)
 
 
@@ -118,16 +118,16 @@ def test_groups_come_from_the_operator(tmp_path):
     host = counted((6, 3, 2, 2))
     there = grouped_by_loops(host[:, :, None], 3, 16)
     found = source(saved(tmp_path / "x.npy", there), "FRACTAL_Z")
-    found.settle(TensorSpec("int32", host.shape), 3)
+    found = found.with_host(HostLayout(host.shape, groups=3))
     same(found, host)
 
 
 def test_a_graph_that_says_something_else_changes_nothing(tmp_path):
     _, there = LAID["NC1HWC0"]
     found = source(saved(tmp_path / "x.npy", there), "NC1HWC0")
-    found.settle(TensorSpec("int32", (2, 99, 3, 2)))
+    found = found.with_host(HostLayout((2, 99, 3, 2)))
     same(found, there)
-    found.settle(TensorSpec("int32", None))
+    found = found.with_host(HostLayout(None))
     same(found, there)
 
 
@@ -155,7 +155,7 @@ def test_a_file_that_shrinks_meanwhile_is_refused(tmp_path):
     found = source(path, "FRACTAL_NZ")
     assert found.spec().shape == (8, 16)
     saved(tmp_path / "x.npy", there.ravel()[:10], (8, 16))
-    with refused("dump/file-end", FormatError, place=f"{path}: byte 168", held=40):
+    with refused("dump/npy-short", FormatError, place=f"{path}: byte 168", held=168):
         found.array()
 
 
