@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_file, size_within, unreadable
 from workbench.graph_files.ge.graph import model_graph
-from workbench.graph_files.ge.schema import GE_IR
+from workbench.graph_files.ge.schema import GE_IR, to_python
 from workbench.graph_files.look import MAX_BYTES
 from workbench.proto.text import decode_text, single
 from workbench.proto.wire import BYTES, VARINT, decode, walk
@@ -161,28 +161,31 @@ class _Reader:
         if self._left < 0:
             place = f"{self._where}: byte 0"
             raise FormatError("graph_files/model-messages", place=place, limit=MAX_MESSAGES)
+        known = GE_IR.by_name[kind]
         values: dict[str, Any] = {}
         for descriptor, value in message.ListFields():
-            field = GE_IR.by_name[kind][descriptor.name]
-            if field.many == "@":
-                values[field.name] = {
-                    key: self._value(field.kind, entry) for key, entry in value.items()
-                }
-            elif field.many:
-                values[field.name] = tuple(self._value(field.kind, item) for item in value)
+            name, inner = descriptor.name, known[descriptor.name].kind
+            many = known[name].many
+            if many == "@":
+                values[name] = {key: self._value(inner, entry) for key, entry in value.items()}
+            elif many and inner in _AS_THEY_ARE:
+                values[name] = tuple(value)
+            elif many:
+                values[name] = tuple(self._value(inner, item) for item in value)
             else:
-                values[field.name] = self._value(field.kind, value)
-        return GE_IR.to_python(kind, values)
+                values[name] = self._value(inner, value)
+        return to_python(kind, values)
 
     def _value(self, kind: str, value: Any) -> Any:
+        if kind in _AS_THEY_ARE:
+            return value
         if kind in GE_IR.messages:
             return self._values(kind, value)
-        if kind in GE_IR.enums:
-            return GE_IR.enum_word(kind, value)
         if kind == "float":
             return single(value)
-        return decode_text(kind, value) if kind == "text" else value
+        return decode_text(kind, value) if kind == "text" else GE_IR.enum_word(kind, value)
 
 
+_AS_THEY_ARE = frozenset(("string", "bytes", "int64", "uint32", "bool"))
 _ONE_BY_ONE = {"ModelDef": ("graph", _GRAPH, "GraphDef"), "GraphDef": ("op", _OP, "OpDef")}
 """Message → the field that it has many of: name, number and message."""

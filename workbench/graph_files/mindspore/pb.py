@@ -19,8 +19,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
@@ -37,6 +35,7 @@ from workbench.graph_files.mindspore.messages import (
 )
 from workbench.graph_files.mindspore.resolve import STRUCTURAL, Node, resolve_nodes
 from workbench.graph_files.mindspore.values import HostType, parse_location
+from workbench.proto.text import single
 from workbench.proto.wire import BYTES, VARINT, check_type, decode, walk
 
 if TYPE_CHECKING:
@@ -337,7 +336,7 @@ def _plain(value: Any, number: int) -> Any:
     if isinstance(value, bytes):
         return _text(value)
     if isinstance(value, float) and number not in (12, 27):
-        return float(str(np.float32(value)))
+        return single(value)
     return value
 
 
