@@ -40,7 +40,7 @@ from workbench.dump.write.reported import by_operator, has_failed
 from workbench.dump.write.sink import Content, time_folder
 from workbench.dump.write.tree_leaf import TreeLeaf
 from workbench.graph.nodes import Value
-from workbench.graph_files.ge.silent_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.run.originals import origin_of
 from workbench.run.program import COMPILED
 
@@ -164,7 +164,7 @@ class GeTree:
         if op is None or op_name in self.fed:
             return None
         if self._graph.dialect in ("ge", COMPILED):
-            return never_dumps(op)
+            return why_no_dump(op)
         return CONTROL if op.op_type in CONTROL_FLOW else None
 
     def _form(self, step: int) -> None:

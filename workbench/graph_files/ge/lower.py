@@ -54,10 +54,12 @@ def ge_graph_of(
     lay : callable (operator, "input" or "output", slot, spec) -> (spec, spec)
         Says how tensors lie in the graph and on the device, where the operator does not.
     """
-    return cast("Graph", model_graph(lowered(graph, iterator=iterator, weights=weights, lay=lay)))
+    return cast(
+        "Graph", model_graph(to_ge_fields(graph, iterator=iterator, weights=weights, lay=lay))
+    )
 
 
-def lowered(
+def to_ge_fields(
     graph: Graph, *, iterator: bool = False, weights: str = "Const", lay: Lay = as_it_is
 ) -> dict[str, Any]:
     """Fields of the ``ModelDef`` of a graph and its subgraphs; see `ge_graph_of`."""

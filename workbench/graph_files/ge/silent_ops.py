@@ -37,7 +37,7 @@ def _known(reason: Message, source: str, inferred: bool, types: str) -> dict[str
     return dict.fromkeys(types.split(), Silence(reason, source, inferred))
 
 
-SILENT: dict[str, Silence] = {
+NO_DUMP: dict[str, Silence] = {
     **_known(_CONTROL, "documents", False, "If While For Case"),
     **_known(_DATA, "documents", False, "Data RefData Const"),
     **_known(_FLOW, "documents", False, "StackPush StackPop Concat Split"),
@@ -78,12 +78,12 @@ own (``ConcatD``, ``SplitV`` …) do not, and leave dumps unless ``_no_task`` sa
 """
 
 
-def never_dumps(op: Op) -> Message | None:
+def why_no_dump(op: Op) -> Message | None:
     """Why an operator of a GE graph leaves no dump file; ``None`` if it should leave one.
 
     An attribute ``_no_task`` that is true counts before the type.
     """
     if op.attrs.get("_no_task") is True:
         return Message("graph_files/silent-no-task")
-    row = SILENT.get(op.op_type)
+    row = NO_DUMP.get(op.op_type)
     return None if row is None else row.reason

@@ -15,7 +15,7 @@ from pathlib import Path
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.graph.nodes import Graph
-from workbench.graph_files.cache import Recent
+from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.ge.graph import model_graph
 from workbench.graph_files.ge.schema import GE_IR, OPERATORS
 from workbench.graph_files.look import MAX_BYTES, Look
@@ -62,4 +62,4 @@ def parse_ge_text(text: str, where: str = "<text>") -> Graph:
     return replace(graph, unknown_lines=graph.unknown_lines + reader.unknown)
 
 
-_RECENT = Recent(parse_ge_text)
+_RECENT = GraphCache(parse_ge_text)

@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.graph_files.ge.graph import OpAttrs
-from workbench.graph_files.ge.lower import lowered
+from workbench.graph_files.ge.lower import to_ge_fields
 from workbench.graph_files.ge.schema import ENUMS, GE_IR
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def write_ge_text(graph: Graph, *, level: int = 1) -> str:
     """
     if level not in LEVELS:
         raise GraphError("core/choice", subject="level", got=level, known=LEVELS)
-    model = _model(graph, level) if graph.dialect == "ge" else lowered(graph)
+    model = _model(graph, level) if graph.dialect == "ge" else to_ge_fields(graph)
     lines: list[str] = []
     _message(lines, "ModelDef", _thinned(model, level), "")
     return "".join(lines)

@@ -19,9 +19,9 @@ from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Graph, Parameter
-from workbench.graph_files.cache import Recent
+from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.look import MAX_BYTES, Look
-from workbench.graph_files.mindspore.releases import dialect_of, innermost_first
+from workbench.graph_files.mindspore.releases import dialect_of, inner_frame_first
 from workbench.graph_files.mindspore.resolve import Node, resolve_nodes
 from workbench.graph_files.mindspore.values import (
     HostType,
@@ -90,7 +90,7 @@ def parse_ms_text(text: str, where: str = "<text>") -> Graph:
     return _read(text, where).graph()
 
 
-_RECENT = Recent(parse_ms_text)
+_RECENT = GraphCache(parse_ms_text)
 
 
 def _read(text: str, where: str) -> _Parser:
@@ -114,7 +114,7 @@ class _Parser:
         self.lines = lines
         self.where = where
         self.dialect = dialect
-        self.turned = innermost_first(dialect)
+        self.turned = inner_frame_first(dialect)
         self.entry = ""
         self.params: dict[int, Parameter] = {}
         self.blocks: list[Block] = []
