@@ -33,8 +33,7 @@ from workbench.dump.payload.extent import is_device_format
 from workbench.dump.reports.exception import read_exception, read_failed_core
 from workbench.dump.reports.opdebug import read_overflow
 from workbench.dump.reports.opdebug_json import parse_json
-from workbench.dump.statistics.ge import read_ge_statistics
-from workbench.dump.statistics.statistic import read_statistics
+from workbench.dump.statistics.parse import read_ge_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from workbench.dump.formats.raw import RawName
     from workbench.dump.payload.extent import Extent
     from workbench.dump.reports.opdebug import OverflowRecord
-    from workbench.dump.statistics.statistic import StatisticTable
+    from workbench.dump.statistics.parse import StatisticTable
     from workbench.dump.survey import Leaf
 
 TABLE = "statistic.csv"

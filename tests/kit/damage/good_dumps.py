@@ -43,14 +43,14 @@ from workbench.dump.reports.exception import (
 )
 from workbench.dump.reports.opdebug import overflow_container, parse_record, read_overflow
 from workbench.dump.reports.opdebug_json import parse_json, record_json
-from workbench.dump.statistics.ge import format_ge_statistics, ge_statistics_of
-from workbench.dump.statistics.l2 import format_l2_statistics
-from workbench.dump.statistics.statistic import (
-    FIXED_CATEGORIES,
-    StatisticRow,
+from workbench.dump.statistics.compute import ge_statistics_of, statistics_of
+from workbench.dump.statistics.dialects import FIXED_CATEGORIES
+from workbench.dump.statistics.parse import StatisticRow
+from workbench.dump.statistics.print import (
+    format_ge_statistics,
     format_header,
+    format_l2_statistics,
     format_row,
-    statistics_of,
 )
 from workbench.graph.networks import load_graph
 from workbench.graph_files.mindspore.write_text import write_ms_text

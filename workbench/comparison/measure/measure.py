@@ -34,7 +34,8 @@ from workbench.dump.formats.npy import payload_as
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
-from workbench.dump.statistics.statistic import TITLES, statistics_of
+from workbench.dump.statistics.compute import statistics_of
+from workbench.dump.statistics.dialects import TITLES
 from workbench.graph.dont_care import REGIONAL
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from workbench.core.events import Unit
     from workbench.dump.formats.container import Container
-    from workbench.dump.write.ge_pieces import Piece
+    from workbench.dump.write.pieces import StoredTensor
 
 CHIPS = {"a2": 5, "a3": 5}
 """Device → the driver's number of its chip; these alone write the detailed dump."""
@@ -60,13 +60,13 @@ class FailureFile(NamedTuple):
 
 
 def failure_file(
-    failed: FailedOperator, pieces: Iterable[Piece], detail: str, device: int, chip: int
+    failed: FailedOperator, pieces: Iterable[StoredTensor], detail: str, device: int, chip: int
 ) -> FailureFile | None:
     """Return what a failed operator leaves; ``None`` if it has no tensor in memory.
 
     Parameters
     ----------
-    pieces : iterable of Piece
+    pieces : iterable of StoredTensor
         Its tensors as they lie on the device.
     detail : {"brief", "norm", "detail"}
         As `workbench.core.plan.DumpPlan.detail`.
@@ -95,7 +95,7 @@ def failure_file(
     return FailureFile(format_ge_name(name), b"", container, payload)
 
 
-def _argument(piece: Piece, at: int) -> Argument:
+def _argument(piece: StoredTensor, at: int) -> Argument:
     array = piece.laid().array
     assert array is not None  # simulated operators have their tensors in memory
     key, form = piece.record.key, piece.lie.format

@@ -5,8 +5,8 @@ import pytest
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.statistics.rows import MANY, MAX_LINE
-from workbench.dump.statistics.statistic import IDENTITY, parse_statistics
+from workbench.dump.statistics.dialects import IDENTITY
+from workbench.dump.statistics.parse import MANY, MAX_LINE, parse_statistics
 
 HEADER = ",".join(IDENTITY) + "\n"
 

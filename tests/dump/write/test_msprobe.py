@@ -19,11 +19,11 @@ from kit.trees import files
 from workbench.core.events import DeviceEvent
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.write.target import GeTarget
-from workbench.dump.write.writer import write_ge
+from workbench.dump.write.targets import Target
+from workbench.dump.write.trees import write_tree
 from workbench.graph.nodes import Graph, Op, Param, Parameter
 
-L2 = GeTarget("mindspore-o2", device=3, rank=5, version="2.7.0")
+L2 = Target("mindspore-o2", device=3, rank=5, version="2.7.0")
 STEP = "rank_5/20231114221320/step_0"
 NPY = DumpPlan("/dump")
 F = TensorSpec("float32", (2, 3))
@@ -46,7 +46,7 @@ def tensor(array=X, io="output", slot=0, name="scope/op.a", dtype="", form="Defa
 
 
 def written(root, records, plan=NPY, target=L2, graph=GRAPH):
-    write_ge(records, plan, root, graph=graph, target=target)
+    write_tree(records, plan, root, graph=graph, target=target)
     return files(root)
 
 
@@ -116,7 +116,7 @@ def test_every_cell_is_an_npy_file_or_the_bytes_that_the_device_holds(tmp_path):
     records = [record(cell, cell.array()) for cell in CELLS]
     files = written(tmp_path / "l2", records, graph=EVERY)
     bins = DumpPlan("/dump", files="bin", host_format=False)
-    raw = written(tmp_path / "bin", records, bins, GeTarget("acl"), EVERY)
+    raw = written(tmp_path / "bin", records, bins, Target("acl"), EVERY)
     held = {p.name.split(".")[1]: dump_files.container(p.read_bytes())[1] for p in raw.values()}
     assert len(files) == len(CELLS)
     seen = set()
@@ -184,7 +184,7 @@ def test_other_statistics_are_cells_of_the_devices_tables(tmp_path):
     ]
     (path,) = written(tmp_path / "l2", records, plan, graph=MATMUL).values()
     bins = DumpPlan("/d", saved="statistic", statistics=asked, files="bin", host_format=False)
-    (table,) = written(tmp_path / "acl", records, bins, GeTarget("acl"), MATMUL).values()
+    (table,) = written(tmp_path / "acl", records, bins, Target("acl"), MATMUL).values()
     first, *rows = csv.reader(path.read_text().splitlines())
     assert first[11:] == ["Min Value", "L2Norm Value", "NaN Count"]
     device = list(csv.DictReader(table.read_text().splitlines()))

@@ -16,12 +16,11 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.target import GeTarget
-from workbench.dump.write.writer import write_ge
+from workbench.dump.write.targets import Clock, Target
+from workbench.dump.write.trees import write_tree
 from workbench.graph.nodes import Const, Graph, Op, Original, Param, Parameter, Value
 
-ACL = GeTarget("acl")
+ACL = Target("acl")
 PLAN = DumpPlan("/dump", files="bin", host_format=False)
 HOST = DumpPlan("/dump", files="bin")
 F = TensorSpec("float32", (2, 3))
@@ -67,7 +66,7 @@ def only(root):
 
 
 def test_an_operator_is_one_container_of_the_device_writer(tmp_path):
-    root = write_ge(run(), PLAN, tmp_path / "new", graph=GRAPH, target=ACL)
+    root = write_tree(run(), PLAN, tmp_path / "new", graph=GRAPH, target=ACL)
     add, relu = listed(root)
     found = re.fullmatch(rf"{FOLDER}/Add\.scope_add_x\.1\.1\.(\d{{16}})", add)
     assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_relu\.2\.1\.\d{{16}}", relu)
@@ -94,7 +93,7 @@ def test_an_operator_is_one_container_of_the_device_writer(tmp_path):
 )
 def test_an_output_says_which_tensor_of_the_network_it_is(tmp_path, origins, said):
     kernels = (GRAPH.ops[0], replace(GRAPH.ops[1], origins=origins))
-    root = write_ge(run(), PLAN, tmp_path, graph=replace(GRAPH, ops=kernels), target=ACL)
+    root = write_tree(run(), PLAN, tmp_path, graph=replace(GRAPH, ops=kernels), target=ACL)
     _, blocks = decoded(root / listed(root)[1])
     assert [part for part, *_ in blocks] == ["input", "output"]
     assert "original_op" not in blocks[0][1]
@@ -103,7 +102,7 @@ def test_an_output_says_which_tensor_of_the_network_it_is(tmp_path, origins, sai
 
 
 def test_tensors_that_are_the_same_memory_have_one_address(tmp_path):
-    write_ge(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
+    write_tree(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
     add, relu = (decoded(tmp_path / name)[1] for name in listed(tmp_path))
     first, second, out = (message["address"] for _, message, _ in add)
     assert first == second
@@ -118,7 +117,7 @@ def test_memory_is_used_again_once_nobody_reads_what_lies_there(tmp_path):
     graph = Graph("g", GRAPH.parameters, tuple(ops), (Value(3),))
     plan = DumpPlan("/dump", files="bin", io=frozenset(("output",)))
     records = (record(f"op{n}", op_type="ReLU") for n in range(4))
-    write_ge(records, plan, tmp_path, graph=graph, target=ACL)
+    write_tree(records, plan, tmp_path, graph=graph, target=ACL)
     found = [decoded(tmp_path / name)[1][0][1]["address"] for name in listed(tmp_path)]
     assert found == [found[0], found[0] + 512] * 2
 
@@ -191,14 +190,14 @@ def one_op(op_type, *arrays, attrs=None):
 )  # fmt: skip
 def test_the_device_holds_tensors_in_its_own_formats(tmp_path, op_type, arrays, expected):
     graph, records = one_op(op_type, *arrays)
-    write_ge(records, PLAN, tmp_path, graph=graph, target=ACL)
+    write_tree(records, PLAN, tmp_path, graph=graph, target=ACL)
     _, blocks = only(tmp_path)
     for (_, message, data), array, (code, laid) in zip(blocks, arrays, expected, strict=True):
         assert message.get("format", 0) == code
         assert message["shape"]["dim"] == list(laid.shape)
         assert message["original_shape"]["dim"] == list(array.shape)
         assert data == laid.tobytes()
-    write_ge(records, HOST, tmp_path / "host", graph=graph, target=ACL)
+    write_tree(records, HOST, tmp_path / "host", graph=graph, target=ACL)
     for (_, message, data), array in zip(only(tmp_path / "host")[1], arrays, strict=True):
         assert message.get("format", 0) == (0 if array.ndim == 4 else 2)
         assert data == array.tobytes()
@@ -208,7 +207,7 @@ def test_the_device_holds_tensors_in_its_own_formats(tmp_path, op_type, arrays, 
 def test_groups_of_a_weight_are_its_sub_format(tmp_path, group, stated):
     arrays = values(1, 8, 4, 4), values(8, 2, 1, 1), values(1, 8, 4, 4)
     graph, records = one_op("Conv2D", *arrays, attrs={"group": group})
-    write_ge(records, PLAN, tmp_path, graph=graph, target=ACL)
+    write_tree(records, PLAN, tmp_path, graph=graph, target=ACL)
     _, ((_, _, _), (_, weight, data), _) = only(tmp_path)
     assert weight.get("sub_format", 0) == stated
     laid = np.frombuffer(data, np.float32)
@@ -222,7 +221,7 @@ def test_groups_of_a_weight_are_its_sub_format(tmp_path, group, stated):
 
 def test_what_states_its_format_lies_there_already(tmp_path):
     laid = nz(values(3, 18))
-    write_ge([record(array=laid, format="FRACTAL_NZ")], PLAN, tmp_path, graph=GRAPH, target=ACL)
+    write_tree([record(array=laid, format="FRACTAL_NZ")], PLAN, tmp_path, graph=GRAPH, target=ACL)
     _, ((_, message, data),) = only(tmp_path)
     assert (message["format"], message["shape"]["dim"]) == (29, [2, 1, 16, 16])
     assert data == laid.tobytes()
@@ -232,12 +231,12 @@ def test_a_graphs_tensor_is_laid_as_its_label_states(tmp_path):
     array = values(1, 20, 3, 4)
     one = record(array=array, format="NC1HWC0")
     one.label = one.label._replace(shape=(1, 3, 3, 4, 8))
-    write_ge([one], PLAN, tmp_path / "device", graph=GRAPH, target=ACL)
+    write_tree([one], PLAN, tmp_path / "device", graph=GRAPH, target=ACL)
     _, ((_, message, data),) = only(tmp_path / "device")
     assert (message["format"], message["shape"]["dim"]) == (3, [1, 3, 3, 4, 8])
     assert message["original_shape"]["dim"] == [1, 20, 3, 4]
     assert data == nc1hwc0(array, 8).tobytes()
-    write_ge([one], HOST, tmp_path / "host", graph=GRAPH, target=ACL)
+    write_tree([one], HOST, tmp_path / "host", graph=GRAPH, target=ACL)
     _, ((_, message, data),) = only(tmp_path / "host")
     assert (message.get("format", 0), message["shape"]["dim"]) == (0, [1, 20, 3, 4])
     assert data == array.tobytes()
@@ -247,7 +246,7 @@ def test_a_label_whose_shape_the_tensor_cannot_have_is_refused(tmp_path):
     one = record(array=values(1, 20, 3, 4), format="NC1HWC0")
     one.label = one.label._replace(shape=(1, 2, 3, 4, 8))
     with pytest.raises(FormatError, match=r"\(1, 3, 3, 4, 8\).*\(1, 2, 3, 4, 8\)"):
-        write_ge([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
+        write_tree([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
     assert listed(tmp_path) == []
 
 
@@ -276,7 +275,7 @@ def test_a_label_whose_shape_the_tensor_cannot_have_is_refused(tmp_path):
 )
 def test_every_number_format_has_its_number_and_its_bytes(tmp_path, array, dtype, number, data):
     one = record(array=array, dtype=dtype or array.dtype.name)
-    write_ge([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
+    write_tree([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
     _, ((_, message, found),) = only(tmp_path)
     assert (message["data_type"], message["size"]) == (number, len(found))
     assert found == bytes.fromhex(data)
@@ -286,7 +285,7 @@ def test_every_number_format_has_its_number_and_its_bytes(tmp_path, array, dtype
 @pytest.mark.parametrize("dtype", ["float6_e3m2", "hifloat4"])
 def test_a_format_without_a_known_packing_is_refused_and_leaves_no_file(tmp_path, dtype):
     with refused("core/packing", FormatError, dtype=dtype.upper()):
-        write_ge([record(dtype=dtype)], PLAN, tmp_path, graph=GRAPH, target=ACL)
+        write_tree([record(dtype=dtype)], PLAN, tmp_path, graph=GRAPH, target=ACL)
     assert listed(tmp_path) == []
 
 
@@ -296,7 +295,7 @@ def test_scalars_and_empty_tensors_stay_in_the_list(tmp_path):
         record(io="input", slot=1, array=np.array(2.5)),
         record("scope/relu", "input", 0, np.empty((0, 3), np.float32), "ReLU"),
     ]
-    write_ge(records, PLAN, tmp_path, graph=GRAPH, target=ACL)
+    write_tree(records, PLAN, tmp_path, graph=GRAPH, target=ACL)
     _, ((_, empty, nothing), (_, scalar, data)) = only(tmp_path)
     assert (nothing, empty["shape"]["dim"], "address" in empty) == (b"", [0, 3], False)
     assert (data, "dim" in scalar["shape"]) == (np.float64(2.5).tobytes(), False)
@@ -324,7 +323,7 @@ def shapes(root):
 )  # fmt: skip
 def test_the_plan_chooses_operators_and_tensors(tmp_path, changes, expected):
     plan = DumpPlan("/dump", **{"files": "bin"} | changes)
-    write_ge(run(), plan, tmp_path, graph=GRAPH, target=ACL)
+    write_tree(run(), plan, tmp_path, graph=GRAPH, target=ACL)
     assert shapes(tmp_path) == expected
 
 
@@ -332,17 +331,17 @@ def test_the_plan_chooses_operators_and_tensors(tmp_path, changes, expected):
     ("target", "folder"),
     [
         (ACL, "{time}/0/Net_1_a_b/1/{i}"),
-        (GeTarget("acl", device=3), "{time}/3/Net_1_a_b/1/{i}"),
-        (GeTarget("tensorflow"), "{time}/0/ge_default_{time}_1/1/{i}"),
-        (GeTarget("torchair", world=(2, 1)),
+        (Target("acl", device=3), "{time}/3/Net_1_a_b/1/{i}"),
+        (Target("tensorflow"), "{time}/0/ge_default_{time}_1/1/{i}"),
+        (Target("torchair", world=(2, 1)),
          "worldsize2_global_rank1/{time}/0/ge_default_{time}_1/1/{i}"),
-        (GeTarget("mindspore-ge"), "{time}/0/kernel_graph1/1/{i}"),
-        (GeTarget("mindspore-o2"), "{i}/{time}/0/kernel_graph1/1/{i}"),
+        (Target("mindspore-ge"), "{time}/0/kernel_graph1/1/{i}"),
+        (Target("mindspore-o2"), "{i}/{time}/0/kernel_graph1/1/{i}"),
     ],
 )  # fmt: skip
 def test_each_surface_has_its_folders(tmp_path, target, folder):
     records = [*run(0), *run(2)]
-    write_ge(records, PLAN, tmp_path, graph=GRAPH, target=target, clock=Clock(now=0))
+    write_tree(records, PLAN, tmp_path, graph=GRAPH, target=target, clock=Clock(now=0))
     folders = {name.rpartition("/")[0] for name in listed(tmp_path)}
     assert folders == {folder.format(time="19700101000000", i=i) for i in (0, 2)}
 
@@ -350,13 +349,13 @@ def test_each_surface_has_its_folders(tmp_path, target, folder):
 @pytest.mark.parametrize("name", ["", "graphs", "a\0b", "x" * 256])
 def test_a_model_whose_folder_nobody_could_read_is_refused(tmp_path, name):
     with refused("dump/folder-name", FormatError, got=name, layout="ge", template="{net}"):
-        write_ge(run(), PLAN, tmp_path, graph=replace(GRAPH, name=name), target=ACL)
+        write_tree(run(), PLAN, tmp_path, graph=replace(GRAPH, name=name), target=ACL)
     assert listed(tmp_path) == []
 
 
 def test_operators_alone_have_no_levels_of_a_model(tmp_path):
     plan = DumpPlan("/dump", files="bin", single_op=True)
-    write_ge([*run(0), *run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
+    write_tree([*run(0), *run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
     assert {name.rpartition("/")[0] for name in listed(tmp_path)} == {"20231114221320/0"}
     assert len(listed(tmp_path)) == 4
 
@@ -374,7 +373,7 @@ WATCH = DumpPlan("/dump", files="bin", kind="watch", watched=("scope/relu",))
 
 
 def test_watched_outputs_are_called_by_both_operators_and_have_the_task_of_the_first(tmp_path):
-    write_ge(watched_run(), WATCH, tmp_path, graph=GRAPH, target=ACL)
+    write_tree(watched_run(), WATCH, tmp_path, graph=GRAPH, target=ACL)
     after, own = listed(tmp_path)
     assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_add_x_To_scope_relu\.1\.1\.\d{{16}}", after)
     assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_relu\.2\.1\.\d{{16}}", own)
@@ -388,13 +387,13 @@ def test_watched_outputs_are_called_by_both_operators_and_have_the_task_of_the_f
 
 def test_watched_outputs_are_written_in_the_iterations_that_are_asked_for(tmp_path):
     plan = replace(WATCH, iterations=Iterations.parse("1"))
-    write_ge([*watched_run(0), *watched_run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
+    write_tree([*watched_run(0), *watched_run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
     assert {name.split("/")[4] for name in listed(tmp_path)} == {"1"}
     assert len(listed(tmp_path)) == 2
 
 
 def test_another_kind_of_dump_has_nothing_of_what_was_watched(tmp_path):
-    write_ge(watched_run(), HOST, tmp_path, graph=GRAPH, target=ACL)
+    write_tree(watched_run(), HOST, tmp_path, graph=GRAPH, target=ACL)
     assert {name.rpartition("/")[2].split(".")[1] for name in listed(tmp_path)} == {
         "scope_add_x",
         "scope_relu",
@@ -409,7 +408,7 @@ def test_what_lies_on_the_device_is_written_with_its_padding(tmp_path):
     there = np.arange(64, dtype=np.float32).reshape(1, 1, 2, 2, 16)
     one = record("a", array=host, op_type="ReLU")
     one.source = ArraySource(host, there=there)
-    write_ge([one], PLAN, tmp_path, graph=graph, target=ACL)
+    write_tree([one], PLAN, tmp_path, graph=graph, target=ACL)
     _, ((_, message, data),) = only(tmp_path)
     assert data == there.tobytes()
     assert message["original_shape"]["dim"] == [1, 3, 2, 2]
@@ -419,7 +418,7 @@ def test_a_name_that_is_too_long_becomes_a_number(tmp_path):
     long = "n" * 300
     op = Op(long, "Add", (Param(0), Param(0)), {}, (F,))
     graph = Graph("g", GRAPH.parameters, (op,))
-    write_ge([record(long)], PLAN, tmp_path, graph=graph, target=ACL)
+    write_tree([record(long)], PLAN, tmp_path, graph=graph, target=ACL)
     mapping, number = sorted(listed(tmp_path), key=lambda name: not name.endswith("mapping.csv"))
     new, _, name = (tmp_path / mapping).read_text().strip().partition(",")
     assert number.rpartition("/")[2] == new
@@ -430,7 +429,7 @@ def test_a_name_that_is_too_long_becomes_a_number(tmp_path):
 
 def test_one_operator_twice_in_an_iteration_gets_two_files(tmp_path):
     twice = [record(timestamp_us=17, task_id=5, stream_id=9)] * 2
-    write_ge(twice, PLAN, tmp_path, graph=GRAPH, target=ACL)
+    write_tree(twice, PLAN, tmp_path, graph=GRAPH, target=ACL)
     first, second = listed(tmp_path)
     assert first.endswith("/Add.scope_add_x.5.9.17")
     assert second.startswith(first[:-2])
@@ -445,7 +444,7 @@ def failing():
 def test_an_error_leaves_whole_files_alone(tmp_path):
     plan = DumpPlan("/dump", saved="full")
     with pytest.raises(RuntimeError, match="the device is gone"):
-        write_ge(failing(), plan, tmp_path, graph=GRAPH, target=GeTarget("mindspore-o2"))
+        write_tree(failing(), plan, tmp_path, graph=GRAPH, target=Target("mindspore-o2"))
     names = listed(tmp_path)
     assert sum(name.endswith(".npy") for name in names) == 5
     (table,) = (tmp_path / name for name in names if name.endswith("statistic.csv"))
@@ -458,10 +457,10 @@ def test_no_name_leaves_the_folder(tmp_path, name):
     records = [record(name, op_type="../Add")]
     if "\0" in name:
         with refused("dump/operator-name", FormatError, got=name):
-            write_ge(records, PLAN, tmp_path / "in", graph=GRAPH, target=ACL)
+            write_tree(records, PLAN, tmp_path / "in", graph=GRAPH, target=ACL)
         return
     graph = Graph("../..", GRAPH.parameters, GRAPH.ops)
-    write_ge(records, PLAN, tmp_path / "in", graph=graph, target=ACL)
+    write_tree(records, PLAN, tmp_path / "in", graph=graph, target=ACL)
     (file,) = listed(tmp_path)
     assert file.startswith("in/20231114221320/0/_____/1/0/___Add.a____b.0.1.")
 
@@ -469,12 +468,12 @@ def test_no_name_leaves_the_folder(tmp_path, name):
 def test_a_folder_in_use_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with refused("dump/out-filled", FormatError, got=str(tmp_path)):
-        write_ge(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
+        write_tree(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
 
 
 def test_o2_writes_npy_files_beside_one_table(tmp_path):
     plan = DumpPlan("/dump", saved="full", statistics=("max", "count"))
-    target = GeTarget(
+    target = Target(
         "mindspore-o2",
         form=lambda step, start: {"acl_dump_0.json": json.dumps([step, start])},
         steps=4,
@@ -482,7 +481,7 @@ def test_o2_writes_npy_files_beside_one_table(tmp_path):
     bf16 = values(1, 2, 2, 2, dtype=ml_dtypes.bfloat16)
     records = [record(io="input"), record(array=bf16), record(array=np.array(3.0), slot=1),
                record("scope/relu", array=X.astype(ml_dtypes.float8_e5m2), op_type="ReLU")]  # fmt: skip
-    write_ge(records, plan, tmp_path, graph=GRAPH, target=target)
+    write_tree(records, plan, tmp_path, graph=GRAPH, target=target)
     assert json.loads((tmp_path / "acl_dump_0.json").read_text()) == [3, "20231114221320"]
     folder = tmp_path / "0/20231114221320/0/kernel_graph1/1/0"
     found = {path.name.split(".", 5)[5]: np.load(path) for path in folder.glob("*.npy")}
@@ -508,7 +507,7 @@ def test_the_devices_table_is_of_the_tensor_as_it_lies_there(tmp_path):
     six = ("max", "min", "avg", "nan count", "negative inf count", "positive inf count")
     plan = DumpPlan("/dump", files="bin", host_format=False, saved="statistic", statistics=six)
     graph, records = one_op("MatMul", values(3, 18), values(18, 5), values(3, 5))
-    write_ge(records, plan, tmp_path, graph=graph, target=ACL)
+    write_tree(records, plan, tmp_path, graph=graph, target=ACL)
     (name,) = listed(tmp_path)
     assert re.fullmatch(r"20231114221320/0/g/1/0/MatMul\.op\.1\.1\.\d{16}\.csv", name)
     header, first, *_, last = (tmp_path / name).read_text().splitlines()
@@ -523,7 +522,7 @@ def test_the_devices_table_is_of_the_tensor_as_it_lies_there(tmp_path):
 
 def test_chosen_columns_come_from_the_host(tmp_path):
     plan = DumpPlan("/dump", files="bin", saved="statistic", statistics=("max", "l2norm"))
-    write_ge([record()], plan, tmp_path, graph=GRAPH, target=ACL)
+    write_tree([record()], plan, tmp_path, graph=GRAPH, target=ACL)
     header, row = (tmp_path / listed(tmp_path)[0]).read_text().splitlines()
     assert header == "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,l2norm"
     assert row == "Output,0,24,DT_FLOAT,ND,2x3,6,5,7.4162"
@@ -533,6 +532,6 @@ def test_settings_that_are_constants_are_inputs_like_others(tmp_path):
     op = Op("mm", "MatMul", (Param(0), Param(0), Const(True, "bool", ())), {}, (F,))
     graph = Graph("g", GRAPH.parameters, (op,))
     records = [record("mm", "input", 2, np.array(True), "MatMul")]
-    write_ge(records, PLAN, tmp_path, graph=graph, target=ACL)
+    write_tree(records, PLAN, tmp_path, graph=graph, target=ACL)
     _, ((_, message, data),) = only(tmp_path)
     assert (message["data_type"], message["format"], data) == (11, 2, b"\1")

@@ -9,8 +9,8 @@ import pytest
 from workbench.core.events import CAUSES, DeviceEvent
 from workbench.dump.reports.core_elf import CHIPS as CHIP_NAMES
 from workbench.dump.reports.opdebug import record_bytes
-from workbench.dump.write.exception_file import CHIPS, FailedOperator, failure_file
-from workbench.dump.write.ge_reports import overflow_record
+from workbench.dump.write.exceptions import CHIPS, FailedOperator, failure_file
+from workbench.dump.write.reports import overflow_record
 from workbench.run.profiles import PROFILES
 
 

@@ -12,9 +12,8 @@ from kit.wire import msg, num, varint
 from workbench.core.plan import DumpPlan, Exclusion, Selector
 from workbench.core.words import Message
 from workbench.dump.formats.renamed import string_hash
-from workbench.dump.write.containers import predict_containers
-from workbench.dump.write.ge_tree import TREES
-from workbench.dump.write.target import GeTarget
+from workbench.dump.write.forecast import foretell
+from workbench.dump.write.targets import Target
 from workbench.graph.networks import load_graph
 from workbench.graph_files.ge.text import parse_ge_text
 
@@ -54,7 +53,7 @@ START = "20231114221320"
 
 
 def foresee(net, plan, iterations, surface="acl", **more):
-    return predict_containers(net, plan, iterations, GeTarget(surface, **more))
+    return foretell([net], plan, iterations, Target(surface, **more))
 
 
 def paths(forecast):
@@ -76,15 +75,11 @@ def paths(forecast):
 def test_each_surface_has_its_tree_with_one_container_an_operator(surface, folder):
     forecast = foresee(NET, PLAN, [5], surface, device=2, world=(8, 3))
     assert paths(forecast) == [f"{folder}/MatMulV2.scope_mul_1", f"{folder}/Relu.relu1"]
-    assert Message("dump/names-of-device") in forecast.doubts
-
-
-def test_every_surface_of_the_graph_engine_has_a_tree():
-    assert TREES.keys() == {"acl", "tensorflow", "torchair", "mindspore-ge", "mindspore-o2"}
+    assert Message("dump/names-of-device") in forecast.uncertain
 
 
 def test_operators_that_never_run_on_the_device_are_named_with_the_reason():
-    silent = foresee(NET, PLAN, [0]).silent
+    silent = foresee(NET, PLAN, [0]).without_dump
     assert {name: reason.code for name, reason in silent.items()} == {
         "x": "graph_files/silent-data",
         "w": "graph_files/silent-data",
@@ -153,9 +148,9 @@ def test_data_operators_that_feed_a_chosen_one_are_dumped_by_torchair():
     plan = replace(BOTH, select=(Selector("name", "scope/mul.1"),))
     forecast = foresee(NET, plan, [0], "torchair")
     assert forecast.tensors == {"x": 1, "scope/mul.1": 3}
-    assert Message("dump/fed", operators=["x"]) in forecast.doubts
+    assert Message("dump/fed", operators=["x"]) in forecast.uncertain
     assert foresee(NET, plan, [0]).tensors == {"scope/mul.1": 3}
-    assert "x" in foresee(NET, BOTH, [0], "torchair").silent
+    assert "x" in foresee(NET, BOTH, [0], "torchair").without_dump
 
 
 def test_statistics_are_one_table_an_operator():
@@ -168,14 +163,14 @@ def test_statistics_are_one_table_an_operator():
 def test_o2_writes_npy_in_the_host_format_where_it_can_and_one_table():
     plan = DumpPlan("/dump", saved="full", io=frozenset(("output",)))
     net = load_graph("lenet")
-    asked = GeTarget(
+    asked = Target(
         "mindspore-o2", form=lambda step, _: {"acl_dump_0.json": f"step {step}"}, steps=12
     )
-    forecast = predict_containers(net, plan, [4], asked)
+    forecast = foretell([net], plan, [4], asked)
     table, form = forecast.files[-1], forecast.files[0]
     assert (form.path, form.size) == ("acl_dump_0.json", len("step 11"))
     assert table.path == f"4/{START}/0/kernel_graph1/1/4/statistic.csv"
-    assert (forecast.rows, table.bound) == (len(net.ops), True)
+    assert (forecast.rows, table.is_upper_bound) == (len(net.ops), True)
     kinds = {path.partition(".output")[2] for path in paths(forecast)[1:-1]}
     assert kinds == {".0.NCHW.float32.npy", ".0.ND.float32.npy", ".0.FRACTAL_NZ.float32.npy"}
     only_rows = foresee(net, replace(plan, saved="statistic"), [4], "mindspore-o2")
@@ -220,7 +215,7 @@ def test_a_file_of_edges_alone_gives_names_without_bytes():
     forecast = foresee(net, BOTH, [0])
     assert forecast.tensors == {"a": 2, "b": 1}
     assert [entry.size for entry in forecast.files] == [None, None]
-    assert Message("dump/shapeless", files=2) in forecast.doubts
+    assert Message("dump/shapeless", files=2) in forecast.uncertain
 
 
 def test_iterations_repeat_the_files_and_none_write_nothing():
@@ -230,7 +225,7 @@ def test_iterations_repeat_the_files_and_none_write_nothing():
     assert twice.moved == 2 * 2 * 16 * 2
     never = foresee(NET, PLAN, [], "mindspore-o2")
     assert (never.files, never.tensors, never.moved) == ((), {}, 0)
-    assert len(never.silent) == 6
+    assert len(never.without_dump) == 6
 
 
 def test_tensors_without_bytes_leave_no_file():
@@ -242,5 +237,5 @@ def test_tensors_without_bytes_leave_no_file():
         "Add.half",
         "Add.unknown",
     ]
-    assert found.silent == {"none": Message("dump/no-bytes")}
-    assert set(foresee(graph(half), PLAN, [0]).silent) == {"half"}
+    assert found.without_dump == {"none": Message("dump/no-bytes")}
+    assert set(foresee(graph(half), PLAN, [0]).without_dump) == {"half"}

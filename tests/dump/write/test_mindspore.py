@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from kit.build.written import write
 from kit.oracle.dump_files import assert_agree
 from kit.trees import listed, rows
 from kit.words import refused
@@ -19,8 +20,7 @@ from workbench.dump.new_folder import WORK
 from workbench.dump.reader import load
 from workbench.dump.reports.kernel_args import arguments_of, kernel_arguments
 from workbench.dump.selection import kernel_type
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.writer import write
+from workbench.dump.write.targets import Clock
 from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.mindspore.pb import read_ms_pb
 
@@ -518,17 +518,19 @@ def test_records_that_end_in_an_error_leave_whole_files_and_their_tables(tmp_pat
     assert only(tmp_path, "mapping.csv").read_text().count("\n") == 1
 
 
-def test_a_disk_that_is_full_leaves_no_half_file(tmp_path):
+def test_a_disk_that_is_full_leaves_no_half_file_and_the_tables_of_what_is_there(tmp_path):
+    plan = replace(PLAN, saved="full")
     large = np.zeros(100_000, np.float32)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
         with refused("core/unwritable", OutputError, subject="dump folder"):
-            write([record(), record(RELU, array=large)], PLAN, tmp_path, graph=GRAPH)
+            write([record(), record(RELU, array=large)], plan, tmp_path, graph=GRAPH)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert np.array_equal(np.load(only(tmp_path, "*.npy")), X)
     assert not [name for name in listed(tmp_path) if "partial" in name]
+    assert len(rows(only(tmp_path, "statistic.csv"))) == 2
 
 
 def test_records_that_fail_at_once_leave_no_folder(tmp_path):
