@@ -25,9 +25,9 @@ from kit.damage import good_dumps as dumps
 from workbench.comparison.map_file import read_overrides
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import ConfigError
-from workbench.dump.formats.ge_name import recognize
-from workbench.dump.formats.mindspore_name import NameParts, format_name
-from workbench.dump.formats.raw import parse_raw_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.mindspore_name import format_name
+from workbench.dump.formats.table import parse_name
 from workbench.graph.networks import load_graph
 from workbench.graph_files.formats import GRAPH_FORMATS
 from workbench.graph_files.ge.files import find_computational_graph
@@ -249,7 +249,9 @@ MAP = {
 
 def names() -> Files:
     """Names of every kind of file, each as the content of a file."""
-    parts = NameParts("Add", "Default/net/Add-op1", 0, 3, 17, "output", 0, dtype="int8")
+    parts = FileName(
+        "npy", "Add", "Default/net/Add-op1", 17, 0, 3, "output", 0, "DefaultFormat", dtype="int8"
+    )
     found = [
         path.rpartition("/")[2] for path in (*dumps.container_files(), *dumps.overflow_files())
     ]
@@ -265,8 +267,7 @@ def names() -> Files:
 
 def ask_name(_root: Path, path: Path, number: int) -> object:
     name = path.read_bytes().decode("utf-8", "surrogateescape")
-    recognize(name)
-    parse_raw_name(name)
+    parse_name(name)
     return True
 
 

@@ -181,6 +181,7 @@ SENTENCES: dict[str, str] = {
     "acl-form": "the configuration that MindSpore gave to AscendCL; no tensors",
     "no-tensor-file": "not a dump file; ignored",
     "name-unknown": "unknown kind of file name",
+    "name-number": "the file name states {field} {got}, more than the limit of {limit}",
     "unmapped": "not listed in {file}",
     "mapped-unknown": "{file} gives {got!r}, an unknown kind of file name",
     "raw-type": "msprobe wrote raw bytes without their dtype",

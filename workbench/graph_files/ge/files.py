@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from workbench.core.errors import FormatError
-from workbench.core.files import open_file
+from workbench.core.files import open_file, unreadable
 from workbench.core.words import Message
 from workbench.graph_files.ge.scalars import parse_string
 from workbench.graph_files.ge.write_text import quoted
@@ -114,6 +114,15 @@ def has_iterator(path: str | Path) -> bool:
     return _search(Path(path), KEYWORD) is not None
 
 
+def first_graph_name(path: str | Path) -> str:
+    """Name of the first graph in a file, told by its first bytes, ``""`` if it has none; raises FormatError."""
+    try:
+        with open_file(path, "graph") as file:
+            return _first_name(file.read(_HEAD))
+    except OSError as error:
+        raise unreadable(path, error, "graph") from error
+
+
 class _Hit(NamedTuple):
     """A file with the word."""
 
@@ -134,8 +143,7 @@ def _search(path: Path, word: str) -> _Hit | None:
                     return _Hit(path, name, os.fstat(file.fileno()).st_size)
             return None
     except OSError as error:
-        why = error.strerror or error
-        raise FormatError("core/unreadable", place=str(path), subject="graph", why=why) from error
+        raise unreadable(path, error, "graph") from error
 
 
 def _pieces(file: BinaryIO, overlap: int) -> Iterator[tuple[bool, bytes]]:
