@@ -6,7 +6,7 @@ SENTENCES: dict[str, str] = {
     # what is asked for
     "iterations": "the number of iterations must be 1 to {limit:count}, got {got}",
     "version": "{got!r} is not a MindSpore version; write it like 2.6.0",
-    "version-old": "dumps of MindSpore {got} are read, but not written; use 2.3 or newer",
+    "version-old": "MindSpore {got} cannot be simulated; use 2.3 or newer",
     "net-name": "net_name may have letters, digits, '-' and '_' only, got {got!r}",
     "statistics": "{table} has no statistics {got:list} (choose from {known:list})",
     "statistics-md5": "msprobe writes md5 or other statistics, not both; got {got:list}",
