@@ -129,7 +129,8 @@ no word           name           bit bytes  storage        float limit acl ir   
 42 HIFLOAT4_SCALE hifloat4_scale   8 opaque uint8              - -       - -            -    -   -   -  - -
 """
 """``-``: there is none. ``bytes`` is ``packing``, ``lit`` is ``scalar``. ``float``: stored bits of the
-mantissa; ``exact``: whole numbers and truth values; ``-``: nothing computes with it. ``torch``: of a capitalized word the class ends in ``Storage``."""
+mantissa; ``exact``: whole numbers and truth values; ``-``: nothing computes with it.
+``torch``: of a capitalized word the class ends in ``Storage``."""
 
 
 def _row(line: str) -> DType:
