@@ -119,51 +119,70 @@ def table_row(release: Release, tensor: Tensor, stamp: int) -> str:
     return f'{",".join(words)},{x.dtype.name},"({shape})",{",".join(cells)}\n'
 
 
+SHAPES = {"x": "2, 3", "fc1.weight": "4, 3", "fc2.weight": "2, 4"}
+SCALARS = {  # whether they are typed → a pair of axes, true, false
+    False: ("(0, 1)", "true", "false"),
+    True: ("(I64(0), I64(1))", "Bool(1)", "Bool(0)"),
+}
+
+
 def ir_text(release: Release) -> str:
     """The graph as the release spells it."""
     s = release.spelling
-    shapes = {"x": "2, 3", "fc1.weight": "4, 3", "fc2.weight": "2, 4"}
-    held = {
-        name: s.weight.replace("fc.weight", name).format(shape=shapes[name]) for name in WEIGHTS
-    }
-    held["x"] = s.tensor("Float32", "2, 3")
     text = s.header.format(name="kernel_graph_0", count=3)
-    for number, (name, host) in enumerate(held.items(), 1):
-        where = s.laid("Float32", "DefaultFormat", shapes[name])
+    for number, name in enumerate((*WEIGHTS, "x"), 1):
         weight = "true" if name in WEIGHTS else "false"
-        text += s.parameter.format(number=number, name=name, host=host, device=where, weight=weight)
-        text += "\n"
+        on = s.laid("Float32", "DefaultFormat", SHAPES[name])
+        host = _held(s, name)
+        line = s.parameter.format(number=number, name=name, host=host, device=on, weight=weight)
+        text += line + "\n"
     text += "\n" if s.header.startswith(NEW_HEADER) else "\n#Total subgraph : 1\n\n"
     text += "subgraph attr:\nflag : 1\n" + s.instance.format(name="kernel_graph_0")
     text += "subgraph @kernel_graph_0() {\n"
     for number, name in enumerate(WEIGHTS):
         read = s.reference.format(number=number + 1, name=name)
         text += f"  %{number}([CNode]{number}) = Load({read}, U)\n"
-        text += f"      : ({held[name]}, <UMonad>) -> ({s.tensor('Float32', shapes[name])})\n"
+        text += f"      : ({_held(s, name)}, <UMonad>) -> ({s.tensor('Float32', SHAPES[name])})\n"
         text += s.behind(f"Default/Load-op{number}")
-    axes, yes = ("(I64(0), I64(1))", "Bool(1)") if release.typed else ("(0, 1)", "true")
-    whole = s.attrs.format(
-        attrs=f"transpose_a: {yes.replace('1', '0').replace('true', 'false')}, transpose_b: {yes}"
+    text += _nodes(release) + f"  Return(%5)\n      : ({s.tensor('Float32', '1, 1')})\n"
+    return text + s.behind("Default/Return-op7") + "}\n\n"
+
+
+def _held(s: Spelling, name: str) -> str:
+    """Type of a parameter on the host."""
+    if name in WEIGHTS:
+        return s.weight.replace("fc.weight", name).format(shape=SHAPES[name])
+    return s.tensor("Float32", SHAPES[name])
+
+
+def _nodes(release: Release) -> str:
+    """The four operators; the last one is told its axes and whether it keeps them."""
+    s, (axes, yes, no) = release.spelling, SCALARS[release.typed]
+    x = s.reference.format(number=3, name="x")
+    whole = s.attrs.format(attrs=f"transpose_a: {no}, transpose_b: {yes}")
+
+    def f32(shape: str) -> tuple[str, str]:
+        return s.tensor("Float32", shape), s.laid("Float32", "DefaultFormat", shape)
+
+    told = (
+        ("<Tuple[Int64*2]>", s.laid("Int64", "DefaultFormat", "")),
+        ("<Bool>", s.laid("Bool", "DefaultFormat", "")),
     )
     nodes = (
-        (f"MatMul({s.reference.format(number=3, name='x')}, %0)", whole, ("2, 3", "4, 3"), "2, 4"),
-        ("ReLU(%2)", "", ("2, 4",), "2, 4"),
-        ("MatMul(%3, %1)", whole, ("2, 4", "2, 4"), "2, 2"),
-        (f"ReduceMean(%4, {axes}, {yes})", "", ("2, 2",), "1, 1"),
+        (f"MatMul({x}, %0){whole}", (f32("2, 3"), f32("4, 3")), f32("2, 4")),
+        ("ReLU(%2)", (f32("2, 4"),), f32("2, 4")),
+        (f"MatMul(%3, %1){whole}", (f32("2, 4"), f32("2, 4")), f32("2, 2")),
+        (f"ReduceMean(%4, {axes}, {yes})", (f32("2, 2"), *told), f32("1, 1")),
     )
-    for number, ((call, attrs, inputs, output), name) in enumerate(
+    text = ""
+    for number, ((call, inputs, output), name) in enumerate(
         zip(nodes, op_names(release), strict=True), 2
     ):
-        asked = [s.tensor("Float32", shape) for shape in inputs]
-        laid = [s.laid("Float32", "DefaultFormat", shape) for shape in (*inputs, output)]
-        if name.startswith("Default/Reduce"):
-            asked += ["<Tuple[Int64*2]>", "<Bool>"]
-            laid[1:1] = [s.laid("Int64", "DefaultFormat", ""), s.laid("Bool", "DefaultFormat", "")]
-        text += f"  %{number}(y{number}) = {call}{attrs}\n"
-        text += f"      : ({', '.join(asked)}) -> ({s.tensor('Float32', output)})\n"
-        text += f"      : ({', '.join(laid[:-1])}) -> ({laid[-1]})\n" + s.behind(name)
-    text += f"  Return(%5)\n      : ({s.tensor('Float32', '1, 1')})\n"
-    return text + s.behind("Default/Return-op7") + "}\n\n"
+        host, device = (", ".join(kinds) for kinds in zip(*inputs, strict=True))
+        text += f"  %{number}(y{number}) = {call}\n"
+        text += f"      : ({host}) -> ({output[0]})\n      : ({device}) -> ({output[1]})\n"
+        text += s.behind(name)
+    return text
 
 
 def old_tree(

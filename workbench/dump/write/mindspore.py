@@ -88,7 +88,8 @@ def mindspore_files(
     Raises
     ------
     FormatError
-        A name cannot be a file name, a number is negative, or a net has a name that nobody would read.
+        A name cannot be a file name, a number is negative, a net has a name that nobody would read, or the
+        release is one before 2.3.
     """
     tree = _Tree(plan, graphs, target, clock, foretold=foretold)
     chosen = chosen_by_mindspore(records, plan, target.platform)
