@@ -330,5 +330,5 @@ def test_a_given_graph_may_be_of_any_kind(rank, tmp_path):
     other.write_bytes((rank / "ms_output_trace_code_graph_0.pb").read_bytes())
     assert load(tmp_path, graph=other).graphs[0, 0].dialect == "pb-debugger"
     other.write_text("nothing")
-    with refused("ir/unknown-kind", FormatError, place=str(other)):
+    with refused("graph_files/unknown-kind", FormatError, place=str(other)):
         load(tmp_path, graph=other)

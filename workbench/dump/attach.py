@@ -22,7 +22,7 @@ from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
-from workbench.graph_files.formats import read_graph
+from workbench.graph_files.formats import most_telling_first, read_graph
 from workbench.run.layout import groups_of
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int]
     """Rank and graph id."""
 
-_GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.(?:ir|pb)", re.ASCII)
-_SUFFIXES = (".ir", ".pb")
-"""Of two files of a graph the earlier one says more."""
-
+_GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.\w{1,8}", re.ASCII)
 _ORDER_NAME = re.compile(r"ms_execution_order_graph_(\d{1,9})\.csv", re.ASCII)
 
 
@@ -76,20 +73,20 @@ def read_rank(root: RankRoot, *, with_graphs: bool) -> Attached:
 
 
 def _rank_graphs(rank: int, folder: Path) -> Iterator[Attached]:
-    """Graphs of one rank: each from its ``.ir`` file, or else from its ``.pb``."""
-    done: set[str] = set()
-    for suffix in _SUFFIXES:
-        for path in sorted(folder.glob(f"*{suffix}")):
-            found = _GRAPH_NAME.fullmatch(path.name)
-            if not found or found[1] in done:
-                continue
+    """Graphs of one rank: each from the file that says most of it, or else from the next."""
+    files: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir() if folder.is_dir() else ()):
+        if found := _GRAPH_NAME.fullmatch(path.name):
+            files.setdefault(found[1], []).append(path)
+    for number, paths in files.items():
+        for path in most_telling_first(paths):
             graph, notes = _read(path)
-            if graph is not None:
-                done.add(found[1])
-                yield _placed(graph, [(rank, graph.graph_id)])
-                if graph.dialect.startswith("pb"):
-                    notes = (Note("graph", path.name, Message("dump/graph-pb")),)
             yield Attached(notes=notes)
+            if graph is not None:
+                yield _placed(graph, [(rank, int(number))])
+                if graph.dialect.startswith("pb"):
+                    yield Attached(notes=(Note("graph", path.name, Message("dump/graph-pb")),))
+                break
 
 
 def _orders(rank: int, base: Path) -> Iterator[Attached]:

@@ -20,6 +20,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Overflow, Skipped
 from workbench.dump.formats.container import quick_tensors
+from workbench.dump.formats.container_header import decode_numbers
 from workbench.dump.formats.ffts import slice_records, turns
 from workbench.dump.formats.file import DumpFile, FileContent, FileName
 from workbench.dump.formats.mindspore_name import dtype_of_word
@@ -115,15 +116,15 @@ def read_folder(folder: DumpFolder) -> FolderContent:
 class _Part(NamedTuple):
     """Some tensors of a folder, the number of the file that each is of, and the first that tells who wrote it."""
 
-    index: Index
+    tensors: Index
     order: NDArray[np.intp]
     writer: tuple[int, str] | None = None
 
 
 def _in_order(parts: Sequence[_Part]) -> Index:
     """Put tensors in the order of their files."""
-    parts = [part for part in parts if len(part.index)]
-    index = join([part.index for part in parts])
+    parts = [part for part in parts if len(part.tensors)]
+    index = join([part.tensors for part in parts])
     if len(parts) < 2:
         return index
     order = np.concatenate([part.order for part in parts])
@@ -241,7 +242,8 @@ def _with_places(index: Index, tensors: Sequence[PlacedTensor]) -> Index:
     if not tensors:
         return index
     rows = index.rows.copy()
-    kinds, rows["start"], rows["address"], origins = zip(*tensors, strict=True)
+    kinds, rows["start"], addresses, origins = zip(*tensors, strict=True)
+    rows["address"] = decode_numbers(addresses)
     known, rows["kind"] = _numbered(kinds)
     rows["kind"] += 1
     labels, numbers = _numbered(

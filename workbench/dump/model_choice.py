@@ -17,7 +17,12 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph_files.ge.files import find_computational_graph, first_graph_name, has_iterator
+from workbench.graph_files.ge.files import (
+    find_computational_graph,
+    has_iterator,
+    model_folder,
+    read_graph_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -214,6 +219,6 @@ def graph_names(files: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(files, key=lambda path: (path.endswith("_Build.txt"), path)):
         with suppress(FormatError):
-            if name := first_graph_name(path):
-                found[sanitize(name)] = path
+            if name := read_graph_name(path):
+                found[model_folder(name)] = path
     return found

@@ -12,13 +12,14 @@ import tarfile
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import workbench as wb
+from kit.build import graph_files as built
 from kit.build.foreign_files import DATA, SPELLED, old_file
 from kit.build.small_dumps import write_ms_pb
 from kit.damage import good_dumps as dumps
@@ -31,7 +32,7 @@ from workbench.dump.formats.table import parse_name
 from workbench.graph.networks import load_graph
 from workbench.graph_files.formats import GRAPH_FORMATS
 from workbench.graph_files.ge.files import find_computational_graph
-from workbench.graph_files.ge.messages import message_class
+from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.write_text import write_ge_text
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
@@ -101,7 +102,7 @@ def ge_models() -> Files:
 
     found = {}
     for name, text in ge_texts().items():
-        model = message_class("ModelDef")()
+        model = GE_IR.message_class("ModelDef")()
         text_format.Parse(text.decode(), model)
         found[f"{name}.bin"] = model.SerializeToString()
     return found
@@ -127,11 +128,18 @@ def onnx_models() -> Files:
     return {"net.onnx": made.SerializeToString()}
 
 
+def take_first(files: Files) -> Files:
+    """The sample of a format that is whole."""
+    return dict(list(files.items())[:1])
+
+
 GRAPH_FILES: dict[str, Callable[[], Files]] = {
+    **{title: partial(take_first, files) for title, files in built.SAMPLES.items()},
     "IR text (.ir)": ir_texts,
     "MindSpore protobuf (.pb)": pb_files,
     "GE text (ge_proto_*.txt)": ge_texts,
     "GE binary model": ge_models,
+    "offline model (.om)": lambda: {"new.om": built.om(), "old.om": built.om(wide=False)},
     "ONNX model (.onnx)": onnx_models,
 }
 
@@ -258,7 +266,8 @@ def names() -> Files:
     found += [
         path.rpartition("/")[2] for path in (*dumps.exception_files(), *dumps.overflow_texts())
     ]
-    found += [*(format_name(parts, version) for version in ("1.3.0", "2.2.0", "2.6.0"))]
+    found += [*(format_name(parts, version) for version in ("2.3.0", "2.6.0"))]
+    found += ["Add.Add-op1.0.3.17.output.0.DefaultFormat.npy"]
     found += [f"MatMul.mm.3.1.{dumps.START}.output.0.ND.HIFLOAT8"]
     found += [*dumps.golden_files(), "3141592653589793.npy"]
     return {f"name{number}": name.encode() for number, name in enumerate(found)}

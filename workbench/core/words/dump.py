@@ -6,7 +6,7 @@ SENTENCES: dict[str, str] = {
     # what is asked for
     "iterations": "the number of iterations must be 1 to {limit:count}, got {got}",
     "version": "{got!r} is not a MindSpore version; write it like 2.6.0",
-    "version-old": "MindSpore {got} writes no npy files; use 1.3 or newer",
+    "version-old": "MindSpore {got} cannot be simulated; use 2.3 or newer",
     "net-name": "net_name may have letters, digits, '-' and '_' only, got {got!r}",
     "statistics": "{table} has no statistics {got:list} (choose from {known:list})",
     "statistics-md5": "msprobe writes md5 or other statistics, not both; got {got:list}",
@@ -58,11 +58,8 @@ SENTENCES: dict[str, str] = {
     "cut-off": "truncated: the file has {held:count} of {needed:count byte}",
     "container-empty": "the container has no inputs or outputs",
     "header-size": "the header has {got:count byte}, expected 1 to {limit:count}",
-    "header-fields": "the header has more than {limit:count field}",
     "version-1": "dump containers of version 1 are not supported",
     "version-unknown": "unknown container version {got!r}; read as {used}",
-    "protobuf": "invalid protobuf: {why}",
-    "field-type": "field {number} ({name}) of {message} must be {kind}, got wire type {got}",
     "field-unused": "{name} must be 0 here, got {got!r}",
     "field-range": "{name} does not fit its field: {why}",
     "payload-size": "{needed:count byte} expected, got {got:count}",
@@ -243,7 +240,6 @@ SENTENCES: dict[str, str] = {
     "no-such-tensor": "the operator has no tensor of the requested kind",
     "no-bytes": "its tensors have no bytes",
     "npy-never": "MindSpore writes no npy file of type {dtype} on {device}",
-    "name-too-long": "MindSpore {version} fails at file names of more than 255 bytes",
     "slow-down": "{copied:bytes} copied, {files:count file} written per iteration: {meaning}",
     "slow-down-on-device": (
         "{copied:bytes} copied, {files:count file} written per iteration: {meaning}; "

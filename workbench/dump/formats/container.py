@@ -29,6 +29,8 @@ from workbench.dump.formats.container_header import (
     MESSAGES,
     Entry,
     EntryCache,
+    decode_numbers,
+    encode_number,
     message_class,
     parse_short,
     quick_entries,
@@ -384,14 +386,15 @@ def list_tensors(path: str) -> Tensors:
     """
     found = quick_tensors(path)
     if found is not None:
-        return Tensors(*(tuple(one.extent(path) for one in side) for side in found))
+        inputs, outputs = (tuple(one.extent(path) for one in side) for side in found)
+        return Tensors(inputs, outputs)
     container = read_container(path)
-    inputs, outputs = container.part("input"), container.part("output")
-    if (count := len(inputs) + len(outputs)) > MAX_TENSORS:
+    sides = container.part("input"), container.part("output")
+    if (count := sum(map(len, sides))) > MAX_TENSORS:
         place = f"{path}: byte 8"
         raise FormatError("dump/tensors", place=place, got=count, limit=MAX_TENSORS)
-    sides = [tuple(locate(path, block) for block in side) for side in (inputs, outputs)]
-    return Tensors(sides[0], sides[1], container.notes)
+    inputs, outputs = (tuple(locate(path, block) for block in side) for side in sides)
+    return Tensors(inputs, outputs, container.notes)
 
 
 def locate(path: str, block: Block) -> Extent:
@@ -450,16 +453,17 @@ class TensorKind:
 
 
 class PlacedTensor(NamedTuple):
-    """A tensor of a header: its kind, and what differs from one of that kind to the next."""
+    """A tensor of a header: its kind, and what differs from one of that kind to the next; ``address`` is encoded."""
 
     kind: TensorKind
     start: int
-    address: int
+    address: bytes
     origin: tuple[str, int] | None
 
     def extent(self, path: str) -> Extent:
         """Return its extent in the file that it is of."""
-        kind, start, address, origin = self
+        kind, start, number, origin = self
+        address = int(decode_numbers([number])[0])
         return kind.alike._replace(path=path, start=start, address=address, origin=origin)
 
 
@@ -523,7 +527,7 @@ def _learn(part: Part, data: bytes) -> Entry | None:
         return None
     said = message.original_op if part == "output" else None
     name, output = (said.name, said.output_index) if said else (b"", 0)
-    address, alike = message.address, type(message).FromString(data)
+    address, alike = encode_number(message.address), type(message).FromString(data)
     alike.ClearField("address")
     if name:
         alike.original_op.name = _NAMED

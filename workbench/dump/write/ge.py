@@ -39,7 +39,7 @@ from workbench.dump.write.reported import PARAMETER, by_operator, has_failed
 from workbench.dump.write.reports import STREAM, failure_files, is_overflow, overflow_file
 from workbench.dump.write.targets import time_folder
 from workbench.graph.nodes import Value
-from workbench.graph_files.ge.silent_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.run.originals import origin_of
 from workbench.run.program import COMPILED
 
@@ -159,7 +159,7 @@ class Model:
         if op is None or op_name in self.feeders:
             return None
         if self.graph.dialect in ("ge", COMPILED):
-            return never_dumps(op)
+            return why_no_dump(op)
         return CONTROL if op.op_type in CONTROL_FLOW else None
 
 
