@@ -101,8 +101,8 @@ CANCELLING = np.concatenate([TERMS, -TERMS * np.float32(1 + 3e-7)])
 @pytest.mark.parametrize(
     ("terms", "error", "expected"),
     [
-        (CANCELLING, 0.5, ("incomplete", [])),
-        (TERMS, 0.5, ("fail", ["Default_BiasAddGrad-op0"])),
+        (CANCELLING, 0.5, ("inconclusive", [], ["compare/undecided-inputs-unknown"])),
+        (TERMS, 0.5, ("fail", ["Default_BiasAddGrad-op0"], [])),
     ],
 )
 def test_a_sum_that_cancels_may_be_off_by_the_rounding_of_terms_that_were_not_dumped(
@@ -115,8 +115,7 @@ def test_a_sum_that_cancels_may_be_off_by_the_rounding_of_terms_that_were_not_du
         if (shot.op_type, shot.io) == ("BiasAddGrad", "output")
     ]
     golden = [one for one in shoot(SUMMED, {"x": terms}) if one.op_type == "BiasAddGrad"]
-    verdict, blamed, _ = said_of(wb.compare(in_memory(target), in_memory(golden)).result)
-    assert (verdict, blamed) == expected
+    assert said_of(wb.compare(in_memory(target), in_memory(golden)).result) == expected
 
 
 STEP = chain("MatMul", "Tanh")

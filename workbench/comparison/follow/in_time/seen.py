@@ -267,7 +267,9 @@ def _may_cancel(
 ) -> bool:
     """Whether a sum whose terms the target has not dumped cancels so far that their rounding explains its error."""
     worst, golden = seen.worst, partners.golden_of.get(seen.op)
-    if reading.known or worst is None or golden is None or not _types(run, [worst]) & REDUCTIONS:
+    if worst is None or golden is None or not _types(run, [worst]) & REDUCTIONS:
+        return False
+    if 0 in reading.inputs:  # its limit holds the conditioning already
         return False
     terms = array_of(partners.runs[golden].tensors.get(("input", 0)))
     result = golden_norm(worst)
