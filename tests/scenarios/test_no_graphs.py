@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
 from kit.evidence import defects
+from workbench.dump.statistics.statistic import TITLES, statistics_of
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)
@@ -140,6 +143,43 @@ def test_a_weight_that_training_moves_and_nobody_dumped_may_explain_an_error(mov
     wrong = {"Default/MatMul-op0": lambda x: x * np.float32(1.1)}
     target = [one for one in steps(moved, alter=wrong) if (one.io, one.slot) != ("input", 1)]
     result = wb.compare(in_memory(target), in_memory(steps(moved))).result
+    assert said_of(result)[1] == blamed
+
+
+@pytest.mark.parametrize(("drift", "blamed"), [(2e-3, []), (1e-5, [MATMUL])])
+def test_errors_that_training_has_left_in_a_weight_add_up_in_the_sums_of_a_product(drift, blamed):
+    """A weight moves along the activations that it meets again: √16 times as much as by chance."""
+    wrong = {"Default/MatMul-op0": lambda x: x * np.float32(1.03)}
+    moved = [
+        one._replace(data=one.data * np.float32(1 + drift))
+        if (one.iteration, one.io, one.slot) == (1, "input", 1)
+        else one
+        for one in steps(1.001, alter=wrong)
+    ]
+    result = wb.compare(in_memory(moved), in_memory(steps(1.001))).result
+    assert said_of(result)[1] == blamed
+
+
+def in_figures(dump):
+    """The same dump, of which statistics alone were written."""
+    records = [
+        replace(one, source=None, statistics=statistics_of(one.source.array(), TITLES))
+        for one in dump.records
+    ]
+    return replace(dump, records=records)
+
+
+@pytest.mark.parametrize(("before", "blamed"), [(1.25, []), (1.01, ["Default_BiasAddGrad-op0"])])
+def test_statistics_of_what_was_read_do_not_tell_that_no_error_came_in(before, blamed):
+    """Norms of its input agree, while those of what was given differ, and all of it may have come in elsewhere."""
+    ways = {"Default/Tanh-op0": before, "Default/BiasAddGrad-op0": 1.45 / before}
+    alter = {name: lambda x, by=by: x * np.float32(by) for name, by in ways.items()}
+    right = shoot(SUMMED, {"x": TERMS})
+    target = [
+        theirs if (ours.op_type, ours.io) == ("BiasAddGrad", "input") else ours
+        for ours, theirs in zip(shoot(SUMMED, {"x": TERMS}, alter=alter), right, strict=True)
+    ]
+    result = wb.compare(in_figures(in_memory(target)), in_memory(right)).result
     assert said_of(result)[1] == blamed
 
 

@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
-from workbench.comparison.follow.expected_error import step_limit
+from workbench.comparison.follow.expected_error import (
+    is_as_others,
+    own_excess,
+    shown_by_others,
+    step_limit,
+)
 from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import jump_limit
@@ -160,3 +165,38 @@ def test_a_gradient_of_the_other_sign_is_beyond_any_noise(op_type):
 
 def test_comparisons_may_change_altogether():
     assert jump_limit(masked("Greater"), 1e-9) == math.inf
+
+
+# --- products of one unit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "inherited", "own"),
+    [(5.0, 3.0, 4.0), (3.0, 5.0, 0.0), (0.1, 0.0, 0.1), (math.inf, 0.1, None)],
+)
+def test_independent_errors_add_up_as_squares(error, inherited, own):
+    assert own_excess(error, inherited) == own
+
+
+@pytest.mark.parametrize(
+    ("others", "shown"),
+    [
+        ([], math.inf),
+        ([0.1], math.inf),
+        ([0.1, 0.3], 0.2),
+        ([0.1, 0.3, 0.0, 0.0, 0.0], 0.2),
+        ([0.1, 0.0, 0.0], 0.0),
+    ],
+    ids=["no others", "one", "their median", "hidden ones do not count", "but where all are"],
+)
+def test_what_the_other_products_show(others, shown):
+    own = {-1: 7.0, **dict(enumerate(others))}
+    assert shown_by_others(own)[-1] == pytest.approx(shown)
+
+
+@pytest.mark.parametrize(
+    ("own", "shown", "alike"),
+    [(0.4, 0.1, True), (0.41, 0.1, False), (0.3, math.inf, True), (0.31, math.inf, False)],
+)
+def test_a_product_is_as_the_others_up_to_a_factor_or_as_any_format(own, shown, alike):
+    assert is_as_others(own, shown) == alike

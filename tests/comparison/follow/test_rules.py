@@ -178,7 +178,8 @@ OPERATORS = (
          origin(SETTING, op=4, unobserved_count=2)),
     Case("version-matter", "sizes-differ", operator(version=True, sizes_differ=True), Conclusion("remark", 5)),
     Case("sizes-differ", "cleared-by-replay", operator(region=Named(5), sizes_differ=True, cleared=True), origin()),
-    Case("cleared-by-replay", "exceeds-expected", operator(cleared=True), Conclusion("agrees")),
+    Case("cleared-by-replay", "format-unknown", operator(cleared=True, low=True), Conclusion("agrees")),
+    Case("format-unknown", "exceeds-expected", operator(low=True), undecided("format-unknown")),
     Case("exceeds-expected", "within-limit", operator(), origin()),
     Case("within-limit", "", operator(0.004, exceeds=False), Conclusion("agrees")),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from workbench.comparison.findings.material import Figures, finding, place_in
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.bias import pooled
 from workbench.comparison.replay.deviation import GRIDS, Store
+from workbench.comparison.trust import may_say
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
 from workbench.graph.traits import CHOOSING, STEPS
@@ -112,6 +113,8 @@ def _results(flow: Trace) -> Iterator[Result]:
         op = graph.ops[place[1]] if graph is not None else None
         if op is None or op.op_type in CHOOSING | STEPS or own.slot < 0 or own.assumed:
             continue
+        if not may_say("settings", flow.pairing.target.trust(place[0])):
+            continue  # constants and formats are the lender's
         spec = op.outputs[own.slot] if own.slot < len(op.outputs) else None
         known = DTYPES.get(spec.dtype) if spec is not None else None
         if spec is None or known is None or not known.is_float:

@@ -37,13 +37,15 @@ class Reading(NamedTuple):
 
     ``inputs`` were measured, by slot; ``produced`` are the errors of those that an operator gave, as they were read
     and as they were given, with its number; ``given`` are the errors of inputs that nothing is known to have produced.
-    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs.
+    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs. ``first``: no
+    earlier execution can have left an error in what was given.
     """
 
     inputs: Mapping[int, Measured]
     produced: Sequence[tuple[float, float | None, int]]
     given: Sequence[float]
     unknown: tuple[int, ...]
+    first: bool = True
 
     @property
     def known(self) -> bool:
@@ -80,8 +82,13 @@ def partners_of(known: Survey, block: Execution) -> Partners:
     )  # fmt: skip
 
 
-def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> Reading:
-    """What an operator read, by its own files or else by what its producers gave."""
+def reading_of(
+    known: Survey, block: Execution, op: int, partners: Partners, *, first: bool
+) -> Reading:
+    """What an operator read, by its own files or else by what its producers gave.
+
+    ``first``: no other execution of its rank ran before.
+    """
     items = known.index.get((block, op), {})
     inputs = {
         m.pair.golden.key.slot: m for (io, _), m in items.items() if io == "input" and m.usable
@@ -111,7 +118,7 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
             unknown.append(slot)
     ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
-    return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT)
+    return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT, first)
 
 
 def _has_moved(known: Survey, block: Execution, golden: int, slot: int) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.comparison.bind.wiring import array_of
+from workbench.comparison.follow.expected_error import is_as_others, own_excess, shown_by_others
 from workbench.comparison.follow.in_time.reading import may_be_fused, source_of
 from workbench.comparison.follow.in_time.rules import TimeFacts
 from workbench.comparison.follow.in_time.stores import is_explained_by_store
@@ -16,7 +16,12 @@ from workbench.comparison.follow.operators import Conclusion
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.conditioning import REDUCTIONS, condition_number, golden_norm
+from workbench.comparison.measure.conditioning import (
+    REDUCTIONS,
+    condition_number,
+    correlated_error,
+    golden_norm,
+)
 from workbench.comparison.measure.noise import (
     CUBE_INPUT,
     expected_rounding,
@@ -81,10 +86,9 @@ def _spec(item: Measured) -> TensorSpec:
 
 def _excess(reading: Reading, worst: Measured | None) -> float | None:
     """Error of an operator beyond what came in; ``None`` if that is not known."""
-    if worst is None or not math.isfinite(worst.error) or not reading.known:
+    if worst is None or not reading.known:
         return None
-    inherited = reading.inherited or 0.0
-    return math.sqrt(max(worst.error**2 - inherited**2, 0.0))  # independent errors add up so
+    return own_excess(worst.error, reading.inherited or 0.0)
 
 
 def is_off_alone(known: Survey, block: Execution) -> bool:
@@ -114,12 +118,7 @@ def shown_by_products(
         own = _excess(reads[op], worst) if _types(run, items) & CONTRACTIONS else None
         if own is not None:
             found[op] = own
-    return {
-        op: median(others)
-        if len(others := [e for n, e in found.items() if n != op]) > 1
-        else math.inf
-        for op in found
-    }
+    return shown_by_others(found)
 
 
 def _worst(usable: Iterable[Measured]) -> Measured | None:
@@ -147,6 +146,8 @@ def seen_in_time(
     inherited = reading.inherited
     if inherited is None or not reading.known:
         inherited = max(inherited or 0.0, memory.tolerated)
+    if not reading.first:
+        inherited = max(inherited, correlated_error(op, reading.given))
     tainted = _is_tainted(reading, floor, memory)
     if inherited == 0.0 and any(one.exact and one.error > 0 for one in outputs):
         floor, outputs = 0.0, [one for one in outputs if one.exact]
@@ -184,13 +185,13 @@ def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
     return not reading.known or any(error > least for error in reading.given)
 
 
-def given_apart(reading: Reading, seen: Assessment, memory: TimeMemory, *, first: bool) -> float:
+def given_apart(reading: Reading, seen: Assessment, memory: TimeMemory) -> float:
     """Largest error of what no operator is known to have produced, if nothing before explains it.
 
     In later executions an earlier step may have left it in a weight.
     """
     worst = max(reading.given, default=0.0)
-    return worst if first and worst > _explained_before(seen, memory) else 0.0
+    return worst if reading.first and worst > _explained_before(seen, memory) else 0.0
 
 
 def _explained_before(seen: Assessment, memory: TimeMemory) -> float:
@@ -258,7 +259,7 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
         return not reading.known and memory.allowed > 0.0
     rough = worst is not None and worst.pair.target.source is None
     before = judging.amplification * max(memory.allowed, memory.tolerated)
-    least = max(judging.excused_most, 0.0 if reading.known else before)
+    least = max(judging.excused_most, before if rough or not reading.known else 0.0)
     return (rough or not reading.known) and error <= least
 
 
@@ -292,10 +293,7 @@ def _given_items(reading: Reading, partners: Partners, seen: Assessment) -> Iter
 def _is_low(reading: Reading, worst: Measured | None, shown: float | None) -> bool:
     """Whether an operator is off no more than other products of the run, or has none to tell it from."""
     own = _excess(reading, worst)
-    if own is None or shown is None:
-        return False
-    judging = limits()
-    return own <= (judging.excused_most if math.isinf(shown) else judging.steps_factor * shown)
+    return own is not None and shown is not None and is_as_others(own, shown)
 
 
 def _is_unlike(produced: tuple[float, float | None, int], seen: Assessment) -> bool:
