@@ -121,6 +121,23 @@ def test_a_sum_that_cancels_may_be_off_by_the_rounding_of_terms_that_were_not_du
     assert said_of(wb.compare(in_memory(target), in_memory(golden)).result) == expected
 
 
+HIDDEN = chain("Tanh", "Exp", "Neg")
+NEG = "Default_Neg-op0"
+
+
+@pytest.mark.parametrize("wrong", [np.float32(1.7), np.float32(np.nan)], ids=str)
+@pytest.mark.parametrize(
+    ("dumped", "blamed"), [({"Tanh", "Exp", "Neg"}, [NEG]), ({"Tanh", "Neg"}, [])]
+)
+def test_an_operator_that_the_target_has_not_dumped_may_have_given_any_error(dumped, blamed, wrong):
+    feed = {"x": TERMS}
+    target = shoot(HIDDEN, feed, alter={"Default/Neg-op0": lambda x: x * wrong})
+    outputs = [one for one in target if one.io == "output" and one.op_type in dumped]
+    assert (
+        said_of(wb.compare(in_memory(outputs), in_memory(shoot(HIDDEN, feed))).result)[1] == blamed
+    )
+
+
 STEP = chain("MatMul", "Tanh")
 MATMUL = "Default_MatMul-op0"
 MATRICES = {name: RNG.standard_normal((16, 16)).astype(np.float32) for name in small.given(STEP)}

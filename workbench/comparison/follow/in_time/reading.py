@@ -37,14 +37,16 @@ class Reading(NamedTuple):
 
     ``inputs`` were measured, by slot; ``produced`` are the errors of those that an operator gave, as they were read
     and as they were given, with its number; ``given`` are the errors of inputs that nothing is known to have produced.
-    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs. ``first``: no
-    earlier execution can have left an error in what was given.
+    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs. ``unseen``: some
+    of those were given by an operator that the target has not dumped. ``first``: no earlier execution can have left an
+    error in what was given.
     """
 
     inputs: Mapping[int, Measured]
     produced: Sequence[tuple[float, float | None, int]]
     given: Sequence[float]
     unknown: tuple[int, ...]
+    unseen: bool = False
     first: bool = True
 
     @property
@@ -97,6 +99,7 @@ def reading_of(
     run = partners.runs.get(golden) if golden is not None else None
     slots = {slot for io, slot in run.tensors if io == "input"} if run is not None else set[int]()
     produced, given, unknown = list[tuple[float, float | None, int]](), list[float](), list[int]()
+    unseen = False
     rewritten = IN_PLACE.get(known.pairing.target.runs[block][op].op_type, ())
     for slot in sorted(slots | inputs.keys()):
         item = inputs.get(slot)
@@ -116,9 +119,11 @@ def reading_of(
             produced.append((error, error, source[0]))
         else:
             unknown.append(slot)
+            unseen = unseen or source == UNSEEN
     ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
-    return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT, first)
+    missing = tuple(unknown) if slots else SOME_INPUT
+    return Reading(inputs, produced, given, missing, unseen, first)
 
 
 def _has_moved(known: Survey, block: Execution, golden: int, slot: int) -> bool:

@@ -245,15 +245,17 @@ def time_facts(
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
     """Whether what an operator read, or what statistics do not show, may explain that it is off.
 
-    Of what it read nobody knows where no input was compared. Nothing explains so large an error then if all before it
-    agrees; none at all does of integers if all before is equal, but of those that jump.
+    Of what it read nobody knows where no input was compared. An operator that was not dumped may have given any error.
+    Else nothing explains a large one if all before it agrees; none at all does of integers if all before is equal, but
+    of those that jump.
     """
     worst, judging = seen.worst, limits()
     error = worst.error if worst is not None else 0.0
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
-        return arrived or (memory.doubtful and not reading.known)
-    if not reading.known and (memory.doubtful or _types(run, seen.measured.values()) & STEPS):
+        return arrived or reading.unseen or (memory.doubtful and not reading.known)
+    jumps = _types(run, seen.measured.values()) & STEPS
+    if reading.unseen or (not reading.known and (memory.doubtful or jumps)):
         return True
     if worst is not None and worst.exact:
         return not reading.known and memory.allowed > 0.0
