@@ -16,6 +16,7 @@ from kit.evidence import defects
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.trust import BORROWED, OWN
 from workbench.graph.networks import load_graph
+from workbench.graph.nodes import Const
 from workbench.run.faults import Fault
 
 MEMORY = {"overwritten"}
@@ -251,3 +252,35 @@ def test_products_that_are_all_as_far_off_accuse_nobody(errors, verdict):
     """Weights are assumed to be the golden's, so that replay convicts nobody."""
     result = products(*errors)
     assert (result.verdict, bool(defects(result))) == (verdict, verdict == "fail")
+
+
+SCALE = np.float32(0.2501)  # float16 has 0.25 and 0.25024
+
+
+def scaling(scale):
+    """Two products with one constant, of which files of float16 hold what came in and out."""
+    net = Net()
+    feeds = [net.feed(name, (64, 64)) for name in "ab"]
+    for feed in feeds:
+        net.op("Mul", feed, Const(float(scale), "float32"), shape=(64, 64))
+    graph = net.graph()
+    narrow = {name: half(value) for name, value in small.given(graph).items()}
+    shots = [
+        one._replace(data=half(one.data))
+        for one in shoot(graph, {name: value.astype("f4") for name, value in narrow.items()})
+        if (one.io, one.slot) != ("input", 1)  # no file has the constant
+    ]
+    return graph, shots
+
+
+@pytest.mark.parametrize(
+    ("scale", "kinds"), [(half(SCALE), []), (SCALE * 1.002, ["common-factor"])]
+)
+def test_a_constant_of_the_lender_that_the_borrower_may_have_rounded_is_no_factor_of_its_own(
+    scale, kinds
+):
+    graph, right = scaling(SCALE)
+    _, shots = scaling(scale)
+    info = {"device_target": "Ascend"}
+    result = compare_dumps(in_memory(shots, info=info), in_memory(right, graph)).result
+    assert [one.kind for one in defects(result)] == kinds
