@@ -111,8 +111,7 @@ def reading_of(
             if item is None and golden is not None and _has_moved(known, block, golden, slot):
                 unknown.append(slot)
             continue
-        out = known.index.get((block, source[0]), {}).get(("output", source[1])) if source else None
-        error = _unexplained(out) if out is not None and out.usable else None
+        error = _given_error(known, block, source, partners)
         if item is not None:
             produced.append((_unexplained(item), error, source[0]))
         elif error is not None:
@@ -124,6 +123,17 @@ def reading_of(
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
     missing = tuple(unknown) if slots else SOME_INPUT
     return Reading(inputs, produced, given, missing, unseen, first)
+
+
+def _given_error(
+    known: Survey, block: Execution, source: tuple[int, int], partners: Partners
+) -> float | None:
+    """Error of what an operator gave, the largest of what may have been read; ``None`` if none was compared."""
+    number, slot = source
+    items = known.index.get((block, number), {})
+    slots = partners.wiring.alike.get((partners.golden_of.get(number, 0), slot), (slot,))
+    given = (items.get(("output", one)) for one in slots)
+    return max((_unexplained(one) for one in given if one is not None and one.usable), default=None)
 
 
 def _has_moved(known: Survey, block: Execution, golden: int, slot: int) -> bool:

@@ -32,7 +32,7 @@ from workbench.comparison.measure.noise import (
 from workbench.comparison.replay.spellings import SPELLINGS
 from workbench.graph.nodes import Op, Param
 from workbench.graph.table.collectives import COLLECTIVES
-from workbench.graph.traits import CONTRACTIONS, STEPS
+from workbench.graph.traits import CONTRACTIONS, MOVEMENT, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -245,17 +245,18 @@ def time_facts(
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
     """Whether what an operator read, or what statistics do not show, may explain that it is off.
 
-    Of what it read nobody knows where no input was compared. An operator that was not dumped may have given any error.
-    Else nothing explains a large one if all before it agrees; none at all does of integers if all before is equal, but
-    of those that jump.
+    Of what it read nobody knows where no input was compared. What only moves what an operator gave that was not dumped
+    may have been given any error. Else nothing explains a large one if all before it agrees; none at all does of
+    integers if all before is equal, but of those that jump.
     """
     worst, judging = seen.worst, limits()
     error = worst.error if worst is not None else 0.0
+    types = _types(run, seen.measured.values())
+    moves = reading.unseen and bool(types & MOVEMENT)
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
-        return arrived or reading.unseen or (memory.doubtful and not reading.known)
-    jumps = _types(run, seen.measured.values()) & STEPS
-    if reading.unseen or (not reading.known and (memory.doubtful or jumps)):
+        return arrived or moves or (memory.doubtful and not reading.known)
+    if moves or (not reading.known and (memory.doubtful or types & STEPS)):
         return True
     if worst is not None and worst.exact:
         return not reading.known and memory.allowed > 0.0
