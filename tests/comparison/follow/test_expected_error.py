@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
+from workbench.comparison.follow.carry import Carry, ForecastFit
 from workbench.comparison.follow.expected_error import (
     is_as_others,
+    is_of_figures,
     own_excess,
     shown_by_others,
     step_limit,
@@ -20,6 +23,7 @@ from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import jump_limit
 from workbench.comparison.measure.tensors import measure_arrays
+from workbench.comparison.trust import BORROWED, OWN
 
 SIZE = 256
 RATE = 0.1
@@ -200,3 +204,40 @@ def test_what_the_other_products_show(others, shown):
 )
 def test_a_product_is_as_the_others_up_to_a_factor_or_as_any_format(own, shown, alike):
     assert is_as_others(own, shown) == alike
+
+
+# --- statistics of what was read ---------------------------------------------------------------------
+
+SHOWN = {
+    "trust": BORROWED,
+    "source": None,
+    "forecast": None,
+    "apart": False,
+    "inherited": 1e-3,
+    "error": 0.3,
+}
+"""Statistics that are all that there is, on a lent graph, of an operator that reads something that differs."""
+
+
+@pytest.mark.parametrize(
+    ("more", "weak"),
+    [
+        ({}, True),
+        ({"trust": OWN}, False),
+        ({"source": "file"}, False),
+        ({"forecast": 0.2}, False),
+        ({"forecast": 0.2, "apart": True}, True),
+        ({"inherited": 0.0}, False),
+        ({"error": 0.31}, False),
+    ],
+    ids=["weak", "own graphs", "tensors", "foretold", "foretold otherwise", "equal inputs", "beyond any format"],
+)  # fmt: skip
+def test_statistics_on_a_lent_graph_do_not_show_what_came_in(more, weak):
+    known = {**SHOWN, **more}
+    pair = SimpleNamespace(target=SimpleNamespace(source=known["source"]))
+    worst = SimpleNamespace(
+        pair=pair, exact=False, forecast=known["forecast"], error=known["error"]
+    )
+    seen = SimpleNamespace(worst=worst, inherited=known["inherited"])
+    carry = Carry(fit=ForecastFit(9, known["apart"]))
+    assert is_of_figures(SimpleNamespace(trust=known["trust"]), seen, carry) == weak

@@ -148,7 +148,7 @@ def is_of_unit(scene: Scene, seen: Observation) -> bool:
 
     Replay from what the target has dumped knows better: whom that does not reproduce is not excused.
     """
-    lent = scene.survey.npu and scene.trust.graph == "borrowed"
+    lent = scene.survey.npu and scene.survey.pairing.target.trust(scene.block).graph == "borrowed"
     replayed = seen.replayed is not None and not seen.replayed.assumed
     if not lent or replayed or scene.graph.ops[seen.op].op_type not in CONTRACTIONS:
         return False
@@ -156,6 +156,19 @@ def is_of_unit(scene: Scene, seen: Observation) -> bool:
     added = {n: _added_by(scene, n) for n in products}
     own = {n: error for n, error in added.items() if error is not None}
     return seen.op in own and is_as_others(own[seen.op], shown_by_others(own)[seen.op])
+
+
+def is_of_figures(scene: Scene, seen: Observation, carry: Carry) -> bool:
+    """Whether statistics do not show how far what an operator read differs, so that any format may explain its error.
+
+    A forecast does show it, as long as the device computes as it says: on a lent graph it may be of another network.
+    """
+    worst = seen.worst
+    if worst is None or scene.trust.graph != "borrowed" or worst.exact:
+        return False
+    foretold = worst.forecast is not None and not carry.fit.is_apart
+    figures = worst.pair.target.source is None and not foretold
+    return figures and seen.inherited > 0 and worst.error <= limits().excused_most
 
 
 def _added_by(scene: Scene, number: int) -> float | None:

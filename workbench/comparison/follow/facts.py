@@ -20,6 +20,7 @@ from workbench.comparison.align.differences import (
 from workbench.comparison.follow.expected_error import (
     Expected,
     initial_state_differs,
+    is_of_figures,
     is_of_unit,
     values_seen_by_readers,
 )
@@ -409,7 +410,8 @@ class OperatorFacts(NamedTuple):
     state that differs from the start, ``golden_error`` says that the golden is off and ``golden_unlike`` the same where
     nobody knows what the golden was told to compute. ``cleared``: replay says that
     it gave what it had to. ``version``: two versions are known to differ here. ``suspect``: replay says that it did
-    not give what it had to; ``low``: all products of the run are as far off.
+    not give what it had to; ``low``: all products of the run are as far off;
+    ``figures``: statistics do not show what came in.
     """
 
     op: int
@@ -441,6 +443,7 @@ class OperatorFacts(NamedTuple):
     trust: Trust = OWN
     fused: bool = False
     low: bool = False
+    figures: bool = False
 
     @property
     def given(self) -> tuple[Difference, ...]:
@@ -572,8 +575,8 @@ def _with_reasons(
     mover = scene.names.differing_mover(facts.op)
     initial = () if mover.differences else initial_state_differs(scene, seen, carry)
     if mover.differences or initial or not is_cleared(scene, seen):
-        low = is_of_unit(scene, seen)
-        return facts._replace(differing_mover=mover, initial_state_differs=initial, low=low)
+        weak = {"low": is_of_unit(scene, seen), "figures": is_of_figures(scene, seen, carry)}
+        return facts._replace(differing_mover=mover, initial_state_differs=initial, **weak)
     wrong = golden_error(scene.survey, seen)
     return facts._replace(
         cleared=True,

@@ -397,7 +397,7 @@ def is_cleared(scene: Scene, seen: Observation) -> bool:
     replayed, ops = scene.survey.replayed, scene.graph.ops  # replay looks through what only moves
     if replayed is None or any(ops[number].op_type not in MOVEMENT for number in seen.unobserved):
         return False
-    lent = scene.trust.graph == "borrowed"
+    lent = scene.survey.pairing.target.trust(scene.block).graph == "borrowed"
     return replayed.reproduces(seen.block, seen.op, assumed=lent)
 
 

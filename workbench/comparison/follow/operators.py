@@ -264,6 +264,13 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         needs="lent",
     ),
     Rule(
+        "figures-alone",
+        lambda o: o.exceeds and o.figures,
+        lambda o: undecided("figures-alone"),
+        why="last of what is weak: statistics without a forecast do not show how far apart what was read is",
+        needs="lent",
+    ),
+    Rule(
         "exceeds-expected",
         lambda o: o.exceeds,
         lambda o: _at(o, Named(o.op)),

@@ -163,6 +163,7 @@ _ORIGINS: dict[str, str] = {
         "files say"
     ),
     "undecided-inputs-unknown": "what it read was not dumped: the error may come from before",
+    "undecided-figures-alone": "only statistics of what it read: they do not show how far its elements differ",
     "undecided-order-unknown": "nothing says which operator comes first: the error may come from before",
     "exchanged": (
         "{ours} and {theirs} hold each other's values: the files are exchanged, or the operators are matched crosswise"

@@ -235,6 +235,7 @@ def time_facts(
     if not math.isfinite(worst) or (seen.worst is not None and seen.worst.exact):
         return facts
     return facts._replace(
+        figures=_is_of_figures(seen, memory),
         fused=may_be_fused(partners, seen.op, run),
         low=_is_low(reading, seen.worst, shown),
         stored=is_explained_by_store(known, seen),
@@ -243,11 +244,10 @@ def time_facts(
 
 
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
-    """Whether what an operator read, or what statistics do not show, may explain that it is off.
+    """Whether what an operator read may explain that it is off, as that was not compared.
 
-    Of what it read nobody knows where no input was compared. What only moves what an operator gave that was not dumped
-    may have been given any error. Else nothing explains a large one if all before it agrees; none at all does of
-    integers if all before is equal, but of those that jump.
+    What only moves what an operator gave that was not dumped may have been given any error. Else nothing explains a
+    large one if all before it agrees; none at all does of integers if all before is equal, but of those that jump.
     """
     worst, judging = seen.worst, limits()
     error = worst.error if worst is not None else 0.0
@@ -256,14 +256,26 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
         return arrived or moves or (memory.doubtful and not reading.known)
-    if moves or (not reading.known and (memory.doubtful or types & STEPS)):
+    if reading.known:
+        return False
+    if moves or memory.doubtful or types & STEPS:
         return True
     if worst is not None and worst.exact:
-        return not reading.known and memory.allowed > 0.0
-    rough = worst is not None and worst.pair.target.source is None
-    before = judging.amplification * max(memory.allowed, memory.tolerated)
-    least = max(judging.excused_most, before if rough or not reading.known else 0.0)
-    return (rough or not reading.known) and error <= least
+        return memory.allowed > 0.0
+    return error <= max(judging.excused_most, _given_before(memory))
+
+
+def _is_of_figures(seen: Assessment, memory: TimeMemory) -> bool:
+    """Whether statistics of what an operator read do not show that it differs enough to explain that it is off."""
+    worst = seen.worst
+    if worst is None or worst.exact or worst.pair.target.source is not None:
+        return False
+    return worst.error <= max(limits().excused_most, _given_before(memory))
+
+
+def _given_before(memory: TimeMemory) -> float:
+    """Largest error that an operator may have made of what any before it gave."""
+    return limits().amplification * max(memory.allowed, memory.tolerated)
 
 
 def _may_cancel(
