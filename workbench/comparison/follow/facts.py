@@ -575,8 +575,12 @@ def _with_reasons(
     mover = scene.names.differing_mover(facts.op)
     initial = () if mover.differences else initial_state_differs(scene, seen, carry)
     if mover.differences or initial or not is_cleared(scene, seen):
-        weak = {"low": is_of_unit(scene, seen), "figures": is_of_figures(scene, seen, carry)}
-        return facts._replace(differing_mover=mover, initial_state_differs=initial, **weak)
+        return facts._replace(
+            differing_mover=mover,
+            initial_state_differs=initial,
+            low=is_of_unit(scene, seen),
+            figures=is_of_figures(scene, seen, carry),
+        )
     wrong = golden_error(scene.survey, seen)
     return facts._replace(
         cleared=True,
