@@ -99,6 +99,16 @@ SUMMED = chain("Tanh", "BiasAddGrad")
 TERMS = RNG.standard_normal((64, 64)).astype(np.float32)
 CANCELLING = np.concatenate([TERMS, -TERMS * np.float32(1 + 3e-7)])
 """Columns whose sums are some ten-millionths of their terms."""
+SUM = "Default_BiasAddGrad-op0"
+
+
+def in_figures(dump, titles=TITLES):
+    """The same dump, of which statistics alone were written."""
+    records = [
+        replace(one, source=None, statistics=statistics_of(one.source.array(), titles))
+        for one in dump.records
+    ]
+    return replace(dump, records=records)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +174,18 @@ def test_of_equal_outputs_of_one_operator_nobody_knows_which_was_read():
     assert said_of(result)[1] == ["Default_Tanh-op0"]
 
 
+@pytest.mark.parametrize(("terms", "blamed"), [(CANCELLING, []), (TERMS, [SUM])])
+def test_statistics_without_a_norm_do_not_tell_that_a_sum_cancels(terms, blamed):
+    """Devices write the largest, smallest and mean element; the golden's own terms say how far they cancel."""
+    wrong = {"Default/BiasAddGrad-op0": lambda x: x * np.float32(2.9)}
+    target = [one for one in shoot(SUMMED, {"x": terms}, alter=wrong) if one.op_type != "Tanh"]
+    golden = [one for one in shoot(SUMMED, {"x": terms}) if one.op_type != "Tanh"]
+    result = wb.compare(
+        in_figures(in_memory(target), ("max", "min", "avg")), in_memory(golden)
+    ).result
+    assert said_of(result)[1] == blamed
+
+
 STEP = chain("MatMul", "Tanh")
 MATMUL = "Default_MatMul-op0"
 MATRICES = {name: RNG.standard_normal((16, 16)).astype(np.float32) for name in small.given(STEP)}
@@ -201,15 +223,6 @@ def test_errors_that_training_has_left_in_a_weight_add_up_in_the_sums_of_a_produ
     ]
     result = wb.compare(in_memory(moved), in_memory(steps(1.001))).result
     assert said_of(result)[1] == blamed
-
-
-def in_figures(dump):
-    """The same dump, of which statistics alone were written."""
-    records = [
-        replace(one, source=None, statistics=statistics_of(one.source.array(), TITLES))
-        for one in dump.records
-    ]
-    return replace(dump, records=records)
 
 
 @pytest.mark.parametrize(("before", "blamed"), [(1.25, []), (1.01, ["Default_BiasAddGrad-op0"])])

@@ -285,10 +285,13 @@ def _may_cancel(
     worst, golden = seen.worst, partners.golden_of.get(seen.op)
     if worst is None or golden is None or not _types(run, [worst]) & REDUCTIONS:
         return False
-    if 0 in reading.inputs:  # its limit holds the conditioning already
-        return False
-    terms = array_of(partners.runs[golden].tensors.get(("input", 0)))
+    if 0 in reading.inputs and golden_norm(reading.inputs[0]) is not None:
+        return False  # its limit holds the conditioning already
+    run_of_golden = partners.runs[golden].tensors
+    terms, sums = (array_of(run_of_golden.get((io, 0))) for io in ("input", "output"))
     result = golden_norm(worst)
+    if result is None and sums is not None:  # statistics need not tell it
+        result = float(np.linalg.norm(sums.astype(np.float64)))
     if terms is None or result is None or not math.isfinite(worst.error):
         return False
     judging = limits()
