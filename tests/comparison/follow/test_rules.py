@@ -179,8 +179,8 @@ OPERATORS = (
     Case("version-matter", "sizes-differ", operator(version=True, sizes_differ=True), Conclusion("remark", 5)),
     Case("sizes-differ", "cleared-by-replay", operator(region=Named(5), sizes_differ=True, cleared=True), origin()),
     Case("cleared-by-replay", "format-unknown", operator(cleared=True, low=True), Conclusion("agrees")),
-    Case("format-unknown", "figures-alone", operator(low=True, figures=True), undecided("format-unknown")),
-    Case("figures-alone", "exceeds-expected", operator(figures=True), undecided("figures-alone")),
+    Case("format-unknown", "figures-alone", operator(low=True, figures="figures-alone"), undecided("format-unknown")),
+    Case("figures-alone", "exceeds-expected", operator(figures="inputs-unknown"), undecided("inputs-unknown")),
     Case("exceeds-expected", "within-limit", operator(), origin()),
     Case("within-limit", "", operator(0.004, exceeds=False), Conclusion("agrees")),
 )  # fmt: skip

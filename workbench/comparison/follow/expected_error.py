@@ -158,17 +158,22 @@ def is_of_unit(scene: Scene, seen: Observation) -> bool:
     return seen.op in own and is_as_others(own[seen.op], shown_by_others(own)[seen.op])
 
 
-def is_of_figures(scene: Scene, seen: Observation, carry: Carry) -> bool:
-    """Whether statistics do not show how far what an operator read differs, so that any format may explain its error.
+def doubt_of_figures(scene: Scene, seen: Observation, carry: Carry) -> str:
+    """Why statistics of an operator do not tell who is wrong, though any format may explain its error; ``""``: they do.
 
-    A forecast does show it, as long as the device computes as it says: on a lent graph it may be of another network.
+    Statistics do not show how far what it read differs, and what nobody dumped may differ as far. A forecast shows it,
+    as long as the device computes as it says: on a lent graph it may be of another network.
     """
     worst = seen.worst
     if worst is None or scene.trust.graph != "borrowed" or worst.exact:
-        return False
+        return ""
     foretold = worst.forecast is not None and not carry.fit.is_apart
-    figures = worst.pair.target.source is None and not foretold
-    return figures and seen.inherited > 0 and worst.error <= limits().excused_most
+    if worst.pair.target.source is not None or foretold or worst.error > limits().excused_most:
+        return ""
+    if seen.inherited > 0:
+        return "figures-alone"
+    computes = (scene.graph.ops[number].op_type not in MOVEMENT for number in seen.unobserved)
+    return "inputs-unknown" if any(computes) else ""
 
 
 def _added_by(scene: Scene, number: int) -> float | None:

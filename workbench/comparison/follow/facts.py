@@ -19,8 +19,8 @@ from workbench.comparison.align.differences import (
 )
 from workbench.comparison.follow.expected_error import (
     Expected,
+    doubt_of_figures,
     initial_state_differs,
-    is_of_figures,
     is_of_unit,
     values_seen_by_readers,
 )
@@ -411,7 +411,7 @@ class OperatorFacts(NamedTuple):
     nobody knows what the golden was told to compute. ``cleared``: replay says that
     it gave what it had to. ``version``: two versions are known to differ here. ``suspect``: replay says that it did
     not give what it had to; ``low``: all products of the run are as far off;
-    ``figures``: statistics do not show what came in.
+    ``figures``: why statistics do not show what came in.
     """
 
     op: int
@@ -443,7 +443,7 @@ class OperatorFacts(NamedTuple):
     trust: Trust = OWN
     fused: bool = False
     low: bool = False
-    figures: bool = False
+    figures: str = ""
 
     @property
     def given(self) -> tuple[Difference, ...]:
@@ -579,7 +579,7 @@ def _with_reasons(
             differing_mover=mover,
             initial_state_differs=initial,
             low=is_of_unit(scene, seen),
-            figures=is_of_figures(scene, seen, carry),
+            figures=doubt_of_figures(scene, seen, carry),
         )
     wrong = golden_error(scene.survey, seen)
     return facts._replace(

@@ -266,7 +266,7 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
     Rule(
         "figures-alone",
         lambda o: o.exceeds and o.figures,
-        lambda o: undecided("figures-alone"),
+        lambda o: undecided(o.figures),
         why="last of what is weak: statistics without a forecast do not show how far apart what was read is",
         needs="lent",
     ),
