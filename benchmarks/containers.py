@@ -24,11 +24,11 @@ from convert import most_memory
 
 from workbench.comparison.measure.tensors import measure, measure_arrays
 from workbench.core.device_shape import device_shape
-from workbench.dump.data_types import data_type_of
-from workbench.dump.formats.container_entries import Container
+from workbench.core.dtypes import data_type_of
+from workbench.dump.formats.container import Container, list_tensors
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.formats.npy import NpySource, write_npy
-from workbench.dump.payload.block_index import BlockSource, held_tensors
+from workbench.dump.payload.blocks import ExtentSource
 
 MB = 1_000_000
 GOAL = 150
@@ -55,9 +55,9 @@ def read(paths: list[str]) -> None:
                 pass
 
 
-def source(path: str) -> BlockSource:
-    _, (output,), _ = held_tensors(path)
-    return BlockSource(path, "output", 0, *output)
+def source(path: str) -> ExtentSource:
+    (output,) = list_tensors(path).outputs
+    return ExtentSource(output)
 
 
 def warm(kernel: str) -> None:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from workbench.core.device_shape import device_shape
 from workbench.dump.convert import convert
-from workbench.dump.formats.container_entries import Block, Container, element_count
+from workbench.dump.formats.container import Block, Container, element_count
 from workbench.dump.formats.container_write import write_container
 
 MB = 1_000_000

@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from workbench.core.transdata import to_device
-from workbench.dump.formats.container_entries import Container, Origin
+from workbench.dump.formats.container import Container, Origin
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.reader import load
 

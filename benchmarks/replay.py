@@ -19,8 +19,8 @@ from one_thread import start_anew
 import workbench as wb
 from workbench import nn
 from workbench.comparison.engine import compare_dumps
+from workbench.comparison.stages import timed
 from workbench.core.plan import DumpPlan
-from workbench.core.stages import timed
 
 if TYPE_CHECKING:
     from workbench.graph.nodes import Graph

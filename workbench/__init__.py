@@ -12,6 +12,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from workbench._faces import FACES
 from workbench.core.errors import (
     AlignError,
     ConfigError,
@@ -20,7 +21,6 @@ from workbench.core.errors import (
     OutputError,
     WorkbenchError,
 )
-from workbench.core.faces import FACES
 
 if TYPE_CHECKING:
     from workbench import config

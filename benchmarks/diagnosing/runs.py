@@ -15,14 +15,13 @@ from diagnosing.cases import MODELS
 from workbench.config import Config, get
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.writer import write, write_ge
+from workbench.dump.write import trees
+from workbench.dump.write.targets import PLATFORMS, Clock, Target
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Param, Value
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, prepared
-from workbench.pipeline.release import PLATFORMS
 from workbench.run.executor import feeds_at
 
 if TYPE_CHECKING:
@@ -116,16 +115,13 @@ def write_tree(run: Run, way: str, out: Path, surface: str, files: str, device: 
     plan = form.plan(Context(), out=str(out))
     if plan.saved != WAYS[way].saved or plan.io != WAYS[way].io:
         raise ValueError(f"{surface} has no dump of {way}")
-    records, numbers = run.records, {run.graph.graph_id: [*range(run.iterations)]}
     if surface in PLATFORMS:
-        platform = PLATFORMS[surface]
-        return write(
-            records, plan, out, graph=run.graph, device=platform, config_text=form.to_text(),
-            clock=Clock(0), ran=numbers,
-        )  # fmt: skip
-    runs = run.program or run.graph
-    target = ge_target(surface, form, plan, runs, run.iterations, Context(), device)
-    return write_ge(records, plan, out, graph=run.graph, target=target, clock=Clock(0))
+        numbers = {run.graph.graph_id: [*range(run.iterations)]}
+        target = Target(surface, config_text=form.to_text(), ran=numbers)
+    else:
+        runs = run.program or run.graph
+        target = ge_target(surface, form, plan, runs, run.iterations, Context(), device)
+    return trees.write_tree(run.records, plan, out, graph=run.graph, target=target, clock=Clock(0))
 
 
 def readers(run: Run, op_names: set[str]) -> set[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from generators.markdown import code, codes, page, table
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.formats import FORMATS
-from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.formats.ge_name import GRAMMARS, GeName, format_ge_name
 from workbench.dump.layouts import FIELDS, LAYOUTS
 from workbench.dump.releases import FEATURES
@@ -60,7 +60,7 @@ def dump_formats() -> str:
     names = [(code(kind), code(_example(kind))) for kind in dict(GRAMMARS)]
     dialects = [(code(one.name), codes(one.titles.values())) for one in DIALECTS.values()]
     numbers = [
-        (one.number, code(one.word), code(one.name), one.bits, code(one.how))
+        (one.code, code(one.word), code(one.name), one.bits, code(one.packing))
         for one in DATA_TYPES.values()
     ]
     formats = [

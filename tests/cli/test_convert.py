@@ -12,10 +12,10 @@ import workbench as wb
 from kit.commands import run
 from workbench.core.transdata import to_device
 from workbench.core.words import Message
-from workbench.dump.formats.container_entries import Container
+from workbench.dump.convert import known_hosts
+from workbench.dump.formats.container import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.formats.msaccucmp import FileType
-from workbench.dump.payload.ordered import known_hosts
 
 NAME = "Conv2D.net_conv1.2.7.1700000000000004"
 IMAGE = np.arange(2 * 20 * 4 * 5, dtype=np.float16).reshape(2, 20, 4, 5)

@@ -18,7 +18,8 @@ from workbench.comparison.explain import explainers
 from workbench.comparison.replay import forecast
 from workbench.core.tensors import TensorRecord
 from workbench.dump.dump import Dump
-from workbench.dump.statistics.statistic import TITLES, statistics_of
+from workbench.dump.statistics.compute import statistics_of
+from workbench.dump.statistics.dialects import TITLES
 from workbench.graph.nodes import Graph, Op
 
 STAGES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import tempfile
 import uuid
@@ -21,18 +22,20 @@ from kit.cases import examples
 from kit.trees import contents
 from kit.words import check_said, refused
 from workbench.core.device_shape import device_shape
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
+from workbench.core.formats import FormatWord
 from workbench.core.transdata import to_device
 from workbench.core.words import Message
 from workbench.dump.convert import convert
-from workbench.dump.formats.container_entries import Block, Container
+from workbench.dump.formats.container import Block, Container, list_tensors
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.new_folder import WORK
-from workbench.dump.payload import boxes as convert_boxes
-from workbench.dump.payload import ordered as convert_data
-from workbench.dump.payload.ordered import find_route
-from workbench.dump.payload.route import Layout
+from workbench.dump.payload import rearrange
+from workbench.dump.payload.blocks import array
+from workbench.dump.payload.extent import Extent, HostLayout, spec_of
+from workbench.dump.payload.host_layout import with_host
 from workbench.dump.reports.opdebug import (
     Accelerator,
     OverflowRecord,
@@ -281,7 +284,7 @@ def test_types_that_cannot_be_decoded_are_kept_as_bytes(run, number):
     assert load(found[f"{NAME}.output.0.npy"]).tolist() == [0, 1, 2, 3, 4, 5]
     what, text = remarks(result)[0]
     check_said(text, "dump/kept-as-bytes")
-    codes = {37: "dump/packing", 41: "dump/packing", 99: "dump/data-type"}
+    codes = {37: "core/packing", 41: "core/packing", 99: "dump/data-type"}
     check_said(text.values["why"], codes.get(number, "dump/elements-unknown"))
     assert what == "output 0"
 
@@ -410,8 +413,8 @@ LOOPS = [
 def test_device_formats_become_host_formats(
     run, monkeypatch, name, number, shape, device, piece_bytes
 ):
-    monkeypatch.setattr(convert_boxes, "PIECE", piece_bytes)
-    monkeypatch.setattr(convert_boxes, "_SHORT", 0)
+    monkeypatch.setattr(rearrange, "PIECE", piece_bytes)
+    monkeypatch.setattr(rearrange, "_SHORT", 0)
     host = np.random.default_rng(5).integers(1, 2000, shape).astype(np.float16)
     there = np.zeros(device, np.float16)
     for index in np.ndindex(*shape):
@@ -443,6 +446,22 @@ def test_an_original_shape_in_another_host_format_is_found_out(run):
     for target, order in (("NCHW", (0, 1, 2, 3)), ("NHWC", (0, 2, 3, 1)), ("HWCN", (2, 3, 1, 0))):
         _, found = run(data, format=target)
         assert np.array_equal(load(*found.values()), IMAGE.transpose(order))
+
+
+@pytest.mark.parametrize("host", ["CHWN", "HWCN", "NHWC", "NCHW"])
+def test_conversion_and_comparison_know_the_same_host_formats(run, tmp_path, host):
+    """There is one list of them, and one function that finds the one that is meant."""
+    order = ["NCHW".index(axis) for axis in host]
+    original = IMAGE.transpose(order)
+    there = to_device(IMAGE, "NCHW", "NC1HWC0")
+    data = small(there, format=NC1HWC0, original_shape=original.shape)
+    _, found = run(data, format="NCHW")
+    assert np.array_equal(load(*found.values()), IMAGE)
+    path = tmp_path / NAME
+    path.write_bytes(data)
+    (extent,) = list_tensors(str(path)).outputs
+    assert spec_of(extent) == (IMAGE.dtype.name, original.shape, host)
+    assert np.array_equal(array(extent), original)
 
 
 def test_an_original_shape_that_could_be_meant_in_two_formats_has_a_remark(run):
@@ -484,9 +503,9 @@ def test_a_tensor_put_on_the_device_comes_back(
         fields = {"format": FRACTAL_Z, "sub_format": groups if groups > 1 else 0}
     data = small(there, dtype=dtype, original_shape=shape, **fields)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convert_data, "LIMIT", limit)
-        patch.setattr(convert_boxes, "PIECE", piece_bytes)
-        patch.setattr(convert_boxes, "_SHORT", shortest)
+        patch.setattr(rearrange, "LIMIT", limit)
+        patch.setattr(rearrange, "PIECE", piece_bytes)
+        patch.setattr(rearrange, "_SHORT", shortest)
         (Path(folder) / NAME).write_bytes(data)
         result = convert(Path(folder) / NAME, Path(folder) / "out", format=target)
         (found,) = contents(Path(folder) / "out").values()
@@ -504,10 +523,12 @@ def test_boxes_fit_the_width_of_every_number_format(dtype):
     """An int8 tensor has 32 channels in a block: it is cut into pieces like any other."""
     shape = (1, 256, 8, 8)
     there = device_shape(shape, "NCHW", "NC1HWC0", dtype)
-    route = find_route(Layout("NC1HWC0", there), shape, "NCHW")
+    size = math.prod(there)
+    lies = Extent("x", 0, size, data_type_of(dtype), size, there, FormatWord("NC1HWC0"))
+    extent = with_host(lies, HostLayout(shape))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convert_boxes, "PIECE", 8 * 8 * 64)
-        assert len(list(convert_boxes.boxes(route, 1))) >= 4
+        patch.setattr(rearrange, "PIECE", 8 * 8 * 64)
+        assert len(list(rearrange.tiles(extent, range(4)))) >= 4
 
 
 @FIXED
@@ -522,8 +543,8 @@ def test_host_formats_are_permuted_whatever_the_pieces(shape, dtype, target, pie
     host = np.random.default_rng(9).integers(0, 2, shape).astype(np.uint8)
     data = small(host, dtype=dtype, format=NHWC, original_shape=tuple(shape))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convert_boxes, "PIECE", piece_bytes)
-        patch.setattr(convert_boxes, "_SHORT", shortest)
+        patch.setattr(rearrange, "PIECE", piece_bytes)
+        patch.setattr(rearrange, "_SHORT", shortest)
         (Path(folder) / NAME).write_bytes(data)
         convert(Path(folder) / NAME, Path(folder) / "out", format=target)
         (found,) = contents(Path(folder) / "out").values()

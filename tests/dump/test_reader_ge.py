@@ -22,9 +22,9 @@ from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
 from workbench.core.words import Message
+from workbench.dump.formats.container import block_bytes
 from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.renamed import RENAMINGS, renamed
-from workbench.dump.payload.container_source import ContainerSource
 from workbench.dump.reader import load
 from workbench.dump.reports.core_elf import Core, Memory, core_bytes
 from workbench.dump.reports.opdebug import (
@@ -375,7 +375,7 @@ def test_an_exception_is_told_beside_the_tensors(tmp_path):
         ("input", 4, (1, 2), 1024),
         ("output", 8, None, 512),
     ]
-    data = [ContainerSource(other.path, block).raw().tobytes() for block in blocks]
+    data = [block_bytes(other.path, block) for block in blocks]
     assert data == [b"INPT", b"OUTPUTS!"]
     assert (failure.scene, failure.op_name, len(failure.container.blocks)) == (
         "norm",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kit.build.written import write
 from kit.trees import listed, rows
 from kit.words import refused
 from workbench.core.errors import FormatError
@@ -10,8 +11,7 @@ from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.reader import load
 from workbench.dump.releases import FEATURES, check_version, writes
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.writer import write
+from workbench.dump.write.targets import Clock
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 
 F = TensorSpec("float32", (2, 3))

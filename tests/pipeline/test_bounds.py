@@ -111,7 +111,7 @@ def test_the_notes_say_what_the_bound_leaves_out():
 
 @pytest.mark.parametrize("kind", ["overflow", "exception"])
 def test_a_plan_needs_no_form(kind):
-    from workbench.dump.write.target import Target
+    from workbench.dump.write.targets import Target
     from workbench.pipeline.preview import preview_plan
 
     plan = DumpPlan("/d", kind=kind, files="bin")

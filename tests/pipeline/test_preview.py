@@ -19,7 +19,7 @@ from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.write.cost import CLASSES, slow_down
-from workbench.dump.write.target import Target
+from workbench.dump.write.targets import Target
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
@@ -28,7 +28,6 @@ from workbench.graph_files.mindspore.write_text import write_ms_text
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN, headline
-from workbench.pipeline.release import PLATFORMS
 from workbench.pipeline.simulate import SIMULATED, simulate
 
 F = TensorSpec("float32", (2, 3))
@@ -42,7 +41,7 @@ def form(surface="mindspore-cpu", **settings):
 
 
 def plan_of(surface, plan, graph, **more):
-    more = {"context": Context(), "target": Target(PLATFORMS.get(surface, "CPU"))} | more
+    more = {"context": Context(), "target": Target(surface)} | more
     return preview_plan(plan, (graph,), surface, **more)
 
 

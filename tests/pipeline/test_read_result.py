@@ -18,7 +18,7 @@ from kit.face.screen import label
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.statistics.rows import MANY
+from workbench.dump.statistics.parse import MANY
 from workbench.pipeline import sheets
 
 openpyxl = pytest.importorskip("openpyxl")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.arrays import stored
 from kit.build.runs import rehearse
 from kit.oracle import dump_files as wire
 from workbench.config import new
 from workbench.dump.convert import convert
 from workbench.dump.formats.container import read_container
-from workbench.dump.payload.container_source import ContainerSource
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.run.npu import run_npu, run_program
@@ -107,7 +107,7 @@ def test_every_container_parses_by_its_field_numbers(tree):
             key_of(header["op_name"], "", 0)[0] == key_of(Path(path).name.split(".")[1], "", 0)[0]
         )
         for part, slot, stated, data in blocks:
-            raw = ContainerSource(path, read_container(path).part(part)[slot]).array()
+            raw = stored(path, read_container(path).part(part)[slot])
             assert raw.shape == tuple(stated["shape"].get("dim", ()))
             assert data.startswith(raw.tobytes())
             found += (path, part, slot) in read

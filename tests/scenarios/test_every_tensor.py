@@ -15,14 +15,15 @@ import pytest
 
 import workbench as wb
 from kit.build.every_tensor import CELLS, GRAPH, LAYOUTS, UNPACKED, Cell, record
+from kit.build.written import write
 from kit.cases import nightly
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.convert import convert
-from workbench.dump.write.target import VERSION, GeTarget
-from workbench.dump.write.writer import write, write_ge
+from workbench.dump.write.targets import VERSION, Target
+from workbench.dump.write.trees import write_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,12 +66,12 @@ class Tree(NamedTuple):
     def write(self, records: list[TensorRecord], root: Path) -> Path:
         if not self.surface:
             return write(records, self.plan(), root, graph=GRAPH, device=self.device)
-        return write_ge(
+        return write_tree(
             records,
             self.plan(),
             root,
             graph=GRAPH,
-            target=GeTarget(self.surface, version=self.version),
+            target=Target(self.surface, version=self.version),
         )
 
 
@@ -526,7 +527,7 @@ def test_trees_without_anything_to_convert_say_so(tmp_path, written, name):
 def test_a_number_format_that_no_source_explains_is_refused(tmp_path, dtype):
     key = TensorKey("Cast", "Default/x", "output", 0)
     one = TensorRecord(key, TensorSpec(dtype, (3,)), ArraySource(np.zeros(3, np.uint8), dtype))
-    with refused("dump/packing", FormatError, dtype=dtype.upper()):
+    with refused("core/packing", FormatError, dtype=dtype.upper()):
         TREES["acl"].write([one], tmp_path / "bin")
     TREES["o0o1"].write([one], tmp_path / "npy")
     assert not [

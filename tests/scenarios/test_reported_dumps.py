@@ -19,7 +19,7 @@ from kit.commands import run as command
 from kit.oracle import dump_files as wire
 from workbench.config import new
 from workbench.core.words import Message
-from workbench.dump.write.exception_file import CHIPS
+from workbench.dump.write.exceptions import CHIPS
 from workbench.run.profiles import PROFILES
 
 NET = """

@@ -36,15 +36,15 @@ from workbench.cli.terminal import (  # noqa: E402
     progress,
     tell,
 )
+from workbench.comparison.stages import timed  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
-from workbench.core.stages import timed  # noqa: E402
 from workbench.core.words import Message  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.comparison.result import Finding, Verdict
-    from workbench.core.stages import StageTime
+    from workbench.comparison.stages import StageTime
     from workbench.pipeline.compare import Comparison
 
 AGREE, DIVERGE, TROUBLE, UNDECIDED = 0, 1, 2, 3

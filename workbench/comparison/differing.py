@@ -19,11 +19,11 @@ from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
 from workbench.comparison.measure.measure import counting_elements, local_differences
 from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.one_thread import one_thread
 from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
-from workbench.core.blas import one_thread
 from workbench.graph.traits import MOVEMENT
 from workbench.run.orders.known import NO_ORDERS
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.result import Result, Row
-    from workbench.core.stages import Stages
+    from workbench.comparison.stages import Stages
     from workbench.run.orders.known import Orders
 
 

@@ -17,10 +17,10 @@ from workbench.comparison.limits import using
 from workbench.comparison.measure.measure import NO_FORECAST, distance_from, measure_pairs
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import profile as find_profile
+from workbench.comparison.one_thread import one_thread
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING, Selection
-from workbench.core.blas import one_thread
-from workbench.core.stages import Stages
+from workbench.comparison.stages import Stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

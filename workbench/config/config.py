@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench._faces import make_face
 from workbench.config.bare import BareConfig
 from workbench.config.convert import convert
 from workbench.config.json_text import json_kind
 from workbench.config.registry import get
 from workbench.config.words import explain, run_only
 from workbench.core.errors import FormatError
-from workbench.core.faces import make_face
 from workbench.core.files import write_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.core.regex import expression
+from workbench.core.regex import compile_bounded
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
@@ -89,7 +89,7 @@ class Selector:
         if self.kind == "name":
             return op_name == self.text
         if self.kind == "regex":
-            return expression(self.text).fullmatch(op_name)
+            return compile_bounded(self.text).fullmatch(op_name)
         if self.kind == "type":
             return self.text.lower() in op_type.lower()
         return self.kind == "all"

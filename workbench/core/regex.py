@@ -31,7 +31,7 @@ _REPEATS = ("MAX_REPEAT", "MIN_REPEAT")
 
 
 @lru_cache(maxsize=4096)
-def expression(text: str) -> Expression:
+def compile_bounded(text: str) -> Expression:
     """Read an expression of Python's; raises FormatError if it is none."""
     return Expression(text)
 

@@ -64,8 +64,36 @@ class TensorKey(NamedTuple):
         return self.rank, self.graph_id
 
 
+class Place(Protocol):
+    """Where the bytes of a tensor lie in its file, and what the file says of them.
+
+    ``nbytes`` from byte ``start`` on, padding included; ``address`` is the device's (0: not stated), ``origin`` the
+    operator and the slot of the network's tensor that an output is.
+    """
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def address(self) -> int: ...
+
+    @property
+    def origin(self) -> tuple[str, int] | None: ...
+
+
 class Source(Protocol):
     """Where the data of a record comes from; nothing is read before it is asked for."""
+
+    @property
+    def place(self) -> Place | None:
+        """Where its bytes lie, if they lie in one place of a file and that is known without reading."""
+        ...
 
     def spec(self) -> TensorSpec:
         """Dtype and shape that the source itself states; raises FormatError if it cannot."""
@@ -86,6 +114,10 @@ class ArraySource:
     data: NDArray[np.generic] = field(repr=False)
     dtype: str = ""
     there: NDArray[np.generic] | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> None:
+        """Data in memory lie in no file."""
 
     def spec(self) -> TensorSpec:
         return TensorSpec(self.dtype or name_of(self.data.dtype), self.data.shape)
@@ -121,3 +153,8 @@ class TensorRecord:
     def spec(self) -> TensorSpec:
         """Type of the data; where only statistics were dumped, what the producer stated."""
         return self.label if self.source is None else self.source.spec()
+
+    @property
+    def place(self) -> Place | None:
+        """Where the bytes of the data lie in a file, if that is known without reading it."""
+        return None if self.source is None else self.source.place

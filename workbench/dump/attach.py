@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,15 +14,16 @@ from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.words import Message
 from workbench.dump.dump import Note
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.payload.host_formats import host_by_shape
-from workbench.dump.payload.reading import FileSource
+from workbench.dump.payload.blocks import FileSource
+from workbench.dump.payload.extent import HostLayout
+from workbench.dump.payload.host_layout import find
 from workbench.graph_files.formats import read_graph
 from workbench.run.layout import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.core.tensors import Source, TensorRecord, TensorSpec
+    from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.dump.leaf import Found
     from workbench.dump.survey import RankRoot
     from workbench.graph.nodes import Graph, Op
@@ -125,29 +127,36 @@ class Side:
             if graph is not None:
                 self._add((rank, graph_id), graph)
 
-    def settle_formats(self) -> None:
-        """Tell data in a device format which host format and shape their graph states."""
+    def with_hosts(self, records: list[TensorRecord]) -> list[TensorRecord]:
+        """Return the records, data in a device format with the host layout that their graph states."""
+        if not self.graphs:
+            return records
         tables: dict[tuple[int, int], dict[str, Op]] = {}
-        for record in self.found.records if self.graphs else ():
-            source, key = record.source, record.key
-            place = key.rank, key.graph_id
-            if place not in self.graphs or not (_is_cut(source) or _is_summed(record)):
-                continue
-            if place not in tables:
-                tables[place] = {sanitize(op.name): op for op in self.graphs[place].ops}
-            op = tables[place].get(key.op_name)
-            specs = (op.outputs if key.io == "output" else op.input_specs) if op is not None else ()
-            spec = specs[key.slot] if key.slot < len(specs) else None
-            if op is not None and spec is not None:
-                _settle(record, spec, op)
+        return [self._with_host(record, tables) for record in records]
+
+    def _with_host(
+        self, record: TensorRecord, tables: dict[tuple[int, int], dict[str, Op]]
+    ) -> TensorRecord:
+        key = record.key
+        place = key.rank, key.graph_id
+        if place not in self.graphs or not (_lies_on_device(record) or _is_summed(record)):
+            return record
+        if place not in tables:
+            tables[place] = {sanitize(op.name): op for op in self.graphs[place].ops}
+        op = tables[place].get(key.op_name)
+        specs = (op.outputs if key.io == "output" else op.input_specs) if op is not None else ()
+        spec = specs[key.slot] if key.slot < len(specs) else None
+        return record if op is None or spec is None else _told(record, spec, op)
 
 
-def _settle(record: TensorRecord, spec: TensorSpec, op: Op) -> None:
-    """Tell the data of a record what its graph states of them."""
+def _told(record: TensorRecord, spec: TensorSpec, op: Op) -> TensorRecord:
+    """A record with what its graph states of the data."""
     if isinstance(record.source, FileSource):
-        record.source.settle(spec, groups_of(op))
-    elif record.source is None and spec.shape is not None:
-        record.label = _padded(record.label, spec.shape)
+        stated = HostLayout(spec.shape, spec.format, groups_of(op))
+        return replace(record, source=record.source.with_host(stated))
+    if record.source is None and spec.shape is not None:
+        return replace(record, label=_padded(record.label, spec.shape))
+    return record
 
 
 def _is_summed(record: TensorRecord) -> bool:
@@ -164,10 +173,10 @@ def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
     if label.shape is None or label.size == prod(host):
         return label
     for row in FORMATS.values():
-        if row.device and host_by_shape(FormatWord(row.name), label.shape, host, label.dtype):
+        if row.device and find(FormatWord(row.name), label.shape, host, label.dtype):
             return label._replace(format=row.name)
     return label
 
 
-def _is_cut(source: Source | None) -> bool:
-    return isinstance(source, FileSource) and source.is_cut
+def _lies_on_device(record: TensorRecord) -> bool:
+    return isinstance(record.source, FileSource) and record.source.is_device_format

@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast, get_args
 
 import numpy as np
 
+from workbench.core.device_shape import is_plain, permutation
+from workbench.core.dtypes import OPAQUE, DType
 from workbench.core.errors import FormatError
-from workbench.core.formats import read_format
+from workbench.core.formats import FORMATS, read_format, row_of
+from workbench.core.packing import packed_bytes
 from workbench.core.text import one_line
 from workbench.core.words import Message
-from workbench.dump.convert_read import read_bytes, read_npy, read_tensor
-from workbench.dump.formats.container import read_container
+from workbench.dump.formats.container import locate, read_container
+from workbench.dump.formats.mindspore_name import parse_name
 from workbench.dump.formats.msaccucmp import (
     OVERFLOW,
     FileType,
@@ -34,9 +37,11 @@ from workbench.dump.formats.msaccucmp import (
     tensor_name,
     type_word,
 )
+from workbench.dump.formats.npy import NpySource
 from workbench.dump.formats.renamed import FILE_NAME, renamed
 from workbench.dump.new_folder import WORK, NewFolder
-from workbench.dump.payload.ordered import disk_type, known_hosts, rearranged, to_disk
+from workbench.dump.payload.blocks import chunks, raw_chunks
+from workbench.dump.payload.host_layout import doubt, with_host
 from workbench.dump.reports.exception import read_failed_core
 from workbench.dump.reports.opdebug import read_overflow
 from workbench.dump.reports.opdebug_json import record_json
@@ -46,7 +51,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container_entries import Block, Container
+    from workbench.dump.formats.container import Block, Container
+    from workbench.dump.payload.extent import Extent
 
     Progress = Callable[[int, int, str], None]
 
@@ -228,7 +234,9 @@ class _Run:
                     self._tensor(path, below, block, container.op_name)
                 else:
                     with self._new(bytes_name(name, block), below) as file:
-                        _write(file, read_bytes(path, block).pieces())
+                        if block.start < 0:
+                            raise block.refusal()
+                        _write(file, raw_chunks(path, block.start, block.size))
 
     def _records(self, path: str, below: str) -> None:
         texts = [record_json(record, "msaccucmp") for record in read_overflow(path)]
@@ -237,13 +245,11 @@ class _Run:
                 file.write(text.encode())
 
     def _tensor(self, path: str, below: str, block: Block, op_name: str) -> None:
-        tensor = read_tensor(path, block, self._target)
-        kind = disk_type(tensor.elements.row)
-        form = Form(tensor.layout.shape, format_word(block.format))
-        pieces, problems = tensor.elements.pieces(), tensor.problems
-        if tensor.route is not None:
-            pieces = rearranged(tensor.elements, tensor.route, self._folder.scratch)
-            form = Form(tensor.route.shape, self._target, converted=True)
+        tensor, problems = read_tensor(path, block, self._target)
+        kind = disk_type(tensor.extent.dtype)
+        form = Form(tensor.shape, format_word(block.format))
+        if tensor.order is not None:
+            form = Form(tensor.shape, self._target, converted=True)
         if self._type == "bin" and kind.name != type_word(block):
             stated = type_word(block)
             problem = Message("dump/convert-bin", stated=stated, held=kind.name)
@@ -252,17 +258,19 @@ class _Run:
         with self._new(name, below) as file:
             if self._type != "bin":
                 _write_header(file, kind, form.shape)
-            _write(file, to_disk(pieces, kind))
+            _write(file, to_disk(self._chunks(tensor), kind))
         for problem in problems:
             self._remark(path, f"{block.part} {block.slot}", problem)
 
     def _npy(self, path: str, below: str) -> None:
         """Rearrange an npy file of MindSpore that is in a device format."""
-        found = read_npy(path, self._target)
-        pieces = rearranged(found.elements, found.route, self._folder.scratch)
-        with self._new(found.name, below) as file:
-            _write_header(file, found.elements.row.storage, found.route.shape)
-            _write(file, pieces)
+        name, tensor = read_npy(path, self._target)
+        with self._new(name, below) as file:
+            _write_header(file, tensor.extent.dtype.storage, tensor.shape)
+            _write(file, self._chunks(tensor))
+
+    def _chunks(self, tensor: Rearranged) -> Iterator[NDArray[Any]]:
+        return chunks(tensor.extent, tensor.order, self._folder.scratch)
 
     @contextmanager
     def _new(self, name: str, below: str) -> Iterator[BinaryIO]:
@@ -314,3 +322,139 @@ def _write_header(file: BinaryIO, kind: np.dtype[Any], shape: tuple[int, ...]) -
 def _write(file: BinaryIO, pieces: Iterable[NDArray[Any]]) -> None:
     for piece in pieces:
         file.write(cast("Any", piece.reshape(-1).view(np.uint8).data))
+
+
+class Rearranged(NamedTuple):
+    """A tensor on its way to a host format: its extent and the order of its axes there.
+
+    ``order`` is ``None`` for one that stays as it is.
+    """
+
+    extent: Extent
+    order: tuple[int, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        shape = self.extent.given_shape
+        return shape if self.order is None else tuple(shape[axis] for axis in self.order)
+
+
+def read_tensor(path: str, block: Block, target: str) -> tuple[Rearranged, tuple[Message, ...]]:
+    """Return what can be had of a tensor, and what is to be known of it; ``target`` is a host format, or empty.
+
+    Raises FormatError if no bytes of it can be had.
+    """
+    whole, problems = believed(block)
+    extent = locate(path, whole)
+    tensor = Rearranged(extent._replace(host=None))
+    if target and not problems:
+        try:
+            tensor = rearrange_to(extent, target)
+        except FormatError as error:
+            word = format_word(block.format)
+            problems = (Message("dump/left-in", format=word, why=error.message),)
+    other = doubt(tensor.extent, target) if tensor.order is not None else ""
+    if other and tensor.extent.host is not None:
+        shape, format, _ = tensor.extent.host
+        problems = (Message("dump/route-doubt", shape=shape, format=format, other=other),)
+    surplus = block.size - packed_bytes(extent.dtype, extent.size)
+    if surplus:
+        problems = (*problems, Message("dump/surplus", left=surplus))
+    return tensor, problems
+
+
+def rearrange_to(extent: Extent, target: str) -> Rearranged:
+    """Return the way of a tensor to a host format; raises FormatError with the reason if there is none.
+
+    Its original shape is read as the file or a device shape that fits says, else as ``target``.
+    """
+    row = row_of(extent.format.name)
+    if row.name == "ND" != target:
+        raise FormatError("dump/route-axes")
+    if is_plain(row.name, target):
+        order = permutation(row.name, target, len(extent.shape))
+        return Rearranged(extent, order)
+    if not row.device:
+        raise FormatError("dump/route-arrangement", format=row.name)
+    original = extent.originals[0].shape if extent.originals else None
+    if not original or min(original) < 0:
+        raise FormatError("dump/route-original", format=row.name, got=original)
+    found = with_host(extent, wanted=target)
+    if found.host is None:
+        raise FormatError(
+            "dump/route-shape", original=original, format=row.name, shape=extent.shape
+        )
+    return Rearranged(found, permutation(found.host.format, target, len(original)))
+
+
+def believed(block: Block) -> tuple[Block, tuple[Message, ...]]:
+    """Return a block as it can be read, and what is wrong with it.
+
+    One without a shape is flat, as msaccucmp has it; so is one with fewer bytes than its shape asks
+    for. One of a type that nobody can decode becomes its bytes.
+    """
+    row = block.row
+    if block.start < 0:
+        raise block.refusal()
+    if row is None or not row.packing or (row.packing == OPAQUE and row.code):
+        why = block.problem or Message("dump/elements-unknown", dtype=row.word if row else "")
+        bare = block._replace(data_type=0, shape=None, problem=None)
+        return bare, (Message("dump/kept-as-bytes", why=why),)
+    flat = block._replace(shape=(block.size * 8 // row.bits,), problem=None)
+    if block.problem:
+        return flat, (Message("dump/kept-flat", why=block.problem),)
+    if block.shape and min(block.shape) < 0:
+        why = Message("dump/shape-open", got=block.shape)
+        return flat, (Message("dump/kept-flat", why=why),)
+    return (block if block.shape else flat), ()
+
+
+def read_npy(path: str, target: str) -> tuple[str, Rearranged]:
+    """Return the name and the way of a MindSpore npy file in a device format, if its header has the host shape.
+
+    Raises FormatError with the reason if there is nothing to convert, or no way.
+    """
+    name = os.path.basename(path)
+    parts = parse_name(name)
+    form = parts.format if parts is not None else ""
+    if not target or parts is None or not form or not row_of(form).device:
+        raise FormatError("dump/npy-already")
+    extent = NpySource(path, read_format(form), parts.dtype).located()
+    if extent.strides is not None or extent.dtype.storage.isbuiltin != 1:
+        raise FormatError("dump/npy-order")
+    if extent.host is None:
+        why = Message("dump/npy-original")
+        raise FormatError("dump/left-in", format=extent.format.name, why=why)
+    return name.replace(f".{form}.", f".{target}."), rearrange_to(extent, target)
+
+
+def known_hosts() -> tuple[str, ...]:
+    """Formats that tensors can be converted to."""
+    return tuple(name for name, row in FORMATS.items() if row.is_host and row.code >= 0)
+
+
+def disk_type(row: DType) -> np.dtype[Any]:
+    """NumPy's own type that a number format is written as; formats it lacks become wider ones.
+
+    Bytes of no known type are int8, as msaccucmp has them.
+
+    >>> from workbench.core.dtypes import data_type_of
+    >>> [str(disk_type(data_type_of(name))) for name in ("bfloat16", "uint1", "int4", "undefined")]
+    ['float32', 'uint8', 'int8', 'int8']
+    """
+    if row.code == 0:
+        return np.dtype(np.int8)
+    if row.storage.isbuiltin == 1:
+        return row.storage
+    whole = {"int": np.int8, "uint": np.uint8}
+    return np.dtype(whole.get(row.name.rstrip("0123456789"), np.float32))
+
+
+def to_disk(pieces: Iterable[NDArray[Any]], kind: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    """Elements as a type of NumPy's own."""
+    for piece in pieces:
+        if piece.dtype.isbuiltin == 1:
+            yield piece.view(kind)  # of the same size: int8 for bytes without a type
+        else:
+            yield piece.astype(kind)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.core.words import Message
-    from workbench.dump.formats.container_entries import Container
+    from workbench.dump.formats.container import Container
     from workbench.dump.reports.core_elf import Core
     from workbench.dump.reports.opdebug import OverflowRecord
     from workbench.graph.nodes import Graph

@@ -15,35 +15,35 @@ from typing import TYPE_CHECKING, Literal
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_listed, unreadable
-from workbench.core.formats import FORMATS, read_format
+from workbench.core.formats import read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Failure, Note, Overflow, Skipped
+from workbench.dump.formats import raw, torch_archive
 from workbench.dump.formats.call_name import TorchName, parse_call_name, parse_node_name
-from workbench.dump.formats.container import read_container
+from workbench.dump.formats.container import label_of, list_tensors, read_container
 from workbench.dump.formats.ffts import read_part, slice_records, turns
 from workbench.dump.formats.ge_name import GeName, recognize
 from workbench.dump.formats.mindspore_name import NameParts
 from workbench.dump.formats.npy import NpySource
-from workbench.dump.formats.raw import RawSource, parse_raw_name
+from workbench.dump.formats.raw import parse_raw_name
 from workbench.dump.formats.renamed import FILE_NAME, is_renamed, parse_mapping
-from workbench.dump.formats.torch_archive import TorchSource, stored_tensors
-from workbench.dump.payload.block_index import BlockSource, held_tensors
-from workbench.dump.payload.device_npy import DeviceNpySource
+from workbench.dump.payload.blocks import ExtentSource
+from workbench.dump.payload.extent import is_device_format
 from workbench.dump.reports.exception import read_exception, read_failed_core
 from workbench.dump.reports.opdebug import read_overflow
 from workbench.dump.reports.opdebug_json import parse_json
-from workbench.dump.statistics.ge import read_ge_statistics
-from workbench.dump.statistics.statistic import read_statistics
+from workbench.dump.statistics.parse import read_ge_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.core.tensors import Io, Source
     from workbench.dump.formats.ffts import Part
-    from workbench.dump.payload.block_index import Side
+    from workbench.dump.formats.raw import RawName
+    from workbench.dump.payload.extent import Extent
     from workbench.dump.reports.opdebug import OverflowRecord
-    from workbench.dump.statistics.statistic import StatisticTable
+    from workbench.dump.statistics.parse import StatisticTable
     from workbench.dump.survey import Leaf
 
 TABLE = "statistic.csv"
@@ -132,12 +132,8 @@ class _LeafReader:
             self._npy(path, full, parts)
         elif parts == "renamed":
             self._unmapped(name)
-        elif (raw := parse_raw_name(full)) is not None:
-            self.found.info.setdefault("writer", "ascend")
-            if raw.row is None:
-                self.skip(name, "unknown-type", Message("dump/raw-type"))
-            else:
-                self.add(raw.parts, path, RawSource(path, raw.row))
+        elif (bare := parse_raw_name(full)) is not None:
+            self._raw(path, bare)
         elif not full.endswith(".json"):
             self._unknown(name)
 
@@ -162,6 +158,17 @@ class _LeafReader:
             on_cpu = word[0].isupper() and not word.isupper()
             self.found.info["writer"] = "cpu" if on_cpu else "ascend"
         self.add(parts, path, npy_source(path, parts))
+
+    def _raw(self, path: str, name: RawName) -> None:
+        self.found.info.setdefault("writer", "ascend")
+        short = path.rpartition("/")[2]
+        if name.row is None:
+            self.skip(short, "unknown-type", Message("dump/raw-type"))
+            return
+        try:
+            self.add(name.parts, path, ExtentSource(raw.locate(path, name.row)))
+        except FormatError as error:
+            self.skip(short, "unreadable", error.message)
 
     def _unmapped(self, name: str) -> None:
         detail = Message("dump/unmapped", file=FILE_NAME)
@@ -203,7 +210,7 @@ class _LeafReader:
     def _tensors(self, path: str, full: str, operator: tuple[str, str, int, int, int]) -> None:
         """Records of a container; ``operator`` is type, name, time, task and stream of its name."""
         try:
-            inputs, outputs, notes = held_tensors(path)
+            inputs, outputs, notes = list_tensors(path)
         except (FormatError, OSError) as error:
             self.skip(path.rpartition("/")[2], "unreadable", _message(path, error))
             return
@@ -212,12 +219,12 @@ class _LeafReader:
         self.found.info.setdefault("writer", "ascend")
         op_type, op_name, time, task, stream = operator
         at, add = self.at, self.records.append
-        sides: tuple[tuple[Io, Side], ...] = (("input", inputs), ("output", outputs))
-        for io, held in sides:
-            for slot, (spec, is_cut) in enumerate(held):
+        sides: tuple[tuple[Io, tuple[Extent, ...]], ...] = (("input", inputs), ("output", outputs))
+        for io, extents in sides:
+            for slot, extent in enumerate(extents):
                 key = _new(TensorKey, (op_type, op_name, io, slot, *at, 0))
-                source = BlockSource(path, io, slot, spec, is_cut)
-                add(TensorRecord(key, spec, source, None, time, task, stream, path))
+                label = label_of(extent.dtype.name, extent.format.name)
+                add(TensorRecord(key, label, ExtentSource(extent), None, time, task, stream, path))
 
     def join(self) -> None:
         """Put slices of operators together; those that do not fit stay files of their own."""
@@ -369,7 +376,7 @@ def saved_sources(path: str) -> list[Source]:
     """Tensors of an npy file or of one of PyTorch; raises FormatError if the latter is none."""
     if path.endswith(".npy"):
         return [NpySource(path)]
-    return [TorchSource(path, slot) for slot in range(len(stored_tensors(path)))]
+    return [ExtentSource(extent) for extent in torch_archive.locate(path)]
 
 
 def npy_source(path: str, parts: NameParts) -> Source:
@@ -380,9 +387,7 @@ def npy_source(path: str, parts: NameParts) -> Source:
         word = read_format(parts.format)
     except FormatError:
         return NpySource(path)
-    return (
-        DeviceNpySource(path, word, parts.dtype) if FORMATS[word.name].device else NpySource(path)
-    )
+    return NpySource(path, word, parts.dtype) if is_device_format(word) else NpySource(path)
 
 
 def _says(record: OverflowRecord) -> Message:

@@ -88,11 +88,10 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         )
         for one in watched
     ]
-    side.settle_formats()
     return Dump(
         path=str(path),
         layout=tree.layout,
-        records=tuple(number_turns(found.records)),
+        records=tuple(number_turns(side.with_hosts(found.records))),
         graphs=side.graphs,
         orders=side.orders,
         skipped=tuple(found.skipped),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
-from workbench.core.regex import expression
+from workbench.core.regex import compile_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ class Choice:
         for entry in entries:
             if entry.kind == "range":
                 self._names |= _between(entry, graphs)
-        self._patterns = [expression(entry.text) for entry in entries if entry.kind == "regex"]
+        self._patterns = [compile_bounded(entry.text) for entry in entries if entry.kind == "regex"]
         self._others = [entry for entry in entries if entry.kind in ("type", "all")]
         self._known: dict[tuple[str, str], bool] = {}
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.context import Context, version_numbers
 from workbench.core.checks import check_seed
 from workbench.core.words import Message
-from workbench.dump.write.sink import Clock
+from workbench.dump.write.targets import Clock
 from workbench.pipeline.acl_dump import DumpState
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_form import read_config

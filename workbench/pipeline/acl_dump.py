@@ -18,15 +18,15 @@ from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
 from workbench.core.words import Message
 from workbench.dump.layouts import row_of
-from workbench.dump.write.exception_file import CHIPS
-from workbench.dump.write.sink import time_folder
+from workbench.dump.write.exceptions import CHIPS
+from workbench.dump.write.targets import time_folder
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_form import parse_config, read_config
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
-    from workbench.dump.write.sink import Clock
+    from workbench.dump.write.targets import Clock
 
 _CALL_ORDER, _NULL = "EP0008", "EP0007"
 _SECOND = 1_000_000

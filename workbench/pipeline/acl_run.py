@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import FormatError, GraphError, OutputError
 from workbench.core.words import Message
 from workbench.dump.watched import watch_of
-from workbench.dump.write.exception_file import CHIPS
-from workbench.dump.write.target import GeTarget
-from workbench.dump.write.writer import write_ge
+from workbench.dump.write.exceptions import CHIPS
+from workbench.dump.write.targets import Target
+from workbench.dump.write.trees import write_tree
 from workbench.graph.nodes import Const, Param, Value
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.run.constants import constant
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.write.sink import Clock
+    from workbench.dump.write.targets import Clock
     from workbench.graph.nodes import Graph, Operand
     from workbench.pipeline.acl_dump import Setting
 
@@ -87,16 +87,16 @@ class Device(NamedTuple):
         if setting.root is None:
             return
         profile = PROFILES.get(self.kind)
-        target = GeTarget(
+        target = Target(
             "acl",
-            job.device,
+            device=job.device,
             session=setting.session,
             model_id=job.model_id,
             first_task=job.first_task,
             overflow_layout="classic" if profile is None else profile.record,
             chip=CHIPS.get(self.kind, 0),
         )
-        write_ge(
+        write_tree(
             records,
             plan,
             setting.root,

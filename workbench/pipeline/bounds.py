@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.dump.reports.opdebug import SIZE
+from workbench.dump.write.targets import PLATFORMS
 from workbench.pipeline.foretold import Bound, total_of
-from workbench.pipeline.release import PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workbench.core.plan import DumpPlan
-    from workbench.dump.write.preview import Forecast
+    from workbench.dump.write.forecast import Forecast
 
     Tell = Callable[[DumpPlan, Sequence[int]], Forecast]
 

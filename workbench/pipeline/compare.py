@@ -8,16 +8,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from workbench._faces import make_face
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.limits import limits
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.result import Row
+from workbench.comparison.stages import Stages
 from workbench.core.errors import AlignError, FormatError, WorkbenchError
-from workbench.core.faces import make_face
 from workbench.core.files import file_content, write_bytes, write_text
-from workbench.core.stages import Stages
 from workbench.core.text import one_line
 from workbench.dump.dump import Dump
 from workbench.dump.reader import load

@@ -8,14 +8,14 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.dump.write.preview import Forecast
+from workbench.dump.write.forecast import Forecast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.core.words import Message
     from workbench.dump.write.cost import SlowDown
-    from workbench.dump.write.preview import FileEntry
+    from workbench.dump.write.forecast import FileEntry
     from workbench.pipeline.matches import Matches
 
 
@@ -99,7 +99,7 @@ class Foretold:
     @property
     def silent(self) -> tuple[tuple[str, Message | str], ...]:
         """Operators that were chosen and write nothing, with the reason."""
-        return tuple(self.forecast.silent.items())
+        return tuple(self.forecast.without_dump.items())
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -145,9 +145,10 @@ def total_of(forecast: Forecast) -> tuple[int, int]:
     """Files and known bytes of all iterations, those that are not listed included."""
     files, size = _sums(forecast.files)
     numbers = [entry.iteration for entry in forecast.files if entry.iteration is not None]
-    if forecast.more and numbers:
+    if forecast.unlisted_iterations and numbers:
         last = _sums([entry for entry in forecast.files if entry.iteration == max(numbers)])
-        files, size = files + forecast.more * last[0], size + forecast.more * last[1]
+        more = forecast.unlisted_iterations
+        files, size = files + more * last[0], size + more * last[1]
     return files, size
 
 
@@ -172,7 +173,7 @@ def joined(forecasts: Sequence[Forecast]) -> Forecast:
         tensors=tensors,
         rows=sum(forecast.rows for forecast in forecasts),
         moved=max(forecast.moved for forecast in forecasts),
-        silent={name: why for forecast in forecasts for name, why in forecast.silent.items()},
-        more=max(forecast.more for forecast in forecasts),
-        doubts=tuple(dict.fromkeys(doubt for one in forecasts for doubt in one.doubts)),
+        without_dump={name: why for one in forecasts for name, why in one.without_dump.items()},
+        unlisted_iterations=max(one.unlisted_iterations for one in forecasts),
+        uncertain=tuple(dict.fromkeys(why for one in forecasts for why in one.uncertain)),
     )

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.core.plan import DumpPlan
-from workbench.dump.write.exception_file import CHIPS
-from workbench.dump.write.target import GeTarget
+from workbench.dump.write.exceptions import CHIPS
+from workbench.dump.write.targets import Target
 from workbench.pipeline.graph_files import graph_files
 from workbench.run.profiles import PROFILES
 from workbench.run.program import Program
@@ -28,7 +28,7 @@ def ge_target(
     iterations: int,
     context: Context | None = None,
     profile: str = "",
-) -> GeTarget:
+) -> Target:
     """Say whose tree the graph engine writes.
 
     ``config`` is what `plan` was made from, ``compiled`` what runs, ``profile`` the kind of device.
@@ -44,10 +44,10 @@ def ge_target(
         config = Config(given, given.from_plan(config).data)
     context = config.context(context)
     device = context.device
-    target = GeTarget(
+    target = Target(
         surface,
-        device,
-        world(context),
+        device=device,
+        world=world(context),
         overflow_layout=PROFILES[profile].record if profile in PROFILES else "classic",
         chip=CHIPS.get(profile, 0),
         rank=own_rank(context),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.dump.write.target import GraphFiles
+from workbench.dump.write.targets import GraphFiles
 from workbench.graph_files.ge.stages import stage_files, stage_folder
 
 if TYPE_CHECKING:

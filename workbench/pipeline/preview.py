@@ -19,14 +19,12 @@ from workbench.core.problems import require
 from workbench.core.words import Message
 from workbench.dump.releases import by_msprobe
 from workbench.dump.selection import dumped_iterations
-from workbench.dump.write.containers import predict_containers
 from workbench.dump.write.cost import SlowDown, slow_down
-from workbench.dump.write.ge_tree import runs_alone
+from workbench.dump.write.forecast import Forecast, foretell
+from workbench.dump.write.ge import runs_alone
 from workbench.dump.write.numbering import numbered
-from workbench.dump.write.preview import Forecast, predict_tree
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.target import VERSION, Target
-from workbench.dump.write.writer import check_net_name
+from workbench.dump.write.targets import PLATFORMS, VERSION, Clock, Target
+from workbench.dump.write.trees import check_net_name
 from workbench.graph.flow import Flow
 from workbench.graph.parallel import check_ranks
 from workbench.graph.splitting import parted
@@ -38,7 +36,7 @@ from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.ranks import ranks_of
-from workbench.pipeline.release import PLATFORMS, too_old, tree_version
+from workbench.pipeline.release import too_old, tree_version
 from workbench.pipeline.reports import undumped, with_all_iterations
 from workbench.pipeline.simulate import SIMULATED
 
@@ -140,13 +138,13 @@ def _of_rank(
     context = rank.context
     text = config.decoded.text if config.decoded else config.to_text()
     plan = config.plan(context)
-    device = PLATFORMS.get(config.surface.name, "CPU")
-    require(filter(None, (too_old(plan, config.surface.name, known),)))
-    target = Target(device, known, text, context.rank, _ran(graphs, plan, iterations))
+    surface = config.surface.name
+    require(filter(None, (too_old(plan, surface, known),)))
+    target = Target(surface, known, context.rank, text, _ran(graphs, plan, iterations))
     result = preview_plan(
         plan,
         graphs,
-        config.surface.name,
+        surface,
         context=context,
         iterations=iterations,
         seed=seed + rank.number,
@@ -209,21 +207,21 @@ def preview_plan(
     def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
         if surface in PLATFORMS:
             check_net_name(plan.net_name)
-            return predict_tree(graphs, asked, told, target=target, clock=Clock(seed))
+            return foretell(graphs, asked, told, target, Clock(seed))
         runs = program or graphs[0]
         engine = ge_target(surface, config or plan, plan, runs, iterations, context)
         engine = engine._replace(version=target.version)
-        return predict_containers(graphs[0], asked, told, engine, Clock(seed))
+        return foretell(graphs[:1], asked, told, engine, Clock(seed))
 
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = tell(plan, [] if unknown else numbers), None
     if plan.kind in WITHOUT_FORECAST:
         bound = at_most(plan, numbers, surface, tell)
     elif closed:
-        forecast = Forecast(silent=forecast.silent)
+        forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
-    found = match(plan, graphs, forecast.silent, by_scope=surface in PLATFORMS)
+    found = match(plan, graphs, forecast.without_dump, by_scope=surface in PLATFORMS)
     return Preview(
         surface=surface,
         version=target.version if surface in PLATFORMS else context.version,
@@ -267,7 +265,7 @@ def _doubts(plan: DumpPlan, closed: Message | None, forecast: Forecast) -> Itera
         return
     if any(entry.kind == "marked" for entry in plan.select):
         yield Message("pipeline/late-marked")
-    yield from forecast.doubts
+    yield from forecast.uncertain
 
 
 def _notes(

@@ -49,7 +49,7 @@ def to_dict(preview: Foretold) -> dict[str, Any]:
         "folders": [{"path": f.path, "files": f.files, "bytes": f.bytes} for f in preview.folders],
         "first": list(preview.names[:SHOWN]),
         "names": [
-            {"path": entry.path, "bytes": entry.size, "bound": entry.bound}
+            {"path": entry.path, "bytes": entry.size, "bound": entry.is_upper_bound}
             for entry in preview.forecast.files
         ],
         "exact": preview.exact,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.config.context import Context
-    from workbench.dump.write.writer import Progress
+    from workbench.dump.write.plan_files import Progress
     from workbench.graph.flow import Network
     from workbench.run.executor import Feeds
     from workbench.run.faults import Fault

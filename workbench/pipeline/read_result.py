@@ -20,7 +20,7 @@ from workbench.comparison.results.tables.rows import read_row
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_file
 from workbench.core.words import Message
-from workbench.dump.statistics.rows import MANY
+from workbench.dump.statistics.parse import MANY
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.sheets import MAX_BYTES, read_sheets
 from workbench.show.json_result import from_json

@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 
 from workbench.core.problems import Problem
 from workbench.core.words import Message
-from workbench.dump.releases import FULL_NAMES, Device, check_version, release, writes
-from workbench.dump.write.target import VERSION
+from workbench.dump.releases import FULL_NAMES, check_version, release, writes
+from workbench.dump.write.targets import PLATFORMS, VERSION
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
-
-PLATFORMS: dict[str, Device] = {
-    "mindspore-o0o1": "Ascend",
-    "mindspore-cpu": "CPU",
-    "mindspore-gpu": "GPU",
-}
-"""Surfaces whose trees MindSpore writes itself, with the platform that writes them."""
 
 
 def tree_version(surface: str, version: str) -> str:

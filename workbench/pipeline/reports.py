@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workbench.config.bare import BareConfig
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.write.writer import Progress
+    from workbench.dump.write.plan_files import Progress
 
 ITERATIONS = "iterations"
 """Title of the fact that a rehearsal did not dump all iterations that it ran."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import open_file, open_text
 from workbench.core.words import Message
-from workbench.dump.statistics.rows import TableReader
+from workbench.dump.statistics.parse import TableReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,10 +13,9 @@ from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.core.words import Message
-from workbench.dump.write.exception_file import CHIPS
-from workbench.dump.write.ge_tree import TREES
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.writer import shared, write, write_ge
+from workbench.dump.write.exceptions import CHIPS
+from workbench.dump.write.targets import PLATFORMS, Clock, Target
+from workbench.dump.write.trees import FILES_OF, shared, write_tree
 from workbench.graph.flow import Flow, one_graph
 from workbench.graph.nodes import Graph
 from workbench.graph.parallel import check_ranks
@@ -25,7 +24,7 @@ from workbench.pipeline.compiling import Compiling, fusions_off
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
 from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
-from workbench.pipeline.release import PLATFORMS, too_old, tree_version
+from workbench.pipeline.release import too_old, tree_version
 from workbench.pipeline.reports import Reports, undumped
 from workbench.run.collectives import in_lockstep
 from workbench.run.executor import feeds_at
@@ -40,15 +39,15 @@ if TYPE_CHECKING:
 
     from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.write.writer import Progress
+    from workbench.dump.write.plan_files import Progress
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
     from workbench.run.executor import Feeds, feeds_at
     from workbench.run.orders import Orders
     from workbench.run.precision import Precision
 
-SIMULATED = (*PLATFORMS, *TREES)
-"""Surfaces whose trees can be written; those of `TREES` the graph engine writes."""
+SIMULATED = tuple(FILES_OF)
+"""Surfaces whose trees can be written."""
 
 _REPORTED = ("data", "overflow", "exception")
 KINDS = {
@@ -233,40 +232,29 @@ class _Work:
         deque(records, maxlen=0)  # peers wait for this rank to the end
 
     def _write(self, records: Iterator[TensorRecord]) -> None:
-        process, plan, surface, context = self.process, self.plan, self.surface, self.rank.context
-        numbers, clock = (
-            process.numbers(plan.initial_iteration),
-            Clock(self.seed + self.rank.number),
-        )
-        if surface in PLATFORMS:
-            write(
-                records,
-                plan,
-                self.out,
-                graph=process.graphs,
-                device=PLATFORMS[surface],
-                version=self.version,
-                config_text=_text(self.form),
-                progress=self.reports.dumped,
-                clock=clock,
-                rank=context.rank,
-                ran=numbers,
-                part=self.rank.part,
-            )
-            return
-        (compiled,) = process.graphs
-        runs, count = process.program or compiled, sum(map(len, numbers.values()))
-        target = ge_target(surface, self.form or plan, plan, runs, count, context, self.device)
-        write_ge(
+        process, plan, clock = self.process, self.plan, Clock(self.seed + self.rank.number)
+        write_tree(
             records,
             plan,
             self.out,
-            graph=compiled,
-            target=target._replace(version=self.version),
+            graph=process.graphs,
+            target=self._target(),
             progress=self.reports.dumped,
             clock=clock,
             part=self.rank.part,
         )
+
+    def _target(self) -> Target:
+        """Whose tree it is."""
+        process, surface, context = self.process, self.surface, self.rank.context
+        numbers = process.numbers(self.plan.initial_iteration)
+        if surface in PLATFORMS:
+            return Target(surface, self.version, context.rank, _text(self.form), numbers)
+        (compiled,) = process.graphs
+        runs, count = process.program or compiled, sum(map(len, numbers.values()))
+        form = self.form or self.plan
+        target = ge_target(surface, form, self.plan, runs, count, context, self.device)
+        return target._replace(version=self.version)
 
 
 def _orders(given: Orders | str | Path | None, device: str) -> Orders:

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, Fused, Op, Original, Param, Value
 from workbench.graph.ops import OPS
@@ -42,13 +43,11 @@ TOLD: dict[str, str] = {"AscendDequant": "dtype", "AscendAntiQuant": "dtype"}
 """Operator type → attribute that tells the dtype of the result."""
 
 NUMBERS: dict[str, int] = {
-    "float32": 0,
-    "float16": 1,
-    "float64": 11,
-    "bfloat16": 27,
-    "hifloat8": 34,
+    row.name: row.acl
+    for row in DTYPES.values()
+    if row.is_float and not row.is_complex and row.acl is not None
 }
-"""Dtype → its number in ``ge::DataType``, which is not that of ``ge.proto``."""
+"""Float → its number in ``ge::DataType``, which is not that of ``ge.proto``."""
 
 _TRANS = re.compile(r"trans_\w+?_(\d{1,9})", re.ASCII)
 

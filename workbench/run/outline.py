@@ -39,6 +39,10 @@ class Outlined:
 
     stated: TensorSpec
 
+    @property
+    def place(self) -> None:
+        """It lies nowhere."""
+
     def spec(self) -> TensorSpec:
         return self.stated
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets as T
 
+from workbench._faces import make_face
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import PROFILES as VERDICT_PROFILES
 from workbench.config import Config, new
 from workbench.core.errors import FormatError, WorkbenchError
-from workbench.core.faces import make_face
 from workbench.core.problems import Problem
 from workbench.core.text import escape_whole, one_line
 from workbench.core.words import Message

@@ -333,15 +333,3 @@ def test_what_nobody_reads_is_said_to_be_so(tmp_path):
     (change,) = changes(tree(tmp_path, ("B1", spoilt(0))), graph())
     said = list(evidence(change._replace(readers=(), last_reader="")))
     the(said, "changed-unread", slot=0, op_type="Add", op_name="C", after="B1")
-
-
-def test_a_container_without_the_output_is_noted(tmp_path):
-    dump = load(tree(tmp_path, ("B1", spoilt(0))))
-    records, watched = (
-        [replace(one, key=one.key._replace(slot=9)) for one in some]
-        for some in (dump.records, dump.watched)
-    )
-    binding = bind(replace(dump, watched=watched, records=records))
-    found, (note, *_) = find_changes(binding)
-    assert (found, note.kind) == ([], "unreadable")
-    check_said(note.detail.values["why"], ("compare/watched-slot",), slot=9)

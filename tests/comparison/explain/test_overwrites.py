@@ -15,7 +15,8 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.explain.explainers import EXPLAINERS, explain_origins
 from workbench.comparison.limits import Limits, using
 from workbench.core.words import Message
-from workbench.dump.statistics.statistic import TITLES, statistics_of
+from workbench.dump.statistics.compute import statistics_of
+from workbench.dump.statistics.dialects import TITLES
 
 
 def beside(pattern, seen=lambda dump: dump, *, scaled=False, computes=True):

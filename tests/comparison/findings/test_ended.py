@@ -12,7 +12,7 @@ from kit.evidence import clauses, defects, the, within
 from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.dump.dump import Failure
-from workbench.dump.formats.container_entries import Container
+from workbench.dump.formats.container import Container
 
 TYPES = ("MatMul", "ReLU") * 6
 LONG = chain(*TYPES)

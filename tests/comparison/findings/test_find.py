@@ -20,7 +20,7 @@ from workbench.comparison.findings.find import FINDERS, GROUPS, REFINEMENTS, fin
 from workbench.comparison.findings.material import Figures, Material, Place, finding
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
-from workbench.dump.statistics.statistic import statistics_of
+from workbench.dump.statistics.compute import statistics_of
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
 

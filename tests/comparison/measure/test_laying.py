@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
+from kit.arrays import sources_of
 from kit.build.small_dumps import save_container
 from kit.words import check_said
 from workbench.comparison.bind.borrow import bind_both
@@ -20,8 +21,6 @@ from workbench.core.formats import read_format
 from workbench.core.tensors import ArraySource
 from workbench.core.transdata import to_device
 from workbench.dump.formats.npy import NpySource
-from workbench.dump.payload.block_index import BlockSource, held_tensors
-from workbench.dump.payload.device_npy import DeviceNpySource
 from workbench.dump.reader import load
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compare import compare
@@ -35,13 +34,13 @@ SQUARE = np.arange(32 * 32, dtype=np.float16).reshape(32, 32)
 def container(path, array, number, **fields):
     """A container that states no shape of the host."""
     save_container(path, [], [(array, {"format": number, "original_shape": ()} | fields)])
-    (output,) = held_tensors(str(path))[1]
-    return BlockSource(str(path), "output", 0, *output)
+    (source,) = sources_of(path)
+    return source
 
 
 def npy(path, array, device=""):
     np.save(path, array)
-    return DeviceNpySource(str(path), read_format(device)) if device else NpySource(str(path))
+    return NpySource(str(path), read_format(device)) if device else NpySource(str(path))
 
 
 def equal(target, golden) -> bool:

@@ -14,7 +14,8 @@ from workbench.comparison.measure.statistics import measure_statistics, with_pad
 from workbench.comparison.pair.pairing import Pair
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.statistics.statistic import TITLES, statistics_of
+from workbench.dump.statistics.compute import statistics_of
+from workbench.dump.statistics.dialects import TITLES
 
 ROW = {"Max Value": 4.0, "Min Value": -2.0, "Avg Value": 1.0, "L2Norm Value": 10.0}
 

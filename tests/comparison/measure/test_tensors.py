@@ -23,7 +23,7 @@ from workbench.comparison.measure.tensors import choose_kernel, measure, measure
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.dump.formats.npy import NpySource, write_npy
-from workbench.dump.payload.reading import BLOCK
+from workbench.dump.payload.blocks import BLOCK
 
 FIXED = settings(derandomize=True, deadline=None)
 

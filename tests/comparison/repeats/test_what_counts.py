@@ -16,7 +16,7 @@ from kit.build.small_dumps import Net, given, in_memory, on_disk, shoot
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.repeats.counting import CountFacts, count_reason
-from workbench.dump.statistics.statistic import statistics_of
+from workbench.dump.statistics.compute import statistics_of
 
 NOISE = 1e-4
 SHAPE = (32, 32)

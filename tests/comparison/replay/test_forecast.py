@@ -19,7 +19,7 @@ from workbench.comparison.replay.forecast import forecast
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
-from workbench.dump.statistics.statistic import statistics_of
+from workbench.dump.statistics.compute import statistics_of
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
 

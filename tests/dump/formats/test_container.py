@@ -13,17 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from kit.arrays import stored
 from kit.build.small_dumps import LEAF
 from kit.cases import examples
 from kit.oracle import dump_files as wire
 from kit.words import check_said, refused
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
+from workbench.core.packing import decode, packed_bytes
 from workbench.core.words import Message
-from workbench.dump.data_types import DATA_TYPES, decode, packed_bytes
-from workbench.dump.formats.container import read_container
-from workbench.dump.formats.container_entries import Block, Container, Origin
+from workbench.dump.formats.container import (
+    Block,
+    Container,
+    Origin,
+    block_bytes,
+    locate,
+    read_container,
+)
 from workbench.dump.formats.container_write import header_bytes, tensor_block, write_container
-from workbench.dump.payload.container_source import ContainerSource
+from workbench.dump.payload.extent import spec_of
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=examples(150))
 
@@ -51,7 +59,7 @@ def save(tmp_path, data: bytes) -> str:
 
 
 def arrays(path: str, container: Container):
-    return [ContainerSource(path, block).array() for block in container.blocks]
+    return [stored(path, block) for block in container.blocks]
 
 
 def tensor(number: int, *, size: int, dims=(), dtype: int = 1, address: int = 0, data=b"") -> bytes:
@@ -87,9 +95,8 @@ def test_a_container_is_read_back(tmp_path):
     assert (container.version, container.dump_time) == ("2.0", 1700000000000000)
     assert (container.op_name, container.notes) == ("Default/Add-op1", ())
     assert (block.start, block.size, block.problem) == (59, 8, None)
-    source = ContainerSource(path, block)
-    assert source.spec() == ("float16", (2, 2), "ND")
-    assert source.array().tolist() == [[1, 2], [3, 4]]
+    assert spec_of(locate(path, block)) == ("float16", (2, 2), "ND")
+    assert stored(path, block).tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -109,10 +116,11 @@ def test_formats_are_numbers_in_files_and_names_elsewhere(tmp_path, name, number
     stated = wire.container(made)[1][0][2]
     assert (stated.get("format", 0), stated.get("sub_format", 0)) == (number, groups)
     path = save(tmp_path, made)
-    assert ContainerSource(path, read_container(path).blocks[0]).spec().format == again
+    extent = locate(path, read_container(path).blocks[0])
+    assert spec_of(extent._replace(host=None)).format == again
 
 
-DECODED = [row for row in DATA_TYPES.values() if row.how]
+DECODED = [row for row in DATA_TYPES.values() if row.packing]
 NUMBER = st.integers(0, 2**64 - 1)
 
 
@@ -135,7 +143,7 @@ def blocks(draw):
             more["origin"] = draw(st.sampled_from([None, Origin("a/b", 1, 2, 3), Origin("ü")]))
             more["dim_range"] = tuple(draw(st.lists(st.tuples(NUMBER, NUMBER), max_size=2)))
         block = Block(
-            part, at[part], len(data) + padding, row.number, draw(st.integers(0, 49)), shape,
+            part, at[part], len(data) + padding, row.code, draw(st.integers(0, 49)), shape,
             draw(st.sampled_from([None, (), shape, (-1, 3)])), draw(st.integers(0, 2**16)),
             draw(st.integers(1, 2**64 - 1)), draw(NUMBER), draw(st.integers(0, 2**32 - 1)), **more,
         )  # fmt: skip
@@ -186,10 +194,9 @@ def test_all_that_was_written_is_read(tmp_path_factory, made):
     for (block, data), read in zip(made, got.blocks, strict=True):
         assert read.problem is None
         assert read._replace(start=-1) == block
-        source = ContainerSource(path, read)
-        assert source.raw().tobytes() == data
-        array = source.array()
-        if block.row.how != "opaque":
+        assert block_bytes(path, read) == data
+        array = stored(path, read)
+        if block.row.packing != "opaque":
             count = int(np.prod(block.shape, dtype=int))
             want = decode(block.row, np.frombuffer(data, np.uint8), count)
             assert array.shape == block.shape
@@ -235,7 +242,7 @@ def test_an_open_dimension_makes_the_data_flat(tmp_path):
     path = save(tmp_path, file_of(tensor(4, size=8, dims=[2**64 - 1, 2]), F32[:8]))
     (block,) = read_container(path).blocks
     assert block.shape == (-1, 2)
-    assert ContainerSource(path, block).spec()[:2] == ("float32", (2,))
+    assert spec_of(locate(path, block))[:2] == ("float32", (2,))
 
 
 def test_padding_behind_a_tensor_is_left_out(tmp_path):
@@ -263,8 +270,8 @@ def test_tensors_without_an_address_have_no_bytes_if_others_have_one(tmp_path):
     lost, kept = container.blocks
     check_said(lost.problem, "dump/block-no-address")
     assert container.notes == (Message("dump/no-addresses", tensors=1),)
-    assert ContainerSource(path, kept).array().tolist() == [1]
-    for ask in (ContainerSource(path, lost).array, ContainerSource(path, lost).raw):
+    assert stored(path, kept).tolist() == [1]
+    for ask in (lambda: stored(path, lost), lambda: block_bytes(path, lost)):
         with refused("dump/block-no-address", FormatError, place=f"{path}: byte 0: input 0"):
             ask()
 
@@ -288,7 +295,7 @@ def test_the_writer_leaves_out_the_bytes_of_tensors_without_an_address(tmp_path)
         (Block("input", 0, 8, 1, 2, (2,)), Block("input", 1, 4, 1, 2, (1,), address=9))
     )
     path = save(tmp_path, written(made, [b"", F32[:4]]))
-    assert ContainerSource(path, read_container(path).blocks[1]).array().tolist() == [1]
+    assert stored(path, read_container(path).blocks[1]).tolist() == [1]
 
 
 def test_a_size_that_fits_neither_way_is_refused(tmp_path):
@@ -307,7 +314,7 @@ def test_a_file_cut_off_gives_the_tensors_before_the_cut(tmp_path):
     held = os.path.getsize(path)
     assert container.notes == (Message("dump/cut-off", needed=held + 7, held=held),)
     first, second, third = container.blocks
-    assert ContainerSource(path, first).array().tolist() == [1, 2]
+    assert stored(path, first).tolist() == [1, 2]
     check_said(second.problem, "dump/data-end", end=held + 3, held=held)
     check_said(third.problem, "dump/block-lost")
 
@@ -333,20 +340,19 @@ def test_bytes_behind_the_last_block_are_noted(tmp_path):
 def test_an_unknown_type_keeps_its_bytes(tmp_path):
     path = save(tmp_path, file_of(tensor(4, size=8, dims=[2], dtype=77), F32[:8]))
     (block,) = read_container(path).blocks
-    source = ContainerSource(path, block)
-    assert source.spec().dtype == "type 77"
-    assert source.raw().tobytes() == F32[:8]
+    assert spec_of(locate(path, block)).dtype == "type 77"
+    assert block_bytes(path, block) == F32[:8]
     place = f"{path}: byte {block.start}: input 0"
     with refused("dump/data-type", FormatError, place=place, got=77, last=42):
-        source.array()
+        stored(path, block)
 
 
 def test_a_file_that_shrinks_after_it_was_opened_is_refused(tmp_path):
     path = save(tmp_path, ADD)
-    source = ContainerSource(path, read_container(path).blocks[0])
+    block = read_container(path).blocks[0]
     os.truncate(path, 60)
-    with refused("dump/file-changed", FormatError, place=f"{path}: byte 59"):
-        source.array()
+    with refused("dump/file-end", FormatError, place=f"{path}: byte 60", start=59, needed=8):
+        stored(path, block)
 
 
 # ---------------------------------------------------------------- refusing what is wrong
@@ -386,7 +392,13 @@ WRONG = {
         file_of(tensor(4, size=8, dims=[2]), F32[:4]), 23, "container-cut", {"needed": 27},
     ),
     "more fields than memory": (
-        file_of(wire.field(7, b"") * 200_001), 400_010, "header-fields", {"limit": 200_000},
+        file_of(wire.field(99, b"") * 200_001), 600_011, "header-fields", {"limit": 200_000},
+    ),
+    "more entries than memory": (
+        file_of(wire.field(7, b"") * 20_000), 32_778, "too-large", {"limit": 1 << 20},
+    ),
+    "more text than memory": (
+        file_of(wire.field(6, bytes(2 << 20))), 13, "too-large", {"got": 2 << 20},
     ),
 }  # fmt: skip
 
@@ -395,7 +407,8 @@ WRONG = {
 def test_a_wrong_file_is_refused_with_its_byte(tmp_path, case):
     data, byte, code, values = WRONG[case]
     path = save(tmp_path, data)
-    with refused(f"dump/{code}", FormatError, place=f"{path}: byte {byte}", **values):
+    area = "core" if code == "too-large" else "dump"
+    with refused(f"{area}/{code}", FormatError, place=f"{path}: byte {byte}", **values):
         read_container(path)
 
 
@@ -427,7 +440,7 @@ def test_a_shape_beyond_memory_is_refused_before_memory_is_taken(tmp_path):
         path = save(tmp_path, file_of(case, F32[:4]))
         tracemalloc.start()
         with pytest.raises(FormatError):
-            ContainerSource(path, read_container(path).blocks[0]).array()
+            stored(path, read_container(path).blocks[0])
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1_000_000

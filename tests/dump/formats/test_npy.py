@@ -17,7 +17,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.formats.npy import NpySource, npy_header, write_npy
-from workbench.dump.payload.reading import BLOCK, Buffer
+from workbench.dump.payload.blocks import BLOCK, Buffer
 
 FIXED = settings(derandomize=True, deadline=None)
 
@@ -132,8 +132,8 @@ def test_a_payload_hands_out_each_element_once_and_in_order(tmp_path):
     np.save(tmp_path / "x.npy", array)
     parts = []
     with NpySource(str(tmp_path / "x.npy")).payload(Buffer()) as payload:
-        while ready := payload.ready():
-            parts.append(payload.take(min(ready, 999)).copy())
+        while ready := payload.available():
+            parts.append(payload.read(min(ready, 999)).copy())
     assert np.array_equal(np.concatenate(parts), array)
 
 
@@ -236,10 +236,10 @@ def test_a_file_cut_while_it_is_read_is_refused(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.zeros(BLOCK))
     with NpySource(str(path)).payload(Buffer()) as payload:
-        payload.take(payload.ready())
+        payload.read(payload.available())
         os.truncate(path, BLOCK)
         with refused("dump/npy-short", FormatError, needed=128 + 8 * BLOCK, held=BLOCK):
-            payload.ready()
+            payload.available()
 
 
 @FIXED

@@ -21,7 +21,6 @@ from kit.build.foreign_files import (
     pickled_number,
     pickled_tensor,
     pickled_text,
-    saved_by_torch,
     torch_file,
 )
 from kit.cases import examples
@@ -29,10 +28,9 @@ from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.dump.formats import torch_pickle as module
-from workbench.dump.formats.torch_archive import TorchSource, stored_tensors
+from workbench.dump.formats.torch_archive import locate
 from workbench.dump.formats.torch_pickle import read_pickle
-from workbench.dump.payload import elements
-from workbench.dump.payload.reading import Buffer
+from workbench.dump.payload.blocks import ExtentSource
 
 FILES = DATA / "torch"
 X = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
@@ -66,7 +64,7 @@ REFUSED = {
 
 
 def sources(path):
-    return [TorchSource(str(path), slot) for slot in range(len(stored_tensors(str(path))))]
+    return [ExtentSource(extent) for extent in locate(str(path))]
 
 
 @pytest.mark.parametrize("name", TRUTH)
@@ -82,7 +80,7 @@ def test_what_pytorch_saved_is_read(name):
 def test_what_is_no_tensor_is_refused_with_its_byte(name):
     path, (code, values) = FILES / f"{name}.pt", REFUSED[name]
     with refused(f"dump/{code}", FormatError, **values) as caught:
-        stored_tensors(str(path))
+        locate(str(path))
     assert caught.value.place.startswith(f"{path}: byte ")
 
 
@@ -322,22 +320,6 @@ def test_sizes_of_64_bits_are_read(tmp_path):
                 entry.write(data)
     (source,) = sources(tmp_path / "x.pt")
     assert source.array().tolist() == array.tolist()
-
-
-def test_memory_does_not_grow_with_the_tensor(tmp_path, monkeypatch):
-    monkeypatch.setattr(elements, "STEP", 1 << 16)
-    array = np.ones(1 << 20, np.float32)
-    (tmp_path / "x.pt").write_bytes(saved_by_torch(array))
-    (source,) = sources(tmp_path / "x.pt")
-    buffer = Buffer(1 << 16)
-    tracemalloc.start()
-    reading, total = source.reading(buffer), 0
-    while count := reading.ready():
-        total += int(reading.take(count).sum())
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert total == array.size
-    assert peak < array.nbytes / 8
 
 
 def test_no_damage_does_more_than_be_refused(tmp_path):

@@ -7,12 +7,14 @@ import io
 import numpy as np
 import pytest
 
+from kit.arrays import stored
 from kit.oracle import dump_files as wire
 from kit.words import refused
 from workbench.core.errors import FormatError
+from workbench.dump.formats.container import block_bytes, locate
 from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.ge_name import GeName, exception_stamp, format_ge_name
-from workbench.dump.payload.container_source import ContainerSource
+from workbench.dump.payload.extent import spec_of
 from workbench.dump.reports.core_elf import Core, read_core
 from workbench.dump.reports.exception import (
     Argument,
@@ -87,15 +89,15 @@ def test_a_file_is_read_back(tmp_path, op_name):
     assert [role(block) for block in container.blocks] == [
         "input", "tiling data", "general", "output", "workspace",
     ]  # fmt: skip
-    sources = [ContainerSource(str(path), block) for block in container.blocks]
-    assert [one.raw().tobytes() for one in sources] == [
+    first = container.blocks[0]
+    assert [block_bytes(str(path), block) for block in container.blocks] == [
         one.tobytes() for one in (X, TILING, X, Y, WORK)
     ]
     if op_name:
-        assert np.array_equal(sources[0].array(), X)
+        assert np.array_equal(stored(path, first), X)
     else:  # a shape without a type says nothing about the elements
-        assert sources[0].spec()[:2] == ("undefined", (12,))
-        assert sources[0].array().tobytes() == X.tobytes()
+        assert spec_of(locate(str(path), first))[:2] == ("undefined", (12,))
+        assert stored(path, first).tobytes() == X.tobytes()
         assert container.blocks[0].shape == (2, 3)
 
 
@@ -138,7 +140,7 @@ def test_the_detailed_scene_keeps_the_memory_of_the_arguments(tmp_path):
         ("output", 0, 8192),
         ("workspace", 0, 4096),
     ]
-    data = [ContainerSource(str(path), block).raw().tobytes() for block in container.blocks]
+    data = [block_bytes(str(path), block) for block in container.blocks]
     assert data == [one.tobytes() for one in (X, TILING, X, Y, WORK)]
     start = core.memories[0].start
     table = np.frombuffer(path.read_bytes()[start : start + 40], "<u8")

@@ -8,8 +8,8 @@ import pytest
 
 from workbench.core.tensors import TensorSpec
 from workbench.dump.formats.mindspore_name import NameParts
-from workbench.dump.statistics.device import device_statistics_of
-from workbench.dump.statistics.statistic import format_row
+from workbench.dump.statistics.compute import device_statistics_of
+from workbench.dump.statistics.print import format_row
 
 FOUR = ("max", "min", "avg", "l2norm")
 PARTS = NameParts("Add", "a", 0, 0, 17, "output", 0)

@@ -13,13 +13,9 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.ge_name import GeName, parse_ge_name
 from workbench.dump.formats.mindspore_name import NameParts
-from workbench.dump.statistics.ge import (
-    format_ge_statistics,
-    ge_statistics_of,
-    parse_ge_statistics,
-    read_ge_statistics,
-)
-from workbench.dump.statistics.statistic import StatisticRow
+from workbench.dump.statistics.compute import ge_statistics_of
+from workbench.dump.statistics.parse import StatisticRow, parse_statistics, read_ge_statistics
+from workbench.dump.statistics.print import format_ge_statistics
 
 FILE = "MatMul.mm.3.1.1700000000000007.csv"
 NAME = GeName("statistics", "MatMul", "mm", 1700000000000007, 3, 1)
@@ -42,7 +38,7 @@ def figures(*numbers):
 
 
 def parse(text, place="x.csv"):
-    return parse_ge_statistics(text.splitlines(keepends=True), NAME, place)
+    return parse_statistics(text.splitlines(keepends=True), place, NAME)
 
 
 VECTORS = [

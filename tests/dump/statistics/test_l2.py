@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.formats.mindspore_name import NameParts
-from workbench.dump.statistics.l2 import format_l2_statistics
-from workbench.dump.statistics.statistic import StatisticRow, parse_statistics
+from workbench.dump.statistics.parse import StatisticRow, parse_statistics
+from workbench.dump.statistics.print import format_l2_statistics
 
 IDENTITY = (
     "Op Type,Op Name,Task ID,Stream ID,Timestamp,Input/Output,Slot,Data Size,Data Type,Format,Shape"

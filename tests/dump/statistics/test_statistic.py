@@ -14,18 +14,10 @@ from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import NameParts
-from workbench.dump.statistics.rows import MAX_LINE
-from workbench.dump.statistics.statistic import (
-    FIXED_CATEGORIES,
-    TITLES,
-    categories_of,
-    format_header,
-    format_row,
-    name_in_table,
-    parse_statistics,
-    read_statistics,
-    statistics_of,
-)
+from workbench.dump.statistics.compute import statistics_of
+from workbench.dump.statistics.dialects import FIXED_CATEGORIES, TITLES, categories_of
+from workbench.dump.statistics.parse import MAX_LINE, parse_statistics, read_statistics
+from workbench.dump.statistics.print import format_header, format_row, name_in_table
 
 PARTS = NameParts("Add", "Default/net/Add-op1", 0, 3, 1700000000000001, "output", 0)
 HEADER = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape"

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from kit.build.written import write
 from workbench.config import read
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.write.sink import Clock
-from workbench.dump.write.writer import write
+from workbench.dump.write.targets import Clock
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 from workbench.pipeline.simulate import simulate

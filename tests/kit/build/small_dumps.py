@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.dump import Dump
-from workbench.dump.formats.container_entries import Container
+from workbench.dump.formats.container import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.turns import number_turns
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value

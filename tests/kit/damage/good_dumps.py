@@ -7,25 +7,32 @@ import json
 import random
 import re
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import workbench as wb
+from kit.arrays import stored
 from kit.build.foreign_files import DATA, saved_by_torch
 from kit.build.small_dumps import write_ms_pb
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.dump.formats.container import read_container
-from workbench.dump.formats.container_entries import Block, Container, Origin
+from workbench.dump.formats.container import (
+    Block,
+    Container,
+    Origin,
+    block_bytes,
+    locate,
+    read_container,
+)
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.formats.ge_name import GeName, format_ge_name
 from workbench.dump.formats.mindspore_name import NameParts, format_name
 from workbench.dump.formats.npy import NpySource, fingerprint, npy_header
 from workbench.dump.formats.renamed import RENAMINGS, renamed
-from workbench.dump.payload.block_index import BlockSource
-from workbench.dump.payload.container_source import ContainerSource
-from workbench.dump.payload.reading import Buffer
+from workbench.dump.payload.blocks import Buffer, FileSource
+from workbench.dump.payload.extent import HostLayout, spec_of
 from workbench.dump.reports.core_elf import Core, read_core
 from workbench.dump.reports.exception import (
     Argument,
@@ -36,14 +43,14 @@ from workbench.dump.reports.exception import (
 )
 from workbench.dump.reports.opdebug import overflow_container, parse_record, read_overflow
 from workbench.dump.reports.opdebug_json import parse_json, record_json
-from workbench.dump.statistics.ge import format_ge_statistics, ge_statistics_of
-from workbench.dump.statistics.l2 import format_l2_statistics
-from workbench.dump.statistics.statistic import (
-    FIXED_CATEGORIES,
-    StatisticRow,
+from workbench.dump.statistics.compute import ge_statistics_of, statistics_of
+from workbench.dump.statistics.dialects import FIXED_CATEGORIES
+from workbench.dump.statistics.parse import StatisticRow
+from workbench.dump.statistics.print import (
+    format_ge_statistics,
     format_header,
+    format_l2_statistics,
     format_row,
-    statistics_of,
 )
 from workbench.graph.networks import load_graph
 from workbench.graph_files.mindspore.write_text import write_ms_text
@@ -52,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from workbench.dump.payload.reading import Reading
+    from workbench.dump.payload.blocks import Reading
 
     Files = dict[str, bytes]
 
@@ -137,10 +144,10 @@ def agree(reading: Reading, array: Any) -> int:
     """Take all elements; raises AssertionError if they are not those of the array."""
     at = 0
     if array is not None:
-        array = array.ravel("F" if getattr(reading, "fortran", False) else "C")
+        array = array.ravel()
     try:
-        while count := reading.ready():
-            taken = reading.take(count)
+        while count := reading.available():
+            taken = reading.read(count)
             if array is not None:
                 ours = array[at : at + taken.size].view(np.uint8)
                 assert taken.view(np.uint8).data == ours.data
@@ -212,16 +219,16 @@ def slice_files() -> Files:
 def ask_container(root: Path, path: Path, number: int) -> object:
     with placed(path, BYTE):
         for record in wb.load(root).records:
-            if number % 2 and isinstance(record.source, BlockSource):
+            source = record.source
+            if number % 2 and isinstance(source, FileSource):
                 told = ("NHWC", (1, 2, 3, 20)), ("ND", None), ("x", (1, 20, 2, 3))
                 form, shape = told[number % 3]
-                record.source.settle(TensorSpec("float16", shape, form))
-            ask_source(path, record.source, BYTE)
+                source = source.with_host(HostLayout(shape, form))
+            ask_source(path, source, BYTE)
         container = read_container(path)
         for block in container.blocks:
-            raw = ContainerSource(str(path), block)
-            raw.spec()
-            attempt(path, raw.raw, BYTE)
+            spec_of(locate(str(path), block))
+            attempt(path, partial(block_bytes, str(path), block), BYTE)
     return ask_tree(root, path, number)
 
 
@@ -334,7 +341,7 @@ def ask_tree(root: Path, _path: Path | None = None, _number: int = 0) -> object:
     for failure in dump.failures:
         for block in failure.container.blocks:
             role(block)
-            attempt(failure.path, ContainerSource(failure.path, block).array)
+            attempt(failure.path, partial(stored, failure.path, block))
     for graph in dump.graphs.values():
         touch(graph)
     json.dumps(wb.inspect(dump))

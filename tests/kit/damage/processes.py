@@ -41,7 +41,7 @@ from kit.damage.mutations import damage, mutated
 from workbench.config import new
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.transdata import to_device
-from workbench.dump.formats.container_entries import Container
+from workbench.dump.formats.container import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.graph.networks import load_graph
 

@@ -167,11 +167,12 @@ def wider_device_type(op: Op, slot: int) -> str:
 
 def _is_oversized(record: TensorRecord) -> bool:
     """Whether a file is twice as long as its header says."""
-    if not isinstance(record.source, NpySource) or _label(record) != "float16":
+    source = record.source
+    if not isinstance(source, NpySource) or source.is_device_format or _label(record) != "float16":
         return False  # a device format has padding
     try:
         size, _ = fingerprint(record.path)
-        claimed = record.source.spec().size
+        claimed = source.spec().size
     except FormatError:
         return False
     return claimed is not None and 0 < claimed * 4 == size

@@ -25,8 +25,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.dump import Note
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.payload.block_index import BlockSource, held_container
-from workbench.dump.payload.container_source import ContainerSource
+from workbench.dump.payload.blocks import raw_chunks
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
@@ -368,11 +367,8 @@ class _Lying(NamedTuple):
 def _lying(record: TensorRecord) -> _Lying:
     if record.source is None:
         raise FormatError("compare/watched-statistics", place=record.path)
-    if not isinstance(record.source, BlockSource):
+    place = record.place
+    if place is None:
         data = np.ascontiguousarray(record.source.array()).reshape(-1).view(np.uint8)
         return _Lying([data], data.size)
-    blocks = held_container(record.path).part("output")
-    if record.key.slot >= len(blocks):
-        raise FormatError("compare/watched-slot", place=record.path, slot=record.key.slot)
-    block = blocks[record.key.slot]
-    return _Lying(ContainerSource(record.path, block).raw_pieces(), block.size, block.address)
+    return _Lying(raw_chunks(place.path, place.start, place.nbytes), place.nbytes, place.address)

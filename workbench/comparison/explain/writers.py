@@ -21,9 +21,7 @@ from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import storage_of
 from workbench.comparison.limits import limits
-from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.payload.block_index import BlockSource, held_container
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 from workbench.run.no_task import runs_nothing
@@ -255,9 +253,6 @@ def _longest(off: NDArray[np.bool_]) -> tuple[int, int]:
 def _places(run: OperatorRun | None) -> Iterator[tuple[int, int, int]]:
     """Slot, first address and end of every dumped output."""
     for (io, slot), record in run.tensors.items() if run is not None else ():
-        if io == "output" and isinstance(record.source, BlockSource):
-            try:
-                held = held_container(record.path).part("output")[slot]
-            except (FormatError, IndexError):
-                continue
-            yield slot, held.address, held.address + held.size
+        place = record.place
+        if io == "output" and place is not None and place.address:
+            yield slot, place.address, place.address + place.nbytes

@@ -355,10 +355,10 @@ def read_elements(
         sides = np.empty(size, ours.dtype), np.empty(size, theirs.dtype)
         at = 0
         while at < size:
-            count = min(ours.ready(), theirs.ready(), size - at)
+            count = min(ours.available(), theirs.available(), size - at)
             assert count, (size, at)  # a source has read what it states, or has raised
-            sides[0][at : at + count] = ours.take(count)
-            sides[1][at : at + count] = theirs.take(count)
+            sides[0][at : at + count] = ours.read(count)
+            sides[1][at : at + count] = theirs.read(count)
             at += count
     return Elements(*sides, shape, whole, dtypes)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from copy import copy
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -32,9 +31,11 @@ from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
 from workbench.dump.formats.npy import payload_as
-from workbench.dump.payload.host_formats import host_by_shape
-from workbench.dump.payload.reading import FileSource
-from workbench.dump.statistics.statistic import TITLES, statistics_of
+from workbench.dump.payload.blocks import FileSource
+from workbench.dump.payload.extent import HostLayout
+from workbench.dump.payload.host_layout import find
+from workbench.dump.statistics.compute import statistics_of
+from workbench.dump.statistics.dialects import TITLES
 from workbench.graph.dont_care import REGIONAL
 
 if TYPE_CHECKING:
@@ -402,7 +403,7 @@ def _is_padded(record: TensorRecord, other: TensorRecord) -> bool:
         device = read_format(there.format)
     except FormatError:
         return False
-    return bool(host_by_shape(device, there.shape, shape, there.dtype))
+    return find(device, there.shape, shape, there.dtype) is not None
 
 
 def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float | str]:
@@ -470,9 +471,9 @@ def lay_over(target: Source, golden: Source) -> Laid:
     if there[0] == there[1]:
         return Laid(target, golden, None)
     if there[0] and not there[1]:
-        target = _settled(target, golden.spec())
+        target = _with_host(target, golden.spec())
     elif there[1] and not there[0]:
-        golden = _settled(golden, target.spec())
+        golden = _with_host(golden, target.spec())
     if _device_format(target) == _device_format(golden):
         return Laid(target, golden, None)
     a, b = target.spec(), golden.spec()
@@ -483,17 +484,16 @@ def lay_over(target: Source, golden: Source) -> Laid:
     return Laid(target, golden, why)
 
 
-def _settled(source: Source, host: TensorSpec) -> Source:
-    """Return a copy of a source that knows its tensor's shape on the host."""
-    found = copy(source)
-    if isinstance(found, FileSource):
-        found.settle(host)
-    return found
+def _with_host(source: Source, host: TensorSpec) -> Source:
+    """Return a source that gives its tensor in the layout that the other side has on the host."""
+    if not isinstance(source, FileSource):
+        return source
+    return source.with_host(HostLayout(host.shape, host.format))
 
 
 def _device_format(source: Source) -> str:
     """Device format that a source's elements come in; ``""`` for those in a host format."""
-    if not isinstance(source, FileSource) or not source.is_cut:
+    if not isinstance(source, FileSource) or not source.is_device_format:
         return ""
     name = source.spec().format
     try:

@@ -20,7 +20,7 @@ from workbench.comparison.measure.metrics import Sums, merge
 from workbench.comparison.measure.slices import grid_of, may_be_off, merge_slices
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
-from workbench.dump.payload.reading import Buffer, FileSource, Payload, Pieces
+from workbench.dump.payload.blocks import Buffer, ChunkReader, FileReader, FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.measure.slices import Grid
     from workbench.core.tensors import Source
-    from workbench.dump.payload.reading import Reading
+    from workbench.dump.payload.blocks import Reading
 
     Shape = tuple[int, ...]
     Cancelled = Callable[[], bool]
@@ -104,13 +104,13 @@ class OpenPair:
     def segment(self, first: int, count: int) -> Iterator[Piece]:
         """Yield the pieces of ``count`` elements from ``first`` on; both sides are files."""
         for side in (self.target, self.golden):
-            assert isinstance(side, Payload)
+            assert isinstance(side, FileReader)
             side.seek(first, count)
         return self._take(first, first + count)
 
     def ranges(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Piece]:
         """Yield the pieces of some ranges, each from its first element to before its last; in order."""
-        if isinstance(self.target, Payload) and isinstance(self.golden, Payload):
+        if isinstance(self.target, FileReader) and isinstance(self.golden, FileReader):
             for first, end in ranges:
                 yield from self.segment(first, end - first)
             return
@@ -123,8 +123,8 @@ class OpenPair:
     def _take(self, at: int, end: int) -> Iterator[Piece]:
         target, golden = self.target, self.golden
         while at < end:
-            count = min(target.ready(), golden.ready())
-            t, g = target.take(count), golden.take(count)
+            count = min(target.available(), golden.available())
+            t, g = target.read(count), golden.read(count)
             if self.complex:
                 yield _parts(t), _parts(g), 2 * at
             else:
@@ -145,7 +145,7 @@ def _whole(array: NDArray[Any]) -> Reading:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     flat = np.ascontiguousarray(array).reshape(-1)
-    return Pieces(iter((flat,)), array.dtype, array.shape, array.size)
+    return ChunkReader(iter((flat,)), array.dtype, array.shape, array.size)
 
 
 def _parts(x: NDArray[Any]) -> NDArray[Any]:
@@ -172,7 +172,7 @@ class Job(NamedTuple):
 
     def gather(self, pair: OpenPair) -> Sums | None:
         """Return the sums of a pair of equal sizes, or ``None`` if cancelled."""
-        files = isinstance(pair.target, Payload) and isinstance(pair.golden, Payload)
+        files = isinstance(pair.target, FileReader) and isinstance(pair.golden, FileReader)
         if self.kernel.parallel and files and pair.target.size >= 2 * SEGMENT:
             return _Segments(self, pair.target.size).gather(pair)
         return self.run(pair.pieces(), self.cancelled, pair.grid)

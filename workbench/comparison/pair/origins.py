@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.pair.kernels import FUSED
 from workbench.comparison.pair.pairing import Sides
-from workbench.core.errors import FormatError
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.payload.block_index import BlockSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -103,9 +101,5 @@ def _outputs(runs: Runs) -> Iterator[_Output]:
 
 
 def _origin(record: TensorRecord) -> tuple[str, int] | None:
-    if not isinstance(record.source, BlockSource):
-        return None
-    try:
-        return record.source.origin()
-    except FormatError:  # whoever measures it says so
-        return None
+    """Operator and slot of the network's tensor that an output is, as far as its file says."""
+    return record.place.origin if record.place is not None else None

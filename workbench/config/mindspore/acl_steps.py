@@ -22,7 +22,7 @@ from workbench.config.mindspore.reading import (
     own_device,
     own_rank,
 )
-from workbench.core.regex import expression
+from workbench.core.regex import compile_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -106,7 +106,7 @@ def _finds(text: str, name: str) -> bool:
     selector = read_kernel(text.replace("\\", '"'))
     if selector is None or compiled(selector.text) is None:
         return False
-    return expression(selector.text).search(name)
+    return compile_bounded(selector.text).search(name)
 
 
 def _by_msprobe(form: MindSporeForm, operators: Sequence[str]) -> list[str]:

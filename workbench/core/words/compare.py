@@ -44,7 +44,6 @@ _ERRORS: dict[str, str] = {
     "operand": "an operand must be a tensor or a constant, got {got}",
     # watched memory
     "watched-statistics": "cannot check memory: only statistics were dumped",
-    "watched-slot": "the container has no output {slot}",
 }
 
 _REASONS: dict[str, str] = {

@@ -19,6 +19,7 @@ SENTENCES: dict[str, str] = {
     "expression-nested": "{got!r} nests too many groups; simplify it",
     "expression-steps": "{got!r} needs more than {limit:count step} for {name!r}; simplify it",
     # formats and shapes
+    "packing": "the packing of {dtype} is not documented; only its raw bytes are available",
     "format-number": "unknown format number {got!r}: its low byte must be 0-{last} or 255",
     "format-without-number": "{got!r} has no format number; use NCHW or ND",
     "groups": "the number of groups must be 1 to 65535, got {got!r}",

@@ -28,7 +28,6 @@ SENTENCES: dict[str, str] = {
     "not-computed": "the tensor has no data; run the operator first",
     "name-ids": "a file name of kind {kind!r} needs {missing:list}",
     # any file
-    "file-changed": "the file changed after it was indexed: {missing} is gone; read the dump again",
     "file-end": (
         "{needed:count byte} expected from byte {start} on, found {held:count}; "
         "is the file still being written?"
@@ -69,7 +68,6 @@ SENTENCES: dict[str, str] = {
     "payload-size": "{needed:count byte} expected, got {got:count}",
     "tensors": "the operator has {got:count tensor}, more than the limit of {limit:count}",
     "data-type": "unknown data type {got} (known: 0 to {last})",
-    "packing": "the packing of {dtype} is not documented; only its raw bytes are available",
     "block-no-address": "the tensor has no address, so the device wrote no data",
     "block-lost": "position unknown: the sizes in the header do not add up to the file size",
     "block-short": "{dtype} of shape {shape} needs {needed:count byte}, the block has {held:count}",

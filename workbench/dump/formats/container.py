@@ -3,45 +3,204 @@
 A container is a length word, a header of that many bytes (`workbench.dump.formats.container_header`) and
 the payload: inputs, outputs, buffers, workspaces, back to back. Reading believes nothing: every
 block is placed inside the file before anything is allocated, and data is read when it is asked
-for. Layout: device writer ``dump_task.cpp``, adump ``dump_file.cpp``; what readers accept: msaccucmp
-``big_dump_data.py``.
+for. A sound header gives the extents of its tensors with one call (`list_tensors`); whatever else a file is,
+`read_container` says with its byte. Layout: device writer ``dump_task.cpp``, adump ``dump_file.cpp``; what readers
+accept: msaccucmp ``big_dump_data.py``.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 import numpy as np
 
+from workbench.core.dtypes import DATA_TYPES, OPAQUE, UNKNOWN, DType
 from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_listed
+from workbench.core.files import fill, open_descriptor, open_listed, unreadable
+from workbench.core.formats import FormatWord, read_format
+from workbench.core.packing import packed_bytes
+from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.dump.data_types import DATA_TYPES
-from workbench.dump.formats.container_entries import (
-    NUMBERS,
-    VERSION,
-    Block,
-    Container,
-    Origin,
-    element_count,
-    without_bytes,
+from workbench.dump.formats.container_header import (
+    BLOCKS,
+    MAX_DIMS,
+    MESSAGES,
+    message_class,
+    parse_short,
+    read_fields,
 )
-from workbench.dump.formats.container_header import BLOCKS, Header, parse
+from workbench.dump.payload.blocks import raw_chunks
+from workbench.dump.payload.extent import Extent, HostLayout
+from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.dump.formats.container_entries import Part
+    from workbench.dump.formats.container_header import Span
+
+Part = Literal["input", "output", "buffer", "space"]
+
+VERSION = "2.0"
+
+_TENSOR = ("data_type", "format", "size", "sub_format", "address", "offset", "arg_index")
+NUMBERS: dict[Part, dict[str, str]] = {
+    "input": {name: name for name in (*_TENSOR, "input_type")},
+    "output": {name: name for name in _TENSOR},
+    "buffer": {"type": "buffer_type", "size": "size"},
+    "space": {"type": "type", "size": "size", "arg_index": "arg_index"},
+}
+"""Part → number of a `Block` → field of its message that holds it."""
+
+ALL_NUMBERS = frozenset(name for numbers in NUMBERS.values() for name in numbers)
+
+
+class Origin(NamedTuple):
+    """The output of the original graph that a fused operator's output stands for."""
+
+    name: str
+    output_index: int = 0
+    data_type: int = 0
+    format: int = 0
+
+
+class Block(NamedTuple):
+    """One piece of a container's payload: a tensor, a buffer or a workspace.
+
+    ``size`` is bytes. ``shape`` is that of the data as they lie there, in the device's format;
+    ``None`` where the header has none; -1 is an open dimension. ``format`` and ``data_type`` are GE's
+    numbers, ``sub_format`` is the number of groups. ``type`` is the kind of a buffer or workspace.
+    ``start`` is the byte where the data begin; ``problem`` says why they cannot be had.
+    """
+
+    part: Part
+    slot: int
+    size: int
+    data_type: int = 0
+    format: int = 0
+    shape: tuple[int, ...] | None = None
+    original_shape: tuple[int, ...] | None = None
+    sub_format: int = 0
+    address: int = 0
+    offset: int = 0
+    arg_index: int = 0
+    input_type: int = 0
+    type: int = 0
+    origin: Origin | None = None
+    dim_range: tuple[tuple[int, int], ...] = ()
+    start: int = -1
+    problem: Message | None = None
+
+    @property
+    def row(self) -> DType | None:
+        """Number format of a tensor; bytes without a type for buffers and workspaces."""
+        return DATA_TYPES.get(self.data_type)
+
+    @property
+    def layout(self) -> FormatWord:
+        """Format and groups by name; ``format 99`` for a number that is none."""
+        try:
+            word = read_format(self.format)
+        except FormatError:
+            return FormatWord(f"format {self.format}")
+        return word._replace(groups=self.sub_format) if self.sub_format > 1 else word
+
+    def refusal(self, place: str = "") -> FormatError:
+        """Return the problem of a block that has one, as an error."""
+        assert self.problem is not None
+        return FormatError(self.problem.code, place=place, **self.problem.values)
+
+    @property
+    def stored_shape(self) -> tuple[int, ...]:
+        """Shape of what an extent of it gives: flat where the header states none."""
+        row = self.row
+        if row is None or row.packing == OPAQUE:
+            return (self.size,)
+        if self.shape is None or min(self.shape, default=0) < 0:
+            return (self.size * 8 // row.bits,)
+        return self.shape
+
+    @property
+    def stated_bytes(self) -> int | None:
+        """Bytes that type and shape ask for; ``None`` if the header does not say both."""
+        row = self.row
+        if (
+            row is None
+            or row.packing == OPAQUE
+            or self.shape is None
+            or min(self.shape, default=0) < 0
+        ):
+            return None
+        return packed_bytes(row, element_count(self.shape))
+
 
 _WORD = 8
 _MAX_HEADER = 64 << 20
 _OTHERS = ((b"\x7fELF", "elf"), (b"\x0a\x031.0", "version-1"))
 """How files begin that are no containers of today, and the code of what they are."""
 
-_MAX_DIMS = 32
 _SLACK = 64
 """More than the device adds to a tensor: it rounds up to 32 bytes and reserves 32 more."""
+
+
+MAX_TENSORS = 1 << 12
+"""Most tensors of one operator; a header that claims more is refused."""
+
+_VERSIONS = (b"1.0", b"2.0")
+_FIRST = 4096
+_LONGEST = 1 << 16
+_FLAGS = getattr(os, "O_NOFOLLOW", 0)
+
+_NAMED = b"x"
+_NOWHERE = -1 << 80
+"""A place so far before a file that no sizes lead back into it."""
+
+_REST = tuple(Extent._field_defaults[name] for name in Extent._fields[11:])
+
+_new = tuple.__new__  # makes an extent without a call in between: there is one for every tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A dump file of one operator: its header, and where its payload lies.
+
+    ``blocks`` are in the order of the payload. ``dump_time`` is microseconds since the epoch,
+    ``attrs`` are pairs of name and value, ``dfx_message`` is the log of a failed task, ``notes``
+    say what is unusual in the file.
+    """
+
+    blocks: tuple[Block, ...] = ()
+    version: str = VERSION
+    dump_time: int = 0
+    op_name: str = ""
+    attrs: tuple[tuple[str, str], ...] = ()
+    dfx_message: str = field(default="", repr=False)
+    notes: tuple[Message, ...] = ()
+
+    def part(self, part: Part) -> tuple[Block, ...]:
+        """Blocks of one part by slot."""
+        return tuple(block for block in self.blocks if block.part == part)
+
+
+def element_count(shape: Sequence[int]) -> int:
+    """Product of the dimensions."""
+    count = 1
+    for dim in shape:
+        count *= dim
+    return count
+
+
+def unaddressed(blocks: Sequence[Block]) -> set[int]:
+    """Places of the tensors without an address, whose bytes the device writer leaves out.
+
+    Files that state no address at all are older, or were written by the host.
+    """
+    tensors = [(at, block) for at, block in enumerate(blocks) if block.part in ("input", "output")]
+    if not any(block.address for _, block in tensors):
+        return set()
+    return {at for at, block in tensors if block.size and not block.address and block.start < 0}
 
 
 def read_container(path: str | os.PathLike[str]) -> Container:
@@ -51,35 +210,41 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     A block that cannot be had keeps its description and says why in ``problem``.
     """
     where = os.fspath(path)
+    blocks: list[Block] = []
+    attrs: list[tuple[str, str]] = []
+    said: dict[str, Any] = {"version": b"", "dump_time": 0, "op_name": b"", "dfx_message": b""}
+    slots = dict.fromkeys(BLOCKS, 0)
     with open_listed(where) as file:
         held = os.fstat(file.fileno()).st_size
-        data = _header(file, held, where)
-    header = parse(data, _WORD, where)
-    message = header.message
+        size = _header_size(file, held, where)
+        for name, value, span in read_fields(file, size, where):
+            if name in slots:
+                blocks.append(_block(cast("Part", name), slots[name], value, span, where))
+                slots[name] += 1
+            elif name == "attr":
+                attrs.append((_text(value.name), _text(value.value)))
+            else:
+                said[name] = value
+    blocks.sort(key=lambda block: BLOCKS.index(block.part))
     notes: list[Message] = []
-    version = _text(message.version)
+    version = _text(said["version"])
     if version not in ("", "1.0", VERSION):
         notes.append(Message("dump/version-unknown", got=version, used=VERSION))
-    blocks = [
-        _block(cast("Part", part), slot, found, header)
-        for part in BLOCKS
-        for slot, found in enumerate(getattr(message, part))
-    ]
-    placed = _place(blocks, len(data), held, where, notes)
+    placed = _place(blocks, _WORD + size, held, where, notes)
     return Container(
-        tuple(map(_judged, placed)),
+        tuple(map(with_problem, placed)),
         version,
-        message.dump_time,
-        _text(message.op_name),
-        tuple((_text(attr.name), _text(attr.value)) for attr in message.attr),
-        _text(message.dfx_message),
+        said["dump_time"],
+        _text(said["op_name"]),
+        tuple(attrs),
+        _text(said["dfx_message"]),
         tuple(notes),
     )
 
 
-def _header(file: BinaryIO, held: int, where: str) -> bytes:
-    """Return the file's bytes up to the end of its header."""
-    word = _read(file, 0, min(held, _WORD), where)
+def _header_size(file: BinaryIO, held: int, where: str) -> int:
+    """Return the bytes of a file's header; raises FormatError if it can have none."""
+    word = fill(file, 0, np.empty(min(held, _WORD), np.uint8), where).tobytes()
     length = int.from_bytes(word, "little")
     room = held - _WORD
     for mark, code in _OTHERS:
@@ -90,38 +255,28 @@ def _header(file: BinaryIO, held: int, where: str) -> bytes:
     limit = min(room, _MAX_HEADER)
     if not 0 < length <= limit:
         raise FormatError("dump/header-size", place=f"{where}: byte 0", got=length, limit=limit)
-    return word + _read(file, _WORD, length, where)
-
-
-def _read(file: BinaryIO, start: int, size: int, where: str) -> bytes:
-    return fill(file, start, np.empty(size, np.uint8), where).tobytes()
+    return length
 
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _block(part: Part, slot: int, message: Any, header: Header) -> Block:
-    """Describe one block; data inside the header count in place of the payload."""
+def _block(part: Part, slot: int, message: Any, span: Span | None = None, where: str = "") -> Block:
+    """Describe one block; data inside the header, which ``span`` places, count in place of the payload."""
     numbers = {name: getattr(message, source) for name, source in NUMBERS[part].items()}
     start = -1
-    if message.data:
-        span = header.span(part, slot)
+    if span is not None and span.data_end > span.data_start:
         start, numbers["size"] = span.data_start, span.data_end - span.data_start
     more: dict[str, Any] = {}
     if part in ("input", "output"):
         for name in ("shape", "original_shape"):
             if message.HasField(name):
                 more[name] = dims = _signed(getattr(message, name).dim)
-                if len(dims) > _MAX_DIMS:
-                    place = f"{header.where}: byte {header.span(part, slot).start}"
-                    raise FormatError(
-                        "dump/dimensions",
-                        place=place,
-                        subject=name,
-                        got=len(dims),
-                        limit=_MAX_DIMS,
-                    )
+                if len(dims) > MAX_DIMS:
+                    place = f"{where}: byte {span.start if span is not None else _WORD}"
+                    values = {"subject": name, "got": len(dims), "limit": MAX_DIMS}
+                    raise FormatError("dump/dimensions", place=place, **values)
     if part == "output":
         more["dim_range"] = tuple((one.dim_start, one.dim_end) for one in message.dim_range)
         if message.HasField("original_op"):
@@ -143,7 +298,7 @@ def _place(
     Sizes that do not add up to the file may each be the wrong one. Then only those blocks are
     believed before which every size fits its own shape.
     """
-    absent = without_bytes(blocks)
+    absent = unaddressed(blocks)
     whole = sum(block.size for block in blocks if block.start < 0)
     present = whole - sum(blocks[at].size for at in absent)
     left = held - begin
@@ -194,7 +349,7 @@ def _walk_payload(
     return placed
 
 
-def _judged(block: Block) -> Block:
+def with_problem(block: Block) -> Block:
     """Add what is wrong with a block's own claims."""
     if block.problem or block.part not in ("input", "output"):
         return block
@@ -202,12 +357,159 @@ def _judged(block: Block) -> Block:
     problem = None
     if row is None:
         problem = Message("dump/data-type", got=block.data_type, last=max(DATA_TYPES))
-    elif not row.how:
-        problem = Message("dump/packing", dtype=row.word)
+    elif not row.packing:
+        problem = Message("core/packing", dtype=row.word)
     elif stated is not None and stated > block.size:
         problem = Message(
             "dump/block-short", dtype=row.word, shape=block.shape, needed=stated, held=block.size
         )
-    elif element_count([dim or 1 for dim in block.held_shape]) >= 1 << 59:
-        problem = Message("dump/shape-elements", got=block.held_shape)
+    elif element_count([dim or 1 for dim in block.stored_shape]) >= 1 << 59:
+        problem = Message("dump/shape-elements", got=block.stored_shape)
     return block._replace(problem=problem)
+
+
+class Tensors(NamedTuple):
+    """Tensors of a container by slot, and what is unusual about the file."""
+
+    inputs: tuple[Extent, ...]
+    outputs: tuple[Extent, ...]
+    notes: tuple[Message, ...] = ()
+
+
+def list_tensors(path: str) -> Tensors:
+    """Locate all tensors of a container, in one pass over its header.
+
+    Raises FormatError if it is none, or if not one of its blocks can be placed.
+    """
+    found = _quick(path, *_beginning(path))
+    if found is not None:
+        return found
+    container = read_container(path)
+    inputs, outputs = container.part("input"), container.part("output")
+    if (count := len(inputs) + len(outputs)) > MAX_TENSORS:
+        place = f"{path}: byte 8"
+        raise FormatError("dump/tensors", place=place, got=count, limit=MAX_TENSORS)
+    sides = [tuple(locate(path, block) for block in side) for side in (inputs, outputs)]
+    return Tensors(sides[0], sides[1], container.notes)
+
+
+def locate(path: str, block: Block) -> Extent:
+    """Extent of a container's tensor, in the host layout that the file states."""
+    shape, origin = block.stored_shape, block.origin
+    if origin is not None and not origin.name:
+        origin = None
+    stated = _format_name(origin.format) if origin is not None else ""
+    original, problem = block.original_shape, block.problem
+    if problem is not None:
+        place = f"{path}: byte {max(block.start, 0)}: {block.part} {block.slot}"
+        problem = Message(problem.code, place=place, **problem.values)
+    extent = Extent(
+        path,
+        block.start,
+        block.size,
+        block.row or _unknown_type(block.data_type),
+        element_count(shape),
+        shape,
+        block.layout,
+        (HostLayout(original, stated),) if original else (),
+        address=block.address,
+        origin=(origin.name, origin.output_index) if origin is not None else None,
+        problem=problem,
+    )
+    return with_host(extent)
+
+
+def block_bytes(path: str, block: Block) -> bytes:
+    """Every byte of a block, padding included, whatever it is; raises FormatError if they cannot be had."""
+    if block.start < 0:
+        raise block.refusal(f"{path}: byte 0: {block.part} {block.slot}")
+    return b"".join(piece.tobytes() for piece in raw_chunks(path, block.start, block.size))
+
+
+def _format_name(number: int) -> str:
+    """Name of a format that is stated; empty for 0, which nobody has to set, and for what is none."""
+    try:
+        return read_format(number).name if number else ""
+    except FormatError:
+        return ""
+
+
+@lru_cache(maxsize=256)
+def _unknown_type(number: int) -> DType:
+    return replace(DATA_TYPES[0], code=number, word="", name=f"type {number}", packing=UNKNOWN)
+
+
+@lru_cache(maxsize=1024)
+def label_of(dtype: str, format: str) -> TensorSpec:
+    """What is said of a tensor's type outside its data."""
+    return TensorSpec(dtype, None, format)
+
+
+def _quick(path: str, data: bytes, held: int) -> Tensors | None:
+    """Tensors of a header whose sizes add up to its file; ``None`` if anything is unusual."""
+    end = _WORD + int.from_bytes(data[:_WORD], "little")
+    header = parse_short(data[_WORD:end]) if end <= len(data) else None
+    if header is None or header.version not in _VERSIONS:
+        return None
+    if len(header.input) + len(header.output) > MAX_TENSORS:
+        return None
+    at, inputs = _side(path, end, "input", header.input)
+    at, outputs = _side(path, at, "output", header.output)
+    for rest in (header.buffer, header.space):
+        for one in rest:
+            at += one.size if not one.data else _NOWHERE
+    return Tensors(inputs, outputs) if at == held else None
+
+
+def _side(
+    path: str, at: int, part: Part, messages: Iterable[Any]
+) -> tuple[int, tuple[Extent, ...]]:
+    """Byte behind tensors that lie side by side, and their extents; no byte of a file if one is unusual.
+
+    Takes from a message what differs from one tensor to the next; the rest of it is a key.
+    """
+    found: list[Extent] = []
+    for one in messages:
+        if one.data:
+            return _NOWHERE, ()
+        address, origin = one.address, None
+        one.ClearField("address")
+        if part == "output":
+            said = one.original_op
+            if name := said.name:
+                origin = _text(name), said.output_index
+                said.name = _NAMED
+        likeness = _likeness(part, one.SerializeToString())
+        if likeness is None:
+            return _NOWHERE, ()
+        found.append(_new(Extent, (path, at, *likeness, address, origin, *_REST)))
+        at += likeness[0]
+    return at, tuple(found)
+
+
+@lru_cache(maxsize=4096)  # a network has few kinds of tensors
+def _likeness(part: Part, data: bytes) -> tuple[Any, ...] | None:
+    """Fields ``nbytes`` to ``host`` of the extent that a message describes; ``None`` if its claims do not fit."""
+    message = message_class(MESSAGES[part]).FromString(data)
+    if max(len(message.shape.dim), len(message.original_shape.dim)) > MAX_DIMS:
+        return None
+    block = with_problem(_block(part, 0, message))
+    return locate("", block)[2:9] if block.problem is None else None
+
+
+def _beginning(path: str) -> tuple[bytes, int]:
+    """First bytes of a file, with its header unless that is long, and how many it has."""
+    try:
+        file = open_descriptor(path, _FLAGS)
+        try:
+            data = os.read(file, _FIRST)
+            if len(data) < _FIRST:
+                return data, len(data)
+            end = _WORD + int.from_bytes(data[:_WORD], "little")
+            if _FIRST < end <= _LONGEST:
+                data += os.read(file, end - len(data))
+            return data, os.fstat(file).st_size
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise unreadable(path, error) from error

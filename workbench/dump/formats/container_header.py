@@ -9,15 +9,20 @@ here loads the library before it is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, SupportsIndex
+
+import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import fill
 from workbench.graph_files.mindspore.messages import BYTES, VARINT, WireField, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from workbench.graph_files.mindspore.messages import ByPlace
 
 _TABLE = {
     "DumpData": "1 version bytes, 2 dump_time uint64, 3 output OpOutput*, 4 input OpInput*, "
@@ -40,15 +45,30 @@ _TABLE = {
 BLOCKS = ("input", "output", "buffer", "space")
 """Fields of ``DumpData`` that have a payload, in the order in which the payload follows."""
 
+MESSAGES = {"input": "OpInput", "output": "OpOutput"}
+"""Field of ``DumpData`` that holds tensors → message of one of them."""
+
 _SCALARS = {"int32": 5, "uint64": 4, "uint32": 13, "bytes": 12}
 """Number of each kind in ``FieldDescriptorProto.Type``; 11 is a message."""
 
 _MAX_FIELDS = 200_000
-_MAX_DIMS = 32
+MAX_DIMS = 32
 _DIM_BYTES = 10
 """Longest that a number is in protobuf."""
 
 _SMALL = 16 << 10
+"""Bytes of a header that the library decodes at once: what is made of them stays below a megabyte."""
+
+MAX_TEXT = 1 << 20
+"""Most bytes of a long header's entries and texts, apart from data; more is refused."""
+
+_ENTRY = 64
+"""Bytes that an entry counts for besides its own, of which those of numbers count twice: it takes more in memory."""
+
+_START = 8
+"""Where a header begins: behind its length."""
+
+_TEXTS = ("version", "dump_time", "op_name", "dfx_message")
 
 
 class Field(NamedTuple):
@@ -75,21 +95,12 @@ class Span(NamedTuple):
     data_end: int = 0
 
 
-@dataclass(slots=True)
-class Header:
-    """A decoded ``DumpData``, and the bytes it was decoded from, from ``start`` on."""
+class Found(NamedTuple):
+    """A field of ``DumpData``: its name, a number, bytes or a message, and where a block's message lies."""
 
-    message: Any
-    data: bytes = field(repr=False)
-    start: int
-    where: str
-    _spans: dict[str, list[Span]] | None = field(default=None, repr=False)
-
-    def span(self, part: str, slot: int) -> Span:
-        """Place of a block's message; found by walking through the bytes when first asked for."""
-        if self._spans is None:
-            self._spans = locate(self.data, self.start, self.where)
-        return self._spans[part][slot]
+    name: str
+    value: Any
+    span: Span | None = None
 
 
 def _fields(text: str) -> dict[int, Field]:
@@ -130,44 +141,139 @@ def _pool() -> Any:
     return pool
 
 
-def parse(data: bytes, start: int, where: str) -> Header:
-    """Decode the ``DumpData`` that begins at ``start`` and ends with ``data``.
+def read_fields(file: BinaryIO, size: int, where: str) -> Iterator[Found]:
+    """Decode the ``DumpData`` of ``size`` bytes behind a file's length word, field by field.
 
-    Raises FormatError: ``{where}: byte N: …``. Fields that nobody declares are skipped.
+    Blocks of a part come in order; those of a long header one at a time, so that memory does not grow with what a
+    hostile one claims. Raises FormatError: ``{where}: byte N: …``. Fields that nobody declares are skipped.
     """
+    if size > _SMALL:
+        return _walk_entries(_Window(file, where), where, _START + size)
+    data = fill(file, 0, np.empty(_START + size, np.uint8), where).tobytes()
+    return _parse(data, where)
+
+
+def _parse(data: bytes, where: str) -> Iterator[Found]:
+    """Fields of a header that is short enough to be decoded at once."""
     from google.protobuf.message import DecodeError
 
-    size = len(data) - start
-    header = Header(None, data, start, where)
-    if size > _SMALL:
-        header._spans = locate(data, start, where)
     try:
-        header.message = message_class("DumpData").FromString(data[start:])
+        message = message_class("DumpData").FromString(data[_START:])
     except DecodeError as error:
-        locate(data, start, where)
-        place = f"{where}: byte {start}"
+        locate(data, _START, where)
+        place = f"{where}: byte {_START}"
         raise FormatError("dump/protobuf", place=place, why=str(error)) from error
-    header.message.DiscardUnknownFields()
-    if header._spans is None and header.message.ByteSize() != size:
-        header._spans = locate(data, start, where)  # a field is unknown, or of another type
-    return header
+    message.DiscardUnknownFields()
+    blocks = [(name, one) for name in BLOCKS for one in getattr(message, name)]
+    spans: dict[str, list[Span]] | None = None
+    if message.ByteSize() != len(data) - _START or any(_needs_place(one) for _, one in blocks):
+        spans = locate(data, _START, where)  # a field may be unknown, or of another type
+    for name in _TEXTS:
+        yield Found(name, getattr(message, name))
+    for attr in message.attr:
+        yield Found("attr", attr)
+    seen = dict.fromkeys(BLOCKS, 0)
+    for name, one in blocks:
+        yield Found(name, one, spans[name][seen[name]] if spans else None)
+        seen[name] += 1
+
+
+def _needs_place(block: Any) -> bool:
+    """Whether somebody asks where the message of a block lies: for its data, or to refuse it."""
+    shapes = [block.shape, block.original_shape] if hasattr(block, "shape") else []
+    return bool(block.data) or any(len(shape.dim) > MAX_DIMS for shape in shapes)
+
+
+class _Window:
+    """Bytes of a file by their places, of which a few are held at a time."""
+
+    def __init__(self, file: BinaryIO, where: str) -> None:
+        self._file, self._where = file, where
+        self._data, self._first = b"", 0
+        self._size = os.fstat(file.fileno()).st_size
+
+    def __getitem__(self, place: SupportsIndex, /) -> int:
+        at = int(place) - self._first
+        if not 0 <= at < len(self._data):
+            self._first, at = int(place), 0
+            self._data = self.part(self._first, min(self._first + _SMALL, self._size))
+        return self._data[at]
+
+    def part(self, start: int, end: int) -> bytes:
+        return fill(self._file, start, np.empty(end - start, np.uint8), self._where).tobytes()
+
+
+def _walk_entries(window: _Window, where: str, end: int) -> Iterator[Found]:
+    """Fields of a long header: every byte is walked before the library sees the few of one entry."""
+    latest: tuple[Field, WireField] | None = None
+    budget = _Budget(where)
+    for message, found, place in _walk(window, where, _START, end):
+        if message == "DumpData":
+            if latest is not None:
+                yield _entry(window, where, *latest, budget)
+            latest = found, place
+    if latest is not None:
+        yield _entry(window, where, *latest, budget)
+
+
+class _Budget:
+    """Bytes of entries and texts that a header may still have."""
+
+    def __init__(self, where: str) -> None:
+        self._where, self._used = where, 0
+
+    def take(self, size: int, field: Field, place: WireField) -> None:
+        self._used += size
+        if self._used > MAX_TEXT:
+            values = {"subject": f"header with its {field.name}", "got": self._used}
+            at = f"{self._where}: byte {place.start}"
+            raise FormatError("core/too-large", place=at, limit=MAX_TEXT, **values)
+
+
+def _entry(window: _Window, where: str, field: Field, place: WireField, budget: _Budget) -> Found:
+    """Decode one field of ``DumpData``; of a block all but its ``data``."""
+    if place.wire == VARINT:
+        tagged = bytes([field.number << 3]) + window.part(place.start, place.end)
+        return Found(field.name, getattr(message_class("DumpData").FromString(tagged), field.name))
+    if field.kind not in FIELDS:
+        budget.take(place.end - place.start, field, place)
+        return Found(field.name, window.part(place.start, place.end))
+    kept: list[tuple[int, int]] = []
+    at, span = place.start, Span(place.start)
+    for inner in walk(window, where, place.start, place.end):
+        known = FIELDS[field.kind].get(inner.number)
+        if known is not None and known.name == "data":
+            span = Span(place.start, inner.start, inner.end)
+        elif known is not None:
+            kept.append((at, inner.end))
+        at = inner.end
+    size = sum(end - start for start, end in kept)
+    budget.take(_ENTRY + (2 * size if field.name in BLOCKS else size), field, place)
+    data = b"".join(window.part(start, end) for start, end in kept)
+    return Found(field.name, message_class(field.kind).FromString(data), span)
 
 
 def parse_short(data: bytes) -> Any | None:
     """Decode a ``DumpData`` that is short enough to be harmless; ``None`` if it is none."""
+    decode, wrong = _decoder()
+    try:
+        return decode(data)
+    except wrong:
+        return None
+
+
+@cache
+def _decoder() -> tuple[Callable[[bytes], Any], type[Exception]]:
     from google.protobuf.message import DecodeError
 
-    try:
-        return message_class("DumpData").FromString(data)
-    except DecodeError:
-        return None
+    return message_class("DumpData").FromString, DecodeError
 
 
 def locate(data: bytes, start: int, where: str) -> dict[str, list[Span]]:
     """Places of the blocks' messages; raises FormatError at the first field that cannot be one."""
     spans: dict[str, list[Span]] = {name: [] for name in BLOCKS}
     latest: list[Span] = []
-    for message, found, place in _walk(data, where, start):
+    for message, found, place in _walk(data, where, start, len(data)):
         if message == "DumpData" and found.name in spans:
             latest = spans[found.name]
             latest.append(Span(place.start))
@@ -176,10 +282,12 @@ def locate(data: bytes, start: int, where: str) -> dict[str, list[Span]]:
     return spans
 
 
-def _walk(data: bytes, where: str, start: int) -> Iterator[tuple[str, Field, WireField]]:
+def _walk(
+    data: ByPlace, where: str, start: int, end: int
+) -> Iterator[tuple[str, Field, WireField]]:
     """Declared fields of all messages, each before those inside it, with the message's name."""
     budget = _MAX_FIELDS
-    waiting = [("DumpData", walk(data, where, start, len(data)))]
+    waiting = [("DumpData", walk(data, where, start, end))]
     while waiting:
         message, fields = waiting[-1]
         found = next(fields, None)
@@ -212,5 +320,5 @@ def _check(known: Field, message: str, found: WireField, where: str) -> None:
             got=found.wire,
         )
     size = found.end - found.start
-    if known.name == "dim" and size > _DIM_BYTES * _MAX_DIMS:
-        raise FormatError("dump/shape-bytes", place=place, got=size, limit=_MAX_DIMS)
+    if known.name == "dim" and size > _DIM_BYTES * MAX_DIMS:
+        raise FormatError("dump/shape-bytes", place=place, got=size, limit=MAX_DIMS)

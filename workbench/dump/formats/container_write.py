@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FormatWord, format_number, read_format
-from workbench.dump.data_types import data_type_of, encode
-from workbench.dump.formats.container_entries import ALL_NUMBERS, NUMBERS, Block, without_bytes
+from workbench.core.packing import encode
+from workbench.dump.formats.container import ALL_NUMBERS, NUMBERS, Block, unaddressed
 from workbench.dump.formats.container_header import message_class
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container_entries import Container, Part
+    from workbench.dump.formats.container import Container, Part
 
 
 def tensor_block(
@@ -50,7 +51,7 @@ def tensor_block(
         word = read_format(format)
         stated["format"] = format_number(FormatWord(word.name))
         stated.setdefault("sub_format", word.groups if word.groups > 1 else 0)
-    return Block(part, slot, data.nbytes, row.number, **stated), data
+    return Block(part, slot, data.nbytes, row.code, **stated), data
 
 
 def header_bytes(container: Container) -> bytes:
@@ -109,7 +110,7 @@ def write_container(
     """
     header = header_bytes(container)
     file.write(len(header).to_bytes(8, "little") + header)
-    absent = without_bytes(container.blocks)
+    absent = unaddressed(container.blocks)
     for at, (block, data) in enumerate(zip(container.blocks, payload, strict=True)):
         size = len(data) if isinstance(data, bytes) else data.nbytes
         want = 0 if at in absent else block.size

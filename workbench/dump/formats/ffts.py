@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import format_text
+from workbench.core.packing import packed_bytes
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
-from workbench.dump.data_types import packed_bytes
-from workbench.dump.formats.container_entries import element_count
-from workbench.dump.payload.block_index import block_source
-from workbench.dump.payload.sliced_source import Slice, SlicedSource
+from workbench.dump.formats.container import element_count, label_of, locate
+from workbench.dump.payload.blocks import ExtentSource
+from workbench.dump.payload.extent import Extent, HostLayout, Slice
+from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.core.tensors import Io, Source
-    from workbench.dump.formats.container_entries import Block, Container
+    from workbench.core.dtypes import DType
+    from workbench.core.formats import FormatWord
+    from workbench.core.tensors import Io
+    from workbench.dump.formats.container import Block, Container
     from workbench.dump.formats.ge_name import GeName
 
 _MANUAL = re.compile(r"_lxslice(\d{1,9})", re.ASCII)
@@ -159,21 +162,23 @@ def _records(
         if parts[0].cut.automatic:
             raise FormatError("dump/slices-threads", place=f"input {slot}")
         for part, block in zip(parts, blocks, strict=True):
-            source = block_source(part.path, block)
+            extent = locate(part.path, block)
             key = TensorKey(part.name.op_type, part.name.op_name, io, slot, *at)
-            yield _record(part, key, source, source.label)
+            label = label_of(extent.dtype.name, extent.format.name)
+            yield _record(part, key, extent, label)
         return
     try:
         whole = _tensor(parts, blocks, io, slot)
     except FormatError as error:
         raise error.at(f"{io} {slot}") from error
     key = TensorKey(parts[0].name.op_type, parts[0].op_name, io, slot, *at)
-    label = TensorSpec(whole.row.name, None, format_text(whole.layout))
+    label = TensorSpec(whole.dtype.name, None, format_text(whole.format))
     yield _record(parts[0], key, whole, label)
 
 
-def _record(part: Part, key: TensorKey, source: Source, label: TensorSpec) -> TensorRecord:
+def _record(part: Part, key: TensorKey, extent: Extent, label: TensorSpec) -> TensorRecord:
     ids = part.name.task_id or 0, part.name.stream_id or 0
+    source = ExtentSource(extent)
     return TensorRecord(key, label, source, None, part.name.timestamp, *ids, part.path)
 
 
@@ -185,12 +190,12 @@ def _may_overlap(cut: Cut, slot: int) -> bool:
     return not is_whole and not (cut.automatic and cut.ranges["input"])
 
 
-def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -> SlicedSource:
+def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -> Extent:
     """Put one tensor together; raises FormatError if its slices do not fit each other."""
     first = blocks[0]
     if len({(one.data_type, one.format, one.sub_format) for one in blocks}) > 1:
         raise FormatError("dump/slices-types")
-    if first.row is None or not first.row.how:
+    if first.row is None or not first.row.packing:
         raise FormatError("dump/slices-data-type", got=first.data_type)
     windows = _windows(parts, blocks, io, slot)
     axes = [axis for axis in range(len(windows[0])) if len({one[axis] for one in windows}) > 1]
@@ -199,7 +204,44 @@ def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -
         raise FormatError("dump/slices-axes", got=axes, listed=listed)
     used = list(zip(parts, blocks, windows, strict=True))[: None if axes else 1]
     axis = axes[0] if axes else 0
-    return SlicedSource(_placed(used, axis), axis, first.row, first.layout)
+    slices = _placed(used, axis)
+    originals = _originals([block.original_shape or () for _, block, _ in used])
+    return with_host(_joined(slices, axis, first.row, first.layout, originals))
+
+
+def _joined(
+    slices: tuple[Slice, ...],
+    axis: int,
+    dtype: DType,
+    format: FormatWord,
+    originals: tuple[HostLayout, ...],
+) -> Extent:
+    """The extent of a whole tensor as it lies on the device."""
+    path, start, shape, _ = slices[0]
+    if len(slices) > 1:
+        dim = sum(one.shape[axis] - one.overlap for one in slices)
+        shape = (*shape[:axis], dim, *shape[axis + 1 :])
+    else:
+        slices = ()
+    count = math.prod(shape)
+    size = packed_bytes(dtype, count)
+    return Extent(
+        path, start, size, dtype, count, shape, format, originals, slices=slices, axis=axis
+    )
+
+
+def _originals(stated: list[tuple[int, ...]]) -> tuple[HostLayout, ...]:
+    """Shapes that the host's may be: as all slices state it, or the sum of theirs along an axis."""
+    if not all(stated) or len({len(one) for one in stated}) > 1:
+        return ()
+    first = stated[0]
+    found = [first] if len(set(stated)) == 1 else []
+    found += [
+        (*first[:axis], sum(one[axis] for one in stated), *first[axis + 1 :])
+        for axis in range(len(first))
+        if len({(*one[:axis], *one[axis + 1 :]) for one in stated}) == 1
+    ]
+    return tuple(map(HostLayout, found))
 
 
 def _windows(
@@ -209,7 +251,7 @@ def _windows(
     cut = parts[0].cut
     if cut.automatic and cut.ranges[io]:
         return [_ranges(cut.ranges[io], number, slot) for number in range(len(parts))]
-    shapes = [block.held_shape for block in blocks]
+    shapes = [block.stored_shape for block in blocks]
     if len({len(shape) for shape in shapes}) > 1:
         raise FormatError("dump/slices-rank", got=shapes)
     listed = _listed(cut, io, slot, len(shapes[0]))
@@ -264,8 +306,7 @@ def _placed(used: Sequence[tuple[Part, Block, tuple[Range, ...]]], axis: int) ->
                 shape=block.shape,
                 size=block.size,
             )
-        original = block.original_shape or ()
-        slices.append(Slice(part.path, block.start, shape, end - low, original))
+        slices.append(Slice(part.path, block.start, shape, end - low))
         end = high
     return tuple(slices)
 
@@ -278,4 +319,4 @@ def _holds(block: Block, shape: tuple[int, ...]) -> bool:
     if size > block.size or len(shape) > _MAX_DIMS:
         return False
     states_whole = (block.stated_bytes or 0) > block.size and block.size < size + _SLACK
-    return states_whole or element_count(block.held_shape) == count
+    return states_whole or element_count(block.stored_shape) == count

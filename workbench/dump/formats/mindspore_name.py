@@ -17,9 +17,8 @@ from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from workbench.core.dtypes import dtype_name
+from workbench.core.dtypes import dtype_name, mindspore_word
 from workbench.dump.releases import FULL_NAMES, check_version
-from workbench.graph_files.mindspore.words import type_word
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
@@ -129,7 +128,7 @@ def short_name(op_name: str) -> str:
 
 def dtype_word(dtype: str, device: str) -> str:
     """Last part of a file name: ``Float32`` on a CPU, ``float32`` elsewhere."""
-    word = type_word(dtype)
+    word = mindspore_word(dtype)
     return word if device == "CPU" else word.lower()
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
-from workbench.dump.data_types import DATA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.dump.formats.container_entries import Block
+    from workbench.dump.formats.container import Block
 
 FileType = Literal["npy", "bin", "msnpy"]
 
@@ -49,7 +49,7 @@ class Form(NamedTuple):
 def tensor_name(dump: str, block: Block, form: Form, file_type: FileType, op_name: str) -> str:
     """Name of a tensor's file.
 
-    >>> from workbench.dump.formats.container_entries import Block
+    >>> from workbench.dump.formats.container import Block
     >>> form = Form((2, 3), "NCHW", converted=True)
     >>> tensor_name("Add.add.1.2.3", Block("output", 0, 12, 2), form, "npy", "")
     'Add.add.1.2.3.output.0.2x3.npy'
@@ -80,7 +80,7 @@ def _scoped(dump: str, op_name: str) -> str:
 def type_word(block: Block) -> str:
     """NumPy's name of a tensor's number format as its container states it.
 
-    >>> from workbench.dump.formats.container_entries import Block
+    >>> from workbench.dump.formats.container import Block
     >>> type_word(Block("input", 0, 8, 27)), type_word(Block("input", 0, 8, 0))
     ('bfloat16', 'int8')
     """
@@ -107,7 +107,7 @@ def format_word(number: int) -> str:
 def bytes_name(dump: str, block: Block) -> str:
     """Name of the file of a buffer or workspace.
 
-    >>> from workbench.dump.formats.container_entries import Block
+    >>> from workbench.dump.formats.container import Block
     >>> bytes_name("a.b.1.2.3", Block("buffer", 1, 8)), bytes_name("a.b.1.2.3", Block("space", 0, 8))
     ('a.b.1.2.3.l1buffer.1.bin', 'a.b.1.2.3.space.0.bin')
     """

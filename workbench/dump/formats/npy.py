@@ -9,6 +9,7 @@ thousands of small files cheap. MindSpore's spelling follows its ``npy_header.cc
 from __future__ import annotations
 
 import math
+import os
 import re
 import threading
 from dataclasses import dataclass, field
@@ -16,14 +17,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES, dtype
+from workbench.core.dtypes import DTYPES, data_type_of, dtype, names_by
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file, unreadable
-from workbench.core.tensors import TensorSpec
-from workbench.dump.payload.reading import Buffer, Extent, FileSource, Payload
+from workbench.core.formats import FORMATS, FormatWord, c0_of
+from workbench.dump.payload.blocks import Buffer, FileReader, FileSource, array, as_given, reading
+from workbench.dump.payload.extent import Extent, HostLayout, fortran_strides, is_c_order
+from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from workbench.dump.payload.blocks import Reading
 
 MAGIC = b"\x93NUMPY"
 _HEADER_LIMIT = 65_535
@@ -35,26 +40,8 @@ _ITEM = re.compile(
 )
 _SHAPE = re.compile(r"\s*(?:\d{1,19}L?\s*,\s*)*(?:\d{1,19}L?\s*)?")
 
-_DESCR: dict[str, str] = {
-    "b1": "bool",
-    "i1": "int8",
-    "i2": "int16",
-    "i4": "int32",
-    "i8": "int64",
-    "u1": "uint8",
-    "u2": "uint16",
-    "u4": "uint32",
-    "u8": "uint64",
-    "f2": "float16",
-    "f4": "float32",
-    "f8": "float64",
-    "c8": "complex64",
-    "c16": "complex128",
-    "E2": "bfloat16",
-}
-"""Type letters of an npy header; ``E2`` is MindSpore's own for bfloat16."""
-
-_LETTERS = {name: letters for letters, name in _DESCR.items()}
+_NAMES = names_by("npy")
+"""Type letters of an npy header → number format."""
 
 
 _headers: dict[bytes, Extent] = {}
@@ -99,18 +86,19 @@ def _understand(text: str, start: int, offset: int) -> Extent:
     order, letters = items["descr"][:1], items["descr"][1:]
     if order not in "<>|=":
         order, letters = "|", items["descr"]
-    name = _DESCR.get(letters)
+    name = _NAMES.get(letters)
     if name is None:
         raise FormatError("dump/npy-descr", place=f"byte {start}", got=items["descr"])
-    storage = DTYPES[name].storage
-    if order == ">":
-        storage = storage.newbyteorder(">") if name != "bfloat16" else np.dtype(">u2")
-    shape = _shape(items["shape"], start)
-    size = math.prod(shape)
-    if math.prod(dim or 1 for dim in shape) * storage.itemsize >= 2**63:
+    row = data_type_of(name)
+    width, shape = row.storage.itemsize, _shape(items["shape"], start)
+    count = math.prod(shape)
+    if math.prod(dim or 1 for dim in shape) * width >= 2**63:
         raise FormatError("dump/npy-shape-bytes", place=f"byte {start}", got=shape)
-    end = offset + size * storage.itemsize
-    return Extent(name, storage, shape, items["fortran_order"] == "True", size, offset, end)
+    strides = fortran_strides(shape) if items["fortran_order"] == "True" else None
+    if strides is not None and is_c_order(shape, strides):
+        strides = None
+    swapped = order == ">" and width > 1
+    return Extent("", offset, count * width, row, count, shape, strides=strides, swapped=swapped)
 
 
 def _items(text: str, start: int) -> dict[str, str]:
@@ -159,39 +147,104 @@ def _header(block: memoryview) -> Extent:
 
 @dataclass(slots=True)
 class NpySource(FileSource):
-    """The tensor in one npy file; nothing is read before it is asked for."""
+    """The tensor in one npy file; nothing is read before it is asked for.
+
+    ``device`` is the device format that the file's name says, ``dtype`` the number format there, ``stated`` what a
+    graph says of the host. O0 and O1 of MindSpore write such files with ``trans_flag`` false: the header has the
+    device's shape, and only the graph knows the host's. O2 leaves so what it cannot convert: the header has the
+    host's shape, and more elements may follow than it claims.
+    """
 
     path: str
-    _header: Extent | None = field(default=None, init=False, repr=False, compare=False)
+    device: FormatWord | None = None
+    dtype: str = ""
+    stated: HostLayout | None = None
+    _found: Extent | None = field(default=None, init=False, repr=False, compare=False)
 
-    def payload(self, buffer: Buffer) -> Payload:
-        """Open the file for reading in blocks; raises FormatError if it is not what it claims."""
-        payload = Payload(self.path, buffer, _header)
-        self._header = payload.header
-        return payload
+    @property
+    def is_device_format(self) -> bool:
+        return self.device is not None
 
-    def reading(self, buffer: Buffer) -> Payload | None:
-        payload = self.payload(buffer)
-        if not payload.fortran:
-            return payload
-        payload.close()
-        return None
+    def with_host(self, stated: HostLayout) -> NpySource:
+        return NpySource(self.path, self.device, self.dtype, stated)
 
-    def spec(self) -> TensorSpec:
-        if self._header is None:  # whoever has measured the file has seen its header already
+    def located(self) -> Extent:
+        if self._found is None:  # whoever has measured the file has seen its header already
             self.payload(_local.buffer).close()
-        assert self._header is not None
-        return TensorSpec(self._header.name, self._header.shape)
+        assert self._found is not None
+        return self._found
+
+    def payload(self, buffer: Buffer) -> FileReader:
+        """Open the file behind its header; raises FormatError if it is not what it claims."""
+        reader = FileReader(self.path, buffer, _header)
+        try:
+            self._found = self._located(reader.extent._replace(path=self.path))
+        except FormatError:
+            reader.close()
+            raise
+        return reader
+
+    def _located(self, header: Extent) -> Extent:
+        if self.device is None:
+            return header
+        laid = _on_device(header, self.device, self.dtype)
+        return with_host(laid, self.stated)
+
+    def reading(self, buffer: Buffer) -> Reading | None:
+        reader = self.payload(buffer)
+        extent = self.located()
+        if extent.strides is None and extent.host is None:
+            return reader
+        reader.close()
+        return reading(extent, buffer)
 
     def array(self) -> NDArray[Any]:
-        with self.payload(_local.buffer) as payload:
-            header = payload.header
-            flat = np.empty(header.size, DTYPES[header.name].storage)
-            at = 0
-            while count := payload.ready():
-                flat[at : at + count] = payload.take(count)
-                at += count
-        return flat.reshape(header.shape, order="F" if header.fortran else "C")
+        with self.payload(_local.buffer) as reader:
+            extent = self.located()
+            if extent.host is None:
+                flat, at = np.empty(reader.size, reader.dtype), 0
+                while count := reader.available():
+                    flat[at : at + count] = reader.read(count)
+                    at += count
+                return as_given(flat, extent)
+        return array(extent)
+
+
+def _on_device(header: Extent, device: FormatWord, dtype: str) -> Extent:
+    """Extent of all elements of a file in a device format; raises FormatError if their number fits nothing."""
+    held = (os.stat(header.path).st_size - header.start) // header.dtype.storage.itemsize
+    row, name = FORMATS[device.name], dtype or header.dtype.name
+    c0 = 16 if "P" in row.device else row.c0 or c0_of(name)
+    exact, laid = held == header.size, header._replace(format=device)
+    if exact and (len(header.shape) == 1 or _is_device_shape(header.shape, device, c0)):
+        return laid  # flat: a sample of its first elements, or left so
+    if header.strides is None:
+        whole = laid._replace(
+            nbytes=held * header.dtype.storage.itemsize,
+            size=held,
+            shape=(held,),
+            format=device if "P" in row.device else device._replace(c0=c0),
+            originals=(HostLayout(header.shape),),
+        )
+        found = with_host(whole)
+        if found.host is not None:
+            return found
+    if not exact:
+        raise FormatError(
+            "dump/npy-elements",
+            place=f"{header.path}: byte {header.start}",
+            shape=header.shape,
+            format=device.name,
+            held=held,
+        )
+    return laid
+
+
+def _is_device_shape(shape: tuple[int, ...], device: FormatWord, c0: int) -> bool:
+    """Whether a shape is one of the device format: as many dimensions, C0 last."""
+    row = FORMATS[device.name]
+    more = len(shape) - len(row.device.split())
+    return (more == 0 or (row.axes == "RC" and more > 0)) and shape[-1] == c0
 
 
 def fingerprint(path: str) -> tuple[int, bytes]:
@@ -237,10 +290,10 @@ def npy_header(dtype_name: str, shape: tuple[int, ...]) -> bytes:
     Every dimension is followed by a comma, without blanks; 1 to 64 bytes of padding end in a
     newline and make the whole a multiple of 64. Version 2.0 takes over past 65,535 bytes.
     """
-    if dtype_name not in _LETTERS:
-        known = sorted(_LETTERS)
+    letters = DTYPES[dtype_name].npy if dtype_name in DTYPES else ""
+    if not letters:
+        known = sorted(_NAMES.values())
         raise FormatError("core/choice", subject="npy dtype", got=dtype_name, known=known)
-    letters = _LETTERS[dtype_name]
     order = "|" if letters in ("b1", "i1", "u1") else "<"
     dims = "".join(f"{dim}," for dim in shape)
     text = f"{{'descr': '{order}{letters}', 'fortran_order': False, 'shape': ({dims}), }}"

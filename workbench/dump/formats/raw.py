@@ -6,23 +6,12 @@ Such a file is named like its npy neighbours, without a suffix. It states no sha
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_listed
-from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import DATA_TYPES, DataType, decode
+from workbench.core.dtypes import DATA_TYPES, DType
+from workbench.core.files import open_listed
 from workbench.dump.formats.mindspore_name import NameParts, parse_name
-from workbench.dump.payload.elements import Elements, known_elements
-from workbench.dump.payload.reading import FileSource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from workbench.dump.payload.reading import Buffer, Reading
+from workbench.dump.payload.extent import Extent
 
 _UNKNOWN = "UNKNOWN"
 _BY_WORD = {row.word: row for row in DATA_TYPES.values()}
@@ -32,7 +21,7 @@ class RawName(NamedTuple):
     """What the name of such a file says, and its number format; ``None`` if msprobe does not know it."""
 
     parts: NameParts
-    row: DataType | None
+    row: DType | None
 
 
 def parse_raw_name(file_name: str) -> RawName | None:
@@ -49,30 +38,9 @@ def parse_raw_name(file_name: str) -> RawName | None:
     return RawName(parts._replace(dtype=row.name if row is not None else ""), row)
 
 
-@dataclass(frozen=True, slots=True)
-class RawSource(FileSource):
-    """Elements of a file that holds nothing else."""
-
-    path: str
-    row: DataType
-
-    def spec(self) -> TensorSpec:
-        return TensorSpec(self.row.name, (self._elements().count,))
-
-    def reading(self, buffer: Buffer) -> Reading:
-        elements = self._elements()
-        return elements.reading(buffer, (elements.count,))
-
-    def _elements(self) -> Elements:
-        with open_listed(self.path) as file:
-            size = os.fstat(file.fileno()).st_size
-        return Elements(self.path, 0, self.row, size * 8 // self.row.bits)
-
-    def array(self) -> NDArray[Any]:
-        with open_listed(self.path) as file:
-            size = os.fstat(file.fileno()).st_size
-            try:
-                data = fill(file, 0, np.empty(size, np.uint8), self.path)
-            except MemoryError as error:
-                raise FormatError("dump/file-memory", place=self.path, got=size) from error
-        return known_elements(decode(self.row, data, size * 8 // self.row.bits))
+def locate(path: str, row: DType) -> Extent:
+    """Extent of a file that holds elements and nothing else; raises FormatError if it cannot be opened."""
+    with open_listed(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    count = size * 8 // row.bits
+    return Extent(path, 0, size, row, count, (count,))

@@ -11,28 +11,20 @@ import math
 import os
 import struct
 import zlib
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_listed, unreadable
-from workbench.core.tensors import TensorSpec
-from workbench.dump.data_types import data_type_of
+from workbench.core.files import fill, open_listed
 from workbench.dump.formats.torch_pickle import MAX_PICKLE, PickleError, read_pickle
-from workbench.dump.payload.elements import Elements, known_elements
-from workbench.dump.payload.reading import FileSource
+from workbench.dump.payload.extent import Extent, is_c_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from workbench.dump.data_types import DataType
     from workbench.dump.formats.torch_pickle import Saved
-    from workbench.dump.payload.reading import Buffer, Reading
 
 SUFFIXES = (".pt", ".pth", ".bin")
 
@@ -52,80 +44,11 @@ class Entry(NamedTuple):
     checksum: int
 
 
-class Stored(NamedTuple):
-    """A tensor of a file: its number format, where its storage lies, and which elements are its own."""
-
-    row: DataType
-    start: int
-    held: int
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether its elements lie side by side in C order."""
-        if 0 in self.shape:
-            return True
-        step = 1
-        for dim, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if dim != 1 and stride != step:
-                return False
-            step *= dim
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class TorchSource(FileSource):
-    """One tensor of a file; ``slot`` is its place in the file's list."""
-
-    path: str
-    slot: int = 0
-
-    def spec(self) -> TensorSpec:
-        stored = self._stored()
-        return TensorSpec(stored.row.name, stored.shape)
-
-    def array(self) -> NDArray[Any]:
-        stored = self._stored()
-        if stored.is_whole:
-            elements = self._elements(stored)
-            return known_elements(elements.part(0, elements.count)).reshape(stored.shape)
-        whole = Elements(self.path, stored.start, stored.row, stored.held).part(0, stored.held)
-        steps = [stride * whole.itemsize for stride in stored.strides]
-        view = np.lib.stride_tricks.as_strided(whole[stored.offset :], stored.shape, steps)
-        return known_elements(np.ascontiguousarray(view))
-
-    def reading(self, buffer: Buffer) -> Reading | None:
-        stored = self._stored()
-        return self._elements(stored).reading(buffer, stored.shape) if stored.is_whole else None
-
-    def _elements(self, stored: Stored) -> Elements:
-        start = stored.start + stored.offset * stored.row.bits // 8
-        return Elements(self.path, start, stored.row, math.prod(stored.shape))
-
-    def _stored(self) -> Stored:
-        tensors = stored_tensors(self.path)
-        if self.slot >= len(tensors):
-            missing = f"tensor {self.slot}"
-            raise FormatError("dump/file-changed", place=f"{self.path}: byte 0", missing=missing)
-        return tensors[self.slot]
-
-
-def stored_tensors(path: str) -> tuple[Stored, ...]:
-    """Tensors of a file; those of one and the same file are kept for a while.
+def locate(path: str) -> tuple[Extent, ...]:
+    """Extents of the tensors of a file, in the order of its list.
 
     Raises FormatError if it is no such file, or holds anything but a tensor or a list of tensors.
     """
-    try:
-        found = os.stat(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    return _stored_tensors(path, found.st_mtime_ns, found.st_size)
-
-
-@lru_cache(maxsize=64)
-def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
     with open_listed(path) as file:
         archive = _Archive(file, path)
         found = [
@@ -148,7 +71,7 @@ def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
         except PickleError as error:
             byte = archive.place(name) + error.byte
             raise archive.refused(byte, error.code, **error.values) from error
-        return tuple(archive.stored(one, f"{root}data/{one.key}") for one in saved)
+        return tuple(archive.extent(one, f"{root}data/{one.key}") for one in saved)
 
 
 class _Sparing:
@@ -230,19 +153,20 @@ class _Archive:
             raise self.refused(start, "dump/pt-checksum", entry=name)
         return data
 
-    def stored(self, saved: Saved, name: str) -> Stored:
+    def extent(self, saved: Saved, name: str) -> Extent:
         """Find the elements of a tensor."""
         if name not in self.entries:
             raise self.refused(0, "dump/pt-missing", entry=name)
         start, row = self.place(name), data_type_of(saved.dtype)
         held = self.entries[name].size * 8 // row.bits
-        count = math.prod(saved.shape)
-        last = saved.offset + sum(
-            (dim - 1) * stride for dim, stride in zip(saved.shape, saved.strides, strict=True)
-        )
-        if count and last >= held:
-            raise self.refused(start, "dump/pt-storage", needed=last + 1, held=held)
-        found = Stored(row, start, held, saved.offset if count else 0, saved.shape, saved.strides)
-        if count > held and not found.is_whole:
+        count, offset = math.prod(saved.shape), saved.offset
+        pairs = zip(saved.shape, saved.strides, strict=True)
+        span = 1 + sum((dim - 1) * stride for dim, stride in pairs) if count else 0
+        if count and offset + span > held:
+            raise self.refused(start, "dump/pt-storage", needed=offset + span, held=held)
+        strides = None if is_c_order(saved.shape, saved.strides) else saved.strides
+        if count > held and strides is not None:
             raise self.refused(start, "dump/pt-elements", got=count, held=held)
-        return found
+        first = start + offset * row.bits // 8 if count else start
+        size = span * row.bits // 8
+        return Extent(self._path, first, size, row, span, saved.shape, strides=strides)

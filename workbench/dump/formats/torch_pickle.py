@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
@@ -60,38 +61,13 @@ class PickleError(FormatError):
     byte = 0
 
 
-_STORAGES = {
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
-    "UntypedStorage": "",
-}
-"""Class of a storage → its number format; that of an untyped one stands beside it."""
-
-_DTYPES = {
-    "float8_e4m3fn": "float8_e4m3fn",
-    "float8_e5m2": "float8_e5m2",
-    "float8_e8m0fnu": "float8_e8m0",
-    "uint16": "uint16",
-    "uint32": "uint32",
-    "uint64": "uint64",
-    "complex32": "complex32",
-}
-"""Number formats without a storage class of their own."""
-
 _NAMES: dict[str, _Name] = {
-    **{f"torch {name}": _Name("storage", dtype) for name, dtype in _STORAGES.items()},
+    **{
+        f"torch {word}": _Name("storage" if word.endswith("Storage") else "dtype", name)
+        for word, name in names_by("torch").items()
+    },
+    "torch UntypedStorage": _Name("storage"),
     "torch.storage UntypedStorage": _Name("storage"),
-    **{f"torch {name}": _Name("dtype", dtype) for name, dtype in _DTYPES.items()},
     "collections OrderedDict": _Name("empty"),
     "torch Size": _Name("size"),
     "torch._utils _rebuild_tensor_v2": _Name("tensor"),
@@ -101,7 +77,7 @@ _NAMES: dict[str, _Name] = {
     "torch_npu.utils.storage _rebuild_npu_tensor": _Name("npu tensor"),
     "torch_npu.npu._format Format": _Name("npu format"),
 }
-"""Every name that a pickle may say, as ``module name``."""
+"""Every name that a pickle may say, as ``module name``; the number format of an untyped storage stands beside it."""
 
 
 @lru_cache(maxsize=1024)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.dump.formats.container import read_container
-from workbench.dump.formats.container_entries import Block, Container
+from workbench.dump.formats.container import Block, Container, read_container
 from workbench.dump.formats.container_write import tensor_block
 from workbench.dump.reports.core_elf import Core, Memory, core_bytes, read_core
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container_entries import Part
+    from workbench.dump.formats.container import Part
 
 Scene = Literal["brief", "norm", "detail"]
 

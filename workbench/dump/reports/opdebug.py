@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.dump.formats.container import read_container
-from workbench.dump.formats.container_entries import Container, Origin
+from workbench.dump.formats.container import Container, Origin, block_bytes, read_container
 from workbench.dump.formats.container_write import tensor_block
-from workbench.dump.payload.container_source import ContainerSource
 
 if TYPE_CHECKING:
     import os
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container_entries import Block
+    from workbench.dump.formats.container import Block
 
 SIZE = 2048
 """Bytes of a record in either layout."""
@@ -171,9 +169,7 @@ def read_overflow(path: str | os.PathLike[str]) -> tuple[OverflowRecord, ...]:
     if not outputs:
         raise FormatError("dump/overflow-none", place=f"{path}: byte 0")
     return tuple(
-        parse_record(
-            ContainerSource(str(path), block).raw().tobytes(), f"{path}: byte {block.start}"
-        )
+        parse_record(block_bytes(str(path), block), f"{path}: byte {block.start}")
         for block in outputs
         if _is_bounded(block, str(path))
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.core.words import Message
 
 
-class Class(NamedTuple):
+class SlowDownClass(NamedTuple):
     """A class of slow-down, and the most bytes and files of one iteration that it stands for."""
 
     name: str
@@ -25,11 +25,11 @@ class Class(NamedTuple):
 
 
 CLASSES = (
-    Class("none", 0, 0),
-    Class("light", 64 << 20, 1_000),
-    Class("noticeable", 1 << 30, 10_000),
-    Class("heavy", 16 << 30, 100_000),
-    Class("extreme", float("inf"), float("inf")),
+    SlowDownClass("none", 0, 0),
+    SlowDownClass("light", 64 << 20, 1_000),
+    SlowDownClass("noticeable", 1 << 30, 10_000),
+    SlowDownClass("heavy", 16 << 30, 100_000),
+    SlowDownClass("extreme", float("inf"), float("inf")),
 )
 """Every class, the mildest first; a dump belongs to the first that holds its bytes and its files."""
 

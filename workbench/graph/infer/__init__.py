@@ -9,31 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from workbench.core.dtypes import DTYPES, dtype_name
+from workbench.core.dtypes import DTYPES, dtype_name, names_by
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-TYPE_IDS = {
-    30: "bool",
-    32: "int8",
-    33: "int16",
-    34: "int32",
-    35: "int64",
-    37: "uint8",
-    38: "uint16",
-    39: "uint32",
-    40: "uint64",
-    42: "float16",
-    43: "float32",
-    44: "float64",
-    45: "bfloat16",
-}
+TYPE_IDS = names_by("type_id")
 """MindSpore's numbers of dtypes, as `Cast` carries them in ``dst_type``."""
 
-_TYPE_WORDS = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"}
+_FLOAT_WORDS = {row.scalar: row.name for row in DTYPES.values() if row.is_float and row.scalar}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +54,7 @@ def refuse(code: str, **values: Any) -> NoReturn:
 def cast_target(value: Any, what: str = "dst_type") -> str:
     """Dtype name of a ``dst_type``: a number of MindSpore, its word, or a plain name."""
     name = TYPE_IDS.get(value, "") if isinstance(value, int) else ""
-    name = name or _TYPE_WORDS.get(str(value), "") or dtype_name(str(value))
+    name = name or _FLOAT_WORDS.get(str(value), "") or dtype_name(str(value))
     if not name:
         refuse("core/choice", subject=what, got=value, known=sorted(DTYPES))
     return name

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
 from workbench.graph.infer import Call, cast_target, refuse
 
-GE_TYPES = {0: "float32", 1: "float16", 2: "int8", 3: "int32", 27: "bfloat16", 29: "int4"}
+_NAMED = ("float32", "float16", "int8", "int32", "bfloat16", "int4")
+GE_TYPES = {DTYPES[name].acl: name for name in _NAMED}
 """GE's numbers of the dtypes that these operators name in ``dst_type`` and ``dtype``."""
 
 ROUND_MODES = ("Round", "Floor", "Ceil", "Ceiling", "Trunc", "Truncate")

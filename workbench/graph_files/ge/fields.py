@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench.core.dtypes import DATA_TYPES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -144,16 +146,10 @@ FIELDS: dict[str, dict[str, Field]] = {
 }
 """Message → field name → field."""
 
-_DATA_TYPES = """
-UNDEFINED FLOAT FLOAT16 INT8 UINT8 INT16 UINT16 INT32 INT64 UINT32 UINT64 BOOL DOUBLE STRING
-DUAL_SUB_INT8 DUAL_SUB_UINT8 COMPLEX64 COMPLEX128 QINT8 QINT16 QINT32 QUINT8 QUINT16 RESOURCE
-STRING_REF DUAL VARIANT BF16 INT4 UINT1 INT2 UINT2 COMPLEX32 HIFLOAT8 FLOAT8_E5M2 FLOAT8_E4M3FN
-FLOAT8_E8M0 FLOAT6_E3M2 FLOAT6_E2M3 FLOAT4_E2M1 FLOAT4_E1M2 HIFLOAT4 HIFLOAT4_SCALE
-"""
 _LIST_TYPES = "NONE STRING INT FLOAT BOOL BYTES TENSOR_DESC TENSOR GRAPH NAMED_ATTRS DATA_TYPE"
 
 ENUMS: dict[str, tuple[str, ...]] = {
-    "DataType": tuple("DT_" + word for word in _DATA_TYPES.split()),
+    "DataType": tuple(f"DT_{row.word}" for row in DATA_TYPES.values()),
     "ListValueType": tuple("VT_LIST_" + word for word in _LIST_TYPES.split()),
 }
 """Enum → its words; the place of a word is its number."""

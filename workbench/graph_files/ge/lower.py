@@ -17,7 +17,6 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Param, Value
-from workbench.graph_files.ge.fields import ENUMS
 from workbench.graph_files.ge.graph import model_graph
 from workbench.graph_files.ge.scalars import single
 
@@ -259,7 +258,7 @@ def _word(spec: TensorSpec) -> str:
     """GE's word for a number format; nothing for what it does not have."""
     row = DTYPES.get(spec.dtype)
     if row is not None:
-        return ENUMS["DataType"][row.code]
+        return f"DT_{row.word}"
     return "DT_STRING" if spec.dtype == "String" else ""
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
+from workbench.core.dtypes import DTYPES, names_by
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
@@ -56,25 +57,30 @@ _OWN = {
     },
 }
 
-_TYPE_WORDS = {
-    0: "Undefined", 1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8",
-    7: "uint16", 8: "uint32", 9: "uint64", 10: "float16", 11: "float32", 12: "float64",
-    13: "String", 14: "Tensor", 15: "Func", 31: "Tuple", 32: "List", 33: "Dictionary", 34: "None",
-    35: "SymInst", 36: "Int", 37: "UInt", 38: "Float", 39: "TypeType", 40: "AnyType", 41: "RefKey",
-    42: "Ref", 46: "bfloat16", 48: "int4",
+_FORMATS = names_by("pb")
+_KINDS = {
+    0: "Undefined", 13: "String", 14: "Tensor", 15: "Func", 31: "Tuple", 32: "List", 33: "Dictionary",
+    34: "None", 35: "SymInst", 36: "Int", 37: "UInt", 38: "Float", 39: "TypeType", 40: "AnyType",
+    41: "RefKey", 42: "Ref", 49: "UMonad",
 }  # fmt: skip
-_OWN_TYPE_WORDS = {
-    DEBUGGER: {43: "UMonad", 44: "IOMonad", 49: "Slice"},
-    ANF: {43: "complex64", 44: "complex128", 45: "Complex", 49: "UMonad"},
-}
 """Number 49 is declared as a slice, but the stages of 2.10 have it as the type of every monad."""
 
+_TYPE_WORDS = {
+    DEBUGGER: _FORMATS | _KINDS | {43: "UMonad", 44: "IOMonad", 49: "Slice"},
+    ANF: _FORMATS | _KINDS | {45: "Complex"},
+}
+"""Number of a ``DataType`` → our name of a number format, MindSpore's word for all else."""
+
+_FIELDS_OF = {
+    "bool": "bool_val", "int": "int_val", "uint": "uint_val", "float": "float_val", "bfloat": "float_val",
+}  # fmt: skip
 SCALAR_FIELDS = {
-    1: "bool_val",
-    **dict.fromkeys((2, 3, 4, 5, 48), "int_val"),
-    **dict.fromkeys((6, 7, 8, 9), "uint_val"),
-    **dict.fromkeys((10, 11, 46), "float_val"),
-    12: "double_val",
+    **{
+        number: _FIELDS_OF[kind]
+        for number, name in _FORMATS.items()
+        if (kind := name.rstrip("0123456789")) in _FIELDS_OF
+    },
+    DTYPES["float64"].pb: "double_val",
     13: "str_val",
 }
 """Number of a ``DataType`` → field of ``ValueProto`` that holds such a scalar."""
@@ -133,13 +139,12 @@ def type_word(dialect: str, number: int) -> str:
     >>> type_word(DEBUGGER, 11), type_word(DEBUGGER, 43), type_word(ANF, 43)
     ('float32', 'UMonad', 'complex64')
     """
-    own = _OWN_TYPE_WORDS[dialect]
-    return own.get(number) or _TYPE_WORDS.get(number) or f"type {number}"
+    return _TYPE_WORDS[dialect].get(number) or f"type {number}"
 
 
 @lru_cache
 def _type_numbers(dialect: str) -> dict[str, int]:
-    return {word: number for number, word in (_TYPE_WORDS | _OWN_TYPE_WORDS[dialect]).items()}
+    return {word: number for number, word in _TYPE_WORDS[dialect].items()}
 
 
 def type_number(dialect: str, word: str) -> int:

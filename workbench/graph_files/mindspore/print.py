@@ -12,23 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES
-from workbench.graph_files.mindspore.words import type_word
+from workbench.core.dtypes import DTYPES, mindspore_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Const, SourceFrame
-
-SCALAR_WORDS = {
-    "bool": "Bool",
-    **{f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
-    "bfloat16": "BF16",
-}
-"""Canonical dtype → the word around a scalar, ``I64(3)``."""
 
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*")
 _READ_AS_VALUES = frozenset(("true", "false", "None", "inf", "nan"))
@@ -52,11 +42,12 @@ def format_const(const: Const) -> str:
     if const.dtype == "monad":
         return str(value)
     if const.shape is not None and const.dtype in DTYPES:
-        if const.shape == () and const.dtype in SCALAR_WORDS and not isinstance(value, str):
-            return f"{SCALAR_WORDS[const.dtype]}({format_number(value)})"
+        scalar = DTYPES[const.dtype].scalar
+        if const.shape == () and scalar and not isinstance(value, str):
+            return f"{scalar}({format_number(value)})"
         dims = ", ".join(str(dim) for dim in const.shape)
         text = _tensor_text(value, const.shape)
-        return f"Tensor(shape=[{dims}], dtype={type_word(const.dtype)}, value={text})"
+        return f"Tensor(shape=[{dims}], dtype={mindspore_word(const.dtype)}, value={text})"
     return _plain_const(value)
 
 
@@ -149,7 +140,7 @@ def host_type(spec: TensorSpec, *, scalar: bool = False, flags: str = "") -> str
 def ref_type(spec: TensorSpec, key: str) -> str:
     """Host type of a weight."""
     shape = _shape(spec.shape)
-    return f"<Ref[Tensor[{type_word(spec.dtype)}]], {shape}, ref_key={key}, is_parameter>"
+    return f"<Ref[Tensor[{mindspore_word(spec.dtype)}]], {shape}, ref_key={key}, is_parameter>"
 
 
 def tuple_type(specs: Iterable[tuple[TensorSpec, bool]]) -> str:
@@ -164,7 +155,7 @@ def tuple_type(specs: Iterable[tuple[TensorSpec, bool]]) -> str:
 
 
 def _host_parts(spec: TensorSpec, *, scalar: bool) -> tuple[str, str]:
-    word = type_word(spec.dtype)
+    word = mindspore_word(spec.dtype)
     if scalar or not is_tensor(spec):
         return word, "NoShape"
     return f"Tensor[{word}]", _shape(spec.shape)
@@ -178,9 +169,9 @@ def device_type(spec: TensorSpec) -> str:
     """Device type, ``<Float16xNC1HWC0[const vector]{2, 1, 8, 8, 16}>``."""
     form = f"x{spec.format}" if spec.format else ""
     if spec.shape is None:
-        return f"<{type_word(spec.dtype)}{form}>"
+        return f"<{mindspore_word(spec.dtype)}{form}>"
     dims = ", ".join(str(dim) for dim in spec.shape)
-    return f"<{type_word(spec.dtype)}{form}[const vector]{{{dims}}}>"
+    return f"<{mindspore_word(spec.dtype)}{form}[const vector]{{{dims}}}>"
 
 
 def location(frame: SourceFrame) -> str:

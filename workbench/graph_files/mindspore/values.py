@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.core.dtypes import dtype_name
+from workbench.core.dtypes import dtype_name, names_by
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, SourceFrame
@@ -27,13 +27,7 @@ _OPEN = "([{<"
 _CLOSE = ")]}>"
 _MARKS = re.compile(r'[()\[\]{}<>",]')
 _SCALAR = re.compile(r"(Bool|U?I(?:8|16|32|64)|U(?:8|16|32|64)|B?F(?:16|32|64))\((.*)\)", re.DOTALL)
-_SCALAR_DTYPE = {
-    "Bool": "bool",
-    **{f"I{n}": f"int{n}" for n in (8, 16, 32, 64)},
-    **{f"U{n}": f"uint{n}" for n in (8, 16, 32, 64)},
-    **{f"F{n}": f"float{n}" for n in (16, 32, 64)},
-    "BF16": "bfloat16",
-}
+_SCALAR_DTYPE = names_by("scalar")
 _TENSOR = re.compile(r"Tensor\(shape=\[([\d, ]*)\], dtype=(\w+), value=(.*)\)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|inf|nan)")
 _MONADS = frozenset(("U", "IO", "UMonad[U]", "IOMonad[IO]"))

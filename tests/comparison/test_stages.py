@@ -1,0 +1,56 @@
+"""Stages are timed for whoever asks, and know whether they shall go on."""
+
+import threading
+
+import pytest
+
+from workbench.comparison.stages import Stages, timed
+
+
+def test_times_are_told_in_the_order_in_which_stages_end():
+    stage = Stages()
+    with timed() as times:
+        with stage("outer"), stage("inner"):
+            sum(range(100_000))
+        with stage("last"):
+            pass
+    assert [one.name for one in times] == ["inner", "outer", "last"]
+    inner, outer, last = times
+    assert 0 < inner.seconds <= outer.seconds
+    assert 0 <= last.busy <= last.seconds + 0.1
+
+
+def test_a_stage_that_fails_is_timed_too():
+    with timed() as times, pytest.raises(ZeroDivisionError), Stages()("bad"):
+        _ = 1 / 0
+    assert [one.name for one in times] == ["bad"]
+
+
+def test_nobody_else_is_told():
+    with timed() as outer:
+        with timed() as inner, Stages()("seen"):
+            pass
+        other = threading.Thread(target=lambda: Stages()("elsewhere").__enter__())
+        other.start()
+        other.join()
+    with Stages()("later"):
+        pass
+    assert ([one.name for one in inner], outer) == (["seen"], [])
+
+
+@pytest.mark.parametrize(
+    ("answers", "stopped"),
+    [
+        ([False, False], [False, False]),
+        ([False, True], [False, True]),
+        ([True, False], [True, True]),
+    ],
+)
+def test_once_stopped_it_stays_so(answers, stopped):
+    asked = iter(answers)
+    stage, found = Stages(lambda: next(asked)), []
+    for name in ("first", "second"):
+        with stage(name):
+            found.append(stage.stopped)
+    assert found == stopped
+    assert not Stages().stopped

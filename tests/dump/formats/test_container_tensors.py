@@ -1,0 +1,129 @@
+"""The quick way through a header says what the careful one says, and nothing breaks it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kit.arrays import sources_of as sources
+from kit.build.small_dumps import save_container
+from kit.oracle import dump_files
+from kit.words import refused
+from workbench.core.errors import FormatError
+from workbench.dump.formats.container import list_tensors
+from workbench.dump.payload.extent import spec_of
+
+FLOATS = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def specs(path):
+    found = list_tensors(str(path))
+    return [
+        (io, slot, spec_of(extent))
+        for io, side in (("input", found.inputs), ("output", found.outputs))
+        for slot, extent in enumerate(side)
+    ]
+
+
+TENSORS = st.lists(
+    st.tuples(
+        st.sampled_from(["float16", "int8", "bfloat16", "int4", "bool"]),
+        st.lists(st.integers(0, 5), max_size=4),
+        st.sampled_from([0, 2, 1, 77]),
+        st.integers(0, 2**64 - 1),
+    ),
+    max_size=4,
+)
+
+
+@given(inputs=TENSORS, outputs=TENSORS)
+def test_tensors_come_as_they_were_described(tmp_path_factory, inputs, outputs):
+    """Numbers by an own table; 77 is no format."""
+    path = tmp_path_factory.mktemp("one") / "Add.a.1.2.3"
+    words = {0: "NCHW", 1: "NHWC", 2: "ND", 77: "format 77"}
+
+    def tensors(described):
+        return [
+            (np.ones(shape, np.int8), {"dtype": dtype, "format": number, "address": address or 1})
+            for dtype, shape, number, address in described
+        ]
+
+    save_container(path, tensors(inputs), tensors(outputs))
+    assert specs(path) == [
+        (io, slot, (dtype, tuple(shape), words[number]))
+        for io, described in (("input", inputs), ("output", outputs))
+        for slot, (dtype, shape, number, _) in enumerate(described)
+    ]
+
+
+def test_a_header_longer_than_the_first_read_is_read(tmp_path):
+    path = save_container(tmp_path / "a", [FLOATS] * 3, [FLOATS], op_name="n" * 5000)
+    assert [spec.shape for _, _, spec in specs(path)] == [(2, 3)] * 4
+
+
+def test_a_header_longer_than_the_second_is_read_carefully(tmp_path):
+    path = save_container(tmp_path / "a", [FLOATS], [FLOATS], op_name="n" * 100_000)
+    assert [spec.shape for _, _, spec in specs(path)] == [(2, 3)] * 2
+
+
+def test_buffers_and_workspaces_are_no_tensors(tmp_path):
+    """Written field by field: an output of 4 bytes, a buffer of 8, a workspace of 2."""
+    field = dump_files.field
+    header = field(1, b"2.0") + field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(6, 4))
+    header += field(5, field(3, 8)) + field(8, field(3, 2))
+    path = tmp_path / "a"
+    path.write_bytes(
+        len(header).to_bytes(8, "little") + header + (9).to_bytes(4, "little") + bytes(10)
+    )
+    assert specs(path) == [("output", 0, ("int32", (1,), "NCHW"))]
+
+
+def test_data_inside_the_header_are_found(tmp_path):
+    field = dump_files.field
+    header = field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(5, b"\x07\0\0\0"))
+    path = tmp_path / "a"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    (source,) = sources(path)
+    assert source.array().tolist() == [7]
+
+
+def test_an_output_tells_whose_tensor_it_is(tmp_path):
+    """Written field by field: an original operator with a slot, one without a name, none."""
+    field = dump_files.field
+    rest = field(1, 7) + field(5, b"\x07\0\0\0")
+    named = field(4, field(1, b"scope/bias") + field(2, 3))
+    header = b"".join(field(3, rest + more) for more in (named, field(4, field(2, 1)), b""))
+    path = tmp_path / "a"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    assert [source.place.origin for source in sources(path)] == [("scope/bias", 3), None, None]
+
+
+def test_an_open_dimension_makes_the_data_flat(tmp_path):
+    path = save_container(tmp_path / "a", [], [(FLOATS, {"shape": (-1, 3)})])
+    assert specs(path) == [("output", 0, ("float32", (6,), "ND"))]
+
+
+@pytest.mark.parametrize("number", [3, 4, 29])
+@pytest.mark.parametrize("shape", [(2, -1, 4, 5, 16), (2**63, 1), ()])
+def test_impossible_device_shapes_stay_as_they_are(tmp_path, number, shape):
+    path = save_container(
+        tmp_path / "a", [], [(FLOATS, {"format": number, "shape": shape, "original_shape": (2, 3)})]
+    )
+    ((_, _, spec),) = specs(path)
+    assert spec.format in ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ")
+
+
+def test_types_that_comparisons_do_not_know_come_as_float32(tmp_path):
+    path = save_container(tmp_path / "a", [], [(np.int8([1, -2]), {"dtype": "int2"})])
+    (source,) = sources(path)
+    array = source.array()
+    assert (array.dtype, array.tolist()) == (np.float32, [1, -2])
+
+
+def test_a_link_is_refused(tmp_path):
+    save_container(tmp_path / "real", [], [FLOATS])
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with refused("core/unreadable", FormatError, place=str(tmp_path / "link")):
+        list_tensors(str(tmp_path / "link"))

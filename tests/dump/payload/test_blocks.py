@@ -1,0 +1,156 @@
+"""Tensors of files come front to back as they come whole, in the memory of a few pieces."""
+
+from __future__ import annotations
+
+import os
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kit.arrays import read_all, sources_of
+from kit.build.small_dumps import save_container
+from kit.cases import examples
+from kit.words import refused
+from workbench.comparison.measure.reading import SEGMENT
+from workbench.comparison.measure.tensors import measure
+from workbench.core.dtypes import DATA_TYPES
+from workbench.core.errors import FormatError
+from workbench.core.tensors import ArraySource
+from workbench.core.transdata import to_device
+from workbench.dump.formats.container import Block, Container
+from workbench.dump.formats.container_write import write_container
+from workbench.dump.formats.npy import NpySource
+from workbench.dump.formats.raw import locate, parse_raw_name
+from workbench.dump.payload import blocks, rearrange
+from workbench.dump.payload.blocks import Buffer, ExtentSource
+
+NUMBERS = {"NC1HWC0": 3, "FRACTAL_Z": 4, "NDC1HWC0": 32, "FRACTAL_Z_3D": 33, "FRACTAL_NZ": 29,
+           "C1HWNCoC0": 25, "NC1HWC0_C04": 12}  # fmt: skip
+AXES = {"NDC1HWC0": (5, "NCDHW"), "FRACTAL_Z_3D": (5, "NCDHW"), "FRACTAL_NZ": (0, "ND")}
+
+
+def source_of(path) -> ExtentSource:
+    """The last output of a container."""
+    return sources_of(path)[-1]
+
+
+def small_pieces(size: int):
+    """Read 64 bytes at a time, and ``size`` bytes of what is rearranged."""
+    return mock.patch.multiple(blocks, STEP=64), mock.patch.multiple(rearrange, PIECE=size)
+
+
+@given(data=st.data(), most=st.integers(1, 40))
+@settings(max_examples=examples(60), deadline=None)
+def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
+    """Also those of several elements a byte, from any byte of the file on."""
+    rows = [row for row in DATA_TYPES.values() if row.packing]
+    row = data.draw(st.sampled_from(rows))
+    count = data.draw(st.integers(0, 300))
+    noise = np.random.default_rng(count).integers(0, 256, 16 * count, np.uint8)
+    size = (count * row.bits + 7) // 8
+    raw = noise[:size]
+    odd = np.zeros(data.draw(st.integers(0, 5)), np.uint8)
+    path = tmp_path_factory.mktemp("one") / "Add.a.1.2.3"
+    first = Block("input", 0, odd.size, 4, 2, (odd.size,))
+    with path.open("wb") as file:
+        block = Block("output", 0, size, row.code, 2, (count,))
+        write_container(file, Container((first, block)), [odd, raw])
+    source = source_of(path)
+    chunked, whole = small_pieces(64)
+    with chunked, whole:
+        array = read_all(source, Buffer(4096), most)
+    want = source.array()
+    assert array.tobytes() == want.tobytes()
+    assert (array.dtype, array.shape) == (want.dtype, want.shape)
+
+
+@given(data=st.data(), piece=st.integers(64, 5000))
+@settings(max_examples=examples(60), deadline=None)
+def test_device_formats_come_as_the_host_had_them(tmp_path_factory, data, piece):
+    device = data.draw(st.sampled_from(sorted(NUMBERS)))
+    rank, host = AXES.get(device, (4, "NCHW"))
+    rank = rank or data.draw(st.integers(2, 4))
+    sides = st.integers(1, 4) if device == "NC1HWC0_C04" else st.integers(1, 40)
+    shape = tuple(data.draw(sides if axis == 1 else st.integers(1, 7)) for axis in range(rank))
+    dtype = data.draw(st.sampled_from(["float16", "int8", "float32"]))
+    array = np.random.default_rng(1).integers(-99, 99, shape).astype(dtype)
+    there = to_device(array, host, device)
+    path = tmp_path_factory.mktemp("one") / "Add.a.1.2.3"
+    save_container(path, [], [(there, {"format": NUMBERS[device], "original_shape": shape})])
+    source = source_of(path)
+    chunked, whole = small_pieces(piece)
+    with chunked, whole:
+        found = read_all(source, Buffer(4096))
+    assert (found.dtype, found.shape) == (array.dtype, shape)
+    assert (found == array).all()
+    assert (source.array() == array).all()
+
+
+def test_grouped_weights_come_as_the_host_had_them(tmp_path):
+    array = np.arange(32 * 4 * 3 * 3, dtype=np.float16).reshape(32, 4, 3, 3)
+    there = to_device(array, "NCHW", "FRACTAL_Z", groups=8)
+    more = {"format": 4, "original_shape": array.shape, "sub_format": 8}
+    save_container(tmp_path / "a", [], [(there, more)])
+    assert (read_all(source_of(tmp_path / "a"), Buffer(4096)) == array).all()
+
+
+@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+def test_a_container_compares_as_its_elements_do(tmp_path, kernel):
+    """Several segments, read by two threads, in a file where elements begin at an odd byte."""
+    rng = np.random.default_rng(3)
+    golden = rng.standard_normal(2 * SEGMENT + 5).astype(np.float32)
+    target = golden * np.float32(1 + 1e-3)
+    sources = []
+    for name, array in (("t", target), ("g", golden)):
+        save_container(tmp_path / name, [(np.zeros(1, np.int8), {})], [array])
+        sources.append(source_of(tmp_path / name))
+    found = measure(*sources, kernel=kernel, threads=2)
+    want = measure(ArraySource(target), ArraySource(golden), kernel=kernel)
+    assert found.error == pytest.approx(want.error, rel=1e-12)
+    assert found.size == golden.size
+
+
+def test_a_container_against_an_npy_file(tmp_path):
+    host = np.arange(3 * 20 * 5 * 5, dtype=np.float16).reshape(3, 20, 5, 5) / 7
+    there = to_device(host, "NCHW", "NC1HWC0")
+    save_container(tmp_path / "a", [], [(there, {"format": 3, "original_shape": host.shape})])
+    np.save(tmp_path / "g.npy", host)
+    found = measure(source_of(tmp_path / "a"), NpySource(str(tmp_path / "g.npy")))
+    assert found.error == 0
+
+
+def test_a_file_cut_meanwhile_is_refused_with_the_byte(tmp_path):
+    path = save_container(tmp_path / "a", [], [np.zeros(5000, np.float32)])
+    source = source_of(path)
+    source.array()
+    reading = source.reading(Buffer(4096))
+    assert reading.available() == 1024
+    reading.read(1024)
+    os.truncate(path, 10_000)
+    reading.read(reading.available())
+    with refused("dump/npy-short", FormatError, place=f"{path}: byte 10000", held=10000):
+        reading.available()
+    reading.close()
+
+
+def test_a_block_outside_its_file_is_refused(tmp_path):
+    path = save_container(tmp_path / "a", [], [(np.zeros(8, np.float32), {"shape": (16,)})])
+    with refused("dump/block-short", FormatError, needed=64, held=32) as caught:
+        source_of(path).reading(Buffer())
+    assert caught.value.place.endswith(": output 0")
+
+
+def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
+    name = "MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"
+    (tmp_path / name).write_bytes(bytes(10))
+
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("workbench.dump.payload.blocks.np.empty", no_memory)
+    source = ExtentSource(locate(str(tmp_path / name), parse_raw_name(name).row))
+    with refused("dump/file-memory", FormatError, got=10):
+        source.array()

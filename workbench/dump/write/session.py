@@ -1,0 +1,224 @@
+"""A whole run of the graph engine: its graph files, and the models beside the network.
+
+A TensorFlow program hands every ``sess.run`` to the graph engine as a graph of its own, and every session
+dumps below a timestamp folder of its own. So its tree holds more than the network: here a session that
+initialises a variable before the training, and the learning rate that the training reads. The
+network is the graph with an iterator. Names are those of ``geop_npu.cc``: ``ge_default_{time}_{id}``, the
+ids of a session ten apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.core.tensors import TensorSpec
+from workbench.dump.releases import by_msprobe
+from workbench.dump.write.ge import ge_files, model_of
+from workbench.dump.write.msprobe import msprobe_files
+from workbench.dump.write.plan_files import text_file
+from workbench.dump.write.targets import Clock, time_folder
+from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph_files.ge.files import ge_graph_file
+from workbench.graph_files.ge.lower import ge_graph_of
+from workbench.graph_files.ge.write_text import write_ge_text
+from workbench.run.compile import WEIGHTS
+from workbench.run.layout import Lie, device_lie, host_lie, laid_spec, stated_lie
+from workbench.run.outline import outline
+from workbench.run.program import COMPILED
+from workbench.run.reference import run_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from workbench.core.plan import DumpPlan
+    from workbench.core.tensors import Io, TensorRecord
+    from workbench.dump.write.ge import Model
+    from workbench.dump.write.plan_files import NewFile, TreeFiles
+    from workbench.dump.write.targets import Target
+
+FOLDER = "graphs"
+"""Where graph files lie below the dump's own folder; a real run writes them where its environment says."""
+
+_MINUTE = 60_000_000
+_SCALAR, _MATRIX = TensorSpec("float32", ()), TensorSpec("float32", (2, 3))
+
+
+def _given(name: str, value: float) -> Parameter:
+    return Parameter(name, _SCALAR, True, name, np.float32(value))
+
+
+def _op(name: str, op_type: str, *inputs: Any, spec: TensorSpec = _SCALAR) -> Op:
+    return Op(name, op_type, inputs, outputs=(spec,))
+
+
+_RANDOM = "layer/kernel/Initializer/random_uniform"
+_INITIALISE = Graph(
+    "init",
+    ops=(
+        _op(f"{_RANDOM}/mul", "Mul",
+            Const(((0.25, 0.5, 0.75), (0.125, 0.375, 0.625)), "float32", (2, 3)),
+            Const(0.5, "float32", ()), spec=_MATRIX),
+        _op(_RANDOM, "Add", Value(0), Const(-0.25, "float32", ()), spec=_MATRIX),
+    ),
+    outputs=(Value(1),),
+)  # fmt: skip
+_LEARNING_RATE = Graph(
+    "learning_rate",
+    (_given("global_step", 1), _given("decay_steps", 100), _given("decay_rate", 0.96),
+     _given("initial_rate", 0.01)),
+    (
+        _op("ExponentialDecay/truediv", "RealDiv", Param(0), Param(1)),
+        _op("ExponentialDecay/Pow", "Pow", Param(2), Value(0)),
+        _op("ExponentialDecay", "Mul", Param(3), Value(1)),
+    ),
+    (Value(2),),
+)  # fmt: skip
+
+
+class ExtraModel(NamedTuple):
+    """A model of a program that is not its network: minutes from the network's start, session of its own."""
+
+    graph: Graph
+    minutes: int
+    alone: bool = False
+
+
+BEFORE: dict[str, tuple[ExtraModel, ...]] = {
+    "tensorflow": (ExtraModel(_INITIALISE, -1, alone=True),)
+}
+AFTER: dict[str, tuple[ExtraModel, ...]] = {
+    "tensorflow": (ExtraModel(_LEARNING_RATE.with_id(10), 1),),
+}
+"""Surface → models that a program runs before and after its network, once each."""
+
+
+def session_files(
+    records: Iterable[TensorRecord],
+    plan: DumpPlan,
+    graphs: Sequence[Graph],
+    target: Target,
+    clock: Clock,
+    *,
+    foretold: bool = False,
+) -> TreeFiles:
+    """Yield everything that a run writes, model after model.
+
+    Parameters
+    ----------
+    records : iterable of TensorRecord
+        The network's, as of `workbench.dump.write.ge.ge_files`.
+    graphs : sequence of Graph
+        The network's graph, and nothing else. It numbers tasks and tells tensors that are the same memory.
+    foretold : bool
+        Whether other models are outlined, and not run.
+    """
+    (graph,), run = graphs, outline if foretold else run_reference
+    files_of = msprobe_files if by_msprobe(target.surface, target.version) else ge_files
+    before, network, after = models_of(plan, graph, target, clock)
+    numbers = count()
+    for model in before:
+        yield from _graph_files(model, graph, numbers)
+        yield from ge_files(run(model.graph), model)
+    yield from _graph_files(network, graph, numbers)
+    has_failed = yield from files_of(records, network)
+    for model in () if has_failed else after:
+        yield from _graph_files(model, graph, numbers)
+        yield from ge_files(run(model.graph), model)
+
+
+def models_of(
+    plan: DumpPlan, graph: Graph, target: Target, clock: Clock
+) -> tuple[list[Model], Model, list[Model]]:
+    """Return the models that run before the network, its own, and those that run after it.
+
+    Times of others do not depend on what the network takes.
+    """
+    surface = target.surface if target.beside else ""
+    session, ids = time_folder(clock.now), count(1)
+
+    def other(one: ExtraModel) -> Model:
+        own = Clock(clock.seed, clock.now + one.minutes * _MINUTE)
+        named = target._replace(model_id=next(ids), session="" if one.alone else session, form=None)
+        return model_of(plan, one.graph, named, own)
+
+    before = [other(one) for one in BEFORE.get(surface, ())]
+    network = model_of(
+        plan, graph, target._replace(model_id=next(ids)) if before else target, clock
+    )
+    return before, network, [other(one) for one in AFTER.get(surface, ())]
+
+
+def _graph_files(model: Model, network: Graph, numbers: Iterator[int]) -> Iterator[NewFile]:
+    """Yield the graph files of one model; a graph that was read from such a file needs none."""
+    files = model.target.graphs
+    if files is None or network.dialect == "ge":
+        return
+    folder = f"{FOLDER}/{files.folder}".rstrip("/")
+    texts: dict[tuple[int, bool, int, bool], str] = {}
+    for stage, level, options in files.stages:
+        now = files.at(stage.name, network) if model.graph is network else model.graph
+        key = (id(now), stage.laid, level, options)
+        if key not in texts:
+            attrs = _options(files.options) if options else {}
+            known = _lowered(now, model, laid=stage.laid)
+            whole = replace(known, attrs={**known.attrs, **attrs})
+            texts[key] = write_ge_text(whole, level=level)
+        yield text_file(f"{folder}/{ge_graph_file(next(numbers), stage.name)}", texts[key])
+
+
+def _lowered(graph: Graph, model: Model, *, laid: bool) -> Graph:
+    """The graph as GE has it, under the name of the model's folder; the last one of each kind is kept."""
+    how = (model.target.surface, model.name)
+    kept = graph.kept.setdefault("lowered", {})
+    if laid not in kept or kept[laid][0] != how:
+        kept[laid] = how, replace(_newly_lowered(graph, how[0], laid=laid), name=model.name)
+    found: Graph = kept[laid][1]
+    return found
+
+
+def _newly_lowered(graph: Graph, surface: str, *, laid: bool) -> Graph:
+    return ge_graph_of(
+        graph,
+        iterator=surface == "tensorflow",
+        weights=WEIGHTS[surface],
+        lay=_compiled if graph.dialect == COMPILED else _laid if laid else _plain,
+    )
+
+
+def _plain(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+    """A tensor before formats are chosen."""
+    here = spec._replace(format=host_lie(spec.shape).format)
+    return here, here
+
+
+def _laid(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+    """A tensor in the graph and on the device; groups of a weight stand behind its format."""
+    lie: Lie = device_lie(op, io, slot, spec)
+    groups = f":{lie.groups}" if lie.groups > 1 else ""
+    here = spec._replace(format=lie.host_format)
+    return here, TensorSpec(spec.dtype, lie.shape, f"{lie.format}{groups}")
+
+
+def _compiled(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+    """A tensor as far as the compiler has decided on it; of results the network's dtype is told, too."""
+    here = spec._replace(format=host_lie(spec.shape).format)
+    if op is None:
+        lie = stated_lie(spec, spec.shape) if spec.format != "DefaultFormat" else None
+    else:
+        lie = device_lie(op, io, slot, spec) if op.device_outputs else None
+    there = here if lie is None else laid_spec(spec, lie)
+    here = here if lie is None else here._replace(format=lie.host_format)
+    origin = op.origins[slot] if op is not None and io == "output" and op.origins else None
+    return (here if origin is None else here._replace(dtype=origin.spec.dtype)), there
+
+
+def _options(options: Mapping[str, str]) -> dict[str, Any]:
+    """Option maps of a graph; all that a dump sets are options of the session."""
+    maps: dict[str, Mapping[str, str]] = {
+        "GraphOptions": {}, "GlobalOptions": {}, "SessionOptions": options,
+    }  # fmt: skip
+    return {name: {"name": name, "attr": dict(given)} for name, given in maps.items()}
