@@ -38,8 +38,8 @@ class Reading(NamedTuple):
     ``inputs`` were measured, by slot; ``produced`` are the errors of those that an operator gave, as they were read
     and as they were given, with its number; ``given`` are the errors of inputs that nothing is known to have produced.
     ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs. ``unseen``: some
-    of those were given by an operator that the target has not dumped. ``first``: no earlier execution can have left an
-    error in what was given.
+    of those were given by an operator that the target has not dumped, ``moved``: some are weights that training moves,
+    or other feeds. ``first``: no earlier execution can have left an error in what was given.
     """
 
     inputs: Mapping[int, Measured]
@@ -47,6 +47,7 @@ class Reading(NamedTuple):
     given: Sequence[float]
     unknown: tuple[int, ...]
     unseen: bool = False
+    moved: bool = False
     first: bool = True
 
     @property
@@ -99,7 +100,7 @@ def reading_of(
     run = partners.runs.get(golden) if golden is not None else None
     slots = {slot for io, slot in run.tensors if io == "input"} if run is not None else set[int]()
     produced, given, unknown = list[tuple[float, float | None, int]](), list[float](), list[int]()
-    unseen = False
+    unseen = moved = False
     rewritten = IN_PLACE.get(known.pairing.target.runs[block][op].op_type, ())
     for slot in sorted(slots | inputs.keys()):
         item = inputs.get(slot)
@@ -110,6 +111,7 @@ def reading_of(
             given += [_unexplained(item)] if item is not None and kept else []
             if item is None and golden is not None and _has_moved(known, block, golden, slot):
                 unknown.append(slot)
+                moved = True
             continue
         error = _given_error(known, block, source, partners)
         if item is not None:
@@ -122,7 +124,7 @@ def reading_of(
     ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
     missing = tuple(unknown) if slots else SOME_INPUT
-    return Reading(inputs, produced, given, missing, unseen, first)
+    return Reading(inputs, produced, given, missing, unseen, moved, first)
 
 
 def _given_error(

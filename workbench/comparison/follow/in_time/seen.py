@@ -246,19 +246,20 @@ def time_facts(
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
     """Whether what an operator read may explain that it is off, as that was not compared.
 
-    What only moves what an operator gave that was not dumped may have been given any error. Else nothing explains a
-    large one if all before it agrees; none at all does of integers if all before is equal, but of those that jump.
+    NaN, and any error of what is only moved, may come from an operator that was not dumped, and any error from a weight
+    that an earlier step has left. Else nothing explains a large one if all before it agrees; none at all does of
+    integers if all before is equal, but of those that jump.
     """
     worst, judging = seen.worst, limits()
     error = worst.error if worst is not None else 0.0
     types = _types(run, seen.measured.values())
-    moves = reading.unseen and bool(types & MOVEMENT)
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
-        return arrived or moves or (memory.doubtful and not reading.known)
+        return arrived or reading.unseen or (memory.doubtful and not reading.known)
     if reading.known:
         return False
-    if moves or memory.doubtful or types & STEPS:
+    moves = reading.unseen and types & MOVEMENT
+    if moves or reading.moved or memory.doubtful or types & STEPS:
         return True
     if worst is not None and worst.exact:
         return memory.allowed > 0.0
