@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +92,18 @@ def test_an_operator_that_is_off_by_more_than_such_a_store_is_named():
 def test_a_store_that_one_operator_alone_has_is_its_own():
     verdict, blamed, _ = said_of(wb.compare(stored([SCALED]), GOLDEN).result)
     assert (verdict, blamed) == ("fail", [SCALED.replace("/", "_")])
+
+
+# --- products that are all off ---------------------------------------------------------------------
+
+SAMPLE = Path(__file__).parents[2] / "sample_dumps" / "simulated_pair"
+
+
+def test_a_product_that_is_off_by_more_than_any_format_is_named_whatever_others_add_behind_it():
+    """An element of conv2 is overwritten; every product behind it adds as much to what it inherits."""
+    dumps = (replace(wb.load(SAMPLE / side), graphs={}) for side in ("target", "golden"))
+    verdict, blamed, _ = said_of(wb.compare(*dumps).result)
+    assert (verdict, blamed[:1]) == ("fail", ["Default_conv2-Conv2d_Conv2D-op0"])
 
 
 # --- what the target has not dumped -------------------------------------------------------------

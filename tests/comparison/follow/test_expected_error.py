@@ -184,26 +184,36 @@ def test_independent_errors_add_up_as_squares(error, inherited, own):
 
 
 @pytest.mark.parametrize(
-    ("others", "shown"),
+    ("before", "behind", "shown"),
     [
-        ([], math.inf),
-        ([0.1], math.inf),
-        ([0.1, 0.3], 0.2),
-        ([0.1, 0.3, 0.0, 0.0, 0.0], 0.2),
-        ([0.1, 0.0, 0.0], 0.0),
+        ([], [], math.inf),
+        ([], [0.1], math.inf),
+        ([], [0.1, 0.3], 0.2),
+        ([0.1], [0.3], 0.2),
+        ([], [0.1, 0.3, 0.0, 0.0, 0.0], 0.2),
+        ([], [0.1, 0.0, 0.0], 0.0),
+        ([0.1, 0.3], [5.0, 5.0, 5.0], 0.2),
+        ([0.0, 0.3], [5.0, 5.0, 5.0], 0.15),
     ],
-    ids=["no others", "one", "their median", "hidden ones do not count", "but where all are"],
-)
-def test_what_the_other_products_show(others, shown):
-    own = {-1: 7.0, **dict(enumerate(others))}
+    ids=["no others", "one", "their median", "on both sides", "hidden ones do not count", "but where all are",
+         "those before say more", "hidden ones before"],
+)  # fmt: skip
+def test_what_the_other_products_show(before, behind, shown):
+    own = {**dict(enumerate(before)), -1: 7.0, **dict(enumerate(behind, 9))}
     assert shown_by_others(own)[-1] == pytest.approx(shown)
 
 
 @pytest.mark.parametrize(
     ("own", "shown", "alike"),
-    [(0.4, 0.1, True), (0.41, 0.1, False), (0.3, math.inf, True), (0.31, math.inf, False)],
+    [
+        (0.2, 0.05, True),
+        (0.21, 0.05, False),
+        (0.3, math.inf, True),
+        (0.31, math.inf, False),
+        (0.31, 0.3, False),
+    ],
 )
-def test_a_product_is_as_the_others_up_to_a_factor_or_as_any_format(own, shown, alike):
+def test_a_product_is_as_the_others_up_to_a_factor_and_as_any_format(own, shown, alike):
     assert is_as_others(own, shown) == alike
 
 

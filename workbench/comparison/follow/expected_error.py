@@ -124,23 +124,25 @@ def own_excess(error: float, inherited: float) -> float | None:
 
 
 def shown_by_others(own: Mapping[int, float]) -> dict[int, float]:
-    """Median of what the others add, for each of some operators; infinite where there are no two others.
+    """Median of what the others add, for each of some operators in order; infinite where there are no two others.
 
-    What is hidden behind what came in counts only where no two others are to be seen.
+    Two before it say more than those behind, which may add to its error. What is hidden behind what came in counts only
+    where no two others are to be seen.
     """
-    shown = {}
-    for op in own:
-        others = [error for other, error in own.items() if other != op]
-        seen = [error for error in others if error > 0]
-        known = seen if len(seen) > 1 else others
+    shown, errors = {}, list(own.values())
+    for place, op in enumerate(own):
+        before, others = errors[:place], errors[:place] + errors[place + 1 :]
+        told = before if len(before) > 1 else others
+        seen = [error for error in told if error > 0]
+        known = seen if len(seen) > 1 else told
         shown[op] = median(known) if len(known) > 1 else math.inf
     return shown
 
 
 def is_as_others(own: float, shown: float) -> bool:
-    """Whether an operator adds no more than the others of its unit do, or than any format if there are none."""
+    """Whether an operator adds no more than the others of its unit do, and no more than any format makes it."""
     known = limits()
-    return own <= (known.excused_most if math.isinf(shown) else known.steps_factor * shown)
+    return own <= known.excused_most and own <= known.steps_factor * shown
 
 
 def is_of_unit(scene: Scene, seen: Observation) -> bool:

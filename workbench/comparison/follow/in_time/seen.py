@@ -112,7 +112,7 @@ def shown_by_products(
     runs, found = known.pairing.target.runs[block], dict[int, float]()
     if not known.npu:
         return found
-    for op, run in runs.items():
+    for op, run in sorted(runs.items(), key=lambda item: item[1].time):
         items = [m for m in known.index.get((block, op), {}).values() if m.usable]
         worst = _worst(items)
         own = _excess(reads[op], worst) if _types(run, items) & CONTRACTIONS else None
