@@ -250,7 +250,8 @@ def _has_factor(one: Result, bias: Bias, slope: float) -> bool:
 
 
 def _figures(pool: Pool) -> dict[str, float]:
-    return {"factor": pool.factor, "low": pool.low, "high": pool.high}
+    half = (pool.high - pool.low) / 2
+    return {"factor": pool.factor, "low": pool.low, "high": pool.high, "half": half}
 
 
 def _single(flow: Trace, results: Sequence[Result]) -> Iterator[Ambient]:
@@ -267,7 +268,8 @@ def _single(flow: Trace, results: Sequence[Result]) -> Iterator[Ambient]:
         bias = some[0].deviation.bias
         low, high = bias.interval
         said = Message(
-            "compare/factor-single", factor=1 + bias.slope, low=low, high=high, certainty=abs(bias.certainty)
+            "compare/factor-single", factor=1 + bias.slope, low=low, high=high, half=(high - low) / 2,
+            certainty=abs(bias.certainty),
         )  # fmt: skip
         yield Ambient("bias", (said,), some)
 
