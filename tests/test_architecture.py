@@ -18,6 +18,7 @@ from workbench.run.kernels import KERNELS
 PACKAGE = Path(workbench.__file__).parent
 LAYERS = (
     "_faces core",
+    "proto",
     "graph",
     "config graph_files run",
     "dump",

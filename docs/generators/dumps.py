@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING
 from generators.markdown import code, codes, page, table
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.formats import FORMATS
-from workbench.dump.formats.ge_name import GRAMMARS, GeName, format_ge_name
+from workbench.dump.formats.table import FILE_FORMATS
 from workbench.dump.layouts import FIELDS, LAYOUTS
 from workbench.dump.releases import FEATURES
 from workbench.dump.statistics.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from workbench.dump.formats.ge_name import Kind
-
-DATE = 20_260_102_030_405_678
-DATED = ("core", "brief", "callback", "norm")
-"""Kinds whose names have a date instead of microseconds."""
 
 INTRODUCTION = """\
 `workbench inspect DIR` prints the layout of a tree. Trees are recognized by their folders and file names;
@@ -32,9 +26,10 @@ Folders from the top of the tree down to the files. *Files* limits a row to one 
 FIELD = "Values of the fields, as regular expressions."
 
 NAME = """\
-Names of files that the graph engine, AscendCL, torchair and msprobe write. MindSpore's own are
-`{type}.{name}.{task}.{stream}.{time}.{input|output}.{slot}.{format}.{number format}.npy`; older releases have
-[fewer parts](../evidence/real-dumps.md#releases-of-mindspore)."""
+Names of files, in the order of trial. Those of `npy` are
+`{type}.{name}.{task}.{stream}.{time}.{input|output}.{slot}.{format}.{number format}.npy`; older releases of MindSpore
+have [fewer parts](../evidence/real-dumps.md#releases-of-mindspore). A name with a slot above 4,095, or with a number
+that no clock or task has, is skipped."""
 
 TABLES = "Columns of statistics, by the software that writes them."
 
@@ -57,7 +52,7 @@ def dump_formats() -> str:
         for row in LAYOUTS
     ]  # fmt: skip
     fields = [(code(f"{{{name}}}"), code(pattern)) for name, pattern in FIELDS.items()]
-    names = [(code(kind), code(_example(kind))) for kind in dict(GRAMMARS)]
+    names = [(code(row.id), row.title, code(row.example)) for row in FILE_FORMATS]
     dialects = [(code(one.name), codes(one.titles.values())) for one in DIALECTS.values()]
     numbers = [
         (one.code, code(one.word), code(one.name), one.bits, code(one.packing))
@@ -77,7 +72,7 @@ def dump_formats() -> str:
         table(("Field", "Values"), fields),
         "## File names",
         NAME,
-        table(("Kind", "Example"), names),
+        table(("Kind", "Content", "Example"), names),
         "## Statistics",
         TABLES,
         table(("Table", "Figures"), dialects),
@@ -91,12 +86,6 @@ def dump_formats() -> str:
         RELEASES,
         table(("Content", "Device", "From", "Until"), _releases()),
     )
-
-
-def _example(kind: Kind) -> str:
-    ids = {"task_id": 2, "stream_id": 7, "slot": 0, "dump_number": 1, "core_type": 0, "core_id": 3}
-    time = DATE if kind in DATED else 1_700_000_000_000_000
-    return format_ge_name(GeName(kind, "Conv2D", "conv1", time, **ids))
 
 
 def _releases() -> Iterator[tuple[str, str, str, str]]:

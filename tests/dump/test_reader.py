@@ -200,6 +200,18 @@ def test_statistics_stand_in_where_there_is_no_tensor(tmp_path):
     assert reason == "bad-row"
 
 
+def test_a_row_of_statistics_with_a_slot_that_no_operator_has_is_bad(tmp_path):
+    folder = on_disk(tmp_path, [shot()]) / "rank_0/Net/0/0"
+    (folder / "statistic.csv").write_text(
+        STATISTICS.replace("output,0,16", "output,4096,16").replace(",x,", ",1,")
+    )
+    dump = load(tmp_path)
+    assert [record.statistics for record in dump.records] == [None]
+    assert [one.reason for one in dump.skipped] == ["bad-row"] * 3
+    place = f"{folder / 'statistic.csv'}: Default_Add-op0"
+    check_said(dump.skipped[0].detail, "dump/name-number", place=place, got=4096, limit=4095)
+
+
 def test_an_unreadable_statistics_file_is_a_note(tmp_path):
     folder = on_disk(tmp_path, [shot()]) / "rank_0/Net/0/0"
     (folder / "statistic.csv").write_text("What,Is,This\n")
@@ -318,5 +330,5 @@ def test_a_given_graph_may_be_of_any_kind(rank, tmp_path):
     other.write_bytes((rank / "ms_output_trace_code_graph_0.pb").read_bytes())
     assert load(tmp_path, graph=other).graphs[0, 0].dialect == "pb-debugger"
     other.write_text("nothing")
-    with refused("ir/unknown-kind", FormatError, place=str(other)):
+    with refused("graph_files/unknown-kind", FormatError, place=str(other)):
         load(tmp_path, graph=other)

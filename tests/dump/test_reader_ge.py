@@ -24,7 +24,7 @@ from workbench.core.tensors import TensorKey
 from workbench.core.words import Message
 from workbench.dump.formats.container import block_bytes
 from workbench.dump.formats.container_write import write_container
-from workbench.dump.formats.renamed import RENAMINGS, renamed
+from workbench.dump.formats.renamed import RENAME_RULES, renamed
 from workbench.dump.reader import load
 from workbench.dump.reports.core_elf import Core, Memory, core_bytes
 from workbench.dump.reports.opdebug import (
@@ -210,7 +210,7 @@ def test_a_file_that_goes_away_says_so_when_it_is_compared(leaf):
 LONG = f"Add.{'n' * 300}.5.3.{START}"
 
 
-@pytest.mark.parametrize("writer", RENAMINGS)
+@pytest.mark.parametrize("writer", RENAME_RULES)
 def test_a_name_that_was_too_long_comes_back_in_all_four_ways(leaf, writer):
     intended = (
         f"{LONG}.output.0.ND.float16.npy"
@@ -255,6 +255,18 @@ def test_statistics_of_one_operator_are_read(leaf):
     assert record.label == ("float16", (2, 3), "ND")
     assert record.statistics["Max Value"] == 6
     assert [s.reason for s in dump.skipped] == ["bad-row"]
+
+
+@pytest.mark.parametrize("form", ["npy", "container"])
+def test_statistics_of_a_tensor_that_has_a_file_are_no_second_record(leaf, form):
+    base = f"MatMul.mm.3.1.{START}"
+    if form == "npy":
+        np.save(leaf / f"{base}.input.0.ND.float16.npy", ONE)  # sorted behind the table
+    else:
+        save_container(leaf / base, [ONE], [])
+    (leaf / f"{base}.csv").write_text(GE_STATISTICS)
+    (record,) = load(leaf).records
+    assert record.source.array().tolist() == ONE.tolist()
 
 
 def test_statistics_that_are_none_are_told(leaf):

@@ -16,6 +16,7 @@ NPY = "Add.Add-op0.0.0.1.output.0.DefaultFormat.npy"
 GE = "Conv2D.conv1relu.2.7.1700000000000004"
 CSV = "MatMul.mm.3.1.1700000000000007.csv"
 GOLDEN = "conv1.0.1700000000000008.npy"
+RAW = "MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"
 NODE = "add_1_device_0_0.pt"
 CALL = "Functional.relu.0.forward.input.0.pt"
 CAPTURED = "MatMul.mm.1.3.0.1700000000000009"
@@ -29,6 +30,7 @@ TREES = [
     ("mindspore-o2", f"5/{TIME}/1/Net_4/11/0", GE, (1, "Net_4", 0, 5)),
     ("mindspore-o2", f"5/{TIME}/1/Net_4/11/0", NPY, (1, "Net_4", 0, 5)),
     ("msprobe", f"rank_2/{TIME}/step_7", NPY, (2, "", 0, 7)),
+    ("msprobe", f"rank_2/{TIME}/step_7", RAW, (2, "", 0, 7)),
     ("msprobe", f"rank_2/{TIME}/step_7/{TIME}/4", GE, (2, "", 0, 7)),
     ("torchair", f"worldsize8_global_rank6/{TIME}/1/ge_default/3/9", GE, (6, "ge_default", 0, 9)),
     ("torchair", f"worldsize8_global_rank6/{TIME}/1", GE, (6, "", 0, 0)),
@@ -58,7 +60,7 @@ def make(base, folder, file=""):
 
 
 def places(found):
-    return [(leaf.rank, leaf.net_name, leaf.graph_id, leaf.iteration) for leaf in found.leaves]
+    return [(leaf.rank, leaf.net_name, leaf.graph_id, leaf.iteration) for leaf in found.folders]
 
 
 def pointed():
@@ -82,8 +84,8 @@ def test_a_tree_is_known_from_every_folder_above_and_in_it(
     found = survey(where)
     assert (found.layout, places(found)) == (name, [place])
     assert found.base == str(base)
-    assert os.path.samefile(found.leaves[0].path, base / folder)
-    assert found.leaves[0].names == (file,) or not folder
+    assert os.path.samefile(found.folders[0].path, base / folder)
+    assert found.folders[0].names == (file,) or not folder
 
 
 def test_every_row_is_in_the_table_of_the_tests():
@@ -130,16 +132,16 @@ def test_numbers_come_in_their_order(tmp_path):
 
 def test_the_rank_above_the_given_folder_gives_its_graphs(tmp_path):
     leaf = make(tmp_path, "rank_3/Net/0/2", NPY)
-    assert survey(leaf).roots == [(str(tmp_path / "rank_3"), 3)]
+    assert survey(leaf).roots == ((str(tmp_path / "rank_3"), 3),)
 
 
 def test_a_rank_with_graphs_alone_is_a_dump(tmp_path):
     make(tmp_path, "rank_3/graphs", "ms_output_trace_code_graph_0.ir")
     found = survey(tmp_path)
-    assert (found.layout, found.leaves, found.roots) == (
+    assert (found.layout, found.folders, found.roots) == (
         "mindspore",
-        [],
-        [(str(tmp_path / "rank_3"), 3)],
+        (),
+        ((str(tmp_path / "rank_3"), 3),),
     )
 
 
@@ -177,7 +179,7 @@ def test_a_link_to_a_folder_is_not_followed_and_one_in_a_tensors_place_is_not_lo
     os.symlink(outside / "missing", leaf / linked)
     (leaf / folder).mkdir()
     found = survey(tmp_path)
-    assert [leaf.names for leaf in found.leaves] == [tuple(sorted((NPY, linked, folder)))]
+    assert [leaf.names for leaf in found.folders] == [tuple(sorted((NPY, linked, folder)))]
 
 
 def test_a_link_that_is_given_is_followed(tmp_path):
@@ -223,7 +225,7 @@ def test_exceptions_lie_beside_any_dump(tmp_path):
     make(tmp_path, f"{TIME}/1/net/11/4", GE)
     make(tmp_path, "extra-info/data-dump/1", BRIEF)
     found = survey(tmp_path)
-    assert (found.layout, len(found.leaves)) == ("ge", 2)
+    assert (found.layout, len(found.folders)) == ("ge", 2)
 
 
 def test_tensors_of_single_operators_lie_beside_models(tmp_path):
@@ -237,7 +239,7 @@ def test_what_is_not_placed_is_said(tmp_path):
     make(tmp_path, "rank_0/Net/0/0", NPY)
     odd = make(tmp_path, "rank_0/Net/copy of 0", NPY)
     found = survey(tmp_path)
-    assert (places(found), found.unplaced) == ([(0, "Net", 0, 0)], [str(odd)])
+    assert (places(found), found.unplaced) == ([(0, "Net", 0, 0)], (str(odd),))
 
 
 def test_a_folder_that_cannot_be_listed_is_told(tmp_path, monkeypatch):
@@ -275,8 +277,8 @@ def test_graph_files_are_found_wherever_the_environment_put_them(tmp_path, folde
     for name in (*files, "ge_onnx_00000000_Build.pbtxt"):
         home = make(tmp_path, folder, name)
     found = survey(tmp_path)
-    assert found.graph_files == [f"{home}/{name}" for name in files]
-    assert (found.layout, len(found.leaves)) == ("ge", 1)
+    assert found.graph_files == tuple(f"{home}/{name}" for name in files)
+    assert (found.layout, len(found.folders)) == ("ge", 1)
 
 
 def test_graph_files_of_the_graph_engine_alone_make_no_dump_of_mindspore(tmp_path):

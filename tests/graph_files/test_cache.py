@@ -10,7 +10,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Graph
 from workbench.graph_files import cache as recent
-from workbench.graph_files.cache import Recent
+from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.mindspore.text import read_ms_text
 
 if TYPE_CHECKING:
@@ -26,29 +26,29 @@ class Parser:
     def __call__(self, text: str, where: str) -> Graph:
         self.asked.append(text)
         if text.startswith("bad"):
-            raise FormatError("ir/no-subgraph", place=f"{where}:1")
+            raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
         return Graph(text)
 
 
 def test_parses_a_text_once() -> None:
     parser = Parser()
-    known = Recent(parser)
+    known = GraphCache(parser)
     assert known.graph("a", "one") is known.graph("a", "two")
     assert known.graph("b", "one").name == "b"
     assert parser.asked == ["a", "b"]
 
 
 def test_refuses_a_text_under_each_path() -> None:
-    known = Recent(Parser())
+    known = GraphCache(Parser())
     for where in ("one", "two"):
-        with refused("ir/no-subgraph", FormatError, place=f"{where}:1"):
+        with refused("graph_files/no-subgraph", FormatError, place=f"{where}:1"):
             known.graph("bad", where)
 
 
 def test_forgets_what_was_not_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "_MOST", 10)
     parser = Parser()
-    known = Recent(parser)
+    known = GraphCache(parser)
     for text in ("aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb", "d" * 11, "d" * 11):
         known.graph(text, "")
     assert parser.asked == ["aaaa", "bbbb", "cccc", "bbbb", "d" * 11, "d" * 11]

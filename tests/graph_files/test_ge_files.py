@@ -85,7 +85,7 @@ def test_the_graph_with_an_iterator_is_found(folder):
     found = found_in(folder)
     assert found.path == folder / "ge_proto_00000292_Build.txt"
     assert found.name == found.folder == "ge_default_20240613143502_1"
-    check_said(found.how, "ir/found-alone", word="Iterator", files=3)
+    check_said(found.how, "graph_files/found-alone", word="Iterator", files=3)
 
 
 def test_the_graph_with_an_operator_is_found(folder):
@@ -122,14 +122,14 @@ def test_of_several_the_largest_is_taken_and_the_others_named(folder):
         "ge_proto_00000292_Build.txt (ge_default_20240613143502_1)",
         "ge_proto_00000310_Build.txt (eval)",
     ]
-    check_said(found.how, "ir/found-largest", word="Iterator", among=among)
+    check_said(found.how, "graph_files/found-largest", word="Iterator", among=among)
 
 
 def test_of_several_the_one_with_dump_data_is_taken(folder):
     (folder / ge_graph_file(310, "Build")).write_text(text_of("eval/1", "IteratorGetNext"))
     found = found_in(folder, folders=["eval_1", "unrelated"])
     assert found.path.name == "ge_proto_00000310_Build.txt"
-    check_said(found.how, "ir/found-dumped", word="Iterator")
+    check_said(found.how, "graph_files/found-dumped", word="Iterator")
 
 
 def test_of_very_many_only_some_are_named(tmp_path):
@@ -137,14 +137,17 @@ def test_of_very_many_only_some_are_named(tmp_path):
         (tmp_path / ge_graph_file(index, "Build")).write_text(text_of("", "Iterator"))
     found = found_in(tmp_path)
     assert found.path.name == "ge_proto_00000039_Build.txt"
-    check_said(found.how, "ir/found-largest", word="Iterator")
+    check_said(found.how, "graph_files/found-largest", word="Iterator")
     among = found.how.values["among"]
     assert (found.name, len(among), among[0]) == ("", 40, "ge_proto_00000000_Build.txt")
 
 
 @pytest.mark.parametrize(
     ("operator", "code", "word"),
-    [("", "ir/iterator-nowhere", "Iterator"), ("gone", "ir/operator-nowhere", "gone")],
+    [
+        ("", "graph_files/iterator-nowhere", "Iterator"),
+        ("gone", "graph_files/operator-nowhere", "gone"),
+    ],
 )
 def test_no_graph_is_one_clear_error(folder, operator, code, word):
     (folder / "ge_proto_00000292_Build.txt").write_text(text_of("g", "a"))

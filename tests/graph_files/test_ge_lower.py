@@ -160,7 +160,7 @@ def test_two_operators_never_share_a_name():
 
 
 def test_a_value_from_a_later_operator_is_refused():
-    with refused("ir/later-operand", GraphError, got=Value(1)):
+    with refused("graph_files/later-operand", GraphError, got=Value(1)):
         ge_graph_of(graph_of(op_of(Value(1)), op_of(Param(0))))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.core.words import Message
 from workbench.graph.nodes import Op
-from workbench.graph_files.ge.silent_ops import SILENT, never_dumps
+from workbench.graph_files.ge.silent_ops import NO_DUMP, why_no_dump
 from workbench.graph_files.ge.text import parse_ge_text
 
 
@@ -15,15 +15,15 @@ from workbench.graph_files.ge.text import parse_ge_text
     ["If", "While", "For", "Case", "Data", "RefData", "Const", "StackPush", "StackPop", "Concat", "Split"],
 )  # fmt: skip
 def test_what_the_documents_name_is_known_from_them(op_type):
-    assert not SILENT[op_type].inferred
-    assert SILENT[op_type].source == "documents"
-    assert never_dumps(Op("x", op_type)) == SILENT[op_type].reason
+    assert not NO_DUMP[op_type].inferred
+    assert NO_DUMP[op_type].source == "documents"
+    assert why_no_dump(Op("x", op_type)) == NO_DUMP[op_type].reason
 
 
 def test_everything_else_is_marked_as_a_conclusion():
-    known = {name for name, row in SILENT.items() if not row.inferred}
+    known = {name for name, row in NO_DUMP.items() if not row.inferred}
     assert len(known) == 11
-    assert {row.source for name, row in SILENT.items() if name not in known} == {
+    assert {row.source for name, row in NO_DUMP.items() if name not in known} == {
         "local engine",
         "runtime engine",
     }
@@ -33,7 +33,7 @@ def test_everything_else_is_marked_as_a_conclusion():
     "op_type", ["Conv2D", "ConcatD", "SplitV", "MatMulV2", "Cast", "TransData"]
 )
 def test_kernels_dump(op_type):
-    assert never_dumps(Op("x", op_type)) is None
+    assert why_no_dump(Op("x", op_type)) is None
 
 
 @pytest.mark.parametrize(("value", "silent"), [("true", True), ("false", False)])
@@ -41,4 +41,4 @@ def test_no_task_silences_any_type(value, silent):
     graph = parse_ge_text(
         f'graph {{ op {{ type: "ConcatD" attr {{ key: "_no_task" value {{ b: {value} }} }} }} }}'
     )
-    assert never_dumps(graph.ops[0]) == (Message("ir/silent-no-task") if silent else None)
+    assert why_no_dump(graph.ops[0]) == (Message("graph_files/silent-no-task") if silent else None)

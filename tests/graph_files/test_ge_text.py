@@ -17,9 +17,9 @@ from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Const, FreeRef, Value
-from workbench.graph_files.ge.canonical import read_op
-from workbench.graph_files.ge.scan import MAX_DEPTH
+from workbench.graph_files.ge.schema import OPERATORS
 from workbench.graph_files.ge.text import parse_ge_text, read_ge_text
+from workbench.proto.text import MAX_DEPTH
 
 CONV = """\
   op {
@@ -361,10 +361,10 @@ def test_operators_in_ge_s_layout_take_the_quick_way():
     places = [found.end() - 4 for found in re.finditer(r"^  op \{", TEXT, re.MULTILINE)]
     assert len(places) == 4
     for start in places:
-        block, end = read_op(TEXT, start)
+        block, end = OPERATORS.read(TEXT, start)
         assert block["name"] in TEXT[start:end]
         assert TEXT[end - 5 : end] == "\n  }\n"
-        assert read_op(TEXT.replace("type:", "type :"), start) is None
+        assert OPERATORS.read(TEXT.replace("type:", "type :"), start) is None
 
 
 def test_a_name_that_is_no_text_stays_readable_and_distinct():
@@ -481,7 +481,7 @@ def error_of(text: str) -> FormatError:
 
 
 def wrong(name: str, kind: str, got: str) -> tuple[str, dict]:
-    return "ir/value-kind", {"name": name, "expected": Message(f"ir/{kind}"), "got": got}
+    return "proto/value-kind", {"name": name, "expected": Message(f"proto/{kind}"), "got": got}
 
 
 BROKEN = {
@@ -489,37 +489,37 @@ BROKEN = {
     "number too large": ("        i: 6\n", "        i: 9223372036854775808\n", *wrong("i", "int64", str(1 << 63))),
     "octal eight": ("        i: 6\n", "        i: 08\n", *wrong("i", "int64", "08")),
     "text for a number": ("        i: 6\n", '        i: "6"\n', *wrong("i", "int64", '"6"')),
-    "block for a number": ("        i: 6\n", "        i { }\n", "ir/no-colon", {"name": "i"}),
+    "block for a number": ("        i: 6\n", "        i { }\n", "proto/no-colon", {"name": "i"}),
     "number as a block": ("        i: 6\n", "        i: { }\n", *wrong("i", "int64", "{")),
     "number for text": ('s: "scale1"', "s: 1", *wrong("s", "string", "1")),
     "wrong bool": ("b: false\n", "b: no\n", *wrong("b", "bool", "no")),
     "wrong float": ("f: 1e-05", "f: 1e", *wrong("f", "float", "1e")),
     "float in octal": ("f: 1e-05", "f: 010", *wrong("f", "float", "010")),
-    "no value": ("        i: 6\n", "        i:\n", "ir/no-value", {"name": "i"}),
-    "no colon": ("        i: 6\n", "        i 6\n", "ir/no-colon", {"name": "i"}),
-    "open string": ('    type: "Conv2D"\n', "    type: 'Conv2D\n", "ir/string-open", {"name": "type"}),
-    "line break in a string": ('s: "scale1"', 's: "scale\n1"', "ir/string-open", {"name": "s"}),
-    "wrong escape": ('s: "scale1"', r's: "\q"', "ir/escape", {"name": "s", "got": r"\q"}),
-    "octal beyond a byte": ('s: "scale1"', r's: "\777"', "ir/escape", {"got": r"\777"}),
-    "half a character": ('s: "scale1"', r's: "\ud800"', "ir/escape", {"got": r"\ud800"}),
+    "no value": ("        i: 6\n", "        i:\n", "proto/no-value", {"name": "i"}),
+    "no colon": ("        i: 6\n", "        i 6\n", "proto/no-colon", {"name": "i"}),
+    "open string": ('    type: "Conv2D"\n', "    type: 'Conv2D\n", "proto/string-open", {"name": "type"}),
+    "line break in a string": ('s: "scale1"', 's: "scale\n1"', "proto/string-open", {"name": "s"}),
+    "wrong escape": ('s: "scale1"', r's: "\q"', "proto/escape", {"name": "s", "got": r"\q"}),
+    "octal beyond a byte": ('s: "scale1"', r's: "\777"', "proto/escape", {"got": r"\777"}),
+    "half a character": ('s: "scale1"', r's: "\ud800"', "proto/escape", {"got": r"\ud800"}),
     "block as a scalar": ("  shape {\n", "  shape: 1\n", *wrong("shape", "block", "1")),
     "list of one value": ("        i: 6\n", "        i: [6]\n", *wrong("i", "int64", "[")),
-    "list without end": ('s: "scale1"', 's: ["scale1"', "ir/list-open", {"name": "s"}),
-    "list with a hole": ('s: "scale1"', 's: ["a",]', "ir/item", {"name": "s", "expected": Message("ir/string")}),
-    "list of blocks": ('s: "scale1"', "s: [{}]", "ir/item", {"name": "s", "expected": Message("ir/string")}),
-    "wrong bracket": ("        i: 6\n      }\n", "        i: 6\n      >\n", "ir/close", {"expected": "}", "got": ">"}),
-    "one bracket too few": ("        i: 6\n      }\n", "        i: 6\n", "ir/block-open", {"expected": "}"}),
-    "one bracket too many": ("        i: 6\n      }\n", "        i: 6\n      }}\n", "ir/close-without-block", {}),
-    "two values": ("        i: 6\n", "        i: 6\n        b: true\n", "ir/field-repeated", {"name": "b"}),
-    "two names": ('    type: "Conv2D"\n', '    name: "again"\n', "ir/field-repeated", {"name": "name"}),
-    "two keys": ('      key: "alpha"\n', '      key: "a"\n      key: "b"\n', "ir/field-repeated", {"name": "key"}),
-    "stray text": ("    id: 3\n", "    id: 3\n    %$\n", "ir/no-field", {}),
-    "separator alone": ("    id: 3\n", "    id: 3;;\n", "ir/no-field", {}),
-    "two separators": ("        f: 1e-05\n      }\n", "      };,\n", "ir/no-field", {}),
-    "a name alone": ("    id: 3\n", "    id: 3\n    idle\n", "ir/no-colon", {"name": "idle"}),
-    "list of nothing known": ("    id: 3\n", "    new: [1 2]\n", "ir/list-open", {"name": "new"}),
-    "list of nothing": ("    id: 3\n", "    new: [,]\n", "ir/item", {"name": "new", "expected": Message("ir/value")}),
-    "unknown without colon": ("    id: 3\n", "    new 3\n", "ir/no-colon", {"name": "new"}),
+    "list without end": ('s: "scale1"', 's: ["scale1"', "proto/list-open", {"name": "s"}),
+    "list with a hole": ('s: "scale1"', 's: ["a",]', "proto/item", {"name": "s", "expected": Message("proto/string")}),
+    "list of blocks": ('s: "scale1"', "s: [{}]", "proto/item", {"name": "s", "expected": Message("proto/string")}),
+    "wrong bracket": ("        i: 6\n      }\n", "        i: 6\n      >\n", "proto/close", {"got": ">"}),
+    "one bracket too few": ("        i: 6\n      }\n", "        i: 6\n", "proto/block-open", {"expected": "}"}),
+    "one bracket too many": ("        i: 6\n      }\n", "        i: 6\n      }}\n", "proto/close-without-block", {}),
+    "two values": ("        i: 6\n", "        i: 6\n        b: true\n", "proto/field-repeated", {"name": "b"}),
+    "two names": ('    type: "Conv2D"\n', '    name: "again"\n', "proto/field-repeated", {"name": "name"}),
+    "two keys": ('      key: "alpha"\n', '      key: "a"\n      key: "b"\n', "proto/field-repeated", {"name": "key"}),
+    "stray text": ("    id: 3\n", "    id: 3\n    %$\n", "proto/no-field", {}),
+    "separator alone": ("    id: 3\n", "    id: 3;;\n", "proto/no-field", {}),
+    "two separators": ("        f: 1e-05\n      }\n", "      };,\n", "proto/no-field", {}),
+    "a name alone": ("    id: 3\n", "    id: 3\n    idle\n", "proto/no-colon", {"name": "idle"}),
+    "list of nothing known": ("    id: 3\n", "    new: [1 2]\n", "proto/list-open", {"name": "new"}),
+    "list of nothing": ("    id: 3\n", "    new: [,]\n", "proto/item", {"expected": Message("proto/value")}),
+    "unknown without colon": ("    id: 3\n", "    new 3\n", "proto/no-colon", {"name": "new"}),
     "unsigned version": ('graph {\n  name: "ge', 'version: -1 graph {\n  name: "ge', *wrong("version", "uint32", "-1")),
     "number for a word": ("dtype: DT_FLOAT16", 'dtype: "x"', *wrong("dtype", "word", '"x"')),
 }  # fmt: skip
@@ -554,13 +554,13 @@ def test_the_caret_stands_under_the_error():
 @pytest.mark.parametrize(
     ("text", "code", "values"),
     [
-        ("", "ir/no-ge-graph", {}),
-        ("# nothing\n", "ir/no-ge-graph", {}),
-        ('name: "m"\n', "ir/no-ge-graph", {}),
-        ("#IR entry : @g\nsubgraph @g() {\n}\n", "ir/no-value", {"name": "subgraph", "got": "@g() {"}),
-        ('{"graph": []}', "ir/no-field", {}),
-        ('ir_version: 3\ngraph {\n  node {\n    op_type: "x"\n  }\n}\n', "ir/no-ge-operators", {}),
-        ("graph {\n  op {\n", "ir/block-open", {"line": 2, "expected": "}"}),
+        ("", "graph_files/no-ge-graph", {}),
+        ("# nothing\n", "graph_files/no-ge-graph", {}),
+        ('name: "m"\n', "graph_files/no-ge-graph", {}),
+        ("#IR entry : @g\nsubgraph @g() {\n}\n", "proto/no-value", {"name": "subgraph", "got": "@g() {"}),
+        ('{"graph": []}', "proto/no-field", {}),
+        ('ir_version: 3\ngraph {\n  node {\n    op_type: "x"\n  }\n}\n', "graph_files/no-ge-operators", {}),
+        ("graph {\n  op {\n", "proto/block-open", {"line": 2, "expected": "}"}),
     ],
 )  # fmt: skip
 def test_text_that_is_no_graph_says_so(text, code, values):
@@ -569,7 +569,7 @@ def test_text_that_is_no_graph_says_so(text, code, values):
 
 @pytest.mark.parametrize("opening", ["a {", "graph { op { attr { value { g {", "a: [{", "a <"])
 def test_nesting_has_a_bound(opening):
-    check_said(error_of(opening * 100_000), "ir/blocks-deep", most=MAX_DEPTH)
+    check_said(error_of(opening * 100_000), "proto/blocks-deep", most=MAX_DEPTH)
 
 
 def test_nesting_within_the_bound_is_read():

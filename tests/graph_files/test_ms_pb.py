@@ -336,21 +336,21 @@ def test_damage_is_a_format_error_that_says_where(title):
 def test_tuples_of_tuples_do_not_fill_the_memory():
     doubled = [node("1", "MakeTuple", "x", "x")]
     doubled += [node(str(n), "MakeTuple", str(n - 1), str(n - 1)) for n in range(2, 60)]
-    with refused("ir/tuples", FormatError, place="g.pb"):
+    with refused("graph_files/tuples", FormatError, place="g.pb"):
         parse_ms_pb(model(*doubled, msg(4, msg(1, "59")), param("x")), "g.pb")
     deep = [node("1", "MakeTuple", "x")]
     deep += [node(str(n), "MakeTuple", str(n - 1)) for n in range(2, 3000)]
-    with refused("ir/tuples", FormatError) as caught:
+    with refused("graph_files/tuples", FormatError) as caught:
         parse_ms_pb(model(*deep, msg(4, msg(1, "2999")), param("x")), "g.pb")
     assert caught.value.values["levels"] > caught.value.values["deepest"]
 
 
 def test_a_graph_with_too_many_entries_or_a_huge_one_is_refused(monkeypatch):
     monkeypatch.setattr(workbench.graph_files.mindspore.pb, "MAX_ENTRIES", 5)
-    with refused("ir/entries", FormatError, number=6, most=5):
+    with refused("graph_files/entries", FormatError, number=6, most=5):
         parse_ms_pb(num(1, 1) + msg(4, msg(1) * 6))
     monkeypatch.setattr(workbench.graph_files.mindspore.pb, "MAX_ENTRY", 5)
-    with refused("ir/entries", FormatError, size=6, largest=5):
+    with refused("graph_files/entries", FormatError, size=6, largest=5):
         parse_ms_pb(num(1, 1) + msg(4, msg(1, bytes(6))))
 
 

@@ -334,13 +334,13 @@ def test_a_parameter_keeps_its_shape(shape):
 
 
 def test_a_value_of_another_graph_has_no_place():
-    with refused("ir/foreign-operand", GraphError, got="$(@main:CNode_3)"):
+    with refused("graph_files/foreign-operand", GraphError, got="$(@main:CNode_3)"):
         write_ms_pb(graph_of(op_of(FreeRef("main", "CNode_3"))))
 
 
 @pytest.mark.parametrize("value", [10**20 - 1, -(2**63) - 1])
 def test_a_scalar_that_fits_no_field_is_refused(value):
-    with refused("ir/scalar", GraphError, field="int_val"):
+    with refused("graph_files/scalar", GraphError, field="int_val"):
         write_ms_pb(graph_of(op_of(Const(value, "int64", ()), Param(0))))
 
 

@@ -17,7 +17,7 @@ from workbench.graph_files.mindspore.releases import (
     MARKS,
     VERSIONS,
     dialect_of,
-    innermost_first,
+    inner_frame_first,
 )
 from workbench.graph_files.mindspore.text import parse_ms_text
 
@@ -61,7 +61,7 @@ def test_every_version_gives_the_same_graph(version):
 def test_the_dialect_names_the_versions_that_spell_so(version):
     graph = parse_ms_text(old_file(SPELLED[version]), "x.ir")
     assert graph.dialect == (f"{CURRENT} {SAID[version]}" if version in SAID else CURRENT)
-    assert innermost_first(graph.dialect) is not SPELLED[version].inward
+    assert inner_frame_first(graph.dialect) is not SPELLED[version].inward
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v in SAID])

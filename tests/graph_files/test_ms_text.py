@@ -199,7 +199,7 @@ def test_lines_that_nobody_understands_are_counted_and_do_no_harm():
 
 @pytest.mark.parametrize("text", ["", "garbage\n\x00\x01", "{}", "subgraph attr:\n"])
 def test_text_without_a_graph_is_refused_with_its_place(text):
-    with refused("ir/no-subgraph", FormatError, place="x.ir:1"):
+    with refused("graph_files/no-subgraph", FormatError, place="x.ir:1"):
         parse_ms_text(text, "x.ir")
 
 
@@ -287,7 +287,7 @@ def test_a_source_line_number_beyond_all_reason_is_an_unknown_line():
 
 def test_tuples_of_tuples_do_not_fill_the_memory():
     doubled = (f"  %{n}(t) = MakeTuple(%{n - 1}, %{n - 1})" for n in range(1, 60))
-    with refused("ir/tuples", FormatError, place="<text>"):
+    with refused("graph_files/tuples", FormatError, place="<text>"):
         graph_of("  %0(t) = MakeTuple(%para1_x, %para1_x)", *doubled, "  Return(%59)")
 
 
@@ -303,7 +303,7 @@ def test_tuples_may_hold_more_in_a_long_file_than_in_a_short_one():
         return text + f"  %{levels + more}(c) = Concat(%{levels - 1})\n}}\n"
 
     assert len(list(parse_ms_text(file(13, 0)).ops[-1].flat_inputs())) == 2**13
-    with refused("ir/tuples", FormatError, place="<text>") as caught:
+    with refused("graph_files/tuples", FormatError, place="<text>") as caught:
         parse_ms_text(file(16, 0))
     assert 10_000 <= caught.value.values["most"] < 100_000 < caught.value.values["values"]
     assert parse_ms_text(file(16, 4000)).unknown_lines == 0

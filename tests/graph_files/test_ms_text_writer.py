@@ -218,7 +218,7 @@ def test_tuples_keep_whether_they_are_unfolded(unfold):
 
 
 def test_a_graph_out_of_order_is_refused():
-    with refused("ir/later-operand", GraphError, graph=GRAPH.name):
+    with refused("graph_files/later-operand", GraphError, graph=GRAPH.name):
         write_ms_text(replace(GRAPH, ops=(NORM, MATMUL)))
 
 

@@ -170,7 +170,7 @@ def literal(value: Any, depth: int = 0) -> Any:
 
 def is_code(value: object) -> bool:
     """Whether a literal of a program is a code: ``area/name``."""
-    found = re.fullmatch(r"([a-z]+)/[a-z0-9-]+", value) if isinstance(value, str) else None
+    found = re.fullmatch(r"([a-z_]+)/[a-z0-9-]+", value) if isinstance(value, str) else None
     return bool(found) and found[1] in render.AREAS
 
 
@@ -196,7 +196,7 @@ def codes_in(tree: ast.AST) -> tuple[set[str], set[str]]:
 
 def codes_in_text(text: str) -> set[str]:
     """Codes that a template or a module of a page names."""
-    return set(filter(is_code, re.findall(r"""["']([a-z]+/[a-z0-9-]+)["']""", text)))
+    return set(filter(is_code, re.findall(r"""["']([a-z_]+/[a-z0-9-]+)["']""", text)))
 
 
 def said_in(tree: ast.AST) -> list[tuple[int, str, set[str]]]:

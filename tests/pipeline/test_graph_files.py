@@ -16,7 +16,7 @@ from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
-from workbench.graph_files.ge.messages import message_class
+from workbench.graph_files.ge.schema import GE_IR
 from workbench.pipeline.preview import preview
 
 GRAPH = load_graph("lenet")
@@ -46,7 +46,7 @@ def graph_files(root):
 
 def parsed(path):
     """The model of a file and its first graph, by protobuf's own parser."""
-    model = text_format.Parse(path.read_text(), message_class("ModelDef")())
+    model = text_format.Parse(path.read_text(), GE_IR.message_class("ModelDef")())
     return model, model.graph[0]
 
 

@@ -18,7 +18,7 @@ from workbench.core.plan import DumpPlan
 from workbench.graph import functional as F
 from workbench.graph.nodes import Value
 from workbench.graph.tracer import trace
-from workbench.graph_files.ge.silent_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate
 from workbench.run.compile import compile_graph
@@ -56,7 +56,7 @@ def test_pieces_lie_one_behind_the_other_in_the_whole():
     assert split.attrs["_nopadding_continuous_output"] is True
     assert concat.attrs["_nopadding_continuous_input"] is True
     assert split.attrs["_output_reuse_input"] is concat.attrs["_output_reuse_input"] is True
-    assert all(never_dumps(op) for op in (split, concat))
+    assert all(why_no_dump(op) for op in (split, concat))
     memory = plan_memory(program.graph)
     tanh, half, other = (memory.outputs[Value(*one)] for one in ((0, 0), (1, 0), (1, 1)))
     assert (half.address, other.address) == (tanh.address, tanh.address + 64)

@@ -113,9 +113,7 @@ def explain(
 @app.command()
 def preview(
     file: FILE,
-    graph: Annotated[
-        str, typer.Option(help="Network: model, file.py:Name, .onnx, .ir, .pb, ge_proto or a dump.")
-    ],
+    graph: Annotated[str, typer.Option(help="Network: model, file.py:Name, graph file or dump.")],
     surface: SURFACE = "",
     iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,

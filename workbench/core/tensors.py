@@ -126,7 +126,7 @@ class ArraySource:
         return self.data
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class TensorRecord:
     """One tensor of a run.
 

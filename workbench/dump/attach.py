@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,136 +18,163 @@ from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
-from workbench.graph_files.formats import read_graph
+from workbench.dump.readers import read_lines
+from workbench.graph_files.formats import most_telling_first, read_graph
 from workbench.run.layout import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.core.tensors import TensorRecord, TensorSpec
-    from workbench.dump.leaf import Found
     from workbench.dump.survey import RankRoot
     from workbench.graph.nodes import Graph, Op
 
-_GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.(?:ir|pb)", re.ASCII)
-_SUFFIXES = (".ir", ".pb")
-"""Of two files of a graph the earlier one says more."""
+    Place = tuple[int, int]
+    """Rank and graph id."""
 
+_GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.\w{1,8}", re.ASCII)
 _ORDER_NAME = re.compile(r"ms_execution_order_graph_(\d{1,9})\.csv", re.ASCII)
 
 
-class Side:
-    """Graphs and orders by (rank, graph id); everything else goes to ``found``."""
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What lies beside the tensors: graphs and orders by rank and graph id, metadata, and what is wrong."""
 
-    def __init__(self, found: Found) -> None:
-        self.found = found
-        self.graphs: dict[tuple[int, int], Graph] = {}
-        self.orders: dict[tuple[int, int], tuple[str, ...]] = {}
+    graphs: dict[Place, Graph] = field(default_factory=dict)
+    orders: dict[Place, tuple[str, ...]] = field(default_factory=dict)
+    info: dict[str, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
-    def rank(self, root: RankRoot, *, read_graphs: bool) -> None:
-        """Graphs, execution orders and metadata of one rank of MindSpore."""
-        base = Path(root.path)
-        if read_graphs:
-            self._graphs(root.rank, base / "graphs")
-        for path in sorted(base.glob("execution_order/ms_execution_order_graph_*.csv")):
-            found = _ORDER_NAME.fullmatch(path.name)
-            if found:
-                key = (root.rank, int(found[1]))
-                self.orders[key] = tuple(line.strip() for line in self.found.lines(path)[1:])
-        config = base / ".dump_metadata" / "config.json"
-        if config.is_file():
-            self._metadata(config)
 
-    def _graphs(self, rank: int, folder: Path) -> None:
-        """Graphs of one rank: each from its ``.ir`` file, or else from its ``.pb``."""
-        done: set[str] = set()
-        for suffix in _SUFFIXES:
-            for path in sorted(folder.glob(f"*{suffix}")):
-                found = _GRAPH_NAME.fullmatch(path.name)
-                if not found or found[1] in done:
-                    continue
-                graph = self._read(path)
-                if graph is None:
-                    continue
-                done.add(found[1])
-                self._add((rank, graph.graph_id), graph)
-                if graph.dialect.startswith("pb"):
-                    self.found.notes.append(Note("graph", path.name, Message("dump/graph-pb")))
+def join(parts: Iterable[Attached]) -> Attached:
+    """Put together what several places had; of one and the same key the later counts."""
+    parts = list(parts)
+    return Attached(
+        {key: graph for one in parts for key, graph in one.graphs.items()},
+        {key: order for one in parts for key, order in one.orders.items()},
+        {key: text for one in parts for key, text in one.info.items()},
+        tuple(dict.fromkeys(chain.from_iterable(one.notes for one in parts))),
+    )
 
-    def _read(self, path: Path) -> Graph | None:
-        try:
-            return read_graph(path)
-        except FormatError as error:
-            self.found.notes.append(Note("graph", path.name, error.message))
-            return None
 
-    def _add(self, key: tuple[int, int], graph: Graph) -> None:
-        self.graphs[key] = graph if graph.graph_id == key[1] else graph.with_id(key[1])
-        if graph.unknown_lines:
-            detail = Message("dump/graph-lines", lines=graph.unknown_lines)
-            note = Note("graph", Path(graph.path).name, detail)
-            if note not in self.found.notes:
-                self.found.notes.append(note)
+def read_rank(root: RankRoot, *, with_graphs: bool) -> Attached:
+    """Read graphs, execution orders and metadata of one rank of MindSpore."""
+    base = Path(root.path)
+    graphs = _rank_graphs(root.rank, base / "graphs") if with_graphs else ()
+    config = base / ".dump_metadata" / "config.json"
+    metadata = [_metadata(config)] if config.is_file() else []
+    return join([*graphs, *_orders(root.rank, base), *metadata])
 
-    def _metadata(self, path: Path) -> None:
-        try:
-            data = json.loads("\n".join(self.found.lines(path)))
-        except (ValueError, RecursionError) as error:
-            self.found.notes.append(
-                Note("unreadable", path.name, Message("dump/json", why=str(error)))
-            )
-            return
-        if isinstance(data, dict):
-            self.found.info |= {str(key): str(value) for key, value in data.items()}
 
-    def given_graph(self, path: Path) -> None:
-        """Use one graph for every rank; where a dump has tensors of one graph only, for that one."""
-        graph = read_graph(path)
-        places = {(record.key.rank, record.key.graph_id) for record in self.found.records}
-        for rank in {rank for rank, _ in places} or {0}:
-            ids = sorted(graph_id for r, graph_id in places if r == rank)
-            if graph.dialect == "ge" and ids:
-                for graph_id in ids:
-                    self._add((rank, graph_id), graph)
-            else:
-                self._add((rank, graph.graph_id if len(ids) != 1 else ids[0]), graph)
-
-    def model_graphs(self, named: Mapping[str, str], own: Mapping[int, Mapping[str, str]]) -> None:
-        """Graphs of the graph engine's files for the models that they name; ``own`` are those of a rank."""
-        if not named:
-            return
-        known: dict[str, Graph | None] = {}
-        at = {(r.key.net_name, r.key.rank, r.key.graph_id) for r in self.found.records}
-        for name, rank, graph_id in sorted(at):
-            if name not in named:
-                continue
-            path = own.get(rank, named).get(name, named[name])
-            if path not in known:
-                known[path] = self._read(Path(path))
-            graph = known[path]
+def _rank_graphs(rank: int, folder: Path) -> Iterator[Attached]:
+    """Graphs of one rank: each from the file that says most of it, or else from the next."""
+    files: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir() if folder.is_dir() else ()):
+        if found := _GRAPH_NAME.fullmatch(path.name):
+            files.setdefault(found[1], []).append(path)
+    for number, paths in files.items():
+        for path in most_telling_first(paths):
+            graph, notes = _read(path)
+            yield Attached(notes=notes)
             if graph is not None:
-                self._add((rank, graph_id), graph)
+                yield _placed(graph, [(rank, int(number))])
+                if graph.dialect.startswith("pb"):
+                    yield Attached(notes=(Note("graph", path.name, Message("dump/graph-pb")),))
+                break
 
-    def with_hosts(self, records: list[TensorRecord]) -> list[TensorRecord]:
-        """Return the records, data in a device format with the host layout that their graph states."""
-        if not self.graphs:
-            return records
-        tables: dict[tuple[int, int], dict[str, Op]] = {}
-        return [self._with_host(record, tables) for record in records]
 
-    def _with_host(
-        self, record: TensorRecord, tables: dict[tuple[int, int], dict[str, Op]]
-    ) -> TensorRecord:
-        key = record.key
-        place = key.rank, key.graph_id
-        if place not in self.graphs or not (_lies_on_device(record) or _is_summed(record)):
-            return record
-        if place not in tables:
-            tables[place] = {sanitize(op.name): op for op in self.graphs[place].ops}
-        op = tables[place].get(key.op_name)
-        specs = (op.outputs if key.io == "output" else op.input_specs) if op is not None else ()
-        spec = specs[key.slot] if key.slot < len(specs) else None
-        return record if op is None or spec is None else _told(record, spec, op)
+def _orders(rank: int, base: Path) -> Iterator[Attached]:
+    for path in sorted(base.glob("execution_order/ms_execution_order_graph_*.csv")):
+        if found := _ORDER_NAME.fullmatch(path.name):
+            lines, notes = read_lines(path)
+            order = tuple(line.strip() for line in lines[1:])
+            yield Attached(orders={(rank, int(found[1])): order}, notes=notes)
+
+
+def _metadata(path: Path) -> Attached:
+    lines, notes = read_lines(path)
+    try:
+        data = json.loads("\n".join(lines))
+    except (ValueError, RecursionError) as error:
+        why = Message("dump/json", why=str(error))
+        return Attached(notes=(*notes, Note("unreadable", path.name, why)))
+    info = {str(key): str(value) for key, value in data.items()} if isinstance(data, dict) else {}
+    return Attached(info=info, notes=notes)
+
+
+def _read(path: Path) -> tuple[Graph | None, tuple[Note, ...]]:
+    try:
+        return read_graph(path), ()
+    except FormatError as error:
+        return None, (Note("graph", path.name, error.message),)
+
+
+def _placed(graph: Graph, places: Iterable[Place]) -> Attached:
+    """One graph at several places, and a note if not all of it was understood."""
+    graphs = {
+        place: graph if graph.graph_id == place[1] else graph.with_id(place[1]) for place in places
+    }
+    detail = Message("dump/graph-lines", lines=graph.unknown_lines)
+    note = Note("graph", Path(graph.path).name, detail)
+    return Attached(graphs, notes=(note,) if graphs and graph.unknown_lines else ())
+
+
+def given_graph(path: Path, records: Iterable[TensorRecord]) -> Attached:
+    """Read one graph for every rank; where a dump has tensors of one graph only, it is for that one."""
+    graph = read_graph(path)
+    found = {record.key.graph_key for record in records}
+    places: list[Place] = []
+    for rank in {rank for rank, _ in found} or {0}:
+        ids = sorted(graph_id for r, graph_id in found if r == rank)
+        if graph.dialect == "ge" and ids:
+            places += [(rank, graph_id) for graph_id in ids]
+        else:
+            places.append((rank, graph.graph_id if len(ids) != 1 else ids[0]))
+    return _placed(graph, places)
+
+
+def model_graphs(
+    records: Iterable[TensorRecord],
+    named: Mapping[str, str],
+    own: Mapping[int, Mapping[str, str]],
+) -> Attached:
+    """Read the graph engine's files for the models that they name; ``own`` are those of a rank."""
+    if not named:
+        return Attached()
+    files: dict[str, list[Place]] = {}
+    for name, rank, graph_id in sorted({(r.key.net_name, *r.key.graph_key) for r in records}):
+        if name in named:
+            path = own.get(rank, named).get(name, named[name])
+            files.setdefault(path, []).append((rank, graph_id))
+    found: list[Attached] = []
+    for path, places in files.items():
+        graph, notes = _read(Path(path))
+        found.append(Attached(notes=notes) if graph is None else _placed(graph, places))
+    return join(found)
+
+
+def with_hosts(
+    records: Sequence[TensorRecord], graphs: Mapping[Place, Graph]
+) -> list[TensorRecord]:
+    """Return the records, data in a device format with the host layout that their graph states."""
+    tables: dict[Place, dict[str, Op]] = {}
+    return [_with_host(record, graphs, tables) for record in records] if graphs else list(records)
+
+
+def _with_host(
+    record: TensorRecord, graphs: Mapping[Place, Graph], tables: dict[Place, dict[str, Op]]
+) -> TensorRecord:
+    """One record; ``tables`` are the operators of graphs by name, made as they are asked for."""
+    key = record.key
+    place = key.graph_key
+    if place not in graphs or not (_lies_on_device(record) or _is_summed(record)):
+        return record
+    if place not in tables:
+        tables[place] = {sanitize(op.name): op for op in graphs[place].ops}
+    op = tables[place].get(key.op_name)
+    specs = (op.outputs if key.io == "output" else op.input_specs) if op is not None else ()
+    spec = specs[key.slot] if key.slot < len(specs) else None
+    return record if op is None or spec is None else _told(record, spec, op)
 
 
 def _told(record: TensorRecord, spec: TensorSpec, op: Op) -> TensorRecord:

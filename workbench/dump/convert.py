@@ -26,7 +26,7 @@ from workbench.core.packing import packed_bytes
 from workbench.core.text import one_line
 from workbench.core.words import Message
 from workbench.dump.formats.container import locate, read_container
-from workbench.dump.formats.mindspore_name import parse_name
+from workbench.dump.formats.mindspore_name import parse_npy_name
 from workbench.dump.formats.msaccucmp import (
     OVERFLOW,
     FileType,
@@ -416,7 +416,7 @@ def read_npy(path: str, target: str) -> tuple[str, Rearranged]:
     Raises FormatError with the reason if there is nothing to convert, or no way.
     """
     name = os.path.basename(path)
-    parts = parse_name(name)
+    parts = parse_npy_name(name)
     form = parts.format if parts is not None else ""
     if not target or parts is None or not form or not row_of(form).device:
         raise FormatError("dump/npy-already")

@@ -14,41 +14,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
-from workbench.core.files import open_listed
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph_files.ge.files import find_computational_graph, has_iterator
+from workbench.graph_files.ge.files import (
+    find_computational_graph,
+    has_iterator,
+    model_folder,
+    read_graph_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.dump.survey import Leaf
+    from workbench.dump.survey import DumpFolder
     from workbench.graph_files.ge.files import FoundGraph
 
     Run = tuple[int, str, int]
 
-_NAME = re.compile(rb'\s*graph\s*\{\s*name:\s*"([^"\n]{1,512})"')
 _PROCESS = re.compile(r"[/\\]pid_\d{1,9}_deviceid_(\d{1,6})[/\\]", re.ASCII)
 """Folder of the graph files of one process."""
-
-_HEAD = 1 << 16
 
 FAMILIES = frozenset(("mindspore-o2", "torchair", "ge"))
 """Layouts whose nets are models of the graph engine."""
 
 
-class Chosen(NamedTuple):
-    """Leaves that are read, what is left out, and how it was decided."""
+class NetworkChoice(NamedTuple):
+    """Folders that are read, what is left out, and how it was decided."""
 
-    leaves: list[Leaf]
-    skipped: list[Skipped]
-    notes: list[Note]
+    folders: tuple[DumpFolder, ...]
+    skipped: tuple[Skipped, ...]
+    notes: tuple[Note, ...]
 
 
-def choose_models(
-    leaves: Sequence[Leaf], named: Mapping[str, str], model: str | None = None
-) -> Chosen:
+def choose_network(
+    folders: Sequence[DumpFolder], named: Mapping[str, str], model: str | None = None
+) -> NetworkChoice:
     """Keep one model of every run, and number its copies as graphs 0, 1, ….
 
     A run that has the network is not disturbed by one that has only other graphs: those of a session
@@ -66,37 +67,34 @@ def choose_models(
     FormatError
         No model is called ``model`` or has such an operator.
     """
-    runs: dict[Run, list[Leaf]] = {}
-    for leaf in leaves:
-        if _has_model(leaf):
-            runs.setdefault(_run(leaf), []).append(leaf)
-    result = Chosen([], [], [])
+    runs: dict[Run, list[DumpFolder]] = {}
+    for folder in filter(_has_model, folders):
+        runs.setdefault(_run(folder), []).append(folder)
     asked = _asked(runs, named, model) if model is not None else None
     idle = _without_network(runs, named, asked)
-    names: dict[Run, str] = {}
-    for key, run in runs.items():
-        names[key], note = (idle[key], None) if key in idle else _choose(run, named, asked)
-        if note is not None and note not in result.notes:
-            result.notes.append(note)
-    result.notes.extend(_idle_notes(runs, idle))
-    for leaf in leaves:
-        name = names[_run(leaf)] if _has_model(leaf) else leaf.net_name
-        if leaf.net_name != name:
-            result.skipped.extend(_left_out(leaf, name))
-        elif not _has_model(leaf):
-            result.leaves.append(leaf)
+    chosen = {key: _choose(run, named, asked) for key, run in runs.items() if key not in idle}
+    names = idle | {key: name for key, (name, _) in chosen.items()}
+    told = [note for _, note in chosen.values() if note is not None]
+    notes = [note for at, note in enumerate(told) if note not in told[:at]]
+    kept: list[DumpFolder] = []
+    skipped: list[Skipped] = []
+    for folder in folders:
+        if not _has_model(folder):
+            kept.append(folder)
+        elif folder.net_name != (name := names[_run(folder)]):
+            skipped += _left_out(folder, name)
         else:
-            ids = sorted({one.model_id for one in runs[_run(leaf)] if one.net_name == name})
-            result.leaves.append(leaf._replace(graph_id=ids.index(leaf.model_id)))
-    return result
+            copies = {one.model_id for one in runs[_run(folder)] if one.net_name == name}
+            kept.append(folder._replace(graph_id=sorted(copies).index(folder.model_id)))
+    return NetworkChoice(tuple(kept), tuple(skipped), (*notes, *_idle_notes(runs, idle)))
 
 
 def _asked(
-    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], model: str
+    runs: Mapping[Run, Sequence[DumpFolder]], named: Mapping[str, str], model: str
 ) -> tuple[str, Message]:
     """Folder of the model that is asked for by its name or by an operator, and how it was found."""
-    leaves = [leaf for run in runs.values() for leaf in run]
-    known = sorted({leaf.net_name for leaf in leaves})
+    folders = [folder for run in runs.values() for folder in run]
+    known = sorted({folder.net_name for folder in folders})
     if model in known:
         return model, Message("dump/model-asked")
     files = {name: named[name] for name in known if name in named}
@@ -106,7 +104,7 @@ def _asked(
             if found.folder in files:
                 return found.folder, _named_by(found)
     part = f".{sanitize(model)}."
-    fits = {leaf.net_name for leaf in leaves if any(part in name for name in leaf.names)}
+    fits = {one.net_name for one in folders if any(part in name for name in one.names)}
     if len(fits) == 1:
         return fits.pop(), Message("dump/model-operator", operator=model)
     if fits:
@@ -119,13 +117,15 @@ def _named_by(found: FoundGraph) -> Message:
 
 
 def _without_network(
-    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], asked: tuple[str, Message] | None
+    runs: Mapping[Run, Sequence[DumpFolder]],
+    named: Mapping[str, str],
+    asked: tuple[str, Message] | None,
 ) -> dict[Run, str]:
     """Runs that do not have the network while another one of their rank has it, with its name.
 
     Without a name that is asked for, all graphs of such a run must be known, and none be the computational.
     """
-    nets = {key: {leaf.net_name for leaf in run} for key, run in runs.items()}
+    nets = {key: {folder.net_name for folder in run} for key, run in runs.items()}
     if asked is not None:
         return {key: asked[0] for key in runs if asked[0] not in nets[key]}
     if len(runs) < 2:
@@ -143,33 +143,35 @@ def _without_network(
     }
 
 
-def _idle_notes(runs: Mapping[Run, Sequence[Leaf]], idle: Mapping[Run, str]) -> Iterator[Note]:
+def _idle_notes(
+    runs: Mapping[Run, Sequence[DumpFolder]], idle: Mapping[Run, str]
+) -> Iterator[Note]:
     """Tell which timestamp folders are left out; every step of O2 has one."""
     found: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     for key, name in idle.items():
-        others = tuple(sorted({leaf.net_name for leaf in runs[key]}))
+        others = tuple(sorted({folder.net_name for folder in runs[key]}))
         found.setdefault((name, others), set()).add(key[1] or "-")
     for (name, others), times in found.items():
         detail = Message("dump/model-idle", folders=sorted(times), models=others, network=name)
         yield Note("model", name, detail)
 
 
-def _has_model(leaf: Leaf) -> bool:
-    return leaf.layout in FAMILIES and bool(leaf.net_name)
+def _has_model(folder: DumpFolder) -> bool:
+    return folder.layout in FAMILIES and bool(folder.net_name)
 
 
-def _run(leaf: Leaf) -> Run:
+def _run(folder: DumpFolder) -> Run:
     """What belongs to one run of a program, or to one step of it."""
-    return leaf.rank, leaf.time, leaf.iteration if leaf.layout == "mindspore-o2" else -1
+    return folder.rank, folder.time, folder.iteration if folder.layout == "mindspore-o2" else -1
 
 
 def _choose(
-    run: Sequence[Leaf], named: Mapping[str, str], asked: tuple[str, Message] | None
+    run: Sequence[DumpFolder], named: Mapping[str, str], asked: tuple[str, Message] | None
 ) -> tuple[str, Note | None]:
     """Name of the network among the models of a run, and how it was found if there are others."""
     sizes: dict[str, int] = {}
-    for leaf in run:
-        sizes[leaf.net_name] = max(sizes.get(leaf.net_name, 0), len(leaf.names))
+    for folder in run:
+        sizes[folder.net_name] = max(sizes.get(folder.net_name, 0), len(folder.names))
     name, how = asked if asked is not None else _network(sizes, named)
     others = sorted(sizes.keys() - {name})
     detail = Message("dump/model-chosen", how=how, others=others)
@@ -192,10 +194,10 @@ def _network(sizes: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, M
     return largest, Message(code, files=sizes[largest])
 
 
-def _left_out(leaf: Leaf, name: str) -> Iterator[Skipped]:
-    detail = Message("dump/model-other", model=leaf.net_name, network=name)
-    where = f"{leaf.net_name}/{leaf.iteration}"
-    return (Skipped(f"{where}/{file}", "other-model", detail) for file in leaf.names)
+def _left_out(folder: DumpFolder, name: str) -> Iterator[Skipped]:
+    detail = Message("dump/model-other", model=folder.net_name, network=name)
+    where = f"{folder.net_name}/{folder.iteration}"
+    return (Skipped(f"{where}/{file}", "other-model", detail) for file in folder.names)
 
 
 def names_by_device(files: Iterable[str]) -> dict[int, dict[str, str]]:
@@ -216,12 +218,7 @@ def graph_names(files: Iterable[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for path in sorted(files, key=lambda path: (path.endswith("_Build.txt"), path)):
-        try:
-            with open_listed(path) as file:
-                head = file.read(_HEAD)
-        except (FormatError, OSError):
-            continue
-        name = _NAME.match(head)
-        if name is not None:
-            found[sanitize(name[1].decode("utf-8", "replace"))] = path
+        with suppress(FormatError):
+            if name := read_graph_name(path):
+                found[model_folder(name)] = path
     return found

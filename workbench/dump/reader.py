@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
-from workbench.dump.attach import Side
+from workbench.dump.attach import given_graph, join, model_graphs, read_rank, with_hosts
 from workbench.dump.dump import WATCHED, Dump, Note, Skipped
-from workbench.dump.leaf import Found, read_leaf
-from workbench.dump.model_choice import choose_models, graph_names, names_by_device
-from workbench.dump.processes import part_processes
+from workbench.dump.folder import read_folder
+from workbench.dump.model_choice import choose_network, graph_names, names_by_device
+from workbench.dump.runs import FolderRecords, number_turns, split_processes
 from workbench.dump.survey import survey
-from workbench.dump.turns import number_turns
 from workbench.dump.watched import joint_name, part_watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.attach import Attached
     from workbench.dump.survey import Survey
 
 
@@ -64,49 +66,74 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         ``path`` is not one dump, ``graph`` cannot be read, or there is no such ``model``.
     """
     tree = survey(Path(path))
-    nets = {leaf.net_name for leaf in tree.leaves}
-    given = graph_names([str(graph)] if graph is not None else [])
-    named = given if given.keys() & nets else graph_names(tree.graph_files)
-    chosen = choose_models(tree.leaves, named, model)
-    found = Found(skipped=chosen.skipped, notes=chosen.notes)
-    _note_survey(tree, found)
-    read = [(leaf, read_leaf(leaf, found)) for leaf in chosen.leaves]
-    part_processes(read, found)
-    side = Side(found)
-    for root in tree.roots:
-        side.rank(root, read_graphs=graph is None)
-    if graph is not None:
-        side.given_graph(Path(graph))
-    else:
-        side.model_graphs(named, names_by_device(tree.graph_files))
-    found.records, watched = part_watched(found.records, side.graphs)
-    found.skipped += [
-        Skipped(
-            joint_name(one.after, one.key.op_name),
-            WATCHED,
-            Message("dump/watched", after=one.after),
-        )
-        for one in watched
-    ]
+    named = _named_graphs(tree, graph)
+    chosen = choose_network(tree.folders, named, model)
+    contents = [read_folder(folder) for folder in chosen.folders]
+    records, run_notes = split_processes(
+        [
+            FolderRecords(*one)
+            for one in zip(chosen.folders, (c.records for c in contents), strict=True)
+        ]
+    )
+    beside = _attach(tree, records, named, graph)
+    records, watched = part_watched(records, beside.graphs)
+    notes = chain(
+        chosen.notes, _survey_notes(tree), *(c.notes for c in contents), run_notes, beside.notes
+    )
+    skipped = chain(
+        chosen.skipped, _unplaced(tree), *(c.skipped for c in contents), map(_again, watched)
+    )
+    writer = next((one.writer for one in contents if one.writer), "")
     return Dump(
         path=str(path),
         layout=tree.layout,
-        records=tuple(number_turns(side.with_hosts(found.records))),
-        graphs=side.graphs,
-        orders=side.orders,
-        skipped=tuple(found.skipped),
-        notes=tuple(found.notes),
-        info=found.info,
-        overflows=tuple(found.overflows),
-        failures=tuple(found.failures),
+        records=number_turns(with_hosts(records, beside.graphs)),
+        graphs=beside.graphs,
+        orders=beside.orders,
+        skipped=tuple(skipped),
+        notes=tuple(notes),
+        info=({"writer": writer} if writer else {}) | beside.info,
+        overflows=tuple(chain.from_iterable(one.overflows for one in contents)),
+        failures=tuple(chain.from_iterable(one.failures for one in contents)),
         watched=tuple(sorted(watched, key=lambda one: one.timestamp_us)),
     )
 
 
-def _note_survey(tree: Survey, found: Found) -> None:
+def _named_graphs(tree: Survey, graph: str | Path | None) -> dict[str, str]:
+    """Model's folder → its graph file: the one that is given if it names a model here, else the tree's own."""
+    given = graph_names([str(graph)] if graph is not None else [])
+    return (
+        given
+        if given.keys() & {one.net_name for one in tree.folders}
+        else graph_names(tree.graph_files)
+    )
+
+
+def _attach(
+    tree: Survey,
+    records: Sequence[TensorRecord],
+    named: Mapping[str, str],
+    graph: str | Path | None,
+) -> Attached:
+    """Read what lies beside the tensors; a graph that is given stands for those of the tree."""
+    parts = [read_rank(root, with_graphs=graph is None) for root in tree.roots]
+    if graph is not None:
+        return join([*parts, given_graph(Path(graph), records)])
+    return join([*parts, model_graphs(records, named, names_by_device(tree.graph_files))])
+
+
+def _survey_notes(tree: Survey) -> Iterator[Note]:
     """Tell what the survey met and did not take."""
-    found.notes += [Note("unreadable", name, why) for name, why in tree.unreadable]
-    detail = Message("dump/acl-form")
-    found.notes += [Note("ignored", name, detail) for name in tree.acl_forms]
+    yield from (Note("unreadable", name, why) for name, why in tree.unreadable)
+    yield from (Note("ignored", name, Message("dump/acl-form")) for name in tree.acl_forms)
+
+
+def _unplaced(tree: Survey) -> Iterator[Skipped]:
     detail = Message("dump/unplaced")
-    found.skipped += [Skipped(name, "unplaced", detail) for name in tree.unplaced]
+    return (Skipped(name, "unplaced", detail) for name in tree.unplaced)
+
+
+def _again(record: TensorRecord) -> Skipped:
+    """Leave out an output that was dumped again: no other dump has it."""
+    name = joint_name(record.after, record.key.op_name)
+    return Skipped(name, WATCHED, Message("dump/watched", after=record.after))

@@ -6,7 +6,8 @@ Every folder is listed once and no file is opened. Links are not followed.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +16,8 @@ from workbench.core.errors import FormatError
 from workbench.core.files import unreadable
 from workbench.core.words import Message
 from workbench.dump.dump import CONSTANT_ITERATION
-from workbench.dump.formats.call_name import parse_call_name, parse_node_name
-from workbench.dump.formats.ge_name import parse_ge_name
-from workbench.dump.formats.mindspore_name import parse_name
-from workbench.dump.formats.renamed import is_renamed
+from workbench.dump.formats.mindspore_name import parse_npy_name
+from workbench.dump.formats.table import format_of, parse_name
 from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
 
 if TYPE_CHECKING:
@@ -39,12 +38,11 @@ _RANKS = ("rank", "pid", "device")
 _TIMES = ("start", "time")
 """Fields whose value is the iteration, the rank and the time; the first that has one counts."""
 
-_TABLE = "statistic.csv"
 _MINDSPORE = row_of("mindspore")
 _RANK = _MINDSPORE.patterns[0]
 
 
-class Leaf(NamedTuple):
+class DumpFolder(NamedTuple):
     """A folder with dump files, and where its files stand in the run.
 
     ``names`` are its files in order. ``layout`` is the row that placed it, ``time`` the name of its
@@ -69,7 +67,7 @@ class RankRoot(NamedTuple):
     rank: int
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Survey:
     """What a tree consists of.
 
@@ -80,12 +78,12 @@ class Survey:
 
     layout: str
     base: str
-    leaves: list[Leaf]
-    roots: list[RankRoot] = field(default_factory=list)
-    graph_files: list[str] = field(default_factory=list)
-    acl_forms: list[str] = field(default_factory=list)
-    unreadable: list[tuple[str, Message]] = field(default_factory=list)
-    unplaced: list[str] = field(default_factory=list)
+    folders: tuple[DumpFolder, ...]
+    roots: tuple[RankRoot, ...]
+    graph_files: tuple[str, ...]
+    acl_forms: tuple[str, ...]
+    unreadable: tuple[tuple[str, Message], ...]
+    unplaced: tuple[str, ...]
 
 
 class _Placed(NamedTuple):
@@ -115,14 +113,17 @@ def survey(root: Path) -> Survey:
     found = [(folder, place(folder.kind, above, folder.below)) for folder in walk.folders]
     placed = [_Placed(folder, where) for folder, where in found if where is not None]
     name, base = _only_one(placed, root, walk)
-    result = Survey(name, base, [_leaf(one) for one in placed])
-    result.unplaced = [folder.path for folder, where in found if where is None and folder.kind]
-    result.unreadable = walk.unreadable
-    result.graph_files = sorted(walk.graph_files)
-    result.acl_forms = sorted(walk.acl_forms)
-    if name == _MINDSPORE.name:
-        result.roots = _rank_roots(placed, walk, root, above)
-    return result
+    is_mindspore = name == _MINDSPORE.name
+    return Survey(
+        name,
+        base,
+        tuple(map(_dump_folder, placed)),
+        tuple(_rank_roots(placed, walk, root, above)) if is_mindspore else (),
+        tuple(sorted(walk.graph_files)),
+        tuple(sorted(walk.acl_forms)),
+        tuple(walk.unreadable),
+        tuple(folder.path for folder, where in found if where is None and folder.kind),
+    )
 
 
 class _Walk:
@@ -217,43 +218,22 @@ def _listing(path: str) -> tuple[list[str], list[str]]:
 
 
 def _looks_like_npy(name: str) -> bool:
-    return name.endswith(".npy") and parse_name(name) is not None
+    return name.endswith(".npy") and parse_npy_name(name) is not None
 
 
-def _kind(names: Sequence[str]) -> Kind:
+_KINDS: tuple[Kind, ...] = ("ge", "captured", "npy", "node", "call", "golden")
+"""What a folder is if it holds files of several kinds: the first of them."""
+
+
+def _kind(names: Iterable[str]) -> Kind:
     """What the files of a folder are, by as many names as it takes."""
-    kinds: set[Kind] = set()
-    seen = 0
-    for name in names:
-        kind = _kind_of(name)
-        if kind:
-            kinds.add(kind)
-            seen += 1
-        if seen >= _ENOUGH:
-            break
-    order: tuple[Kind, ...] = ("ge", "captured", "npy", "node", "call", "golden")
-    return next((kind for kind in order if kind in kinds), "")
-
-
-def _kind_of(name: str) -> Kind:
-    if name == _TABLE:
-        return "npy"
-    if is_renamed(name):
-        return "npy" if name.endswith(".npy") else "ge"
-    if parse_name(name) is not None:
-        return "npy"
-    found = parse_ge_name(name)
-    if found is not None and found.kind != "golden":
-        return "captured" if found.kind == "captured" else "ge"
-    if parse_call_name(name) is not None:
-        return "call"
-    if parse_node_name(name) is not None:
-        return "node"
-    return "" if found is None else "golden"
+    found = (format_of(parsed).folder for parsed in map(parse_name, names) if parsed is not None)
+    kinds = set(islice(filter(None, found), _ENOUGH))
+    return next((kind for kind in _KINDS if kind in kinds), "")
 
 
 def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]:
-    """Name and folder of the one dump that all leaves belong to."""
+    """Name and folder of the one dump that all folders belong to."""
     main = [one for one in placed if one.where.layout.family != "any"] or placed
     dumps = {
         (one.where.layout.family, one.where.base, -1 if one.where.whole else one.where.depth)
@@ -275,13 +255,13 @@ def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]
     raise FormatError("dump/no-dump", got=str(root), known=known)
 
 
-def _leaf(one: _Placed) -> Leaf:
+def _dump_folder(one: _Placed) -> DumpFolder:
     row, values = one.where.layout, one.where.values
 
     def first(fields: Sequence[str]) -> str:
         return next(filter(None, map(values.get, fields)), "")
 
-    return Leaf(
+    return DumpFolder(
         one.folder.path,
         one.folder.names,
         row.name,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.checks import check_seed
 from workbench.core.errors import GraphError
+from workbench.core.files import is_file
 from workbench.graph.models import (
     MLP,
     MODELS,
@@ -69,26 +70,32 @@ def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
         make, batch = TRAININGS[text]
         return trace_batches(make(), partial(batch, seed), text, seed)
     path, name = split_graph(text)
-    if path.endswith(".onnx"):
-        from workbench.graph.onnx import read_onnx
-
-        return read_onnx(path, shapes=_sizes(name), seed=seed)
-    if not path.endswith(".py"):
+    if not path:
         known = sorted([*MODELS, *TRAININGS])
         raise GraphError("graph/unknown-network", got=text, known=known)
-    return trace_script(path, name, seed)
+    if path.endswith(".py"):
+        return trace_script(path, name, seed)
+    from workbench.graph.onnx import read_onnx
+
+    return read_onnx(path, shapes=_sizes(name), seed=seed)
 
 
 def split_graph(text: str) -> tuple[str, str]:
     """Return the file that a graph's text names, if any, and what follows its name.
 
+    A script is called ``.py``; every other file is taken for a model, whatever it is called.
+
     >>> split_graph("net.py:Net"), split_graph("a.onnx"), split_graph("a.onnx:n=1"), split_graph("b")
     (('net.py', 'Net'), ('a.onnx', ''), ('a.onnx', 'n=1'), ('', 'b'))
     """
-    if text.endswith(".onnx"):
-        return text, ""
     path, _, rest = text.rpartition(":")
-    return (path, rest) if path.endswith((".py", ".onnx")) else ("", text)
+    if path.endswith(".py"):
+        return path, rest
+    if text.endswith(".py"):  # of which class or function is not said
+        return "", text
+    if text.endswith(".onnx") or is_file(text):
+        return text, ""
+    return (path, rest) if path.endswith(".onnx") or is_file(path) else ("", text)
 
 
 def _sizes(text: str) -> dict[str, int | tuple[int, ...]]:

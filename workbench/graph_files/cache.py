@@ -18,7 +18,7 @@ _MOST = 1 << 24
 """Characters of all texts together; a longer text is not kept."""
 
 
-class Recent:
+class GraphCache:
     """The graphs of the texts that ``parse`` was last given; a text that is refused is not kept."""
 
     def __init__(self, parse: Callable[[str, str], Graph]) -> None:

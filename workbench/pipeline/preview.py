@@ -350,12 +350,13 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     from workbench.graph.trainings import TRAININGS
 
     known = {*MODELS, *TRAININGS}
-    text, path = str(graph), Path(graph)
-    if text in known or split_graph(text)[0]:
+    text = str(graph)
+    path, details = split_graph(text)
+    if text in known or (path and details):  # a script or a model with its sizes
         return _all_graphs(load_graph(text, ranks=ranks))
-    if path.is_dir():
-        return _graphs_of(path)
-    if path.is_file():
+    if Path(text).is_dir():
+        return _graphs_of(Path(text))
+    if path:
         from workbench.graph_files.formats import read_graph
 
         return (read_graph(path),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
@@ -48,10 +49,9 @@ class Reports:
             for record in records:
                 if not counts:
                     continue
-                record.key = record.key._replace(rank=self._rank)
                 if record.event is not None:
                     self._note(record)
-                yield record
+                yield replace(record, key=record.key._replace(rank=self._rank))
             if self.failed:
                 return
 

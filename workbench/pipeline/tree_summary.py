@@ -44,10 +44,10 @@ def summarize_tree(path: str | Path) -> TreeSummary:
     return TreeSummary(
         path=found.base,
         layout=found.layout,
-        files=sum(len(leaf.names) for leaf in found.leaves),
-        ranks=tuple(sorted({leaf.rank for leaf in found.leaves})),
-        iterations=tuple(sorted({leaf.iteration for leaf in found.leaves})),
-        models=tuple(sorted({leaf.net_name for leaf in found.leaves if leaf.net_name})),
+        files=sum(len(one.names) for one in found.folders),
+        ranks=tuple(sorted({one.rank for one in found.folders})),
+        iterations=tuple(sorted({one.iteration for one in found.folders})),
+        models=tuple(sorted({one.net_name for one in found.folders if one.net_name})),
         graphs=len(found.graph_files),
     )
 

@@ -202,7 +202,7 @@ def _reported(
         if failed and (key.op_name, key.io) != (failed, "output"):
             return
         if key.io == "output" and not record.after:
-            record.event = events.get(key.op_name)
+            record = replace(record, event=events.get(key.op_name))
             if record.event is not None and record.event.kind == "failure":
                 failed = key.op_name
         yield record

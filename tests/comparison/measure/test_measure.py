@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,9 +29,7 @@ def tensor(data, path="") -> TensorRecord:
 
 def stored(path, data) -> TensorRecord:
     np.save(path, data)
-    record = tensor(data, str(path))
-    record.source = NpySource(str(path))
-    return record
+    return replace(tensor(data, str(path)), source=NpySource(str(path)))
 
 
 def row(shape=(2, 3), **figures) -> TensorRecord:
@@ -56,8 +55,7 @@ def test_two_tensors_are_measured():
 
 def test_a_tensor_against_its_own_statistics_has_no_error():
     figures = {"Max Value": 4.0, "Min Value": -2.0, "Avg Value": 8 / 6, "L2Norm Value": 34**0.5}
-    only = row()
-    only.statistics = figures
+    only = replace(row(), statistics=figures)
     for sides in ((tensor(X), only), (only, tensor(X))):
         found = measured(*sides)
         assert found.usable

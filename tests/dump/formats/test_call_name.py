@@ -11,56 +11,10 @@ from kit.build.foreign_files import DATA, saved_by_torch
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
-from workbench.dump.formats.call_name import parse_call_name, parse_node_name
 from workbench.dump.reader import load
 from workbench.pipeline.compare import compare
 
 ONE = np.float32([1, 2])
-
-
-@pytest.mark.parametrize(
-    ("name", "op_name", "run"),
-    [
-        ("add_device_0_0.pt", "add", 0),
-        ("arg0_1_device_12_0.pt", "arg0_1", 0),
-        ("getitem_3_device_0_41.pt", "getitem_3", 41),
-        ("test1_device_0.pt", "test1", 0),
-        ("tensor_20260101000000000_device_0_1.bin", "tensor_20260101000000000", 1),
-        ("x_device_0_1_device_2_3.pth", "x_device_0_1", 3),
-    ],
-)
-def test_names_of_nodes(name, op_name, run):
-    assert parse_node_name(name) == ("", op_name, "output", 0, run)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Functional.linear.0.forward.input.0.pt", ("linear", "Functional.linear.0.forward", "input", 0)),
-        ("Tensor.permute.1.forward.output.0.pt", ("permute", "Tensor.permute.1.forward", "output", 0)),
-        ("Module.conv1.Conv2d.forward.0.input.0.pt", ("Conv2d", "Module.conv1.Conv2d.forward.0", "input", 0)),
-        ("Module.a.b.Net.backward.2.output.1.pt", ("Net", "Module.a.b.Net.backward.2", "output", 1)),
-        ("Cell.fc.Dense.forward.0.output.npy", ("Dense", "Cell.fc.Dense.forward.0", "output", 0)),
-        ("Torch.cat.0.forward.input.0.1.pt", ("cat", "Torch.cat.0.forward.input.0", "input", 1)),
-        ("Torch.add.0.forward.kwargs.alpha.pt", ("add", "Torch.add.0.forward.kwargs.alpha", "input", 0)),
-        ("Torch.cat.0.forward.kwargs.out.2.pt", ("cat", "Torch.cat.0.forward.kwargs.out", "input", 2)),
-        ("Module.fc.Linear.forward.0.parameters.weight.pt",
-         ("Linear", "Module.fc.Linear.forward.0.parameters.weight", "input", 0)),
-        ("Module.fc.Linear.parameters_grad.bias.pt", ("Linear", "Module.fc.Linear.parameters_grad.bias", "output", 0)),
-    ],
-)  # fmt: skip
-def test_names_of_calls(name, expected):
-    assert parse_call_name(name)[:4] == expected
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["conv1.0.1700000000000008.npy", "x.pt", "x_device_0_0.npy", "a/x_device_0_0.pt", "x_device_.pt",
-     "Add.Default_Add-op1.0.0.17.output.0.DefaultFormat.float32.npy", "x" * 5000 + "_device_0_0.pt",
-     "a.forward.input." + "1." * 3000 + "pt", "dump.json"],
-)  # fmt: skip
-def test_other_names_are_none_of_them(name):
-    assert (parse_node_name(name), parse_call_name(name)) == (None, None)
 
 
 def graph_dump(folder, arrays, run=0):

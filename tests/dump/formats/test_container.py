@@ -367,10 +367,10 @@ WRONG = {
     "an ELF core": (b"\x7fELF\x02\x01\x01" + bytes(40), 0, "elf", {}),
     "an npy file": (b"\x93NUMPY\x01\x00" + bytes(120), 0, "header-size", {"limit": 120}),
     "a text in place of a time": (
-        file_of(wire.field(2, b"now")), 10, "field-type", {"number": 2, "name": "dump_time"},
+        file_of(wire.field(2, b"now")), 10, "proto/field-type", {"number": 2, "name": "dump_time"},
     ),
     "a number in place of a tensor": (
-        file_of(wire.field(4, 3)), 9, "field-type", {"number": 4, "name": "input"},
+        file_of(wire.field(4, 3)), 9, "proto/field-type", {"number": 4, "name": "input"},
     ),
     "33 dimensions": (
         file_of(tensor(4, size=4, dims=[1] * 33), F32), 10, "dimensions",
@@ -380,7 +380,7 @@ WRONG = {
         file_of(tensor(4, size=4, dims=[1] * 999), F32), 19, "shape-bytes", {"got": 999},
     ),
     "half a number in a shape": (
-        file_of(wire.field(4, wire.field(3, wire.field(1, b"\xff")))), 8, "protobuf", {},
+        file_of(wire.field(4, wire.field(3, wire.field(1, b"\xff")))), 8, "proto/message", {},
     ),
     "version 1": (
         wire.field(1, b"1.0") + tensor(4, size=8, dims=[2], data=F32[:8]), 0, "version-1", {},
@@ -392,13 +392,13 @@ WRONG = {
         file_of(tensor(4, size=8, dims=[2]), F32[:4]), 23, "container-cut", {"needed": 27},
     ),
     "more fields than memory": (
-        file_of(wire.field(99, b"") * 200_001), 600_011, "header-fields", {"limit": 200_000},
+        file_of(wire.field(99, b"") * 200_001), 600_011, "proto/fields", {"limit": 200_000},
     ),
     "more entries than memory": (
-        file_of(wire.field(7, b"") * 20_000), 32_778, "too-large", {"limit": 1 << 20},
+        file_of(wire.field(7, b"") * 20_000), 32_778, "core/too-large", {"limit": 1 << 20},
     ),
     "more text than memory": (
-        file_of(wire.field(6, bytes(2 << 20))), 13, "too-large", {"got": 2 << 20},
+        file_of(wire.field(6, bytes(2 << 20))), 13, "core/too-large", {"got": 2 << 20},
     ),
 }  # fmt: skip
 
@@ -407,8 +407,8 @@ WRONG = {
 def test_a_wrong_file_is_refused_with_its_byte(tmp_path, case):
     data, byte, code, values = WRONG[case]
     path = save(tmp_path, data)
-    area = "core" if code == "too-large" else "dump"
-    with refused(f"{area}/{code}", FormatError, place=f"{path}: byte {byte}", **values):
+    code = code if "/" in code else f"dump/{code}"
+    with refused(code, FormatError, place=f"{path}: byte {byte}", **values):
         read_container(path)
 
 
@@ -421,7 +421,7 @@ BROKEN_WIRE = {
 
 @pytest.mark.parametrize("case", BROKEN_WIRE)
 def test_a_header_that_is_no_protobuf_is_refused_with_its_byte(tmp_path, case):
-    """`workbench.graph_files.mindspore.messages` says what is wrong."""
+    """`workbench.proto.wire` says what is wrong."""
     data, byte = BROKEN_WIRE[case]
     path = save(tmp_path, data)
     with pytest.raises(FormatError) as caught:

@@ -11,7 +11,7 @@ import pytest
 from workbench.core.words import Message
 from workbench.dump.formats.renamed import (
     MANY,
-    RENAMINGS,
+    RENAME_RULES,
     is_renamed,
     parse_mapping,
     renamed,
@@ -30,7 +30,7 @@ def of_length(count: int) -> str:
     [("mindspore", 255), ("adump", 255), ("msprobe", 255), ("msaccucmp", 254)],
 )
 def test_a_name_stays_up_to_the_writers_limit(writer, longest):
-    assert RENAMINGS.keys() == {"mindspore", "adump", "msprobe", "msaccucmp"}
+    assert RENAME_RULES.keys() == {"mindspore", "adump", "msprobe", "msaccucmp"}
     assert renamed(writer, of_length(longest), "/d", random.Random(1)) is None
     new, line = renamed(writer, of_length(longest + 1), "/d", random.Random(1))
     assert line == f"{new},{of_length(longest + 1)}\n"

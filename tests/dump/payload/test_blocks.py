@@ -16,7 +16,7 @@ from kit.cases import examples
 from kit.words import refused
 from workbench.comparison.measure.reading import SEGMENT
 from workbench.comparison.measure.tensors import measure
-from workbench.core.dtypes import DATA_TYPES
+from workbench.core.dtypes import DATA_TYPES, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.core.transdata import to_device
@@ -151,6 +151,6 @@ def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("workbench.dump.payload.blocks.np.empty", no_memory)
-    source = ExtentSource(locate(str(tmp_path / name), parse_raw_name(name).row))
+    source = ExtentSource(locate(str(tmp_path / name), data_type_of(parse_raw_name(name).dtype)))
     with refused("dump/file-memory", FormatError, got=10):
         source.array()

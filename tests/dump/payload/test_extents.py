@@ -30,16 +30,16 @@ from kit.oracle.dump_files import (
     mutate,
     to_varint,
 )
+from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.dump.formats import raw
 from workbench.dump.formats.container import list_tensors, read_container
 from workbench.dump.formats.ffts import read_part, slice_records
-from workbench.dump.formats.ge_name import recognize
-from workbench.dump.formats.mindspore_name import parse_name
 from workbench.dump.formats.raw import parse_raw_name
-from workbench.dump.leaf import npy_source, saved_sources
+from workbench.dump.formats.table import parse_name
 from workbench.dump.payload import blocks, rearrange
 from workbench.dump.payload.blocks import Buffer, ExtentSource
+from workbench.dump.readers import npy_source, saved_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -174,7 +174,7 @@ def sources(leaf: Path, files: Iterable[str]):
     path = str(leaf / names[0])
     if len(names) > 1:
         parts = [
-            read_part(str(leaf / name), recognize(name), read_container(leaf / name))
+            read_part(str(leaf / name), parse_name(name), read_container(leaf / name))
             for name in names
         ]
         if None in parts:
@@ -186,7 +186,7 @@ def sources(leaf: Path, files: Iterable[str]):
     if path.endswith(".pt"):
         return saved_sources(path)
     if (bare := parse_raw_name(names[0])) is not None:
-        return [ExtentSource(raw.locate(path, bare.row))]
+        return [ExtentSource(raw.locate(path, data_type_of(bare.dtype)))]
     return [ExtentSource(extent) for extent in list_tensors(path).outputs]
 
 

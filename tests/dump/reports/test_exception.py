@@ -13,7 +13,8 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.formats.container import block_bytes, locate
 from workbench.dump.formats.container_write import write_container
-from workbench.dump.formats.ge_name import GeName, exception_stamp, format_ge_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import exception_stamp, format_ge_name
 from workbench.dump.payload.extent import spec_of
 from workbench.dump.reports.core_elf import Core, read_core
 from workbench.dump.reports.exception import (
@@ -81,7 +82,7 @@ def test_the_brief_scene_knows_bytes_and_some_shapes():
 
 @pytest.mark.parametrize("op_name", ["", "net/Add"])
 def test_a_file_is_read_back(tmp_path, op_name):
-    path = tmp_path / format_ge_name(GeName("brief", "", "", 20250102030405678, 5, 12))
+    path = tmp_path / format_ge_name(FileName("brief", "", "", 20250102030405678, 5, 12))
     path.write_bytes(written(ALL, 17, op_name=op_name, message="log"))
     scene, container = read_exception(path)
     assert scene == ("norm" if op_name else "brief")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from workbench.core.tensors import TensorSpec
-from workbench.dump.formats.mindspore_name import NameParts
+from workbench.dump.formats.file import FileName
 from workbench.dump.statistics.compute import device_statistics_of
 from workbench.dump.statistics.print import format_row
 
 FOUR = ("max", "min", "avg", "l2norm")
-PARTS = NameParts("Add", "a", 0, 0, 17, "output", 0)
+PARTS = FileName("npy", "Add", "a", 17, 0, 0, "output", 0, "DefaultFormat")
 INF = math.inf
 
 

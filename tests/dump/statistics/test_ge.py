@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.dump.formats.ge_name import GeName, parse_ge_name
-from workbench.dump.formats.mindspore_name import NameParts
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import grammar
 from workbench.dump.statistics.compute import ge_statistics_of
 from workbench.dump.statistics.parse import StatisticRow, parse_statistics, read_ge_statistics
 from workbench.dump.statistics.print import format_ge_statistics
 
 FILE = "MatMul.mm.3.1.1700000000000007.csv"
-NAME = GeName("statistics", "MatMul", "mm", 1700000000000007, 3, 1)
+NAME = FileName("statistics", "MatMul", "mm", 1700000000000007, 3, 1)
 IDENTITY = "Input/Output,Index,Data Size,Data Type,Format,Shape"
 HEADER = (
     IDENTITY + ",Max Value,Min Value,Avg Value,Count,Nan Count,Negative Inf Count,"
@@ -28,7 +28,7 @@ SIX = ("max", "min", "avg", "nan count", "negative inf count", "positive inf cou
 
 
 def row(io, slot, size, dtype, form, shape, values=()):
-    parts = NameParts("MatMul", "mm", 3, 1, 1700000000000007, io, slot, form, dtype)
+    parts = NAME._replace(kind="npy", io=io, slot=slot, format=form, dtype=dtype)
     return StatisticRow(parts, size, shape, dict(values))
 
 
@@ -182,7 +182,7 @@ def test_the_name_of_the_file_says_whose_statistics_they_are(tmp_path):
     path.write_text(HEADER + VECTORS[0][0] + "\n")
     assert read_ge_statistics(path).rows == [VECTORS[0][1]]
     renamed = path.rename(tmp_path / "3141592653589793")
-    assert read_ge_statistics(renamed, parse_ge_name(FILE)).rows == [VECTORS[0][1]]
+    assert read_ge_statistics(renamed, grammar("statistics")(FILE)).rows == [VECTORS[0][1]]
     with refused("dump/statistics-name", FormatError, place=str(renamed)):
         read_ge_statistics(renamed)
 

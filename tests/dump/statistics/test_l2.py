@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.dump.formats.mindspore_name import NameParts
+from workbench.dump.formats.file import FileName
 from workbench.dump.statistics.parse import StatisticRow, parse_statistics
 from workbench.dump.statistics.print import format_l2_statistics
 
@@ -17,7 +17,7 @@ SIX = ("max", "min", "avg", "nan count", "negative inf count", "positive inf cou
 
 
 def row(io, slot, dtype, shape, values, op_name="net/mm"):
-    parts = NameParts("MatMul", op_name, 2, 7, 17, io, slot, "ND", dtype)
+    parts = FileName("npy", "MatMul", op_name, 17, 2, 7, io, slot, "ND", dtype)
     return StatisticRow(parts, 12, shape, values)
 
 

@@ -13,13 +13,15 @@ from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.dump.formats.mindspore_name import NameParts
+from workbench.dump.formats.file import FileName
 from workbench.dump.statistics.compute import statistics_of
 from workbench.dump.statistics.dialects import FIXED_CATEGORIES, TITLES, categories_of
 from workbench.dump.statistics.parse import MAX_LINE, parse_statistics, read_statistics
 from workbench.dump.statistics.print import format_header, format_row, name_in_table
 
-PARTS = NameParts("Add", "Default/net/Add-op1", 0, 3, 1700000000000001, "output", 0)
+PARTS = FileName(
+    "npy", "Add", "Default/net/Add-op1", 1700000000000001, 0, 3, "output", 0, "DefaultFormat"
+)
 HEADER = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape"
 COUNTS = FIXED_CATEGORIES[3:]
 
@@ -146,7 +148,7 @@ def test_the_name_of_the_graph_reads_as_that_of_the_files(name):
 
 
 def test_parameters_have_the_name_of_their_files_in_tables():
-    weight = NameParts("Parameter", "fc/w.1", 0, 0, 17, "output", 0)
+    weight = FileName("npy", "Parameter", "fc/w.1", 17, 0, 0, "output", 0, "DefaultFormat")
     names = [name_in_table(weight, version) for version in ("1.6.0", "2.2.0", "2.3.0", "2.10.0")]
     assert names == ["w.1", "w.1", "fc_w_1", "fc_w_1"]
 
@@ -191,8 +193,8 @@ def test_figures_agree_with_exact_sums(values):
 def test_a_row_reads_back_with_its_identity():
     row = 'Add,Default_net_Add-op1,0,3,17,output,0,24,float32,"(2,3)",6,1,-inf,\n'
     (read,), problems = parse_statistics([HEADER + ",Max Value,Min Value,L2Norm Value\n", row])
-    assert read.parts == NameParts(
-        "Add", "Default_net_Add-op1", 0, 3, 17, "output", 0, "", "float32"
+    assert read.parts == FileName(
+        "npy", "Add", "Default_net_Add-op1", 17, 0, 3, "output", 0, "", "float32"
     )
     assert (read.data_size, read.shape) == (24, (2, 3))
     assert read.statistics == {"Max Value": 6.0, "Min Value": 1.0, "L2Norm Value": -math.inf}
@@ -210,7 +212,7 @@ def test_msprobes_columns_read_into_the_same_words():
         "MatMul,mm,2,7,17,output,0,4,DT_FLOAT,ND,-,1,0123\n",
     ]
     (first, second, third), _ = parse_statistics([header, *rows])
-    assert first.parts == NameParts("MatMul", "mm", 2, 7, 17, "input", 1, "ND", "float16")
+    assert first.parts == FileName("npy", "MatMul", "mm", 17, 2, 7, "input", 1, "ND", "float16")
     assert (first.shape, first.statistics) == ((2, 3), {"Max Value": 6.0, "MD5": "d41d"})
     assert (second.shape, second.statistics) == ((2, 3, 4), {"MD5": "0123"})
     assert second.parts.dtype == "bfloat16"

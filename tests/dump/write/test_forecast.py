@@ -23,7 +23,7 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.formats.mindspore_name import parse_name
+from workbench.dump.formats.mindspore_name import parse_npy_name
 from workbench.dump.reader import load
 from workbench.dump.write import forecast as module
 from workbench.dump.write.forecast import foretell
@@ -315,9 +315,9 @@ def test_a_real_dump_holds_what_is_predicted_from_its_own_form_and_graph(real_pa
         for r in dump.records
         if r.key.iteration in iterations and r.key.turn == 0
     ]
-    long = [sum(parse_name(file) is None for file in side) for side in (predicted, real)]
+    long = [sum(parse_npy_name(file) is None for file in side) for side in (predicted, real)]
     assert long[0] == long[1]
-    found, foreseen = (operands(map(parse_name, side)) for side in (real, predicted))
+    found, foreseen = (operands(map(parse_npy_name, side)) for side in (real, predicted))
     assert found - foreseen == {}
     assert foreseen - found == UNWRITTEN[name]
 
@@ -354,7 +354,7 @@ def test_the_bytes_of_a_real_dump_are_those_predicted(real_pairs, name):
         return Counter(
             (parts.op_type, parts.io, parts.slot, size)
             for path, size in pairs
-            if (parts := parse_name(path.rpartition("/")[2])) is not None
+            if (parts := parse_npy_name(path.rpartition("/")[2])) is not None
         )
 
     foreseen = by_operand((e.path, e.size) for e in forecast.files)
@@ -364,7 +364,7 @@ def test_the_bytes_of_a_real_dump_are_those_predicted(real_pairs, name):
 def test_constants_are_inputs_like_any_other():
     op = Op("a/Softmax-op0", "Softmax", (Param(0), Const((-1,), "tuple", (1,))), {}, (F,))
     forecast = foresee([Graph("g", (Parameter("x", F),), (op,))], PLAN, [0])
-    named = {parse_name(path.rpartition("/")[2]): n for path, n in foretold(forecast).items()}
+    named = {parse_npy_name(path.rpartition("/")[2]): n for path, n in foretold(forecast).items()}
     assert {(p.op_type, p.io, p.slot): n for p, n in named.items() if p} == {
         ("Softmax", "input", 0): 128 + 24,
         ("Softmax", "input", 1): 128 + 8,

@@ -81,12 +81,12 @@ def test_each_surface_has_its_tree_with_one_container_an_operator(surface, folde
 def test_operators_that_never_run_on_the_device_are_named_with_the_reason():
     silent = foresee(NET, PLAN, [0]).without_dump
     assert {name: reason.code for name, reason in silent.items()} == {
-        "x": "ir/silent-data",
-        "w": "ir/silent-data",
-        "dead": "ir/silent-no-task",
-        "case": "ir/silent-control",
-        "push": "ir/silent-flow",
-        "out": "ir/silent-end",
+        "x": "graph_files/silent-data",
+        "w": "graph_files/silent-data",
+        "dead": "graph_files/silent-no-task",
+        "case": "graph_files/silent-control",
+        "push": "graph_files/silent-flow",
+        "out": "graph_files/silent-end",
     }
 
 

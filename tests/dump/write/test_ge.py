@@ -230,7 +230,7 @@ def test_what_states_its_format_lies_there_already(tmp_path):
 def test_a_graphs_tensor_is_laid_as_its_label_states(tmp_path):
     array = values(1, 20, 3, 4)
     one = record(array=array, format="NC1HWC0")
-    one.label = one.label._replace(shape=(1, 3, 3, 4, 8))
+    one = replace(one, label=one.label._replace(shape=(1, 3, 3, 4, 8)))
     write_tree([one], PLAN, tmp_path / "device", graph=GRAPH, target=ACL)
     _, ((_, message, data),) = only(tmp_path / "device")
     assert (message["format"], message["shape"]["dim"]) == (3, [1, 3, 3, 4, 8])
@@ -244,7 +244,7 @@ def test_a_graphs_tensor_is_laid_as_its_label_states(tmp_path):
 
 def test_a_label_whose_shape_the_tensor_cannot_have_is_refused(tmp_path):
     one = record(array=values(1, 20, 3, 4), format="NC1HWC0")
-    one.label = one.label._replace(shape=(1, 2, 3, 4, 8))
+    one = replace(one, label=one.label._replace(shape=(1, 2, 3, 4, 8)))
     with pytest.raises(FormatError, match=r"\(1, 3, 3, 4, 8\).*\(1, 2, 3, 4, 8\)"):
         write_tree([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
     assert listed(tmp_path) == []
@@ -406,8 +406,7 @@ def test_what_lies_on_the_device_is_written_with_its_padding(tmp_path):
     graph = Graph("g", (Parameter("x", spec),), (op,), (Value(0),))
     host = np.ones(spec.shape, np.float32)
     there = np.arange(64, dtype=np.float32).reshape(1, 1, 2, 2, 16)
-    one = record("a", array=host, op_type="ReLU")
-    one.source = ArraySource(host, there=there)
+    one = replace(record("a", array=host, op_type="ReLU"), source=ArraySource(host, there=there))
     write_tree([one], PLAN, tmp_path, graph=graph, target=ACL)
     _, ((_, message, data),) = only(tmp_path)
     assert data == there.tobytes()

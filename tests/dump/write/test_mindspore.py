@@ -15,7 +15,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError, OutputError
 from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.formats.mindspore_name import parse_name
+from workbench.dump.formats.mindspore_name import parse_npy_name
 from workbench.dump.new_folder import WORK
 from workbench.dump.reader import load
 from workbench.dump.reports.kernel_args import arguments_of, kernel_arguments
@@ -53,7 +53,9 @@ def parameter(iteration=0, name="w.x"):
 
 def tensors(root):
     """Parsed names of all npy files, by rank/net/graph/iteration folder."""
-    found = [(path.parent.relative_to(root), parse_name(path.name)) for path in root.rglob("*.npy")]
+    found = [
+        (path.parent.relative_to(root), parse_npy_name(path.name)) for path in root.rglob("*.npy")
+    ]
     return sorted((str(folder), parts) for folder, parts in found)
 
 
@@ -114,7 +116,7 @@ def test_ascend_writes_no_metadata_no_global_order_and_no_parameters(tmp_path):
     write([record(stream_id=3, task_id=9), parameter()], PLAN, tmp_path, graph=GRAPH,
           device="Ascend", config_text="{}")  # fmt: skip
     (name,) = [name for name in listed(tmp_path) if name.endswith(".npy")]
-    parts = parse_name(name.rpartition("/")[2])
+    parts = parse_npy_name(name.rpartition("/")[2])
     assert (parts.task_id, parts.stream_id, parts.dtype) == (0, 3, "float32")
     assert name.endswith(".DefaultFormat.float32.npy")
     assert [name for name in listed(tmp_path) if not name.endswith(".npy")] == [
@@ -273,7 +275,7 @@ def test_statistics_alone_replace_the_tensors(tmp_path):
 def test_full_dumps_have_both_with_one_identity(tmp_path):
     write([record()], replace(PLAN, saved="full"), tmp_path, graph=GRAPH, device="Ascend")
     _, row = rows(only(tmp_path, "statistic.csv"))
-    parts = parse_name(only(tmp_path, "*.npy").name)
+    parts = parse_npy_name(only(tmp_path, "*.npy").name)
     assert [row[1], int(row[4]), row[5], int(row[6])] == [
         parts.op_name, parts.timestamp_us, parts.io, parts.slot
     ]  # fmt: skip
@@ -347,7 +349,7 @@ def test_names_of_255_bytes_stay_and_longer_ones_become_numbers(tmp_path):
     assert table.keys() == set(names[:2])
     assert all(name.removesuffix(".npy").isdecimal() for name in names[:2])
     assert sorted(len(name) for name in table.values()) == [256, 300]
-    assert all(parse_name(name) is not None for name in table.values())
+    assert all(parse_npy_name(name) is not None for name in table.values())
     assert len(load(tmp_path).records) == 3
 
 

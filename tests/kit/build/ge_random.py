@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from workbench.graph_files.ge.messages import message_class
+from workbench.graph_files.ge.schema import GE_IR
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
     ["net/conv1/Conv2D", "网络/卷积", 'a"b\\c\n', "origin_shape", "_no_task", "id", "#{}"]
@@ -58,7 +58,7 @@ def fill(draw, message, depth: int) -> None:
 @st.composite
 def models(draw, depth: int = 6):
     """A model with one or two graphs."""
-    model = message_class("ModelDef")()
+    model = GE_IR.message_class("ModelDef")()
     fill(draw, model, draw(st.integers(2, depth)))
     for _ in range(1 - len(model.graph)):
         fill(draw, model.graph.add(), depth)
@@ -122,6 +122,6 @@ def same(mine, theirs) -> bool:
             and all(same(a, b) for a, b in zip(mine, theirs, strict=True))
         )
     if isinstance(theirs, float):
-        number = message_class("AttrDef")(f=mine).f
+        number = GE_IR.message_class("AttrDef")(f=mine).f
         return number == theirs or (math.isnan(number) and math.isnan(theirs))
     return type(mine) is type(theirs) and mine == theirs

@@ -27,10 +27,11 @@ from workbench.dump.formats.container import (
     read_container,
 )
 from workbench.dump.formats.container_write import tensor_block, write_container
-from workbench.dump.formats.ge_name import GeName, format_ge_name
-from workbench.dump.formats.mindspore_name import NameParts, format_name
+from workbench.dump.formats.file import FileName, Ids
+from workbench.dump.formats.ge_name import format_ge_name
+from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.npy import NpySource, fingerprint, npy_header
-from workbench.dump.formats.renamed import RENAMINGS, renamed
+from workbench.dump.formats.renamed import RENAME_RULES, renamed
 from workbench.dump.payload.blocks import Buffer, FileSource
 from workbench.dump.payload.extent import HostLayout, spec_of
 from workbench.dump.reports.core_elf import Core, read_core
@@ -181,9 +182,9 @@ def container_files() -> Files:
             renumbered.append(block._replace(slot=numbers[block.part]))
         return written(Container(tuple(renumbered), **more), [data for _, data in some])
 
-    ids = GeName("tensors", "MatMul", "net/mm", START, 3, 1)
-    part = ids._replace(context_id=12, thread_id=0, device_id=0)
-    captured = ids._replace(kind="captured", op_name="net.mm", dump_number=2)
+    ids = FileName("tensors", "MatMul", "net/mm", START, 3, 1)
+    part = ids._replace(ids=Ids(12, 0, 0))
+    captured = ids._replace(kind="captured", op_name="net.mm", ids=Ids(dump=2))
     whole = made(0, 1, 5, 6, op_name="net/mm", attrs=(("a", "{}"),))
     return {
         f"{LEAF}/{format_ge_name(ids)}": whole,
@@ -257,7 +258,7 @@ RECORDS = {
 
 
 def overflow_files() -> Files:
-    name = GeName("overflow", "Opdebug", "Node_OpDebug", START, 57, 563)
+    name = FileName("overflow", "Opdebug", "Node_OpDebug", START, 57, 563)
     return {
         f"{LEAF}/{format_ge_name(name._replace(task_id=number))}": written(
             *overflow_container(parse_record(data), START)
@@ -267,7 +268,7 @@ def overflow_files() -> Files:
 
 
 def overflow_texts() -> Files:
-    name = GeName("overflow-json", "Opdebug", "Node_OpDebug", START, 57, 563, slot=0)
+    name = FileName("overflow-json", "Opdebug", "Node_OpDebug", START, 57, 563, slot=0)
     texts = [
         record_json(parse_record(RECORDS["classic"]), "msaccucmp"),
         record_json(parse_record(RECORDS["classic"]), "mindspore"),
@@ -287,9 +288,9 @@ ARGUMENTS = [
     Argument("general", FLOATS, arg_index=1, shaped=False),
 ]
 EXCEPTIONS = {
-    "brief": (GeName("brief", "", "", DATE, 3, 1), {}),
-    "callback": (GeName("callback", "", "kernel", DATE, 3, 1, core_type=0, core_id=2), {}),
-    "norm": (GeName("norm", "Add", "net/Add", DATE, 3), {"op_name": "net/Add", "message": "log" * 9}),
+    "brief": (FileName("brief", "", "", DATE, 3, 1), {}),
+    "callback": (FileName("callback", "", "kernel", DATE, 3, 1, ids=Ids(core_type=0, core=2)), {}),
+    "norm": (FileName("norm", "Add", "net/Add", DATE, 3), {"op_name": "net/Add", "message": "log" * 9}),
 }  # fmt: skip
 
 
@@ -304,7 +305,7 @@ def exception_files() -> Files:
 
 def core_files() -> Files:
     """A core with arguments that have addresses."""
-    named = GeName("core", "", "te_add", DATE, 3, 1)
+    named = FileName("core", "", "te_add", DATE, 3, 1)
     placed = [one._replace(address=(number + 1) << 20) for number, one in enumerate(ARGUMENTS)]
     core = failed_core(placed, Core("te_add", chip=5, vectors=(2,)))
     return {f"extra-info/data-dump/0/{format_ge_name(named)}": core}
@@ -370,7 +371,7 @@ def golden_files() -> Files:
 
 def rows() -> Iterator[StatisticRow]:
     for number, dtype in enumerate(("float32", "int8", "bool", "float16")):
-        parts = NameParts("MatMul", "net/mm", 3, 1, START, "input", number, "ND", dtype)
+        parts = FileName("npy", "MatMul", "net/mm", START, 3, 1, "input", number, "ND", dtype)
         array = FLOATS.astype(dtype)
         figures = statistics_of(array, ("max", "min", "avg", "count", "l2norm", "md5"))
         yield StatisticRow(parts, array.nbytes, array.shape, figures)
@@ -432,7 +433,7 @@ def mapped() -> tuple[dict[str, list[str]], Files]:
     files: Files = {}
     npy, container = io.BytesIO(), container_files()
     np.save(npy, FLOATS)
-    for number, writer in enumerate(RENAMINGS):
+    for number, writer in enumerate(RENAME_RULES):
         name = LONG.format("x" * 250, START + number)
         leaf, content = MS_LEAF, npy.getvalue()
         if writer == "adump":
@@ -461,7 +462,18 @@ def ask_mapping(root: Path, path: Path, number: int) -> object:
 def mindspore_tree() -> Files:
     file = io.BytesIO()
     np.save(file, FLOATS)
-    parts = NameParts("MatMul", "Default/net/mm", 0, 0, START, "output", 0, dtype="float32")
+    parts = FileName(
+        "npy",
+        "MatMul",
+        "Default/net/mm",
+        START,
+        0,
+        0,
+        "output",
+        0,
+        "DefaultFormat",
+        dtype="float32",
+    )
     ir = write_ms_text(load_graph("mlp")).encode()
     return {
         f"{MS_LEAF}/{format_name(parts)}": file.getvalue(),

@@ -12,26 +12,27 @@ import tarfile
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import workbench as wb
+from kit.build import graph_files as built
 from kit.build.foreign_files import DATA, SPELLED, old_file
 from kit.build.small_dumps import write_ms_pb
 from kit.damage import good_dumps as dumps
 from workbench.comparison.map_file import read_overrides
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import ConfigError
-from workbench.dump.formats.ge_name import recognize
-from workbench.dump.formats.mindspore_name import NameParts, format_name
-from workbench.dump.formats.raw import parse_raw_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.mindspore_name import format_name
+from workbench.dump.formats.table import parse_name
 from workbench.graph.networks import load_graph
 from workbench.graph_files.formats import GRAPH_FORMATS
 from workbench.graph_files.ge.files import find_computational_graph
-from workbench.graph_files.ge.messages import message_class
+from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.write_text import write_ge_text
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
@@ -101,7 +102,7 @@ def ge_models() -> Files:
 
     found = {}
     for name, text in ge_texts().items():
-        model = message_class("ModelDef")()
+        model = GE_IR.message_class("ModelDef")()
         text_format.Parse(text.decode(), model)
         found[f"{name}.bin"] = model.SerializeToString()
     return found
@@ -127,11 +128,18 @@ def onnx_models() -> Files:
     return {"net.onnx": made.SerializeToString()}
 
 
+def take_first(files: Files) -> Files:
+    """The sample of a format that is whole."""
+    return dict(list(files.items())[:1])
+
+
 GRAPH_FILES: dict[str, Callable[[], Files]] = {
+    **{title: partial(take_first, files) for title, files in built.SAMPLES.items()},
     "IR text (.ir)": ir_texts,
     "MindSpore protobuf (.pb)": pb_files,
     "GE text (ge_proto_*.txt)": ge_texts,
     "GE binary model": ge_models,
+    "offline model (.om)": lambda: {"new.om": built.om(), "old.om": built.om(wide=False)},
     "ONNX model (.onnx)": onnx_models,
 }
 
@@ -249,7 +257,9 @@ MAP = {
 
 def names() -> Files:
     """Names of every kind of file, each as the content of a file."""
-    parts = NameParts("Add", "Default/net/Add-op1", 0, 3, 17, "output", 0, dtype="int8")
+    parts = FileName(
+        "npy", "Add", "Default/net/Add-op1", 17, 0, 3, "output", 0, "DefaultFormat", dtype="int8"
+    )
     found = [
         path.rpartition("/")[2] for path in (*dumps.container_files(), *dumps.overflow_files())
     ]
@@ -264,8 +274,7 @@ def names() -> Files:
 
 def ask_name(_root: Path, path: Path, number: int) -> object:
     name = path.read_bytes().decode("utf-8", "surrogateescape")
-    recognize(name)
-    parse_raw_name(name)
+    parse_name(name)
     return True
 
 

@@ -15,7 +15,7 @@ from workbench.comparison.result import Cause
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.traits import MOVEMENT
-from workbench.graph_files.ge.silent_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import why_no_dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ def _missing(
     known = {ops[number].op_type for number in ours if number >= 0}
     for number in (*aligned.match_of, *aligned.fused):
         kind = ops[number].op_type
-        if number in ours or never_dumps(ops[number]) or (kind in MOVEMENT and kind not in known):
+        if number in ours or why_no_dump(ops[number]) or (kind in MOVEMENT and kind not in known):
             continue
         fusion = aligned.fused.get(number)
         members = fusion.golden if fusion is not None else (aligned.match_of[number],)

@@ -15,7 +15,7 @@ from workbench.dump.formats.container import read_container
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IDENTITY
-from workbench.graph_files.ge.silent_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import why_no_dump
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -141,7 +141,7 @@ def _asked(
         if graph is None or number < 0:
             name, certain = _file_name(runs[number])
             yield DumpRequest(name, block.net_name, certain, number in suspects)
-        elif not never_dumps(graph.ops[number]):
+        elif not why_no_dump(graph.ops[number]):
             yield DumpRequest(name_of(graph, number), model, suspect=number in suspects)
 
 

@@ -12,7 +12,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.words import Message
 from workbench.dump.dump import Note
-from workbench.dump.turns import RUN_GAP_US
+from workbench.dump.runs import RUN_GAP_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -25,7 +25,7 @@ from workbench.comparison.pair.pairing import Sides
 from workbench.dump.dump import WATCHED
 from workbench.graph.nodes import Const, Value
 from workbench.graph.traits import argument_name
-from workbench.graph_files.ge.silent_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import why_no_dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -229,7 +229,7 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
 
 def _skip_lone(claims: Claims, side: Side, run: OperatorRun, op: Op, other: Op) -> None:
     """Skip what the partner of an operator in a graph of GE has not."""
-    if never_dumps(other):
+    if why_no_dump(other):
         claims.skip_left(side, [run], NO_TASK)
         return
     settings = [

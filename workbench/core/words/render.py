@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 AREAS = (
     "core",
+    "proto",
     "graph",
-    "ir",
+    "graph_files",
     "run",
     "dump",
     "compare",

@@ -11,8 +11,9 @@ keys of nested arguments. Sources: torchair ``dump_config.py``, its data dump gu
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench.dump.formats.file import FileName, Ids
 from workbench.dump.formats.torch_archive import SUFFIXES
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = "|".join(suffix.removeprefix(".") for suffix in SUFFIXES)
 _NODE = re.compile(
-    rf"([^/\\]+)_device_\d{{1,6}}(?:_(\d{{1,10}}))?\.(?:{_SUFFIX})", re.ASCII | re.DOTALL
+    rf"([^/\\]+)_device_(\d{{1,6}})(?:_(\d{{1,10}}))?\.(?:{_SUFFIX})", re.ASCII | re.DOTALL
 )
 _CALL = re.compile(
     r"([^/\\]+?\.(?:forward|backward)(?:\.\d{1,9})?|[^/\\]+?(?=\.(?:debug|parameters_grad)\.))"
@@ -31,35 +32,29 @@ _INPUTS = frozenset(("input", "kwargs", "parameters"))
 _LONGEST = 1024
 
 
-class TorchName(NamedTuple):
-    """What a name says; ``run`` is how often its node had run before, 0 where it is not counted."""
-
-    op_type: str
-    op_name: str
-    io: Io
-    slot: int
-    run: int = 0
-
-
-def parse_node_name(file_name: str) -> TorchName | None:
+def parse_node_name(file_name: str) -> FileName | None:
     """Read the name of a node of a captured graph; ``None`` if it is none.
 
-    >>> parse_node_name("add_1_device_0_2.pt")
-    TorchName(op_type='', op_name='add_1', io='output', slot=0, run=2)
+    >>> parse_node_name("add_1_device_0_2.pt").op_name, parse_node_name("add_1_device_0_2.pt").ids.run
+    ('add_1', 2)
     """
     found = _NODE.fullmatch(file_name) if len(file_name) <= _LONGEST else None
-    return TorchName("", found[1], "output", 0, int(found[2] or 0)) if found else None
+    if found is None:
+        return None
+    op_name, device, run = found.groups()
+    ids = Ids(device=int(device), run=None if run is None else int(run))
+    return FileName("node", op_name=op_name, slot=0, ids=ids)
 
 
-def parse_call_name(file_name: str) -> TorchName | None:
+def parse_call_name(file_name: str) -> FileName | None:
     """Read the name of a tensor of a call; ``None`` if it is none.
 
     Tensors that a number alone does not tell get a name of their own.
 
-    >>> parse_call_name("Functional.conv2d.0.forward.input.1.pt")
-    TorchName(op_type='conv2d', op_name='Functional.conv2d.0.forward', io='input', slot=1, run=0)
-    >>> parse_call_name("Module.fc.Linear.forward.0.parameters.weight.pt")[:4]
-    ('Linear', 'Module.fc.Linear.forward.0.parameters.weight', 'input', 0)
+    >>> parse_call_name("Functional.conv2d.0.forward.input.1.pt")[:3]
+    ('call', 'conv2d', 'Functional.conv2d.0.forward')
+    >>> parse_call_name("Module.fc.Linear.forward.0.parameters.weight.pt")[1:3]
+    ('Linear', 'Module.fc.Linear.forward.0.parameters.weight')
     """
     found = _CALL.fullmatch(file_name) if len(file_name) <= _LONGEST else None
     if found is None:
@@ -68,12 +63,12 @@ def parse_call_name(file_name: str) -> TorchName | None:
     io: Io = "input" if category in _INPUTS else "output"
     place = rest.removeprefix(".")
     if category in ("input", "output") and (not place or _is_number(place)):
-        return TorchName(call_type(call), call, io, int(place or 0))
+        return FileName("call", call_type(call), call, io=io, slot=int(place or 0))
     head, _, last = place.rpartition(".")
     if not _is_number(last):
         head, last = place, "0"
     name = ".".join(word for word in (call, category, head) if word)
-    return TorchName(call_type(call), name, io, int(last))
+    return FileName("call", call_type(call), name, io=io, slot=int(last))
 
 
 def _is_number(text: str) -> bool:

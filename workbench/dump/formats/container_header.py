@@ -17,14 +17,16 @@ import numpy as np
 
 from workbench.core.errors import FormatError
 from workbench.core.files import fill
-from workbench.graph_files.mindspore.messages import BYTES, VARINT, WireField, walk
+from workbench.proto.schema import Schema, fields
+from workbench.proto.wire import VARINT, decode, walk, walk_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workbench.graph_files.mindspore.messages import ByPlace
+    from workbench.proto.schema import Field
+    from workbench.proto.wire import ByPlace, WireField
 
-_TABLE = {
+_MESSAGES = {
     "DumpData": "1 version bytes, 2 dump_time uint64, 3 output OpOutput*, 4 input OpInput*, "
     "5 buffer OpBuffer*, 6 op_name bytes, 7 attr OpAttr*, 8 space Workspace*, 9 dfx_message bytes",
     "OpOutput": "1 data_type int32, 2 format int32, 3 shape Shape, 4 original_op OriginalOp, "
@@ -40,7 +42,8 @@ _TABLE = {
     "OpAttr": "1 name bytes, 2 value bytes",
     "Workspace": "1 type int32, 2 data bytes, 3 size uint64, 4 arg_index uint32",
 }
-"""Message → ``number name kind`` of its fields; ``*`` repeats."""
+
+HEADER = Schema("dump_data", {message: fields(rows) for message, rows in _MESSAGES.items()})
 
 BLOCKS = ("input", "output", "buffer", "space")
 """Fields of ``DumpData`` that have a payload, in the order in which the payload follows."""
@@ -48,10 +51,6 @@ BLOCKS = ("input", "output", "buffer", "space")
 MESSAGES = {"input": "OpInput", "output": "OpOutput"}
 """Field of ``DumpData`` that holds tensors → message of one of them."""
 
-_SCALARS = {"int32": 5, "uint64": 4, "uint32": 13, "bytes": 12}
-"""Number of each kind in ``FieldDescriptorProto.Type``; 11 is a message."""
-
-_MAX_FIELDS = 200_000
 MAX_DIMS = 32
 _DIM_BYTES = 10
 """Longest that a number is in protobuf."""
@@ -71,22 +70,6 @@ _START = 8
 _TEXTS = ("version", "dump_time", "op_name", "dfx_message")
 
 
-class Field(NamedTuple):
-    """A declared field; ``kind`` is a scalar or a message."""
-
-    number: int
-    name: str
-    kind: str
-    repeated: bool
-
-    @property
-    def wires(self) -> tuple[int, ...]:
-        """Wire types that its values may have; repeated numbers come packed or one by one."""
-        if self.kind in ("bytes", *_TABLE):
-            return (BYTES,)
-        return (VARINT, BYTES) if self.repeated else (VARINT,)
-
-
 class Span(NamedTuple):
     """Where a block's message begins, and where its ``data`` lies (two zeros: nowhere)."""
 
@@ -103,42 +86,9 @@ class Found(NamedTuple):
     span: Span | None = None
 
 
-def _fields(text: str) -> dict[int, Field]:
-    rows = [row.split() for row in text.split(", ")]
-    return {
-        int(number): Field(int(number), name, kind.rstrip("*"), kind.endswith("*"))
-        for number, name, kind in rows
-    }
-
-
-FIELDS: dict[str, dict[int, Field]] = {message: _fields(text) for message, text in _TABLE.items()}
-"""Fields of every message by number."""
-
-
-@cache
 def message_class(message: str) -> Any:
-    """Class of a message, ``DumpData`` for one."""
-    from google.protobuf import message_factory
-
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"dump.{message}"))
-
-
-@cache
-def _pool() -> Any:
-    """Descriptors in a pool of their own: nothing is registered for others in the process."""
-    from google.protobuf import descriptor_pb2, descriptor_pool
-
-    file = descriptor_pb2.FileDescriptorProto(name="dump.proto", package="dump", syntax="proto3")
-    for message, table in FIELDS.items():
-        described = file.message_type.add(name=message)
-        for number, name, kind, repeated in table.values():
-            row = described.field.add(name=name, number=number, type=_SCALARS.get(kind, 11))
-            row.label = row.LABEL_REPEATED if repeated else row.LABEL_OPTIONAL
-            if kind not in _SCALARS:
-                row.type_name = f".dump.{kind}"
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    return pool
+    """Return Google's class of a message, ``DumpData`` for one."""
+    return HEADER.message_class(message)
 
 
 def read_fields(file: BinaryIO, size: int, where: str) -> Iterator[Found]:
@@ -155,15 +105,7 @@ def read_fields(file: BinaryIO, size: int, where: str) -> Iterator[Found]:
 
 def _parse(data: bytes, where: str) -> Iterator[Found]:
     """Fields of a header that is short enough to be decoded at once."""
-    from google.protobuf.message import DecodeError
-
-    try:
-        message = message_class("DumpData").FromString(data[_START:])
-    except DecodeError as error:
-        locate(data, _START, where)
-        place = f"{where}: byte {_START}"
-        raise FormatError("dump/protobuf", place=place, why=str(error)) from error
-    message.DiscardUnknownFields()
+    message = decode(HEADER, "DumpData", data, where, _START)
     blocks = [(name, one) for name in BLOCKS for one in getattr(message, name)]
     spans: dict[str, list[Span]] | None = None
     if message.ByteSize() != len(data) - _START or any(_needs_place(one) for _, one in blocks):
@@ -235,13 +177,13 @@ def _entry(window: _Window, where: str, field: Field, place: WireField, budget: 
     if place.wire == VARINT:
         tagged = bytes([field.number << 3]) + window.part(place.start, place.end)
         return Found(field.name, getattr(message_class("DumpData").FromString(tagged), field.name))
-    if field.kind not in FIELDS:
+    if field.kind not in HEADER.messages:
         budget.take(place.end - place.start, field, place)
         return Found(field.name, window.part(place.start, place.end))
     kept: list[tuple[int, int]] = []
     at, span = place.start, Span(place.start)
     for inner in walk(window, where, place.start, place.end):
-        known = FIELDS[field.kind].get(inner.number)
+        known = HEADER.by_number[field.kind].get(inner.number)
         if known is not None and known.name == "data":
             span = Span(place.start, inner.start, inner.end)
         elif known is not None:
@@ -255,9 +197,9 @@ def _entry(window: _Window, where: str, field: Field, place: WireField, budget: 
 
 def parse_short(data: bytes) -> Any | None:
     """Decode a ``DumpData`` that is short enough to be harmless; ``None`` if it is none."""
-    decode, wrong = _decoder()
+    from_bytes, wrong = _decoder()
     try:
-        return decode(data)
+        return from_bytes(data)
     except wrong:
         return None
 
@@ -286,39 +228,9 @@ def _walk(
     data: ByPlace, where: str, start: int, end: int
 ) -> Iterator[tuple[str, Field, WireField]]:
     """Declared fields of all messages, each before those inside it, with the message's name."""
-    budget = _MAX_FIELDS
-    waiting = [("DumpData", walk(data, where, start, end))]
-    while waiting:
-        message, fields = waiting[-1]
-        found = next(fields, None)
-        if found is None:
-            waiting.pop()
-            continue
-        budget -= 1
-        known = FIELDS[message].get(found.number)
-        if budget < 0:
+    for message, known, found in walk_declared(HEADER, "DumpData", data, where, start, end):
+        size = found.end - found.start
+        if known.name == "dim" and size > _DIM_BYTES * MAX_DIMS:
             place = f"{where}: byte {found.start}"
-            raise FormatError("dump/header-fields", place=place, limit=_MAX_FIELDS)
-        if known is None:
-            continue
-        _check(known, message, found, where)
+            raise FormatError("dump/shape-bytes", place=place, got=size, limit=MAX_DIMS)
         yield message, known, found
-        if known.kind in FIELDS:
-            waiting.append((known.kind, walk(data, where, found.start, found.end)))
-
-
-def _check(known: Field, message: str, found: WireField, where: str) -> None:
-    place = f"{where}: byte {found.start}"
-    if found.wire not in known.wires:
-        raise FormatError(
-            "dump/field-type",
-            place=place,
-            number=known.number,
-            name=known.name,
-            message=message,
-            kind=known.kind,
-            got=found.wire,
-        )
-    size = found.end - found.start
-    if known.name == "dim" and size > _DIM_BYTES * MAX_DIMS:
-        raise FormatError("dump/shape-bytes", place=place, got=size, limit=MAX_DIMS)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.core.formats import FormatWord
     from workbench.core.tensors import Io
     from workbench.dump.formats.container import Block, Container
-    from workbench.dump.formats.ge_name import GeName
+    from workbench.dump.formats.file import FileName
 
 _MANUAL = re.compile(r"_lxslice(\d{1,9})", re.ASCII)
 _MAX_TEXT = 4 << 20
@@ -60,21 +60,21 @@ class Part(NamedTuple):
     """A file of a slice: its name and header, the operator's own name, what it says of the cut, its number."""
 
     path: str
-    name: GeName
+    name: FileName
     op_name: str
     container: Container
     cut: Cut
     number: int
 
 
-def read_part(path: str, name: GeName, container: Container) -> Part | None:
+def read_part(path: str, name: FileName, container: Container) -> Part | None:
     """Read what a file says of the operator that it is a slice of; ``None`` if it says nothing."""
     cut = _cut(container)
     if cut is None:
         return None
     found = manual_slice(name.op_name)
     if cut.automatic or found is None:
-        return Part(path, name, name.op_name, container, cut, name.thread_id or 0)
+        return Part(path, name, name.op_name, container, cut, name.ids.thread or 0)
     return Part(path, name, found[0], container, cut, found[1])
 
 
@@ -111,7 +111,7 @@ def _cut(container: Container) -> Cut | None:
 
 def turns(parts: Sequence[Part]) -> Iterator[list[Part]]:
     """Part the slices of one operator by execution, in order of time; each has every number once."""
-    left = sorted(parts, key=lambda part: part.name.timestamp)
+    left = sorted(parts, key=lambda part: part.name.timestamp_us)
     while left:
         turn: dict[int, Part] = {}
         for part in left:
@@ -179,7 +179,7 @@ def _records(
 def _record(part: Part, key: TensorKey, extent: Extent, label: TensorSpec) -> TensorRecord:
     ids = part.name.task_id or 0, part.name.stream_id or 0
     source = ExtentSource(extent)
-    return TensorRecord(key, label, source, None, part.name.timestamp, *ids, part.path)
+    return TensorRecord(key, label, source, None, part.name.timestamp_us, *ids, part.path)
 
 
 def _may_overlap(cut: Cut, slot: int) -> bool:

@@ -15,9 +15,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from sys import intern
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from workbench.core.dtypes import dtype_name, mindspore_word
+from workbench.dump.formats.file import FileName
 from workbench.dump.releases import FULL_NAMES, check_version
 
 if TYPE_CHECKING:
@@ -30,31 +31,12 @@ _IO = ("input", "output")
 _SHAPE = re.compile("[0-9]+(?:x[0-9]+)*")
 
 
-class NameParts(NamedTuple):
-    """What one file name says.
-
-    ``timestamp_us`` is microseconds since the epoch. ``dtype`` is canonical (``float16``), the
-    producer's own word if that names no known format, or ``""`` where the name has none; so is
-    ``format``.
-    """
-
-    op_type: str
-    op_name: str
-    task_id: int
-    stream_id: int
-    timestamp_us: int
-    io: Io
-    slot: int
-    format: str = "DefaultFormat"
-    dtype: str = ""
-
-
-def parse_name(file_name: str) -> NameParts | None:
+def parse_npy_name(file_name: str) -> FileName | None:
     """Read the name of an npy file of MindSpore 1.3 or newer; ``None`` if it is no such name.
 
-    >>> parse_name("Add.Default_Add-op1.0.3.17.output.0.DefaultFormat.Float32.npy")[4:]
-    (17, 'output', 0, 'DefaultFormat', 'float32')
-    >>> parse_name("Parameter.moments.fc.bias.0.0.17.output.0.DefaultFormat.npy").op_name
+    >>> parse_npy_name("Add.Default_Add-op1.0.3.17.output.0.DefaultFormat.Float32.npy")[3:10]
+    (17, 0, 3, 'output', 0, 'DefaultFormat', 'float32')
+    >>> parse_npy_name("Parameter.moments.fc.bias.0.0.17.output.0.DefaultFormat.npy").op_name
     'moments.fc.bias'
     """
     parts = _split(file_name[:-4]) if file_name.endswith(".npy") else None
@@ -66,13 +48,15 @@ def parse_name(file_name: str) -> NameParts | None:
     if not (op_type and op_name and digits.isascii() and digits.isdecimal()):
         return None
     try:
-        numbers = int(task), int(stream), int(stamp), int(slot)
-    except ValueError:  # one of the four is empty
+        time, task_id, stream_id, place = int(stamp), int(task), int(stream), int(slot)
+    except ValueError:  # one of the four is empty, or has more digits than any number
         return None
     dtype = _canonical(word) if word else ""
     # few words in thousands of names: each is kept once
     op_type, io, form = map(intern, (op_type, io, form))
-    return NameParts(op_type, op_name, *numbers[:3], cast("Io", io), numbers[3], form, dtype)
+    return FileName(
+        "npy", op_type, op_name, time, task_id, stream_id, cast("Io", io), place, form, dtype
+    )
 
 
 def _split(base: str) -> list[str] | None:
@@ -87,20 +71,20 @@ def _split(base: str) -> list[str] | None:
     return [*parts, "", ""] if len(parts) == 6 and parts[4] in _IO else None
 
 
-def format_name(parts: NameParts, version: str = "2.6.0", *, device: str = "Ascend") -> str:
+def format_name(parts: FileName, version: str = "2.6.0", *, device: str = "Ascend") -> str:
     """File name that MindSpore ``version`` gives to a tensor, however long it becomes.
 
     Parameters
     ----------
-    parts : NameParts
+    parts : FileName
         ``op_name`` is the full name with slashes.
     version : str
         1.3 to 2.2 keep the last part of the name alone, 2.3 the whole scope, 2.4 adds the dtype.
     device : str
         ``CPU`` capitalizes the dtype.
 
-    >>> format_name(NameParts("Add", "Default/net/Add-op1", 0, 0, 17, "output", 0, dtype="int8"))
-    'Add.Default_net_Add-op1.0.0.17.output.0.DefaultFormat.int8.npy'
+    >>> format_name(FileName("npy", "Add", "Default/net/Add-op1", 17, 0, 0, "output", 0, "ND", "int8"))
+    'Add.Default_net_Add-op1.0.0.17.output.0.ND.int8.npy'
     """
     number = check_version(version)
     name = short_name(parts.op_name) if number < FULL_NAMES else sanitize(parts.op_name)

@@ -6,36 +6,45 @@ Such a file is named like its npy neighbours, without a suffix. It states no sha
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from workbench.core.dtypes import DATA_TYPES, DType
+from workbench.core.dtypes import DATA_TYPES, DType, data_type_of
 from workbench.core.files import open_listed
-from workbench.dump.formats.mindspore_name import NameParts, parse_name
+from workbench.dump.formats.mindspore_name import parse_npy_name, sanitize
 from workbench.dump.payload.extent import Extent
 
-_UNKNOWN = "UNKNOWN"
+if TYPE_CHECKING:
+    from workbench.dump.formats.file import FileName
+
+UNKNOWN = "UNKNOWN"
 _BY_WORD = {row.word: row for row in DATA_TYPES.values()}
 
 
-class RawName(NamedTuple):
-    """What the name of such a file says, and its number format; ``None`` if msprobe does not know it."""
-
-    parts: NameParts
-    row: DType | None
-
-
-def parse_raw_name(file_name: str) -> RawName | None:
+def parse_raw_name(file_name: str) -> FileName | None:
     """Read ``{operator and ids}.{io}.{slot}.{FORMAT}.{DTYPE}``; ``None`` if it is no such name.
 
-    >>> parse_raw_name("MatMul.mm.3.1.17.output.0.ND.HIFLOAT8").row.name
+    The number format is empty if msprobe does not know it.
+
+    >>> parse_raw_name("MatMul.mm.3.1.17.output.0.ND.HIFLOAT8").dtype
     'hifloat8'
     """
     word = file_name.rpartition(".")[2]
     row = _BY_WORD.get(word)
-    parts = parse_name(f"{file_name}.npy") if row is not None or word == _UNKNOWN else None
-    if parts is None:
-        return None
-    return RawName(parts._replace(dtype=row.name if row is not None else ""), row)
+    found = parse_npy_name(f"{file_name}.npy") if row is not None or word == UNKNOWN else None
+    return found and found._replace(kind="raw", dtype=row.name if row is not None else "")
+
+
+def format_raw_name(name: FileName) -> str:
+    """File name of bare bytes, as msprobe gives it.
+
+    >>> format_raw_name(parse_raw_name("MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"))
+    'MatMul.mm.3.1.17.output.0.ND.HIFLOAT8'
+    """
+    word = data_type_of(name.dtype).word if name.dtype else UNKNOWN
+    return (
+        f"{name.op_type}.{sanitize(name.op_name)}.{name.task_id}.{name.stream_id}.{name.timestamp_us}"
+        f".{name.io}.{name.slot}.{name.format}.{word}"
+    )
 
 
 def locate(path: str, row: DType) -> Extent:

@@ -29,7 +29,7 @@ _THREE_DIGITS = 100  # with fewer, readers take the file for something else
 _MASK = (1 << 64) - 1
 
 
-class Renaming(NamedTuple):
+class RenameRule(NamedTuple):
     """How a writer renames: the shortest length it renames, and the name it gives.
 
     ``new_name`` takes the folder, the name and a source of random numbers.
@@ -58,11 +58,11 @@ def _name_hash(_folder: str, name: str, _random: Random) -> str:
     return uuid.uuid3(uuid.NAMESPACE_DNS, text).hex + suffix
 
 
-RENAMINGS: dict[Writer, Renaming] = {
-    "mindspore": Renaming(MAX_NAME_BYTES + 1, _random_number),
-    "adump": Renaming(MAX_NAME_BYTES + 1, _path_hash),
-    "msprobe": Renaming(MAX_NAME_BYTES + 1, _random_digits),
-    "msaccucmp": Renaming(MAX_NAME_BYTES, _name_hash),
+RENAME_RULES: dict[Writer, RenameRule] = {
+    "mindspore": RenameRule(MAX_NAME_BYTES + 1, _random_number),
+    "adump": RenameRule(MAX_NAME_BYTES + 1, _path_hash),
+    "msprobe": RenameRule(MAX_NAME_BYTES + 1, _random_digits),
+    "msaccucmp": RenameRule(MAX_NAME_BYTES, _name_hash),
 }
 """Writer → its way. adump waits for the file system's refusal: 255 bytes is the limit of most."""
 
@@ -77,7 +77,7 @@ def renamed(writer: Writer, name: str, folder: str, random: Random) -> tuple[str
     """
     if not is_too_long(writer, name):
         return None
-    new = RENAMINGS[writer].new_name(folder, name, random)
+    new = RENAME_RULES[writer].new_name(folder, name, random)
     return new, f"{new},{name}\n"
 
 
@@ -87,11 +87,11 @@ def is_too_long(writer: Writer, name: str) -> bool:
     >>> is_too_long("mindspore", "x" * 255), is_too_long("msaccucmp", "x" * 255)
     (False, True)
     """
-    return len(name.encode("utf-8", "surrogateescape")) >= RENAMINGS[writer].shortest
+    return len(name.encode("utf-8", "surrogateescape")) >= RENAME_RULES[writer].shortest
 
 
 def is_renamed(name: str) -> bool:
-    """Whether a file's name is one that any of the four writers gives to too long names.
+    """Whether a name is one that any of the four writers gives to too long ones.
 
     >>> is_renamed("3141592653589793.npy"), is_renamed("conv1.0.1700000000000008.npy")
     (True, False)

@@ -16,8 +16,9 @@ from workbench.core.dtypes import DATA_TYPES, dtype_name
 from workbench.core.errors import FormatError
 from workbench.core.files import open_text
 from workbench.core.words import Message
-from workbench.dump.formats.ge_name import parse_ge_name
-from workbench.dump.formats.mindspore_name import NameParts, sanitize
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import grammar
+from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.statistics.dialects import DIALECTS, GE_IDENTITY, IDENTITY, TITLES
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.core.tensors import Io
-    from workbench.dump.formats.ge_name import GeName
 
 MAX_LINE = 1 << 16
 """Most characters of one line; names have a few hundred, shapes and figures less."""
@@ -56,7 +56,7 @@ class StatisticRow(NamedTuple):
     for anything that is no number. Missing values (empty or ``null``) have no entry.
     """
 
-    parts: NameParts
+    parts: FileName
     data_size: int
     shape: tuple[int, ...]
     statistics: dict[str, float | str]
@@ -69,6 +69,9 @@ class StatisticTable(NamedTuple):
     problems: list[Message]
 
 
+_parse_table_name = grammar("statistics")
+
+
 class _Columns(NamedTuple):
     """Columns of a table: titles under one name in all dialects, and where each stands.
 
@@ -77,7 +80,7 @@ class _Columns(NamedTuple):
 
     titles: tuple[str, ...]
     at: Mapping[str, int]
-    name: GeName | None
+    name: FileName | None
 
 
 def read_statistics(path: Path) -> StatisticTable:
@@ -86,20 +89,20 @@ def read_statistics(path: Path) -> StatisticTable:
         return parse_statistics(file, str(path))
 
 
-def read_ge_statistics(path: Path, name: GeName | None = None) -> StatisticTable:
+def read_ge_statistics(path: Path, name: FileName | None = None) -> StatisticTable:
     """Read a table; ``name`` is what its file was meant to be called, if it is not called so.
 
     Raises FormatError if the name is not that of statistics, or if the first line is not theirs.
     """
-    found = name or parse_ge_name(path.name)
-    if found is None or found.kind != "statistics":
+    found = name or _parse_table_name(path.name)
+    if found is None:
         raise FormatError("dump/statistics-name", place=str(path))
     with open_text(path, "table") as file:
         return parse_statistics(file, str(path), found)
 
 
 def parse_statistics(
-    lines: Iterable[str], place: str = "statistic.csv", name: GeName | None = None
+    lines: Iterable[str], place: str = "statistic.csv", name: FileName | None = None
 ) -> StatisticTable:
     """Read the lines of a table; raises FormatError if the first is no known header.
 
@@ -123,7 +126,7 @@ def parse_statistics(
     return StatisticTable(rows, problems)
 
 
-def _columns(titles: tuple[str, ...], place: str, name: GeName | None) -> _Columns:
+def _columns(titles: tuple[str, ...], place: str, name: FileName | None) -> _Columns:
     """Say where columns stand; raises FormatError for a header that is none of a table's."""
     if name is not None and titles[: len(GE_IDENTITY)] != GE_IDENTITY:
         got, expected = ",".join(titles)[:120], ",".join(GE_IDENTITY)
@@ -149,7 +152,8 @@ def _parse_row(cells: list[str], columns: _Columns) -> StatisticRow:
     if io not in ("input", "output"):
         title = "IO" if name is None else "Input/Output"
         raise FormatError("dump/cell-io", title=title, got=cells[at["IO"]][:40])
-    parts = NameParts(
+    parts = FileName(
+        "npy",
         *_operator(cells, columns),
         cast("Io", io),
         parse_count(cells[at["Slot"]], "Slot" if name is None else "Index"),
@@ -162,16 +166,16 @@ def _parse_row(cells: list[str], columns: _Columns) -> StatisticRow:
 
 
 def _operator(cells: list[str], columns: _Columns) -> tuple[str, str, int, int, int]:
-    """Type, name, task, stream and time of the operator, from the row or from the file's name."""
+    """Type, name, time, task and stream of the operator, from the row or from the file's name."""
     name, at = columns.name, columns.at
     if name is not None:
-        return name.op_type, name.op_name, name.task_id or 0, name.stream_id or 0, name.timestamp
+        return name.op_type, name.op_name, name.timestamp_us, name.task_id or 0, name.stream_id or 0
     text = cells[at["Op Name"]]
     task, stream, time = (
         parse_count(cells[at[title]], title) for title in ("Task ID", "Stream ID", "Timestamp")
     )
     # releases after 2.7 write the name of the graph
-    return cells[at["Op Type"]], sanitize(text) if "/" in text else text, task, stream, time
+    return cells[at["Op Type"]], sanitize(text) if "/" in text else text, time, task, stream
 
 
 def _dtype_name(word: str) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
-from workbench.dump.formats.mindspore_name import NameParts, dtype_word, sanitize, short_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.mindspore_name import dtype_word, sanitize, short_name
 from workbench.dump.releases import FULL_NAMES, LAST_WITHOUT_HASHES, release
 from workbench.dump.statistics.dialects import (
     DIALECTS,
@@ -39,10 +40,10 @@ _L2, _KFC = DIALECTS["msprobe-l2"], DIALECTS["ge-kfc"]
 _MD5 = "md5"
 
 
-def name_in_table(parts: NameParts, version: str) -> str:
+def name_in_table(parts: FileName, version: str) -> str:
     """Name of an operator or parameter in the tables of MindSpore ``version``.
 
-    >>> add = NameParts("Add", "Default/net/Add-op1", 0, 0, 17, "output", 0)
+    >>> add = FileName("npy", "Add", "Default/net/Add-op1", 17, 0, 0, "output", 0)
     >>> [name_in_table(add, version) for version in ("2.2.0", "2.6.0", "2.10.0")]
     ['Add-op1', 'Default_net_Add-op1', 'Default/net/Add-op1']
     """
@@ -59,7 +60,7 @@ def format_header(categories: Iterable[str]) -> str:
 
 
 def format_row(
-    parts: NameParts,
+    parts: FileName,
     spec: TensorSpec,
     data_size: int,
     values: Mapping[str, float | int | str],
@@ -71,7 +72,7 @@ def format_row(
 
     Parameters
     ----------
-    parts : NameParts
+    parts : FileName
         Identity of the tensor; ``op_name`` as the table shall have it (`name_in_table`).
     spec : TensorSpec
         Dtype and shape as stated in the row.
@@ -84,7 +85,7 @@ def format_row(
     cells = [
         parts.op_type,
         parts.op_name,
-        *(str(number) for number in parts[2:5]),
+        *_numbers(parts),
         parts.io,
         str(parts.slot),
         str(data_size),
@@ -93,6 +94,11 @@ def format_row(
         *(format_value(values.get(TITLES[name])) for name in categories),
     ]
     return ",".join(cells) + ("\n" if release(version) <= LAST_FIXED else ",\n")
+
+
+def _numbers(parts: FileName) -> list[str]:
+    """Task, stream and time of an operator."""
+    return list(map(str, (parts.task_id or 0, parts.stream_id or 0, parts.timestamp_us)))
 
 
 def format_value(value: float | str | None, missing: str = "null") -> str:
@@ -172,7 +178,7 @@ def format_l2_statistics(rows: Iterable[StatisticRow], categories: Iterable[str]
 
 def _identity(row: StatisticRow) -> list[str]:
     parts = row.parts
-    return [parts.op_type, sanitize(parts.op_name), *(str(number) for number in parts[2:5])]
+    return [parts.op_type, sanitize(parts.op_name), *_numbers(parts)]
 
 
 def _host_row(row: StatisticRow, names: tuple[str, ...]) -> str:

@@ -11,7 +11,8 @@ import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.dump.formats.ge_name import ABSENT, GeName, exception_stamp, format_ge_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import ABSENT, exception_stamp, format_ge_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.reports.core_elf import Core
 from workbench.dump.reports.exception import Argument, exception_container, failed_core
@@ -77,7 +78,7 @@ def failure_file(
     if not arguments:
         return None
     moment = datetime.fromtimestamp(failed.time / 1_000_000, UTC)
-    name = GeName(
+    name = FileName(
         "norm", failed.op_type, failed.op_name, exception_stamp(moment), failed.task, failed.stream
     )
     if detail == "detail":

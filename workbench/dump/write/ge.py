@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorRecord, TensorSpec
-from workbench.dump.formats.ge_name import GeName, format_ge_name
-from workbench.dump.formats.mindspore_name import NameParts, dtype_word, sanitize
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import format_ge_name
+from workbench.dump.formats.mindspore_name import dtype_word, sanitize
 from workbench.dump.layouts import folder, row_of
 from workbench.dump.selection import Choice
 from workbench.dump.statistics.dialects import categories_of
@@ -38,7 +39,7 @@ from workbench.dump.write.reported import PARAMETER, by_operator, has_failed
 from workbench.dump.write.reports import STREAM, failure_files, is_overflow, overflow_file
 from workbench.dump.write.targets import time_folder
 from workbench.graph.nodes import Value
-from workbench.graph_files.ge.silent_ops import never_dumps
+from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.run.originals import origin_of
 from workbench.run.program import COMPILED
 
@@ -158,7 +159,7 @@ class Model:
         if op is None or op_name in self.feeders:
             return None
         if self.graph.dialect in ("ge", COMPILED):
-            return never_dumps(op)
+            return why_no_dump(op)
         return CONTROL if op.op_type in CONTROL_FLOW else None
 
 
@@ -179,7 +180,7 @@ class Way(NamedTuple):
     folder: Callable[[Model, int], str]
     decoded: bool
     converts: Callable[[str, Lie], bool]
-    operator: Callable[[Model, TreeLeaf, GeName, Sequence[StoredTensor]], TreeFiles]
+    operator: Callable[[Model, TreeLeaf, FileName, Sequence[StoredTensor]], TreeFiles]
     header: Callable[[], str] = str
 
 
@@ -301,7 +302,7 @@ class _Growing:
         found = stored_tensor(record, content, lie, model.addresses)
         return found._replace(origin=_origin(record.key, op))
 
-    def _name(self, leaf: TreeLeaf, record: TensorRecord) -> GeName:
+    def _name(self, leaf: TreeLeaf, record: TensorRecord) -> FileName:
         """Name of an operator's files by the first of its tensors."""
         model, key = self._model, record.key
         stamp = record.timestamp_us or model.clock.tick()
@@ -309,9 +310,9 @@ class _Growing:
         op_name = joint_name(record.after, key.op_name)
         if "\0" in key.op_type + key.op_name:
             raise FormatError("dump/operator-name", got=key.op_name)
-        name = GeName("tensors", key.op_type, op_name, stamp, task, record.stream_id or STREAM)
+        name = FileName("tensors", key.op_type, op_name, stamp, task, record.stream_id or STREAM)
         while (base := format_ge_name(name)) in leaf.names:
-            name = name._replace(timestamp=model.clock.tick())
+            name = name._replace(timestamp_us=model.clock.tick())
         leaf.names.add(base)
         return name
 
@@ -343,16 +344,16 @@ def ge_folder(model: Model, iteration: int) -> str:
 
 
 def device_container(
-    model: Model, leaf: TreeLeaf, name: GeName, tensors: Sequence[StoredTensor]
+    model: Model, leaf: TreeLeaf, name: FileName, tensors: Sequence[StoredTensor]
 ) -> TreeFiles:
     """Yield an operator's container."""
-    container, payload = container_of(tensors, name.op_name, name.timestamp)
+    container, payload = container_of(tensors, name.op_name, name.timestamp_us)
     path = f"{leaf.path}/{leaf.shorten_name('adump', format_ge_name(name), model.clock.random)}"
     yield container_file(path, container, payload, leaf.iteration)
 
 
 def _device_table(
-    model: Model, leaf: TreeLeaf, name: GeName, tensors: Sequence[StoredTensor]
+    model: Model, leaf: TreeLeaf, name: FileName, tensors: Sequence[StoredTensor]
 ) -> TreeFiles:
     """Yield an operator's table: the device's own, or that of the host with chosen columns."""
     categories = model.plan.statistics
@@ -366,7 +367,7 @@ def _device_table(
 
 
 def device_rows(
-    name: GeName, tensors: Iterable[StoredTensor], dialect: str
+    name: FileName, tensors: Iterable[StoredTensor], dialect: str
 ) -> Iterator[tuple[StatisticRow, bool]]:
     """Yield what the device computes of an operator's tensors, and whether the figures are exact."""
     slots = {"input": count(), "output": count()}
@@ -379,7 +380,7 @@ def device_rows(
 
 
 def _npy_files(
-    model: Model, leaf: TreeLeaf, name: GeName, tensors: Sequence[StoredTensor]
+    model: Model, leaf: TreeLeaf, name: FileName, tensors: Sequence[StoredTensor]
 ) -> TreeFiles:
     """Yield MindSpore's npy files of an operator, and what has none; rows go to the table."""
     base = format_ge_name(name)
@@ -402,7 +403,7 @@ def _npy_files(
         yield npy_file(path, one.laid(), header, leaf.iteration)
 
 
-def _add_row(model: Model, leaf: TreeLeaf, name: GeName, one: StoredTensor) -> None:
+def _add_row(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor) -> None:
     key, content, version = one.record.key, one.content, model.target.version
     categories = model.categories
     parts = parts_of(name, key.io, key.slot, one.lie.format, content.spec.dtype)
@@ -426,12 +427,9 @@ def runs_alone(plan: DumpPlan, surface: str) -> bool:
     return surface == "acl" and plan.single_op and not plan.select
 
 
-def parts_of(name: GeName, io: Io, slot: int, form: str, dtype: str) -> NameParts:
+def parts_of(name: FileName, io: Io, slot: int, form: str, dtype: str) -> FileName:
     """Return what a row of statistics says of whose tensor it is."""
-    task, stream = name.task_id or 0, name.stream_id or 0
-    return NameParts(
-        name.op_type, name.op_name, task, stream, name.timestamp, io, slot, form, dtype
-    )
+    return name._replace(io=io, slot=slot, format=form, dtype=dtype)
 
 
 def _origin(key: TensorKey, op: Op | None) -> tuple[str, int] | None:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.formats.mindspore_name import NameParts, format_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.formats.renamed import is_too_long
 from workbench.dump.layouts import folder, row_of
@@ -284,7 +285,7 @@ class _Tree:
 
     def _described(
         self, record: TensorRecord, content: TensorContent | None
-    ) -> tuple[NameParts, TensorContent | None]:
+    ) -> tuple[FileName, TensorContent | None]:
         """Return what a file's name says of a tensor, and the tensor in the format in which it is dumped."""
         key, label = record.key, record.label
         form, dtype = label.format, label.dtype
@@ -297,13 +298,15 @@ class _Tree:
             form, content = (lie.format if named else "DefaultFormat"), content.laid(lie)
         stream = 0 if key.op_type == PARAMETER else record.stream_id
         stamp = record.timestamp_us or self._clock.tick()
-        parts = NameParts(key.op_type, key.op_name, 0, stream, stamp, key.io, key.slot, form, dtype)
+        parts = FileName(
+            "npy", key.op_type, key.op_name, stamp, 0, stream, key.io, key.slot, form, dtype
+        )
         return parts, content
 
     def _add_row(
         self,
         leaf: TreeLeaf,
-        parts: NameParts,
+        parts: FileName,
         record: TensorRecord,
         content: TensorContent | None,
         sample: TensorContent | None,
@@ -322,9 +325,7 @@ class _Tree:
         row = format_row(parts, spec, size, figures, self._categories, version=self._version)
         leaf.rows.append(row)
 
-    def _tensor(
-        self, leaf: TreeLeaf, parts: NameParts, content: TensorContent
-    ) -> NewFile | Message:
+    def _tensor(self, leaf: TreeLeaf, parts: FileName, content: TensorContent) -> NewFile | Message:
         """Return an npy file, or why there is none."""
         dtype = stored_type(parts.dtype, content.spec.dtype, self._device)
         if not dtype or (dtype == "complex64" and self._device == "Ascend"):
@@ -337,7 +338,7 @@ class _Tree:
             return Message("dump/name-too-long", version=self._version)
         return npy_file(path, content, TensorSpec(dtype, content.spec.shape), leaf.iteration)
 
-    def _file_name(self, parts: NameParts) -> str:
+    def _file_name(self, parts: FileName) -> str:
         name = format_name(parts, self._version, device=self._device)
         if "/" in name or "\0" in name:
             raise FormatError("dump/operator-name", got=name)

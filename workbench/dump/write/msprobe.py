@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.formats.ge_name import GeName
+    from workbench.dump.formats.file import FileName
     from workbench.dump.write.ge import Ended, Model
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile, TreeFiles, TreeLeaf
@@ -84,7 +84,7 @@ def _summed(model: Model) -> Sequence[str]:
 
 
 def _device_figures(
-    model: Model, leaf: TreeLeaf, name: GeName, tensors: Sequence[StoredTensor]
+    model: Model, leaf: TreeLeaf, name: FileName, tensors: Sequence[StoredTensor]
 ) -> TreeFiles:
     """Copy the rows of the device's table of an operator; there is no file."""
     for row, exact in device_rows(name, tensors, "ge-kfc"):
@@ -93,7 +93,7 @@ def _device_figures(
 
 
 def _host_sums(
-    model: Model, leaf: TreeLeaf, name: GeName, tensors: Sequence[StoredTensor]
+    model: Model, leaf: TreeLeaf, name: FileName, tensors: Sequence[StoredTensor]
 ) -> TreeFiles:
     """Add rows of what the host sums up; the bytes of other tensors are written."""
     for one in tensors:
@@ -105,7 +105,7 @@ def _host_sums(
 
 
 def _tensor_files(
-    model: Model, leaf: TreeLeaf, name: GeName, tensors: Sequence[StoredTensor]
+    model: Model, leaf: TreeLeaf, name: FileName, tensors: Sequence[StoredTensor]
 ) -> TreeFiles:
     """Yield npy files, or the bytes of what npy files do not know."""
     for one in tensors:
@@ -117,13 +117,13 @@ def _tensor_files(
             yield npy_file(path, one.laid(), header, leaf.iteration)
 
 
-def _bytes_file(model: Model, leaf: TreeLeaf, name: GeName, one: StoredTensor) -> NewFile:
+def _bytes_file(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor) -> NewFile:
     form = host_lie(one.content.spec.shape).format
     path = _path(model, leaf, name, one, f"{form}.{_word(one)}")
     return raw_file(path, one.size, map(device_bytes, [one]), leaf.iteration)
 
 
-def _path(model: Model, leaf: TreeLeaf, name: GeName, one: StoredTensor, tail: str) -> str:
+def _path(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor, tail: str) -> str:
     key = one.record.key
     file = f"{format_ge_name(name)}.{key.io}.{key.slot}.{tail}"
     return f"{leaf.path}/{leaf.shorten_name('msprobe', file, model.clock.random)}"
@@ -133,7 +133,7 @@ def _word(one: StoredTensor) -> str:
     return NAMED_TYPES.get(one.dtype, "UNKNOWN")
 
 
-def _host_row(name: GeName, one: StoredTensor) -> tuple[StatisticRow, bool]:
+def _host_row(name: FileName, one: StoredTensor) -> tuple[StatisticRow, bool]:
     """Row of a tensor whose bytes the host sums up."""
     key, size = one.record.key, one.size or 0
     data = None if one.content.array is None else device_bytes(one)

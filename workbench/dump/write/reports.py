@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.dump.formats.ge_name import ABSENT, GeName, format_ge_name
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import ABSENT, format_ge_name
 from workbench.dump.layouts import folder, row_of
 from workbench.dump.releases import by_msprobe
 from workbench.dump.reports.opdebug import (
@@ -62,7 +63,7 @@ def overflow_file(
     task = model.tasks.get(event.op_name, 0)
     record = overflow_record(event, layout, model=model.model_id, task=task, stream=STREAM)
     own_task, time = max(model.tasks.values(), default=0) + 1, model.clock.tick()
-    name = GeName("overflow", timestamp=time, task_id=own_task, stream_id=STREAM)
+    name = FileName("overflow", timestamp_us=time, task_id=own_task, stream_id=STREAM)
     if decoded:
         name = name._replace(kind="overflow-json", slot=0)
         form: Form = "msprobe" if by_msprobe(target.surface, target.version) else "mindspore"

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from workbench.core.errors import FormatError
-from workbench.core.files import open_file
+from workbench.core.files import open_file, unreadable
 from workbench.core.words import Message
-from workbench.graph_files.ge.scalars import parse_string
 from workbench.graph_files.ge.write_text import quoted
+from workbench.proto.text import parse_string
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -54,8 +54,28 @@ class FoundGraph(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Name of the folder (``model_name``) that holds the graph's dump data."""
-        return self.name.translate(_FOLDER)
+        """Name of the folder that holds the graph's dump data."""
+        return model_folder(self.name)
+
+
+def model_folder(name: str) -> str:
+    """Name of the folder (``model_name``) that holds the dump data of the graph called ``name``.
+
+    >>> model_folder("ge_default/1.2")
+    'ge_default_1_2'
+    """
+    return name.translate(_FOLDER)
+
+
+def first_graph_name(text: bytes) -> str:
+    """Name of the first graph of a file that begins so; ``""`` if it has none in the first 64 KiB."""
+    found = _FIRST_NAME.search(text, 0, _HEAD)
+    if found is None:
+        return ""
+    try:
+        return str(parse_string("string", found[1].decode("utf-8", "surrogateescape")))
+    except ValueError:
+        return ""
 
 
 def ge_graph_file(index: int, stage: str) -> str:
@@ -103,7 +123,7 @@ def find_computational_graph(
     word = quoted(operator) if operator else KEYWORD
     hits = [found for path in paths if (found := _search(path, word)) is not None]
     if not hits:
-        code = "ir/operator-nowhere" if operator else "ir/iterator-nowhere"
+        code = "graph_files/operator-nowhere" if operator else "graph_files/iterator-nowhere"
         where = str(paths[0].parent) if paths else ""
         raise FormatError(code, place=where, word=operator or KEYWORD, files=len(paths))
     return _chosen(hits, paths, operator or KEYWORD, folders)
@@ -112,6 +132,15 @@ def find_computational_graph(
 def has_iterator(path: str | Path) -> bool:
     """Whether a graph file has the word by which the computational graph is found."""
     return _search(Path(path), KEYWORD) is not None
+
+
+def read_graph_name(path: str | Path) -> str:
+    """Name of the first graph in a file, told by its first bytes, ``""`` if it has none; raises FormatError."""
+    try:
+        with open_file(path, "graph") as file:
+            return first_graph_name(file.read(_HEAD))
+    except OSError as error:
+        raise unreadable(path, error, "graph") from error
 
 
 class _Hit(NamedTuple):
@@ -129,13 +158,12 @@ def _search(path: Path, word: str) -> _Hit | None:
         with open_file(path, "graph") as file:
             name = ""
             for start, piece in _pieces(file, len(sought)):
-                name = _first_name(piece) if start else name
+                name = first_graph_name(piece) if start else name
                 if sought in piece:
                     return _Hit(path, name, os.fstat(file.fileno()).st_size)
             return None
     except OSError as error:
-        why = error.strerror or error
-        raise FormatError("core/unreadable", place=str(path), subject="graph", why=why) from error
+        raise unreadable(path, error, "graph") from error
 
 
 def _pieces(file: BinaryIO, overlap: int) -> Iterator[tuple[bool, bytes]]:
@@ -148,27 +176,16 @@ def _pieces(file: BinaryIO, overlap: int) -> Iterator[tuple[bool, bytes]]:
         kept, start = piece[-overlap:], False
 
 
-def _first_name(piece: bytes) -> str:
-    """Name of the first graph, ``""`` if it has none."""
-    found = _FIRST_NAME.search(piece, 0, _HEAD)
-    if found is None:
-        return ""
-    try:
-        return str(parse_string("string", found[1].decode("utf-8", "surrogateescape")))
-    except ValueError:
-        return ""
-
-
 def _chosen(hits: list[_Hit], files: list[Path], word: str, folders: Collection[str]) -> FoundGraph:
     """The graph that counts; if several fit the largest one, the newest of equal ones."""
-    dumped = [hit for hit in hits if hit.name.translate(_FOLDER) in folders]
+    dumped = [hit for hit in hits if model_folder(hit.name) in folders]
     best = max(dumped or hits, key=lambda hit: (hit.size, hit.path.name))
     if len(hits) == 1:
-        how = Message("ir/found-alone", word=word, files=len(files))
+        how = Message("graph_files/found-alone", word=word, files=len(files))
     elif len(dumped) == 1:
-        how = Message("ir/found-dumped", word=word, among=_described(hits))
+        how = Message("graph_files/found-dumped", word=word, among=_described(hits))
     else:
-        how = Message("ir/found-largest", word=word, among=_described(dumped or hits))
+        how = Message("graph_files/found-largest", word=word, among=_described(dumped or hits))
     return FoundGraph(best.path, best.name, how)
 
 

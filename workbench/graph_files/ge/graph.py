@@ -16,8 +16,9 @@ from typing import Any, cast
 from workbench.core.dtypes import dtype_name
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, FreeRef, Graph, Op, Operand, Value
-from workbench.graph_files.ge.canonical import Block, excerpt
-from workbench.graph_files.ge.scan import Scanner
+from workbench.graph_files.ge.schema import GE_IR
+from workbench.proto.canonical import LazyMessage, excerpt
+from workbench.proto.text import TextReader
 
 _EDGE = re.compile(r"(.+):(-1|[0-9]{1,9})", re.DOTALL)
 UNCONNECTED = Const(None, "None")
@@ -143,16 +144,16 @@ def _operands(edges: tuple[str, ...], numbers: dict[str, int]) -> tuple[Operand,
 
 def _all_specs(fields: Mapping[str, Any], name: str) -> list[tuple[TensorSpec, TensorSpec]]:
     """Host and device specs of all descriptors of an operator."""
-    if isinstance(fields, Block):
+    if isinstance(fields, LazyMessage):
         pieces = fields.pieces(name)
-        return [_text_specs(excerpt(piece, _DESC_INDENT, _ORIGIN)) for piece in pieces]
+        return [_text_specs(excerpt(piece, "attr", _DESC_INDENT, _ORIGIN)) for piece in pieces]
     return [_specs(desc) for desc in fields.get(name, ())]
 
 
 @lru_cache(maxsize=4096)
 def _text_specs(text: str) -> tuple[TensorSpec, TensorSpec]:
     """Specs from the part of a descriptor's text that matters; few of them differ."""
-    return _specs(Scanner(text, "").message("TensorDescriptor", 0)[0])
+    return _specs(TextReader(GE_IR, text).message("TensorDescriptor", 0)[0])
 
 
 def _specs(desc: Mapping[str, Any]) -> tuple[TensorSpec, TensorSpec]:

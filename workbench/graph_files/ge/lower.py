@@ -18,7 +18,7 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Param, Value
 from workbench.graph_files.ge.graph import model_graph
-from workbench.graph_files.ge.scalars import single
+from workbench.proto.text import single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -54,10 +54,12 @@ def ge_graph_of(
     lay : callable (operator, "input" or "output", slot, spec) -> (spec, spec)
         Says how tensors lie in the graph and on the device, where the operator does not.
     """
-    return cast("Graph", model_graph(lowered(graph, iterator=iterator, weights=weights, lay=lay)))
+    return cast(
+        "Graph", model_graph(to_ge_fields(graph, iterator=iterator, weights=weights, lay=lay))
+    )
 
 
-def lowered(
+def to_ge_fields(
     graph: Graph, *, iterator: bool = False, weights: str = "Const", lay: Lay = as_it_is
 ) -> dict[str, Any]:
     """Fields of the ``ModelDef`` of a graph and its subgraphs; see `ge_graph_of`."""
@@ -147,7 +149,7 @@ class _Lowering:
 
     def _result(self, value: Value) -> _Made:
         if value.op >= len(self.values):
-            raise GraphError("ir/later-operand", graph=self.graph.name, got=value)
+            raise GraphError("graph_files/later-operand", graph=self.graph.name, got=value)
         name, outputs = self.values[value.op]
         known = value.slot < len(outputs)
         spec = outputs[value.slot] if known else TensorSpec("", None)

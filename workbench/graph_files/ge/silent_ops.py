@@ -25,19 +25,19 @@ class Silence(NamedTuple):
     inferred: bool = False
 
 
-_CONTROL = Message("ir/silent-control")
-_DATA = Message("ir/silent-data")
-_FLOW = Message("ir/silent-flow")
-_SHAPE = Message("ir/silent-shape")
-_END = Message("ir/silent-end")
-_STREAM = Message("ir/silent-stream")
+_CONTROL = Message("graph_files/silent-control")
+_DATA = Message("graph_files/silent-data")
+_FLOW = Message("graph_files/silent-flow")
+_SHAPE = Message("graph_files/silent-shape")
+_END = Message("graph_files/silent-end")
+_STREAM = Message("graph_files/silent-stream")
 
 
 def _known(reason: Message, source: str, inferred: bool, types: str) -> dict[str, Silence]:
     return dict.fromkeys(types.split(), Silence(reason, source, inferred))
 
 
-SILENT: dict[str, Silence] = {
+NO_DUMP: dict[str, Silence] = {
     **_known(_CONTROL, "documents", False, "If While For Case"),
     **_known(_DATA, "documents", False, "Data RefData Const"),
     **_known(_FLOW, "documents", False, "StackPush StackPop Concat Split"),
@@ -78,12 +78,12 @@ own (``ConcatD``, ``SplitV`` …) do not, and leave dumps unless ``_no_task`` sa
 """
 
 
-def never_dumps(op: Op) -> Message | None:
+def why_no_dump(op: Op) -> Message | None:
     """Why an operator of a GE graph leaves no dump file; ``None`` if it should leave one.
 
     An attribute ``_no_task`` that is true counts before the type.
     """
     if op.attrs.get("_no_task") is True:
-        return Message("ir/silent-no-task")
-    row = SILENT.get(op.op_type)
+        return Message("graph_files/silent-no-task")
+    row = NO_DUMP.get(op.op_type)
     return None if row is None else row.reason

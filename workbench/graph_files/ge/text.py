@@ -1,6 +1,6 @@
 """Reader of GE's graph dumps ``ge_proto_{index}_{stage}.txt`` and ``ge_proto_{index}_graph_{id}_{stage}.txt``.
 
-Such a file is the text form of ge.proto's ``ModelDef`` (`workbench.graph_files.ge.fields`). Every ``DUMP_GE_GRAPH``
+Such a file is the text form of ge.proto's ``ModelDef`` (`workbench.graph_files.ge.schema`). Every ``DUMP_GE_GRAPH``
 level is read, and text that has names, types and edges alone. The whole text is checked while it is read, so
 an attribute that is parsed later, when it is first used, cannot fail. `workbench.graph_files.ge.graph` says how
 the fields become a graph.
@@ -15,13 +15,25 @@ from pathlib import Path
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.graph.nodes import Graph
-from workbench.graph_files.cache import Recent
-from workbench.graph_files.ge.canonical import read_op
+from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.ge.graph import model_graph
-from workbench.graph_files.ge.scan import Scanner
-from workbench.graph_files.limits import MAX_BYTES
+from workbench.graph_files.ge.schema import GE_IR, OPERATORS
+from workbench.graph_files.look import MAX_BYTES, Look
+from workbench.proto.text import TextReader
 
+_GRAPH = re.compile(rb"graph(?<![^\n]graph)\s{0,64}:?\s{0,64}[{<]")
+_OP = re.compile(rb"^\s{1,64}op\s{0,64}:?\s{0,64}[{<]", re.MULTILINE)
 _GRAPH_ID = re.compile(r"ge_proto_\d+_graph_(\d{1,18})_")
+
+
+def is_ge_text(look: Look) -> bool:
+    """Whether a graph has operators; those of ONNX text are called nodes."""
+    return begins_graph(look) and _OP.search(look.begin) is not None
+
+
+def begins_graph(look: Look) -> bool:
+    """Whether there is a field ``graph`` that is a block."""
+    return _GRAPH.search(look.begin) is not None
 
 
 def read_ge_text(path: str | Path) -> Graph:
@@ -40,14 +52,14 @@ def parse_ge_text(text: str, where: str = "<text>") -> Graph:
     """Parse the text of a dumped graph; ``where`` starts the message of an error."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    scanner = Scanner(text, where, read_op)
-    model, _ = scanner.message("ModelDef", 0)
+    reader = TextReader(GE_IR, text, where, {OPERATORS.message: OPERATORS.read})
+    model, _ = reader.message("ModelDef", 0)
     graph = model_graph(model)
     if graph is None:
-        raise FormatError("ir/no-ge-graph", place=f"{where}:1")
-    if scanner.unknown and not any(part.ops for part in (graph, *graph.subgraphs)):
-        raise FormatError("ir/no-ge-operators", place=f"{where}:1")
-    return replace(graph, unknown_lines=graph.unknown_lines + scanner.unknown)
+        raise FormatError("graph_files/no-ge-graph", place=f"{where}:1")
+    if reader.unknown and not any(part.ops for part in (graph, *graph.subgraphs)):
+        raise FormatError("graph_files/no-ge-operators", place=f"{where}:1")
+    return replace(graph, unknown_lines=graph.unknown_lines + reader.unknown)
 
 
-_RECENT = Recent(parse_ge_text)
+_RECENT = GraphCache(parse_ge_text)

@@ -19,33 +19,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, GraphRef, Param, Parameter
-from workbench.graph_files.limits import MAX_BYTES
+from workbench.graph_files.look import MAX_BYTES, Look
 from workbench.graph_files.mindspore.messages import (
     ANF,
-    BYTES,
     DEBUGGER,
     SCALAR_FIELDS,
-    declared,
-    parse,
+    SCHEMAS,
     type_word,
-    walk,
 )
 from workbench.graph_files.mindspore.resolve import STRUCTURAL, Node, resolve_nodes
 from workbench.graph_files.mindspore.values import HostType, parse_location
+from workbench.proto.text import single
+from workbench.proto.wire import BYTES, VARINT, check_type, decode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.graph.nodes import Operand, SourceFrame
-    from workbench.graph_files.mindspore.messages import WireField
+    from workbench.proto.wire import WireField
 
 MAX_ENTRY = 1 << 23
 """Most bytes of one node, parameter or constant: they are decoded one at a time."""
@@ -56,6 +53,7 @@ MAX_ENTRIES = 1 << 18
 UNKNOWN = "..."
 """Value of a constant that the file does not hold."""
 
+_WIRES = {1: VARINT, 2: BYTES, 3: VARINT, 4: BYTES, 5: BYTES}
 _GRAPH_ID = re.compile(r"_(?:graph|vm_build)_(\d+)\.pb$")
 _GROUPS = {
     "Corresponding code candidate:": "candidate",
@@ -72,6 +70,11 @@ _LIST_FIELDS = {
     32: "values",
 }
 _TENSOR, _NONE, _DICT, _TYPE, _SEQUENCES = 14, 34, 33, 39, (31, 32)
+
+
+def is_ms_pb(look: Look) -> bool:
+    """Whether a model has its graph in field 4; those of GE and ONNX have it in field 7."""
+    return look.is_model(_WIRES, graph=4, other=7)
 
 
 def read_ms_pb(path: str | Path) -> Graph:
@@ -103,7 +106,7 @@ def _entries(data: bytes, where: str) -> list[WireField]:
                 found.append(entry)
                 if len(found) > MAX_ENTRIES or entry.end - entry.start > MAX_ENTRY:
                     raise FormatError(
-                        "ir/entries",
+                        "graph_files/entries",
                         place=f"{where}: byte {entry.start}",
                         number=len(found),
                         most=MAX_ENTRIES,
@@ -111,7 +114,7 @@ def _entries(data: bytes, where: str) -> list[WireField]:
                         largest=MAX_ENTRY,
                     )
     if not graphs:
-        raise FormatError("ir/no-pb-graph", place=f"{where}: byte 0")
+        raise FormatError("graph_files/no-pb-graph", place=f"{where}: byte 0")
     return found
 
 
@@ -181,24 +184,14 @@ class _Parser:
 
     def _messages(self, name: str) -> Iterator[tuple[Any, str]]:
         """Decoded entries of a repeated field of the graph, each with its place."""
-        table = declared(self.dialect)["GraphProto"]
-        number = next(n for n, declaration in table.items() if declaration.name == name)
+        schema = SCHEMAS[self.dialect]
+        row = schema.by_name["GraphProto"][name]
         for entry in self.entries:
-            if entry.number != number:
+            if entry.number != row.number:
                 continue
-            place = f"{self.where}: byte {entry.start}"
-            if entry.wire != BYTES:
-                raise FormatError(
-                    "ir/wire-type",
-                    place=place,
-                    number=number,
-                    name=name,
-                    message="GraphProto",
-                    expected=table[number].kind,
-                    got=entry.wire,
-                )
-            content = self.data[entry.start : entry.end]
-            yield parse(self.dialect, table[number].kind, content, place), place
+            check_type(schema, "GraphProto", row, entry, self.where)
+            message = decode(schema, row.kind, self.data, self.where, entry.start, entry.end)
+            yield message, f"{self.where}: byte {entry.start}"
 
     def _name(self, name: str, operand: str | Operand, host: HostType) -> None:
         known = self.names.get(name)
@@ -208,9 +201,11 @@ class _Parser:
     def _known(self, name: str, place: str) -> _Named:
         known = self.names.get(name)
         if known is None:
-            raise FormatError("ir/input-unknown", place=place, got=name)
+            raise FormatError("graph_files/input-unknown", place=place, got=name)
         if known.count > 1:
-            raise FormatError("ir/input-ambiguous", place=place, got=name, count=known.count)
+            raise FormatError(
+                "graph_files/input-ambiguous", place=place, got=name, count=known.count
+            )
         return known
 
     def _parameter(self, message: Any) -> Parameter:
@@ -275,7 +270,7 @@ class _Parser:
         if not message.ListFields():
             name, kind = str(number + 1), "call"
         elif not name or not kind:
-            raise FormatError("ir/node-unnamed", place=place, name=name, type=kind)
+            raise FormatError("graph_files/node-unnamed", place=place, name=name, type=kind)
         inputs = [self._known(_text(item.name), place) for item in message.input]
         host = self._host(message.output_type)
         through = kind in ("Depend", "Load") and bool(inputs)
@@ -341,7 +336,7 @@ def _plain(value: Any, number: int) -> Any:
     if isinstance(value, bytes):
         return _text(value)
     if isinstance(value, float) and number not in (12, 27):
-        return float(str(np.float32(value)))
+        return single(value)
     return value
 
 

@@ -86,7 +86,7 @@ def dialect_of(text: str) -> str:
     return f"{CURRENT} {known}"
 
 
-def innermost_first(dialect: str) -> bool:
+def inner_frame_first(dialect: str) -> bool:
     """Whether a traceback begins with the operator's own line, as it does before 2.0."""
     last = dialect.removeprefix(CURRENT).strip().rpartition("-")[2]
     return last in VERSIONS and VERSIONS.index(last) < _OLDEST_OUTWARD

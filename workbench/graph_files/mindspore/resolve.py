@@ -99,7 +99,7 @@ class _Tuples:
         deepest = max((depth for _, depth in sizes), default=0)
         if self.written > self.limit or deepest > MAX_DEPTH:
             raise FormatError(
-                "ir/tuples",
+                "graph_files/tuples",
                 place=self.where,
                 values=self.written,
                 most=self.limit,

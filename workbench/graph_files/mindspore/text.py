@@ -19,9 +19,9 @@ from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Graph, Parameter
-from workbench.graph_files.cache import Recent
-from workbench.graph_files.limits import MAX_BYTES
-from workbench.graph_files.mindspore.releases import dialect_of, innermost_first
+from workbench.graph_files.cache import GraphCache
+from workbench.graph_files.look import MAX_BYTES, Look
+from workbench.graph_files.mindspore.releases import dialect_of, inner_frame_first
 from workbench.graph_files.mindspore.resolve import Node, resolve_nodes
 from workbench.graph_files.mindspore.values import (
     HostType,
@@ -36,6 +36,7 @@ from workbench.graph_files.mindspore.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_BEGIN = re.compile(rb"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
 _NODE = re.compile(r" {0,4}(?:%(\d{1,9})(?:\(.*?\))? = |(?=[Rr]eturn\())")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_| = )(.*?) ?: (<.*)$")
 _PARAM_REF = re.compile(r"%para(\d{1,9})(?!\d)")
@@ -68,6 +69,11 @@ class Block:
     nodes: list[Node] = field(default_factory=list)
 
 
+def is_ms_text(look: Look) -> bool:
+    """Whether a line begins a graph, or names the one that is run."""
+    return _BEGIN.search(look.begin) is not None
+
+
 def read_ms_text(path: str | Path) -> Graph:
     """Read an ``.ir`` file; raises FormatError if it cannot be read or holds no graph at all."""
     path = Path(path)
@@ -84,14 +90,14 @@ def parse_ms_text(text: str, where: str = "<text>") -> Graph:
     return _read(text, where).graph()
 
 
-_RECENT = Recent(parse_ms_text)
+_RECENT = GraphCache(parse_ms_text)
 
 
 def _read(text: str, where: str) -> _Parser:
     parser = _Parser(text.split("\n"), where, dialect_of(text))
     parser.run()
     if not parser.blocks:
-        raise FormatError("ir/no-subgraph", place=f"{where}:1")
+        raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
     return parser
 
 
@@ -108,7 +114,7 @@ class _Parser:
         self.lines = lines
         self.where = where
         self.dialect = dialect
-        self.turned = innermost_first(dialect)
+        self.turned = inner_frame_first(dialect)
         self.entry = ""
         self.params: dict[int, Parameter] = {}
         self.blocks: list[Block] = []

@@ -255,7 +255,7 @@ def _leaves(word: str, shape: str) -> Iterator[tuple[str, str]]:
             kind, count = run_of(piece)
             room -= count * (len(kind) + 1)
             if room < 0 or depth >= MAX_DEPTH:
-                raise FormatError("ir/tuple-type", got=word[:60], limit=MAX_DEPTH)
+                raise FormatError("graph_files/tuple-type", got=word[:60], limit=MAX_DEPTH)
             inside += [kind] * count
         open_shape = shape.find("(")
         shapes = list(split_top(shape[open_shape + 1 : -1])) if open_shape >= 0 else []

@@ -30,7 +30,7 @@ from workbench.core.errors import GraphError
 from workbench.graph_files.mindspore.messages import (
     DEBUGGER,
     SCALAR_FIELDS,
-    message_class,
+    SCHEMAS,
     type_number,
 )
 from workbench.graph_files.mindspore.print import location
@@ -74,7 +74,7 @@ def pb_and_constants(
     is a value of another graph, for which the format has no place.
     """
     block, parameters = entry_block(text)
-    model = message_class(DEBUGGER, "ModelProto")(ir_version=_IR_VERSION)
+    model = SCHEMAS[DEBUGGER].message_class("ModelProto")(ir_version=_IR_VERSION)
     model.graph.name = _bytes(block.name)
     model.graph.root_name = _bytes(str(graph_id))
     writer = _Writer(model.graph, parameters, scope)
@@ -138,7 +138,7 @@ class _Writer:
         if parameter and int(parameter[1]) in self.parameters:
             return self.parameters[int(parameter[1])].name
         if text.startswith(("%", "$")):
-            raise GraphError("ir/foreign-operand", got=text)
+            raise GraphError("graph_files/foreign-operand", got=text)
         if parse_const(text).dtype == "monad":
             text = "U"
         return self.constants.setdefault(text, f"cst{len(self.constants) + 1}")
@@ -195,7 +195,7 @@ def _set_scalar(message: Any, value: Any, number: int) -> None:
     try:
         setattr(message, field, value)
     except (TypeError, ValueError) as error:
-        raise GraphError("ir/scalar", field=field, got=value) from error
+        raise GraphError("graph_files/scalar", field=field, got=value) from error
 
 
 def _bytes(text: str) -> bytes:

@@ -247,7 +247,7 @@ class _Block:
             return self._structural("Load", texts, ins, ms_print.host_type(spec))
         whole = self._numbers.get(operand.op)
         if whole is None:
-            raise GraphError("ir/later-operand", graph=self.graph.name, got=operand)
+            raise GraphError("graph_files/later-operand", graph=self.graph.name, got=operand)
         op = self.graph.ops[operand.op]
         if operand.slot == 0 and len(op.outputs) <= 1:
             return whole

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from workbench.dump.formats.call_name import call_type
-from workbench.dump.formats.ge_name import parse_ge_name
-from workbench.dump.formats.mindspore_name import parse_name
+from workbench.dump.formats.mindspore_name import parse_npy_name
+from workbench.dump.formats.table import parse_name
 
 _TENSOR = re.compile(r"(.+)\.(input|output)\.(\d{1,9})", re.A | re.S)
 _IO = r"((?:input|output|kwargs|parameters|parameters_grad)(?:\..+)?)"
@@ -36,8 +36,8 @@ def parse_tensor(text: str) -> Name:
     """
     path = text if text.startswith("/") or text.endswith((".npy", ".pt")) else ""
     file = PurePosixPath(text).name if path else ""
-    if parts := parse_name(file):
-        return Name(parts.op_name, parts.op_type, parts.io, parts.slot, path)
+    if parts := parse_npy_name(file):
+        return Name(parts.op_name, parts.op_type, parts.io, parts.slot or 0, path)
     text = file.removesuffix(".npy").removesuffix(".pt") or text
     call = _CALL.fullmatch(text)
     if not call and (found := _TENSOR.fullmatch(text)):
@@ -54,7 +54,7 @@ def parse_tensor(text: str) -> Name:
 
 def _operator(text: str) -> tuple[str, str]:
     """Name and type of an operator: those of a file of GE, or ``{op name}.{task id}``."""
-    if name := parse_ge_name(text):
-        return name.op_name, name.op_type
+    if (found := parse_name(text)) and found.op_name:
+        return found.op_name, found.op_type
     op_name, _, task = text.rpartition(".")
     return (op_name if op_name and task.isdecimal() else text), ""

@@ -17,7 +17,8 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Value
-from workbench.graph_files.ge.messages import message_class, parse_ge_model
+from workbench.graph_files.ge.binary import parse_ge_model
+from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.text import parse_ge_text
 
 SLOW = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
@@ -78,7 +79,7 @@ def test_damaged_text_is_refused_where_protobuf_refuses_it(model, one_line, piec
         with warnings.catch_warnings():
             # protobuf's Python reader only warns of escapes that its C++ reader refuses
             warnings.simplefilter("error", DeprecationWarning)
-            theirs = text_format.Parse(text, message_class("ModelDef")())
+            theirs = text_format.Parse(text, GE_IR.message_class("ModelDef")())
     except (text_format.ParseError, ValueError, DeprecationWarning) as error:
         theirs, reason = None, str(error)
     try:
@@ -86,7 +87,7 @@ def test_damaged_text_is_refused_where_protobuf_refuses_it(model, one_line, piec
     except FormatError as error:
         mine, code = None, error.code
     if mine is None:
-        ours = ("ir/escape", "ir/no-ge-graph", "ir/no-ge-operators")
+        ours = ("proto/escape", "graph_files/no-ge-graph", "graph_files/no-ge-operators")
         assert theirs is None or code in ours
         return
     assert repr(mine.ops)  # what was let pass is read whole
@@ -129,31 +130,46 @@ def test_field_numbers_are_those_of_ge():
 def test_data_types_have_the_numbers_of_ge():
     words = {1: "FLOAT", 2: "FLOAT16", 8: "INT64", 9: "UINT32", 11: "BOOL", 12: "DOUBLE", 13: "STRING", 27: "BF16",
              28: "INT4", 34: "FLOAT8_E5M2", 36: "FLOAT8_E8M0", 42: "HIFLOAT4_SCALE"}  # fmt: skip
-    enum = message_class("TensorDescriptor").DESCRIPTOR.fields_by_name["dtype"].enum_type
+    enum = GE_IR.message_class("TensorDescriptor").DESCRIPTOR.fields_by_name["dtype"].enum_type
     assert {n: enum.values_by_number[n].name for n in words} == {
         n: f"DT_{word}" for n, word in words.items()
     }
 
 
 def test_the_messages_are_nobody_elses():
-    message_class("ModelDef")
+    GE_IR.message_class("ModelDef")
     with pytest.raises(KeyError):
         descriptor_pool.Default().FindMessageTypeByName("ge.proto.ModelDef")
 
 
 @pytest.mark.parametrize(
-    ("data", "code"),
+    ("data", "code", "byte"),
     [
-        (b"", "ir/model-without-graph"),
-        (b"\xff\xff\xff", "ir/no-model"),
-        (b"IMOD" + b"\xff" * 300, "ir/om-model"),
-        (b"\x0a\x05ab", "ir/no-model"),
-        (b"\x3a\x02\x0a" * 3, "ir/no-model"),
+        (b"", "graph_files/model-without-graph", 0),
+        (b"\xff\xff\xff", "proto/varint", 0),
+        (b"\x0a\x05ab", "proto/cut-off", 0),
+        (b"\x3a\x02\x0a" * 3, "proto/cut-off", 2),
+        (b"\x0a\x01g" + msg(7, msg(6, msg(1, b"a")), b"\x32\x05ab"), "proto/cut-off", 10),
+        (msg(7, msg(6, b"\x08\x01")), "proto/field-type", 5),  # the name is a number
+        (msg(7, msg(6, msg(10, b"\x12\x01\x18"))), "proto/varint", 9),
     ],
 )
-def test_bytes_that_are_no_model_are_refused(data, code):
-    with refused(code, FormatError, place="m.om: byte 0", size=len(data)):
+def test_bytes_that_are_no_model_are_refused_with_their_byte(data, code, byte):
+    with refused(code, FormatError, place=f"m.om: byte {byte}"):
         parse_ge_model(data, "m.om")
+
+
+def test_what_a_model_may_hold_is_bounded(monkeypatch):
+    """Google's library makes objects of 50 bytes of two; the reader as many again."""
+    descriptors = msg(7, msg(6, msg(33) * 200_001))
+    with refused("proto/fields", FormatError, place="m: byte 600011", limit=200_000):
+        parse_ge_model(descriptors, "m")
+    monkeypatch.setattr("workbench.graph_files.ge.binary.MAX_ENTRIES", 3)
+    with refused("proto/fields", FormatError, limit=3):
+        parse_ge_model(msg(7, msg(6) * 4))
+    monkeypatch.setattr("workbench.graph_files.ge.binary.MAX_MESSAGES", 3)
+    with refused("graph_files/model-messages", FormatError, limit=3):
+        parse_ge_model(msg(7, msg(6, msg(33) * 3)))
 
 
 def test_nesting_without_end_is_refused():

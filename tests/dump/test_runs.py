@@ -1,12 +1,16 @@
-"""Loop turns and separate runs in one folder, with times written by hand."""
+"""Runs of a program: ranks, processes and runs in timestamp folders; runs and turns in one folder."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from kit.build.small_dumps import ge_dump, ge_network
+from kit.words import check_said
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.turns import number_turns
+from workbench.core.words import Message
+from workbench.dump.reader import load
+from workbench.dump.runs import number_turns
 
 SECOND = 1_000_000
 LABEL = TensorSpec("float32", None)
@@ -73,3 +77,58 @@ def test_folders_do_not_disturb_each_other():
         for key, time in zip(keys, (0, 5 * SECOND, 9 * SECOND), strict=True)
     ]
     assert [record.key.turn for record in number_turns(records)] == [0, 1, 0]
+
+
+EARLY, LATE = "20240101000000", "20240101000001"
+
+
+def ranks(found):
+    return sorted({record.key.rank for record in found.records})
+
+
+def kinds(found):
+    return [note.kind for note in found.notes]
+
+
+def test_devices_are_ranks(tmp_path):
+    ge_dump(tmp_path, ge_network(), f"{EARLY}/0/net/1/0", start=0)
+    ge_dump(tmp_path, ge_network(), f"{LATE}/1/net/1/0", start=7)
+    found = load(tmp_path)
+    assert (ranks(found), kinds(found)) == ([0, 1], ["processes"])
+    check_said(found.notes[0].detail, "dump/processes", folders=2, ranks=[0, 1])
+
+
+def test_devices_of_one_process_need_no_note(tmp_path):
+    for device in (0, 1):
+        ge_dump(tmp_path, ge_network(), f"{EARLY}/{device}/net/1/0")
+    assert kinds(load(tmp_path)) == []
+
+
+def test_two_runs_are_turns_of_one_rank(tmp_path):
+    ge_dump(tmp_path, ge_network(), f"{EARLY}/0/net/1/0", start=0)
+    ge_dump(tmp_path, ge_network(), f"{LATE}/0/net/1/0", start=5 * SECOND)
+    found = load(tmp_path)
+    assert (ranks(found), kinds(found)) == ([0], ["runs"])
+    assert {r.key.turn: r.path.split("/")[-6] for r in found.records} == {0: EARLY, 1: LATE}
+
+
+def test_two_processes_on_one_device_are_ranks(tmp_path):
+    ge_dump(tmp_path, ge_network(), f"{EARLY}/0/net/1/0", start=0)
+    ge_dump(tmp_path, ge_network(), f"{LATE}/0/net/1/0", start=5)
+    ge_dump(tmp_path, ge_network(), f"{LATE}/3/net/1/0", start=5)
+    found = load(tmp_path)
+    assert ranks(found) == [0, 3, 4]
+    assert {r.path.split("/")[-6] for r in found.records if r.key.rank == 4} == {LATE}
+    folders = [
+        Message("dump/process-rank", folder=folder, rank=rank)
+        for folder, rank in ((EARLY, 0), (LATE, 4))
+    ]
+    check_said(found.notes[-1].detail, "dump/processes-one-device", device=0, folders=folders)
+
+
+def test_steps_of_mindspore_have_times_of_their_own(tmp_path):
+    for step, time in enumerate((EARLY, LATE)):
+        ge_dump(tmp_path, ge_network(), f"{step}/{time}/0/net/1/0", start=step * SECOND)
+    found = load(tmp_path)
+    assert (ranks(found), kinds(found)) == ([0], [])
+    assert {record.key.iteration for record in found.records} == {0, 1}
