@@ -1,19 +1,14 @@
-"""What dump trees look like: layouts, names of files, statistics, number formats, data layouts, releases."""
+"""What dump trees look like: layouts, names of files, statistics, number formats, data layouts, devices."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from generators.markdown import code, codes, page, table
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.formats import FORMATS
 from workbench.dump.formats.table import FILE_FORMATS
 from workbench.dump.layouts import FIELDS, LAYOUTS
-from workbench.dump.releases import FEATURES
+from workbench.dump.releases import WRITERS
 from workbench.dump.statistics.dialects import DIALECTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INTRODUCTION = """\
 `workbench inspect DIR` prints the layout of a tree. Trees are recognized by their folders and file names;
@@ -41,7 +36,9 @@ DATA_LAYOUTS = """\
 Axes as the graph has them, and blocks as the device has them. Rows without axes are known by name only: such
 tensors are not compared with a tensor in another format."""
 
-RELEASES = "What MindSpore writes, by device and release (*until* is the first release without it)."
+DEVICES = """\
+What MindSpore 2.3 and later write beside the tensors of operators. What others wrote says the table of
+[releases](../evidence/real-dumps.md#releases-of-mindspore)."""
 
 
 def dump_formats() -> str:
@@ -82,14 +79,7 @@ def dump_formats() -> str:
         "## Data layouts",
         DATA_LAYOUTS,
         table(("Number", "Format", "Axes", "Blocks on the device"), formats),
-        "## Releases",
-        RELEASES,
-        table(("Content", "Device", "From", "Until"), _releases()),
+        "## Devices",
+        DEVICES,
+        table(("Content", "Devices"), [(one, ", ".join(by)) for one, by in WRITERS.items()]),
     )
-
-
-def _releases() -> Iterator[tuple[str, str, str, str]]:
-    for feature, devices in FEATURES.items():
-        for device, span in devices.items():
-            end = ".".join(map(str, span.end)) if span.end else ""
-            yield feature, device, ".".join(map(str, span.first)), end

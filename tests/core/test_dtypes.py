@@ -23,7 +23,7 @@ from workbench.core.dtypes import (
 from workbench.core.errors import FormatError
 
 ROWS = list(DATA_TYPES.values())
-VENDORS = ("word", "name", "acl", "ir", "scalar", "pb", "type_id", "npy", "torch")
+VENDORS = ("word", "name", "acl", "ir", "scalar", "pb", "type_id", "npy", "tf", "torch")
 
 # ge.proto.DataType, from 0 on
 GE_WORDS = """
@@ -114,6 +114,16 @@ def test_letters_of_npy_are_those_of_numpy():
     assert {name: np.dtype(word).name for name, word in letters.items()} == {
         name: name for name in DTYPES if getattr(np, name.replace("bool", "bool_"), None)
     }
+
+
+def test_numbers_of_tensorflow_are_those_of_its_enum():
+    """``DataType`` of TensorFlow's ``types.proto`` from 1 on; a dash is one that the table has no row for."""
+    enum = (
+        "float32 float64 int32 uint8 int16 int8 string complex64 int64 bool qint8 quint8 qint32 bfloat16 qint16"
+        " quint16 uint16 complex128 float16 resource variant uint32 uint64 float8_e5m2 float8_e4m3fn - - - int4"
+    )
+    known = {number: name for number, name in enumerate(enum.split(), 1) if name != "-"}
+    assert names_by("tf") == known
 
 
 def test_words_of_torch_are_its_storage_classes_and_the_dtypes_without_one():

@@ -81,6 +81,72 @@ def test_of_two_spellings_that_contradict_each_other_the_header_counts():
     assert dialect_of(text) == "mindspore 1.5"
 
 
+ALONE = {
+    "#Total subgraph : 3": "1.0-1.10",
+    "#IR entry      : @g": "1.0-2.0",
+    "# IR entry: @g": "2.0-",
+    "%para1 = x : <Int64>": "1.0-1.2",
+    "%para1_x : <Int64>": "1.3-2.2",
+    "%para1_x: <Int64>": "2.3-",
+    "      : (<Tensor[Float32]x[const vector]>)": "1.0-1.3",
+    "      : (<Tensor[Float32]x(2, 3)>)": "1.3-1.5",
+    "      : (<Tensor[Float32], (2, 3)>)": "1.5-",
+    "  %0(y) = Op(%1) {group: 1}": "1.0-1.1",
+    "  %0(y) = Op(%1) primitive_attrs: {group: 1}": "1.2-",
+    "  %0(y) = Op(%1) cnode_primal_attrs: {unique_id: 7}": "1.3-",
+    "  %0(y) = Op(%1) { strategy: ((1, 1)) }": "1.0-1.5",
+    "  %0(y) = Op(%1) {in_strategy: ((1, 1))}": "1.6-",
+    "      : (<Tuple[Int64], sequence_nodes={}>)": "1.6-",
+    "      : (<Int64, value=...>)": "1.6-",
+    "      : (<Ref[Tensor(F32)], ref_key=:w>)": "1.7-2.2",
+    "      : (<Ref[Tensor(F32)], ref_key=w>)": "2.3-",
+    "      : (Default/net/Op-op1)": "1.0-1.6",
+    "      # fullname_with_scope: (Op-op1)": "1.7-2.0",
+    "      # scope: (Default)": "1.7-2.0",
+    "      # Fullname with scope: (Op-op1)": "2.0-",
+    "      # Scope: (Default)": "2.0-",
+    "      # In file /w/net.py(12)/        y = f(x)/": "1.0-1.8",
+    "      # In file /w/net.py:12/        y = f(x)/": "1.9-2.2",
+    "      # In file /w/net.py:12, 4~20/        y = f(x)/": "2.3-",
+    "      # In file /w/net.py:12~13, 4~20/        y = f(x)/": "2.3-",
+    "subgraph instance: g : 0x55afbafbbcd0": "1.8-",
+    "subgraph @b parent: [subgraph @a]() {": "2.0-",
+    "indirect: 1": "2.2-",
+    "<Int64>  :  has_default": "1.9-",
+    "<Int64>  :  IsWeight:true": "1.0-1.8",
+    "<Int64>  :  IsWeight: true": "1.9-",
+    "<Float32xDefaultFormat[const vector][2]>": "1.0-2.1",
+    "<Float32xDefaultFormat[const vector]{2}>": "2.2-",
+    "  %0(y) = Op(%1, Bool(1))": "2.1-",
+}
+"""Lines that say something for themselves, and the first and last version that wrote them, if it was not the last."""
+
+BESIDE = {"2.1": ("%para1_x : <Int64>", "2.2"), "2.2": ("%para1_x : <Int64>", "2.2")}
+EARLIER = ("#IR entry      : @g", "2.0")
+
+
+def span_of(text):
+    """First and last version that a text may be of; none for the newest ones."""
+    first, _, last = dialect_of(text).removeprefix(CURRENT).strip().partition("-")
+    return first, last or first
+
+
+@pytest.mark.parametrize("line", [line for line, span in ALONE.items() if span[-1] != "-"])
+def test_a_spelling_that_was_given_up_tells_the_versions_that_have_it(line):
+    assert span_of(line) == tuple(ALONE[line].split("-"))
+
+
+@pytest.mark.parametrize("line", [line for line, span in ALONE.items() if span[-1] == "-"])
+def test_a_spelling_that_stayed_tells_the_versions_before_it_apart(line):
+    """It shows beside a line that newer versions do not write; what 2.3 brought counts more than such a line."""
+    first = ALONE[line].strip("-")
+    if first == "2.3":
+        assert dialect_of(f"{line}\n<Int64>  :  IsWeight:true\n") == CURRENT
+        return
+    beside, last = BESIDE.get(first, EARLIER)
+    assert span_of(f"{beside}\n{line}\n") == (first, last)
+
+
 def test_every_mark_has_versions_in_order():
     assert all(0 <= mark.first <= mark.last < len(VERSIONS) for mark in MARKS)
     for mark in MARKS:  # a spelling that all versions have says nothing

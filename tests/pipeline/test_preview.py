@@ -454,10 +454,10 @@ def test_a_count_of_iterations_that_makes_no_sense_is_refused(iterations):
 
 
 def test_the_version_of_the_context_decides_the_names():
-    old = preview(form(), "lenet", context=Context("2.2"))
+    old = preview(form(), "lenet", context=Context("2.3"))
     assert any(name.endswith(".output.0.DefaultFormat.npy") for name in old.names)
-    assert old.version == "2.2"
-    newer = preview(form(), "lenet", context=Context("2.2"), version="2.10.0")
+    assert old.version == "2.3"
+    newer = preview(form(), "lenet", context=Context("2.3"), version="2.10.0")
     assert any(name.endswith(".DefaultFormat.Float32.npy") for name in newer.names)
 
 

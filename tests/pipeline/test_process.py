@@ -74,14 +74,6 @@ def test_a_flow_that_is_numbered_anew_still_runs():
     assert max(ids) == 3
 
 
-def test_old_releases_count_operators_of_all_graphs():
-    again = trace(lambda x: F.relu(Net()(x)), X)  # its names end like those of the first
-    networks = (trace(Net(), X), trace(branching, np.bool_(True), X), again)
-    flat = [graph for one in process_of(networks, [0, 1, 2], "2.0.0") for graph in graphs_of(one)]
-    numbers = [op.name.rpartition("-op")[2] for graph in flat for op in graph.ops]
-    assert numbers == [str(number) for number in range(len(numbers))]
-
-
 def test_schedules_name_networks_by_their_places():
     networks = (trace(Net(), X), trace(Net(), X))
     assert schedule_of(networks, None, 2) == [0, 1, 0, 1]

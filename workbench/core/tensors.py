@@ -104,7 +104,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ArraySource:
     """Data in memory. ``dtype`` names the stored type where NumPy's own type is wider.
 

@@ -1,1 +1,6 @@
-"""Graph files: `formats` tells by its content what a file is and reads it as a graph; one package for each vendor."""
+"""Graph files of every vendor, behind one door that is told by content.
+
+In: a file that nobody vouches for. Out: a `Graph`, or a FormatError with its byte, line or caret.
+`formats.read_graph` is the door; `look` reads the first 64 KiB that the rows of `GRAPH_FORMATS` decide by.
+A format is added as a module here, or in the folder of its vendor, and a row in `GRAPH_FORMATS`.
+"""

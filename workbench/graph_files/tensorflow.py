@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
@@ -46,10 +47,7 @@ TF_GRAPH = Schema(
 MAX_NODES = 1 << 18
 """Most nodes of a graph."""
 
-_TYPES = {
-    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "String", 8: "complex64",
-    9: "int64", 10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 22: "uint32", 23: "uint64",
-}  # fmt: skip
+_TYPES = names_by("tf")
 """Number of a ``DataType`` → our word."""
 
 _OPERATOR = re.compile(rb"[A-Za-z_>][A-Za-z0-9_>./\\-]*+")

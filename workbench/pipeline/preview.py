@@ -15,15 +15,13 @@ from workbench.config.context import Context
 from workbench.config.words import run_only
 from workbench.core.checks import check_seed
 from workbench.core.errors import GraphError
-from workbench.core.problems import require
 from workbench.core.words import Message
 from workbench.dump.releases import by_msprobe
 from workbench.dump.selection import dumped_iterations
 from workbench.dump.write.cost import SlowDown, slow_down
 from workbench.dump.write.forecast import Forecast, foretell
 from workbench.dump.write.ge import runs_alone
-from workbench.dump.write.numbering import numbered
-from workbench.dump.write.targets import PLATFORMS, VERSION, Clock, Target
+from workbench.dump.write.targets import PLATFORMS, VERSION, Clock, Target, tree_version
 from workbench.dump.write.trees import check_net_name
 from workbench.graph.flow import Flow
 from workbench.graph.parallel import check_ranks
@@ -36,7 +34,6 @@ from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.ranks import ranks_of
-from workbench.pipeline.release import too_old, tree_version
 from workbench.pipeline.reports import undumped, with_all_iterations
 from workbench.pipeline.simulate import SIMULATED
 
@@ -116,7 +113,7 @@ def preview(
     known = tree_version(surface, context.version if context is not None else "")
     if surface in PLATFORMS:
         pieces = (piece for one in graphs for piece in _all_graphs(parted(one)))
-        graphs = numbered(tuple(pieces), known)
+        graphs = tuple(pieces)
     found = [
         _of_rank(config, graphs, rank, known, iterations, seed, compiling)
         for rank in ranks_of(surface, config.context(context), ranks)
@@ -139,7 +136,6 @@ def _of_rank(
     text = config.decoded.text if config.decoded else config.to_text()
     plan = config.plan(context)
     surface = config.surface.name
-    require(filter(None, (too_old(plan, surface, known),)))
     target = Target(surface, known, context.rank, text, _ran(graphs, plan, iterations))
     result = preview_plan(
         plan,

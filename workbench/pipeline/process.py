@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import GraphError
 from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations
 from workbench.dump.watched import watch_of
-from workbench.dump.write.numbering import numbered
 from workbench.graph.flow import Flow, If, Run, While, one_graph
 from workbench.graph.nodes import Graph
 from workbench.run.executor import feeds_at, updates
@@ -258,13 +257,11 @@ def schedule_of(
     return list(schedule)
 
 
-def process_of(
-    networks: Sequence[Network], schedule: Sequence[int], version: str = ""
-) -> tuple[Network, ...]:
+def process_of(networks: Sequence[Network], schedule: Sequence[int]) -> tuple[Network, ...]:
     """Return the networks with the ids and names that they get in one process.
 
     Graphs are numbered, and operators of one scope and type counted, through all networks in the order in which
-    they first run; those of a release of MindSpore before 2.3 are counted as it did.
+    they first run.
     """
     order = dict.fromkeys((*schedule, *range(len(networks))))
     found: dict[int, Network] = {}
@@ -275,22 +272,12 @@ def process_of(
         found[place] = network
         counts.update(_stem(op.name) for graph in graphs_of(network) for op in graph.ops)
         first += len(graphs_of(network))
-    if version:
-        flat = [graph for place in order for graph in graphs_of(found[place])]
-        by_id = {graph.graph_id: graph for graph in numbered(flat, version)}
-        found = {place: _with(network, by_id) for place, network in found.items()}
     return tuple(found[place] for place in range(len(networks)))
 
 
 def graphs_of(network: Network) -> tuple[Graph, ...]:
     """Return the graphs of a network."""
     return network.graphs if isinstance(network, Flow) else (network,)
-
-
-def _with(network: Network, by_id: Mapping[int, Graph]) -> Network:
-    if isinstance(network, Graph):
-        return by_id[network.graph_id]
-    return replace(network, graphs=tuple(by_id[graph.graph_id] for graph in network.graphs))
 
 
 def _moved(network: Network, first: int, counts: Mapping[str, int]) -> Network:

@@ -8,7 +8,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.pipeline.release import own_process
 from workbench.run.collectives import Meeting, Member
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
         raise GraphError("pipeline/ranks-limit", limit=MOST_RANKS, got=ranks)
     meeting = Meeting(ranks)
     if ranks == 1:
-        return [Rank(own_process(surface, context), meeting)]
+        return [Rank(_own_process(surface, context), meeting)]
     only = context.number("RANK" if surface == "torchair" else "RANK_ID", -1)
     if only >= ranks:
         raise GraphError("pipeline/rank-range", ranks=ranks, got=only)
@@ -81,6 +80,14 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
         Rank(_on(context, rank, ranks), meeting, Member(meeting, rank), only in (-1, rank))
         for rank in range(ranks)
     ]
+
+
+def _own_process(surface: str, context: Context) -> Context:
+    """Return the context on the rank and device that a launcher's variables name."""
+    context = replace(context, rank=context.number("RANK_ID", context.rank))
+    if surface.startswith("mindspore"):
+        return replace(context, device=context.number("DEVICE_ID", context.device))
+    return context
 
 
 def _on(context: Context, rank: int, ranks: int) -> Context:

@@ -14,7 +14,7 @@ from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 from workbench.dump.write.exceptions import CHIPS
-from workbench.dump.write.targets import PLATFORMS, Clock, Target
+from workbench.dump.write.targets import PLATFORMS, Clock, Target, tree_version
 from workbench.dump.write.trees import FILES_OF, shared, write_tree
 from workbench.graph.flow import Flow, one_graph
 from workbench.graph.nodes import Graph
@@ -24,7 +24,6 @@ from workbench.pipeline.compiling import Compiling, fusions_off
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
 from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
-from workbench.pipeline.release import too_old, tree_version
 from workbench.pipeline.reports import Reports, undumped
 from workbench.run.collectives import in_lockstep
 from workbench.run.executor import feeds_at
@@ -123,9 +122,8 @@ def simulate(
         (`workbench.run.quantise`); the feeds calibrate it if nothing else is given.
     version : str
         Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
-        and folders are those of that release (1.3 or newer; from 2.7 on O2 has msprobe's). Left out,
+        and folders are those of that release (2.3 or newer; from 2.7 on O2 has msprobe's). Left out,
         the form is judged by the version that its surface was made for, and trees are MindSpore 2.6's.
-        Before 2.3 operators are numbered through, and form and faults name them so.
     env : mapping of str to str, optional
         Environment of the run, which decides what rank and device it is (``RANK_ID``, ``DEVICE_ID``;
         torchair: ``RANK`` and ``WORLD_SIZE``) and what graph files the graph engine writes
@@ -166,18 +164,18 @@ def simulate(
     _check(compiling, planted, iterations, seed, max_turns)
     check_ranks(ranks)
     surface = surface or _surface_of(config, device)
+    written_by = tree_version(surface, version)
     networks = _networks(network, surface)
     order = schedule_of(networks, schedule, iterations)
     plan, form = _lower(config, surface, out, version, device)
     run = {turn.iteration for turn in turns(order, plan.initial_iteration)}
     _check_iterations(planted, run)
-    written_by = tree_version(surface, version)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     int8 = asked_for(
         quantization, feeds_at(networks[0], feeds_of(feeds, 0), plan.initial_iteration)
     )
     compiling = replace(compiling, quantization=int8, quant_dumpable=plan.before_quantisation)
-    networks = process_of(networks, order, written_by if surface in PLATFORMS else "")
+    networks = process_of(networks, order)
     everyone = ranks_of(surface, Context(version=version, env=env or {}), ranks)
     contexts, told = [one.context for one in everyone], one_by_one(progress)
     works = [
@@ -375,7 +373,6 @@ def _lower(
         form = replace(loaded, surface=get(surface))
         plan = form.plan(Context(version=version), out=str(out))
     problem = unsimulated(plan, surface, device)
-    problem = problem or too_old(plan, surface, tree_version(surface, version))
     if problem is not None:
         raise ConfigError([problem])
     return plan, form

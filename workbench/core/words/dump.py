@@ -6,7 +6,7 @@ SENTENCES: dict[str, str] = {
     # what is asked for
     "iterations": "the number of iterations must be 1 to {limit:count}, got {got}",
     "version": "{got!r} is not a MindSpore version; write it like 2.6.0",
-    "version-old": "MindSpore {got} writes no npy files; use 1.3 or newer",
+    "version-old": "MindSpore {got} cannot be simulated; use 2.3 or newer",
     "net-name": "net_name may have letters, digits, '-' and '_' only, got {got!r}",
     "statistics": "{table} has no statistics {got:list} (choose from {known:list})",
     "statistics-md5": "msprobe writes md5 or other statistics, not both; got {got:list}",
@@ -240,7 +240,6 @@ SENTENCES: dict[str, str] = {
     "no-such-tensor": "the operator has no tensor of the requested kind",
     "no-bytes": "its tensors have no bytes",
     "npy-never": "MindSpore writes no npy file of type {dtype} on {device}",
-    "name-too-long": "MindSpore {version} fails at file names of more than 255 bytes",
     "slow-down": "{copied:bytes} copied, {files:count file} written per iteration: {meaning}",
     "slow-down-on-device": (
         "{copied:bytes} copied, {files:count file} written per iteration: {meaning}; "

@@ -1,4 +1,4 @@
-"""File names of MindSpore's npy dumps: written for every version, read back in all their forms.
+"""File names of MindSpore's npy dumps: written as releases from 2.3 on do, read in all their forms since 1.3.
 
 The grammar is::
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from workbench.core.dtypes import dtype_name, mindspore_word
 from workbench.dump.formats.file import FileName
-from workbench.dump.releases import FULL_NAMES, check_version
+from workbench.dump.releases import check_version
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
@@ -79,7 +79,7 @@ def format_name(parts: FileName, version: str = "2.6.0", *, device: str = "Ascen
     parts : FileName
         ``op_name`` is the full name with slashes.
     version : str
-        1.3 to 2.2 keep the last part of the name alone, 2.3 the whole scope, 2.4 adds the dtype.
+        2.3 or newer; 2.4 adds the dtype.
     device : str
         ``CPU`` capitalizes the dtype.
 
@@ -87,10 +87,9 @@ def format_name(parts: FileName, version: str = "2.6.0", *, device: str = "Ascen
     'Add.Default_net_Add-op1.0.0.17.output.0.ND.int8.npy'
     """
     number = check_version(version)
-    name = short_name(parts.op_name) if number < FULL_NAMES else sanitize(parts.op_name)
     word = "" if number < (2, 4) or not parts.dtype else "." + dtype_word(parts.dtype, device)
     return (
-        f"{parts.op_type}.{name}.{parts.task_id}.{parts.stream_id}.{parts.timestamp_us}"
+        f"{parts.op_type}.{sanitize(parts.op_name)}.{parts.task_id}.{parts.stream_id}.{parts.timestamp_us}"
         f".{parts.io}.{parts.slot}.{parts.format}{word}.npy"
     )
 

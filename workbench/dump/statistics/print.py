@@ -14,8 +14,8 @@ from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
 from workbench.dump.formats.file import FileName
-from workbench.dump.formats.mindspore_name import dtype_word, sanitize, short_name
-from workbench.dump.releases import FULL_NAMES, LAST_WITHOUT_HASHES, release
+from workbench.dump.formats.mindspore_name import dtype_word, sanitize
+from workbench.dump.releases import LAST_WITHOUT_HASHES, release
 from workbench.dump.statistics.dialects import (
     DIALECTS,
     GE_IDENTITY,
@@ -44,14 +44,11 @@ def name_in_table(parts: FileName, version: str) -> str:
     """Name of an operator or parameter in the tables of MindSpore ``version``.
 
     >>> add = FileName("npy", "Add", "Default/net/Add-op1", 17, 0, 0, "output", 0)
-    >>> [name_in_table(add, version) for version in ("2.2.0", "2.6.0", "2.10.0")]
-    ['Add-op1', 'Default_net_Add-op1', 'Default/net/Add-op1']
+    >>> [name_in_table(add, version) for version in ("2.6.0", "2.10.0")]
+    ['Default_net_Add-op1', 'Default/net/Add-op1']
     """
-    number, name = release(version), parts.op_name
-    if number < FULL_NAMES:
-        return short_name(name)
-    whole = number > LAST_WITHOUT_HASHES and parts.op_type != "Parameter"
-    return name if whole else sanitize(name)
+    whole = release(version) > LAST_WITHOUT_HASHES and parts.op_type != "Parameter"
+    return parts.op_name if whole else sanitize(parts.op_name)
 
 
 def format_header(categories: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """How MindSpore's trees of O0/O1, CPU and GPU grow: every name, folder and table, from records.
 
-The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r1.3 to r2.7) and of real dumps; which
-release writes what of it says `workbench.dump.releases`::
+The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r2.3 to r2.7) and of real dumps; which
+device writes what of it says `workbench.dump.releases`::
 
     rank_{r}/.dump_metadata/{config,data_dump}.json
     rank_{r}/graphs/ms_output_trace_code_graph_{g}.{ir,pb}
@@ -27,14 +27,7 @@ from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.formats.renamed import is_too_long
 from workbench.dump.layouts import folder, row_of
-from workbench.dump.releases import (
-    CONSTANTS_APART,
-    FULL_NAMES,
-    RENAMED,
-    Device,
-    release,
-    writes,
-)
+from workbench.dump.releases import WRITERS, Device, check_version
 from workbench.dump.reports.kernel_args import kernel_arguments
 from workbench.dump.selection import Choice, kernel_type
 from workbench.dump.statistics.dialects import categories_of
@@ -51,15 +44,14 @@ from workbench.dump.write.plan_files import (
 )
 from workbench.dump.write.reported import PARAMETER, chosen_by_mindspore
 from workbench.graph.nodes import Param
-from workbench.graph_files.mindspore.spelling import respelled
 from workbench.graph_files.mindspore.values import parse_const
-from workbench.graph_files.mindspore.write_pb import OLD_SCOPE, SCOPE, pb_and_constants
+from workbench.graph_files.mindspore.write_pb import pb_and_constants
 from workbench.graph_files.mindspore.write_text import write_ms_text
 from workbench.run.constants import constant, constant_spec
 from workbench.run.outline import Outlined
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Source
@@ -96,7 +88,8 @@ def mindspore_files(
     Raises
     ------
     FormatError
-        A name cannot be a file name, a number is negative, or a net has a name that nobody would read.
+        A name cannot be a file name, a number is negative, a net has a name that nobody would read, or the
+        release is one before 2.3.
     """
     tree = _Tree(plan, graphs, target, clock, foretold=foretold)
     chosen = chosen_by_mindspore(records, plan, target.platform)
@@ -124,7 +117,7 @@ class _Tree:
         self._plan, self._graphs, self._clock = plan, tuple(graphs), clock
         self._target, self._foretold = target, foretold
         self._device, self._version = target.platform, target.version
-        self._release = release(self._version)
+        check_version(self._version)
         self._choice = Choice(plan, graphs)
         self._categories = categories_of(self._version, plan.statistics)
         self._leaves: dict[tuple[int, int, int | None], TreeLeaf] = {}
@@ -161,7 +154,7 @@ class _Tree:
 
     def _wants(self, key: TensorKey) -> bool:
         is_parameter = key.op_type == PARAMETER
-        if is_parameter and not writes("parameters", self._device, self._version):
+        if is_parameter and self._device not in WRITERS["parameters"]:
             return False
         if key.graph_id in self._inner and (
             is_parameter or (key.io == "input" and (key.op_name, key.slot) in self._elsewhere)
@@ -174,7 +167,7 @@ class _Tree:
         """Write what does not depend on tensors: metadata, graphs, execution orders, constants."""
         self._orders[rank] = {}
         base = _home(rank)
-        if writes("metadata", self._device, self._version):
+        if self._device in WRITERS["metadata"]:
             words = {"device_target": self._device, "ms_version": self._version}
             text = json.dumps(words, separators=(",", ":"), sort_keys=True)
             yield text_file(f"{base}/.dump_metadata/config.json", text)
@@ -187,14 +180,13 @@ class _Tree:
             names = ["NodeExecutionOrder-FullNameWithScope", *(op.name for op in graph.ops)]
             order = f"ms_execution_order_graph_{graph.graph_id}.csv"
             yield text_file(f"{base}/execution_order/{order}", "\n".join(names) + "\n")
-            if self._release >= CONSTANTS_APART:
-                for record in self._constants[graph.graph_id]:
-                    leaf = yield from self._leaf(record.key._replace(rank=rank), constants=True)
-                    yield from self._put(leaf, record, wanted=False)
+            for record in self._constants[graph.graph_id]:
+                leaf = self._leaf(record.key._replace(rank=rank), constants=True)
+                yield from self._put(leaf, record, wanted=False)
 
     def _graph(self, stem: str, graph: Graph) -> Iterator[NewFile]:
         """Write a graph as text and as protobuf, which has no place for values of other graphs."""
-        key = ("files", self._release, graph.graph_id)
+        key = ("files", graph.graph_id)
         if key not in graph.kept:
             graph.kept[key] = self._files_of(graph)
         text, data, constants = graph.kept[key]
@@ -207,27 +199,24 @@ class _Tree:
         """Return a graph as text and as protobuf, and the constants that both hold."""
         text = write_ms_text(graph)
         with suppress(GraphError):
-            scope = SCOPE if self._release >= FULL_NAMES else OLD_SCOPE
-            return respelled(text, self._release), *pb_and_constants(text, graph.graph_id, scope)
-        return respelled(text, self._release), None, ()
+            return text, *pb_and_constants(text, graph.graph_id)
+        return text, None, ()
 
     def _constant_records(self, graph: Graph, texts: Iterable[str]) -> Iterator[TensorRecord]:
         """Yield the constants that are dumped; operator lists choose them by their names in the graph."""
-        if "output" not in self._plan.io or not writes("constants", self._device, self._version):
+        if "output" not in self._plan.io or self._device not in WRITERS["constants"]:
             return
-        apart = self._release >= CONSTANTS_APART
         for number, spec, source in constants_of(texts):
             known = self._foretold or not isinstance(source, Outlined)
             if known and self._choice.selects(f"Default/data-{number}", "data"):
-                name = f"data-{number}" if apart else f"cst{number + 1}"
-                key = TensorKey(PARAMETER, name, "output", 0, graph.graph_id)
+                key = TensorKey(PARAMETER, f"data-{number}", "output", 0, graph.graph_id)
                 yield TensorRecord(key, TensorSpec(spec.dtype, spec.shape), source)
 
     def tables(self) -> Iterator[NewFile]:
         """Yield what tells of all that was dumped."""
         for leaf in self._leaves.values():
             yield from leaf.tables(format_header(self._categories))
-        if not writes("global order", self._device, self._version):
+        if self._device not in WRITERS["global order"]:
             return
         for rank, dumped in self._orders.items():
             orders = dumped if self._device == "CPU" else self._target.ran or dumped
@@ -236,9 +225,7 @@ class _Tree:
                 path = f"{_home(rank)}/execution_order/{order}"
                 yield text_file(path, "".join(f"{iteration}\n" for iteration in iterations))
 
-    def _leaf(
-        self, key: TensorKey, *, constants: bool = False
-    ) -> Generator[NewFile | Taken, None, TreeLeaf]:
+    def _leaf(self, key: TensorKey, *, constants: bool = False) -> TreeLeaf:
         """Folder of an iteration, or of the constants."""
         iteration = None if constants else key.iteration
         place = (key.rank, key.graph_id, iteration)
@@ -251,14 +238,11 @@ class _Tree:
             }
             row = row_of("mindspore-constants" if constants else "mindspore")
             self._leaves[place] = TreeLeaf(folder(row, values), iteration)
-            if self._release < CONSTANTS_APART:
-                for record in self._constants[key.graph_id]:
-                    yield from self._put(self._leaves[place], record, wanted=False)
         return self._leaves[place]
 
     def _add(self, record: TensorRecord) -> TreeFiles:
         key = record.key
-        leaf = yield from self._leaf(key)
+        leaf = self._leaf(key)
         yield from self._put(leaf, record)
         if self._plan.kernel_args and key.op_name in self._ops:
             yield from self._arguments(leaf, self._ops[key.op_name])
@@ -334,8 +318,6 @@ class _Tree:
             parts = parts._replace(timestamp_us=self._clock.tick())
         leaf.names.add(name)
         path = f"{leaf.path}/{leaf.shorten_name('mindspore', name, self._clock.random)}"
-        if self._release < RENAMED and is_too_long("mindspore", name):
-            return Message("dump/name-too-long", version=self._version)
         return npy_file(path, content, TensorSpec(dtype, content.spec.shape), leaf.iteration)
 
     def _file_name(self, parts: FileName) -> str:

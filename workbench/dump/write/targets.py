@@ -8,6 +8,7 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.dump.releases import check_version
 from workbench.graph_files.ge.stages import FIRST, STAGES
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ PLATFORMS: dict[str, Device] = {
     "mindspore-gpu": "GPU",
 }
 """Surfaces whose trees MindSpore writes itself, with the platform that writes them."""
+
+
+def tree_version(surface: str, version: str) -> str:
+    """Return the MindSpore version of a surface's tree: the one asked for, or `VERSION`.
+
+    Raises FormatError if its dumps are not written. The version of another vendor's software changes
+    no name.
+    """
+    if not version or not surface.startswith("mindspore"):
+        return VERSION
+    check_version(version)
+    return version
 
 
 @dataclass

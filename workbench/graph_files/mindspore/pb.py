@@ -131,7 +131,7 @@ def _dialect(data: bytes, where: str, entries: list[WireField]) -> str:
     return ANF
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Named:
     """What a name of the file stands for: an operand and its host type."""
 

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from workbench.graph_files.mindspore.resolve import Node
     from workbench.graph_files.mindspore.values import HostType
 
-SCOPE, OLD_SCOPE = "Default_", "Default--"
-"""What stands before the name of a constant, from 2.3 on and before."""
-
 _IR_VERSION = 1
 _STRING, _TENSOR, _TUPLE, _LIST, _NONE, _TYPE = 13, 14, 31, 32, 34, 39
 _BASES = {"U": "UInt", "I": "Int", "F": "Float", "B": "Float"}
@@ -65,19 +62,17 @@ _HEADS = {
 }
 
 
-def pb_and_constants(
-    text: str, graph_id: int = 0, scope: str = SCOPE
-) -> tuple[bytes, tuple[str, ...]]:
+def pb_and_constants(text: str, graph_id: int = 0) -> tuple[bytes, tuple[str, ...]]:
     """Return the ``.pb`` of the entry graph of an ``.ir`` file's text, and the constants that it numbers.
 
-    Constant ``n`` is called ``{scope}data-{n}``; it comes as the text spells it. Raises GraphError if an operand
+    Constant ``n`` is called ``Default_data-{n}``; it comes as the text spells it. Raises GraphError if an operand
     is a value of another graph, for which the format has no place.
     """
     block, parameters = entry_block(text)
     model = SCHEMAS[DEBUGGER].message_class("ModelProto")(ir_version=_IR_VERSION)
     model.graph.name = _bytes(block.name)
     model.graph.root_name = _bytes(str(graph_id))
-    writer = _Writer(model.graph, parameters, scope)
+    writer = _Writer(model.graph, parameters)
     writer.write(block.nodes)
     return model.SerializeToString(), tuple(writer.constants)
 
@@ -85,8 +80,8 @@ def pb_and_constants(
 class _Writer:
     """Fills one ``GraphProto``; constants get their names in order of first use."""
 
-    def __init__(self, graph: Any, parameters: dict[int, Parameter], scope: str) -> None:
-        self.graph, self.scope = graph, scope
+    def __init__(self, graph: Any, parameters: dict[int, Parameter]) -> None:
+        self.graph = graph
         self.parameters = parameters
         self.constants: dict[str, str] = {}
 
@@ -102,7 +97,7 @@ class _Writer:
                 self._node(node)
         for number, (constant, name) in enumerate(self.constants.items()):
             message = self.graph.const_vals.add(key=_bytes(name))
-            message.full_name = _bytes(f"{self.scope}data-{number}")
+            message.full_name = _bytes(f"Default_data-{number}")
             _set_constant(message, constant)
 
     def _outputs(self, node: Node) -> None:

@@ -99,7 +99,7 @@ def _counting(blocks: Sequence[_Block]) -> str:
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Node:
     """What one node line and the lines behind it say."""
 
