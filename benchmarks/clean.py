@@ -6,7 +6,7 @@ Cells are drawn by a seed out of all combinations, none twice. Each run is dumpe
 as statistics, and compared with the reference: with both graphs, the target's, the golden's and none. Nothing is
 wrong in a clean run, so whatever fails is a false alarm. ``--planted`` adds runs with one fault each, compared
 without graphs, to see whether its operator is named first, somebody else, or nobody.
-``--markdown docs/evidence/devices.md`` writes the document of runs with ``--noise``.
+``--markdown docs/evidence/clean.md`` writes the document; of runs with ``--noise`` it is ``docs/evidence/devices.md``.
 A file of ``--json`` that is there is gone on with: the same seed and a larger count measure only what is missing.
 """
 
@@ -107,7 +107,7 @@ def _arguments() -> argparse.Namespace:
         help="on another device, whose sums are off by so much, like 2e-6; may be repeated",
     )  # fmt: skip
     parser.add_argument("--list", type=int, default=0, help="lists so many wrong answers")
-    parser.add_argument("--markdown", type=Path, help="writes the document of another device")
+    parser.add_argument("--markdown", type=Path, help="writes the document of evidence")
     return parser.parse_args()
 
 

@@ -84,6 +84,11 @@ def test_imports_go_down_only(trees):
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_dump_is_read_without_what_runs_networks(trees):
+    reading = [p for p in MODULES if area(p) == "dump" and p.parent.name != "write"]
+    assert not [path for path in reading if "run" in imported_areas(trees[path])]
+
+
 def imported_rooms(tree: ast.Module):
     """Rooms of the comparison that a file imports from."""
     for node in ast.walk(tree):

@@ -233,6 +233,7 @@ def test_the_alignment_page_explains_every_match_rule_in_order():
 HEADS = {
     "evidence/alignment.md": ROOT / "benchmarks/aligning/document.md",
     "evidence/causes.md": ROOT / "benchmarks/diagnosing/causes.md",
+    "evidence/clean.md": ROOT / "benchmarks/clearing/clean.md",
     "evidence/devices.md": ROOT / "benchmarks/clearing/document.md",
     "evidence/diagnosis.md": ROOT / "benchmarks/diagnosing/document.md",
     "evidence/scale.md": ROOT / "benchmarks/looking/document.md",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 from diagnosing.tables import Table, share
@@ -63,6 +64,34 @@ def clean_tables(records: Sequence[Record]) -> list[Table]:
             lines.append([str(name or "own"), str(len(mine)), *fails])
         found.append(Table(f"Clean runs that fail, by {title}", [title, "runs", *cells], lines))
     return found
+
+
+def counted_fails(records: Sequence[Record]) -> Table:
+    """How many clean runs fail, by dump and graphs, and the largest share that these numbers allow."""
+    clean = [r for r in records if not r["kind"]]
+    rows = []
+    for cell in _cells(clean):
+        found = [verdict(r["said"][cell]) for r in clean if cell in r["said"]]
+        fails = found.count("fail")
+        most = 100 * upper_bound(fails, len(found))
+        rows.append([cell, str(len(found)), str(fails), f"{most:.1f}%"])
+    return Table("Clean runs that fail, counted", ["dump, graphs", "runs", "fail", "at most"], rows)
+
+
+def upper_bound(found: int, tried: int, certainty: float = 0.95) -> float:
+    """Largest share of which so few would be found with the chance that is left (Clopper and Pearson, one-sided).
+
+    >>> round(upper_bound(0, 298), 4)
+    0.01
+    """
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        share = (low + high) / 2
+        chance = sum(
+            comb(tried, n) * share**n * (1 - share) ** (tried - n) for n in range(found + 1)
+        )
+        low, high = (share, high) if chance > 1 - certainty else (low, share)
+    return high
 
 
 def planted_tables(records: Sequence[Record]) -> list[Table]:

@@ -6,7 +6,14 @@ from itertools import islice
 import pytest
 from clearing.cells import GRAPHS, Sample, samples, settings
 from clearing.measuring import measure
-from clearing.tables import clean_tables, outcome, planted_tables, verdict
+from clearing.tables import (
+    clean_tables,
+    counted_fails,
+    outcome,
+    planted_tables,
+    upper_bound,
+    verdict,
+)
 from diagnosing.cases import KINDS, LONG, Setting
 
 
@@ -101,6 +108,21 @@ def test_shares_are_of_the_runs_of_a_cell():
     assert [table.rows for table in groups] == [
         [[name, "4", "25.0%"]] for name in ("acl", "a2", "own", "mlp")
     ]
+
+
+@pytest.mark.parametrize(
+    ("found", "tried", "bound"),
+    [(0, 100, 0.0295), (1, 100, 0.0466), (5, 50, 0.1988), (50, 50, 1.0), (0, 0, 1.0)],
+)
+def test_the_largest_share_is_that_of_clopper_and_pearson(found, tried, bound):
+    """The quantile 0.95 of Beta(found + 1, tried - found), integrated in two million steps."""
+    assert upper_bound(found, tried) == pytest.approx(bound, abs=1e-4)
+
+
+def test_failing_clean_runs_are_counted():
+    records = [record(n, said(one)) for n, one in enumerate(["fail", *["warn"] * 99])]
+    table = counted_fails([*records, record(200, said("fail"), "bit-flip")])
+    assert table.rows == [["full, none", "100", "1", "4.7%"]]
 
 
 def test_faults_of_which_nothing_was_written_do_not_count():

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.foreign_files import PAIRS
+from kit.build.runs import on_device, on_reference
 from kit.build.small_dumps import Net, in_memory, shoot
 from kit.evidence import defects
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.trust import BORROWED, OWN
+from workbench.graph.networks import load_graph
+from workbench.graph.nodes import Const
+from workbench.run.faults import Fault
 
 MEMORY = {"overwritten"}
 SIDES = ("target", "golden")
@@ -163,3 +168,119 @@ def test_two_programs_that_agree_pass_on_a_lent_graph():
     result = compare_dumps(in_memory(shots), in_memory(shots, graph)).result
     assert result.verdict == "pass"
     assert not defects(result)
+
+
+# --- number formats that a lent graph does not tell ------------------------------------------------
+
+
+MLP = load_graph("mlp")
+PRODUCTS = [op.name for op in MLP.ops if op.op_type == "MatMul"]
+
+
+def outputs_of(device, mode, *faults):
+    """A run of which nobody kept the graph, and outputs alone were dumped."""
+    run = on_device(MLP, device, mode, faults=list(faults))
+    records = [
+        one for one in run.records if one.key.io == "output" and one.key.op_type != "Parameter"
+    ]
+    return replace(run, records=records, graphs={})
+
+
+@pytest.mark.parametrize(
+    ("device", "mode"),
+    [("950", "cube_hif8"), ("950", "force_lowerprecision"), ("a2", "force_lowerprecision")],
+)
+def test_formats_of_the_borrower_that_replay_recognizes_accuse_nobody(device, mode):
+    result = compare_dumps(outputs_of(device, mode), on_reference(MLP)).result
+    assert (defects(result), result.verdict) == ([], "warn")
+
+
+@pytest.mark.parametrize("device", ["950", "a2"])
+def test_but_an_operator_that_no_format_explains_is_named(device):
+    fault = Fault("scaled-output", PRODUCTS[1], 1.25)
+    target = outputs_of(device, "force_lowerprecision", fault)
+    found = first(compare_dumps(target, on_reference(MLP)).result)
+    assert found.op_name == PRODUCTS[1]
+
+
+NARROW = small.chain("Tanh", "Sigmoid", "Neg")
+
+
+def half(array):
+    return array.astype(np.float16)
+
+
+@pytest.mark.parametrize("label", [np.float16, np.float32])
+def test_formats_that_the_borrowers_files_are_labelled_with_count(label):
+    """Every operator stores float16, and replay cannot tell, for nobody dumped what was read first."""
+    values = small.given(NARROW)
+    shots = [
+        one._replace(data=half(one.data).astype(label))
+        for one in shoot(NARROW, values)
+        if one.io == "output" and one.op_type != "Tanh"
+    ]
+    golden = in_memory(shoot(NARROW, values), NARROW)
+    result = compare_dumps(in_memory(shots), golden).result
+    assert bool(defects(result)) == (label is np.float32)
+
+
+DEEP = small.chain(*("MatMul", "Neg") * 4)
+
+
+def off(by, seed):
+    """A change by noise of a relative size."""
+    rng = np.random.default_rng(seed)
+    return lambda x: x * (1 + by * rng.standard_normal(x.shape))
+
+
+def products(*errors):
+    """Outputs of a run on an NPU whose products are off by noise that no known format has."""
+    names = [op.name for op in DEEP.ops if op.op_type == "MatMul"]
+    rng = np.random.default_rng(7)
+    values = {name: rng.standard_normal((32, 32)).astype(np.float32) for name in small.given(DEEP)}
+    ways = {name: off(by, n) for n, (name, by) in enumerate(zip(names, errors, strict=True))}
+    shots = [one for one in shoot(DEEP, values, alter=ways) if one.io == "output"]
+    golden = in_memory(shoot(DEEP, values), DEEP)
+    return compare_dumps(in_memory(shots, info={"device_target": "Ascend"}), golden).result
+
+
+@pytest.mark.parametrize(
+    ("errors", "verdict"),
+    [((0.03, 0.03, 0.03, 0.03), "inconclusive"), ((0.25, 0.001, 0.001, 0.001), "fail")],
+)
+def test_products_that_are_all_as_far_off_accuse_nobody(errors, verdict):
+    """Weights are assumed to be the golden's, so that replay convicts nobody."""
+    result = products(*errors)
+    assert (result.verdict, bool(defects(result))) == (verdict, verdict == "fail")
+
+
+SCALE = np.float32(0.2501)  # float16 has 0.25 and 0.25024
+
+
+def scaling(scale):
+    """Two products with one constant, of which files of float16 hold what came in and out."""
+    net = Net()
+    feeds = [net.feed(name, (64, 64)) for name in "ab"]
+    for feed in feeds:
+        net.op("Mul", feed, Const(float(scale), "float32"), shape=(64, 64))
+    graph = net.graph()
+    narrow = {name: half(value) for name, value in small.given(graph).items()}
+    shots = [
+        one._replace(data=half(one.data))
+        for one in shoot(graph, {name: value.astype("f4") for name, value in narrow.items()})
+        if (one.io, one.slot) != ("input", 1)  # no file has the constant
+    ]
+    return graph, shots
+
+
+@pytest.mark.parametrize(
+    ("scale", "kinds"), [(half(SCALE), []), (SCALE * 1.002, ["common-factor"])]
+)
+def test_a_constant_of_the_lender_that_the_borrower_may_have_rounded_is_no_factor_of_its_own(
+    scale, kinds
+):
+    graph, right = scaling(SCALE)
+    _, shots = scaling(scale)
+    info = {"device_target": "Ascend"}
+    result = compare_dumps(in_memory(shots, info=info), in_memory(right, graph)).result
+    assert [one.kind for one in defects(result)] == kinds

@@ -47,7 +47,7 @@ KINDS: dict[str, Kind] = {
     ),
     "structure": Kind(
         True, "operators are missing, extra or replaced", 0.9,
-        "Compare the two programs at this source line.",
+        "Compare what the two programs compute at this operator.",
     ),
     "exchanged": Kind(
         True, "files of two tensors hold each other's values", 0.95,
@@ -64,7 +64,7 @@ KINDS: dict[str, Kind] = {
     ),
     "shape": Kind(
         True, "output shape differs", 0.9,
-        "Compare attributes and input shapes of the operator at this source line.",
+        "Compare the operator's attributes and input shapes in both programs.",
     ),
     "overflow": Kind(
         True, "scaled gradients overflow and the step is skipped", 0.9,

@@ -116,3 +116,12 @@ def _fused_places(op: Op) -> list[int]:
     operands = list(op.flat_inputs())
     named = [operands[place] for place in written(op)]
     return [operand.index for operand in named if isinstance(operand, Param)]
+
+
+def groups_of(op: Op) -> int:
+    """Return the groups of a convolution; 1 for all else."""
+    try:
+        groups = bind(op).settings.get("group", 1)
+    except GraphError:  # of a type that is not known
+        groups = op.attrs.get("group", 1)
+    return groups if isinstance(groups, int) else 1

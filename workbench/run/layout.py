@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.device_shape import device_shape
 from workbench.core.dtypes import DTYPES
-from workbench.core.errors import FormatError, GraphError
+from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_device
-from workbench.graph.ops import bind
+from workbench.graph.ops import groups_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -153,12 +153,3 @@ def _format(op: Op | None, io: Io, slot: int) -> str:
     if io == "output":
         return formats[-1] if formats and slot == 0 else ""
     return formats[slot] if slot < len(formats) - 1 else ""
-
-
-def groups_of(op: Op) -> int:
-    """Return the groups of a convolution; 1 for all else."""
-    try:
-        groups = bind(op).settings.get("group", 1)
-    except GraphError:  # of a type that is not known
-        groups = op.attrs.get("group", 1)
-    return groups if isinstance(groups, int) else 1

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.build import small_dumps as small
 from kit.build.small_dumps import Net
-from workbench.comparison.follow.expected_error import step_limit
+from workbench.comparison.follow.carry import Carry, ForecastFit
+from workbench.comparison.follow.expected_error import (
+    doubt_of_figures,
+    is_as_others,
+    own_excess,
+    shown_by_others,
+    step_limit,
+)
 from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import jump_limit
 from workbench.comparison.measure.tensors import measure_arrays
+from workbench.comparison.trust import BORROWED, OWN
 
 SIZE = 256
 RATE = 0.1
@@ -160,3 +170,92 @@ def test_a_gradient_of_the_other_sign_is_beyond_any_noise(op_type):
 
 def test_comparisons_may_change_altogether():
     assert jump_limit(masked("Greater"), 1e-9) == math.inf
+
+
+# --- products of one unit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "inherited", "own"),
+    [(5.0, 3.0, 4.0), (3.0, 5.0, 0.0), (0.1, 0.0, 0.1), (math.inf, 0.1, None)],
+)
+def test_independent_errors_add_up_as_squares(error, inherited, own):
+    assert own_excess(error, inherited) == own
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "shown"),
+    [
+        ([], [], math.inf),
+        ([], [0.1], math.inf),
+        ([], [0.1, 0.3], 0.2),
+        ([0.1], [0.3], 0.2),
+        ([], [0.1, 0.3, 0.0, 0.0, 0.0], 0.2),
+        ([], [0.1, 0.0, 0.0], 0.0),
+        ([0.1, 0.3], [5.0, 5.0, 5.0], 0.2),
+        ([0.0, 0.3], [5.0, 5.0, 5.0], 0.15),
+    ],
+    ids=["no others", "one", "their median", "on both sides", "hidden ones do not count", "but where all are",
+         "those before say more", "hidden ones before"],
+)  # fmt: skip
+def test_what_the_other_products_show(before, behind, shown):
+    own = {**dict(enumerate(before)), -1: 7.0, **dict(enumerate(behind, 9))}
+    assert shown_by_others(own)[-1] == pytest.approx(shown)
+
+
+@pytest.mark.parametrize(
+    ("own", "shown", "alike"),
+    [
+        (0.2, 0.05, True),
+        (0.21, 0.05, False),
+        (0.3, math.inf, True),
+        (0.31, math.inf, False),
+        (0.31, 0.3, False),
+    ],
+)
+def test_a_product_is_as_the_others_up_to_a_factor_and_as_any_format(own, shown, alike):
+    assert is_as_others(own, shown) == alike
+
+
+# --- statistics of what was read ---------------------------------------------------------------------
+
+SHOWN = {
+    "trust": BORROWED,
+    "source": None,
+    "forecast": None,
+    "apart": False,
+    "inherited": 1e-3,
+    "error": 0.3,
+}
+"""Statistics that are all that there is, on a lent graph, of an operator that reads something that differs."""
+
+UNSEEN = small.chain("Tanh", "Reshape", "Neg")
+
+
+@pytest.mark.parametrize(
+    ("more", "doubt"),
+    [
+        ({}, "figures-alone"),
+        ({"trust": OWN}, ""),
+        ({"source": "file"}, ""),
+        ({"forecast": 0.2}, ""),
+        ({"forecast": 0.2, "apart": True}, "figures-alone"),
+        ({"inherited": 0.0}, ""),
+        ({"inherited": 0.0, "unobserved": (0, 1)}, "inputs-unknown"),
+        ({"inherited": 0.0, "unobserved": (1,)}, ""),
+        ({"error": 0.31}, ""),
+    ],
+    ids=["weak", "own graphs", "tensors", "foretold", "foretold otherwise", "equal inputs", "nobody saw them",
+         "what was moved", "beyond any format"],
+)  # fmt: skip
+def test_statistics_on_a_lent_graph_do_not_show_what_came_in(more, doubt):
+    known = {"unobserved": (), **SHOWN, **more}
+    pair = SimpleNamespace(target=SimpleNamespace(source=known["source"]))
+    worst = SimpleNamespace(
+        pair=pair, exact=False, forecast=known["forecast"], error=known["error"]
+    )
+    seen = SimpleNamespace(
+        worst=worst, inherited=known["inherited"], unobserved=known["unobserved"]
+    )
+    scene = SimpleNamespace(trust=known["trust"], graph=UNSEEN)
+    assert doubt_of_figures(scene, seen, Carry(fit=ForecastFit(9, known["apart"]))) == doubt

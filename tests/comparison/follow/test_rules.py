@@ -178,7 +178,9 @@ OPERATORS = (
          origin(SETTING, op=4, unobserved_count=2)),
     Case("version-matter", "sizes-differ", operator(version=True, sizes_differ=True), Conclusion("remark", 5)),
     Case("sizes-differ", "cleared-by-replay", operator(region=Named(5), sizes_differ=True, cleared=True), origin()),
-    Case("cleared-by-replay", "exceeds-expected", operator(cleared=True), Conclusion("agrees")),
+    Case("cleared-by-replay", "format-unknown", operator(cleared=True, low=True), Conclusion("agrees")),
+    Case("format-unknown", "figures-alone", operator(low=True, figures="figures-alone"), undecided("format-unknown")),
+    Case("figures-alone", "exceeds-expected", operator(figures="inputs-unknown"), undecided("inputs-unknown")),
     Case("exceeds-expected", "within-limit", operator(), origin()),
     Case("within-limit", "", operator(0.004, exceeds=False), Conclusion("agrees")),
 )  # fmt: skip
@@ -233,7 +235,8 @@ TIMES = (
     Case("stored-narrow", "format-unknown", in_order(stored=True, low=True), undecided("stored-narrow")),
     Case("format-unknown", "behind-undecided", in_order(low=True, behind=True), undecided("format-unknown")),
     Case("behind-undecided", "inputs-unknown", in_order(behind=True, blind=True), undecided("behind-undecided")),
-    Case("inputs-unknown", "exceeds-expected", in_order(blind=True), undecided("inputs-unknown")),
+    Case("inputs-unknown", "figures-alone", in_order(blind=True, figures=True), undecided("inputs-unknown")),
+    Case("figures-alone", "exceeds-expected", in_order(figures=True), undecided("figures-alone")),
     Case("exceeds-expected", "order-unknown", in_order(), Conclusion("origin", -1)),
     Case("order-unknown", "", in_order(), undecided("order-unknown"), NO_ORDER),
 )  # fmt: skip

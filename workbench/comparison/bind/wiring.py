@@ -35,10 +35,13 @@ class Wiring(NamedTuple):
 
     ``producers`` maps an input, by operator and slot, to the output that it holds; ``leaves`` are inputs that were
     dumped and that no output before them has: weights, feeds, and what operators gave that were not dumped.
+    ``alike`` are all slots of an operator whose outputs are equal, by any one that ``producers`` names: which of them
+    was read nobody knows.
     """
 
     producers: Mapping[tuple[int, int], tuple[int, int]] = MappingProxyType({})
     leaves: frozenset[tuple[int, int]] = frozenset()
+    alike: Mapping[tuple[int, int], tuple[int, ...]] = MappingProxyType({})
 
     def readers(self) -> dict[int, set[int]]:
         """Operators that read what an operator gave, by its number."""
@@ -53,9 +56,10 @@ def infer_wiring(binding: Binding, block: Execution) -> Wiring:
     producers: dict[tuple[int, int], tuple[int, int]] = {}
     leaves: set[tuple[int, int]] = set()
     held: dict[bytes, tuple[int, int]] = {}
+    alike: dict[tuple[int, int], tuple[int, ...]] = {}
     runs, left = binding.runs.get(block, {}), _MOST
     for number in sorted(runs, key=lambda n: (runs[n].time, -n if n < 0 else n)):
-        given = list[tuple[bytes, tuple[int, int]]]()
+        given = dict[bytes, tuple[int, ...]]()
         for (io, slot), record in sorted(runs[number].tensors.items()):
             array = array_of(record) if left > 0 else None
             if array is None:
@@ -63,13 +67,14 @@ def infer_wiring(binding: Binding, block: Execution) -> Wiring:
             left -= array.nbytes
             mark = _mark(array)
             if io == "output":
-                given.append((mark, (number, slot)))
+                given[mark] = (*given.get(mark, ()), slot)
             elif mark in held:
                 producers[number, slot] = held[mark]
             else:
                 leaves.add((number, slot))
-        held.update(given)
-    return Wiring(MappingProxyType(producers), frozenset(leaves))
+        held.update({mark: (number, slots[0]) for mark, slots in given.items()})
+        alike.update({(number, slots[0]): slots for slots in given.values() if len(slots) > 1})
+    return Wiring(MappingProxyType(producers), frozenset(leaves), MappingProxyType(alike))
 
 
 def _mark(array: NDArray[Any]) -> bytes:

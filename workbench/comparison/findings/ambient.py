@@ -16,9 +16,11 @@ from workbench.comparison.findings.evidence import further
 from workbench.comparison.findings.material import Figures, finding, place_in
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.bias import pooled
+from workbench.comparison.measure.noise import spec_roundoff
 from workbench.comparison.replay.deviation import GRIDS, Store
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
+from workbench.graph.nodes import Const
 from workbench.graph.traits import CHOOSING, STEPS
 
 if TYPE_CHECKING:
@@ -248,7 +250,8 @@ def _has_factor(one: Result, bias: Bias, slope: float) -> bool:
 
 
 def _figures(pool: Pool) -> dict[str, float]:
-    return {"factor": pool.factor, "low": pool.low, "high": pool.high}
+    half = (pool.high - pool.low) / 2
+    return {"factor": pool.factor, "low": pool.low, "high": pool.high, "half": half}
 
 
 def _single(flow: Trace, results: Sequence[Result]) -> Iterator[Ambient]:
@@ -265,7 +268,8 @@ def _single(flow: Trace, results: Sequence[Result]) -> Iterator[Ambient]:
         bias = some[0].deviation.bias
         low, high = bias.interval
         said = Message(
-            "compare/factor-single", factor=1 + bias.slope, low=low, high=high, certainty=abs(bias.certainty)
+            "compare/factor-single", factor=1 + bias.slope, low=low, high=high, half=(high - low) / 2,
+            certainty=abs(bias.certainty),
         )  # fmt: skip
         yield Ambient("bias", (said,), some)
 
@@ -277,9 +281,11 @@ def _golden_biased(flow: Trace, members: Sequence[Result]) -> bool:
     """Whether the golden has the factor, too: then the reference is another operator.
 
     Where the golden cannot be asked, a small factor may be that of a constant, of which the text of a graph has six
-    digits.
+    digits; constants of a lent graph may have been rounded to the borrower's format.
     """
     one = members[0]
+    if _is_of_lent_constant(flow, one):
+        return True
     own = _golden(flow, one)
     if own is None and one.deviation is not None:
         return abs(one.deviation.bias.slope) <= limits().bias_alone
@@ -287,6 +293,18 @@ def _golden_biased(flow: Trace, members: Sequence[Result]) -> bool:
         return False
     theirs, ours = own.deviation.bias.slope, one.deviation.bias.slope
     return abs(theirs) >= 0.5 * abs(ours) and theirs * ours > 0
+
+
+def _is_of_lent_constant(flow: Trace, one: Result) -> bool:
+    """Whether a factor is no more than the rounding of a constant that is the lender's to the format of own files."""
+    block, number = one.place
+    binding = flow.pairing.target
+    graph, run = binding.graph(block), binding.runs[block][number]
+    if graph is None or one.deviation is None or binding.trust(block).graph != "borrowed":
+        return False
+    constant = any(isinstance(operand, Const) for operand in graph.ops[number].flat_inputs())
+    roundoff = max((spec_roundoff(record.label) for record in run.tensors.values()), default=0.0)
+    return constant and abs(one.deviation.bias.slope) <= roundoff
 
 
 def _golden_stores(flow: Trace, one: Result, name: str) -> bool:

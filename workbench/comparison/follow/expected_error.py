@@ -14,6 +14,7 @@ noise may turn.
 from __future__ import annotations
 
 import math
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import Difference
@@ -36,7 +37,7 @@ from workbench.comparison.measure.quantization_error import (
 )
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
-from workbench.graph.traits import IDENTITY, MOVEMENT
+from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,6 +110,83 @@ def expected_error(
         limit = max(jump_limit(op, floor + seen.inherited), _between_runs(worst))
     exceeds = worst is None or worst.error > limit
     return Expected(worst, floor, explained, factor, limit, exceeds, steps)
+
+
+# --- what a unit adds that computes in fewer bits than any file or graph of the run tells ------------
+
+
+def own_excess(error: float, inherited: float) -> float | None:
+    """Error of an operator beyond what came in, 0 where that hides it; ``None`` where it is not finite.
+
+    Independent errors add up as squares.
+    """
+    return math.sqrt(max(error**2 - inherited**2, 0.0)) if math.isfinite(error) else None
+
+
+def shown_by_others(own: Mapping[int, float]) -> dict[int, float]:
+    """Median of what the others add, for each of some operators in order; infinite where there are no two others.
+
+    Two before it say more than those behind, which may add to its error. What is hidden behind what came in counts only
+    where no two others are to be seen.
+    """
+    shown, errors = {}, list(own.values())
+    for place, op in enumerate(own):
+        before, others = errors[:place], errors[:place] + errors[place + 1 :]
+        told = before if len(before) > 1 else others
+        seen = [error for error in told if error > 0]
+        known = seen if len(seen) > 1 else told
+        shown[op] = median(known) if len(known) > 1 else math.inf
+    return shown
+
+
+def is_as_others(own: float, shown: float) -> bool:
+    """Whether an operator adds no more than the others of its unit do, and no more than any format makes it."""
+    known = limits()
+    return own <= known.excused_most and own <= known.steps_factor * shown
+
+
+def is_of_unit(scene: Scene, seen: Observation) -> bool:
+    """Whether a product is off no more than the other products of a run whose graph, and so its formats, are lent.
+
+    Replay from what the target has dumped knows better: whom that does not reproduce is not excused.
+    """
+    lent = scene.survey.npu and scene.survey.pairing.target.trust(scene.block).graph == "borrowed"
+    replayed = seen.replayed is not None and not seen.replayed.assumed
+    if not lent or replayed or scene.graph.ops[seen.op].op_type not in CONTRACTIONS:
+        return False
+    products = (n for n, op in enumerate(scene.graph.ops) if op.op_type in CONTRACTIONS)
+    added = {n: _added_by(scene, n) for n in products}
+    own = {n: error for n, error in added.items() if error is not None}
+    return seen.op in own and is_as_others(own[seen.op], shown_by_others(own)[seen.op])
+
+
+def doubt_of_figures(scene: Scene, seen: Observation, carry: Carry) -> str:
+    """Why statistics of an operator do not tell who is wrong, though any format may explain its error; ``""``: they do.
+
+    Statistics do not show how far what it read differs, and what nobody dumped may differ as far. A forecast shows it,
+    as long as the device computes as it says: on a lent graph it may be of another network.
+    """
+    worst = seen.worst
+    if worst is None or scene.trust.graph != "borrowed" or worst.exact:
+        return ""
+    foretold = worst.forecast is not None and not carry.fit.is_apart
+    if worst.pair.target.source is not None or foretold or worst.error > limits().excused_most:
+        return ""
+    if seen.inherited > 0:
+        return "figures-alone"
+    computes = (scene.graph.ops[number].op_type not in MOVEMENT for number in seen.unobserved)
+    return "inputs-unknown" if any(computes) else ""
+
+
+def _added_by(scene: Scene, number: int) -> float | None:
+    """Error that an operator adds to that of what it reads, by its worst output."""
+    measured = scene.measured(number)
+    given = [m for (io, _), m in measured.items() if io == "output" and m.usable and not m.exact]
+    read = read_inputs(scene.graph, number, scene.measured).values()
+    if not given:
+        return None
+    came = (m.error for m in read if m.usable and math.isfinite(m.error))
+    return own_excess(max(m.error for m in given), max(came, default=0.0))
 
 
 def _unseen(scene: Scene, number: int, inputs: Mapping[int, Measured]) -> float:

@@ -19,7 +19,9 @@ from workbench.comparison.align.differences import (
 )
 from workbench.comparison.follow.expected_error import (
     Expected,
+    doubt_of_figures,
     initial_state_differs,
+    is_of_unit,
     values_seen_by_readers,
 )
 from workbench.comparison.follow.naming import (
@@ -408,7 +410,8 @@ class OperatorFacts(NamedTuple):
     state that differs from the start, ``golden_error`` says that the golden is off and ``golden_unlike`` the same where
     nobody knows what the golden was told to compute. ``cleared``: replay says that
     it gave what it had to. ``version``: two versions are known to differ here. ``suspect``: replay says that it did
-    not give what it had to.
+    not give what it had to; ``low``: all products of the run are as far off;
+    ``figures``: why statistics do not show what came in.
     """
 
     op: int
@@ -439,6 +442,8 @@ class OperatorFacts(NamedTuple):
     rank: int = 0
     trust: Trust = OWN
     fused: bool = False
+    low: bool = False
+    figures: str = ""
 
     @property
     def given(self) -> tuple[Difference, ...]:
@@ -570,7 +575,12 @@ def _with_reasons(
     mover = scene.names.differing_mover(facts.op)
     initial = () if mover.differences else initial_state_differs(scene, seen, carry)
     if mover.differences or initial or not is_cleared(scene, seen):
-        return facts._replace(differing_mover=mover, initial_state_differs=initial)
+        return facts._replace(
+            differing_mover=mover,
+            initial_state_differs=initial,
+            low=is_of_unit(scene, seen),
+            figures=doubt_of_figures(scene, seen, carry),
+        )
     wrong = golden_error(scene.survey, seen)
     return facts._replace(
         cleared=True,

@@ -257,6 +257,20 @@ OPERATOR_RULES: tuple[OperatorRule, ...] = (
         why="what it read explains what it gave: acquitted before it is convicted by size",
     ),
     Rule(
+        "format-unknown",
+        lambda o: o.exceeds and o.low,
+        lambda o: undecided("format-unknown"),
+        why="a lent graph does not tell a unit that computes in fewer bits; all its operators do",
+        needs="lent",
+    ),
+    Rule(
+        "figures-alone",
+        lambda o: o.exceeds and o.figures,
+        lambda o: undecided(o.figures),
+        why="last of what is weak: statistics without a forecast do not show how far apart what was read is",
+        needs="lent",
+    ),
+    Rule(
         "exceeds-expected",
         lambda o: o.exceeds,
         lambda o: _at(o, Named(o.op)),

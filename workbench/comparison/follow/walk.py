@@ -44,7 +44,7 @@ from workbench.comparison.follow.ranks import lockstep, measured_of_peers
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import Survey, Trace, excused, read_only, survey
-from workbench.comparison.measure.noise import coarsest_roundoff
+from workbench.comparison.measure.noise import NO_FILES, coarsest_roundoff, spec_roundoff
 from workbench.comparison.trust import Trust
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import MOVEMENT
@@ -52,7 +52,7 @@ from workbench.graph.traits import MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.bind.binding import Binding, Execution
     from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.state import ValueState
     from workbench.comparison.follow.trace import Place
@@ -172,7 +172,8 @@ class _Walk:
 
 def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
     """Coarsest roundoff behind every operator of the target, both sides taken together."""
-    ours = coarsest_roundoff(graph, npu=known.npu)
+    of_files = _files_of(known.pairing.target, block)
+    ours = coarsest_roundoff(graph, npu=known.npu, of_files=of_files)
     found = known.pairing.alignments.get(block.graph_key)
     if found is not None:
         theirs = coarsest_roundoff(found.golden.graph, npu=known.npu)
@@ -181,6 +182,16 @@ def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
         for t, fusion in found.fused.items():
             ours[t] = max(ours[t], *(theirs[g] for g in fusion.golden))
     return ours
+
+
+def _files_of(binding: Binding, block: Execution) -> Mapping[int, float]:
+    """Roundoff of the formats that files of operators are labelled with, if their graph and its formats are lent."""
+    if binding.trust(block).graph != "borrowed":
+        return NO_FILES
+    return {
+        number: max((spec_roundoff(one.label) for one in run.tensors.values()), default=0.0)
+        for number, run in binding.runs[block].items()
+    }
 
 
 def _judge(scene: Scene, seen: Observation, carry: Carry) -> tuple[Assessment, Conclusion]:

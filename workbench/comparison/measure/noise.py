@@ -28,6 +28,7 @@ known how far they are off, not why: `sums_least` of the limits is the least tha
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.quantization import find_quantised
@@ -38,7 +39,7 @@ from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op
@@ -50,6 +51,8 @@ CUBE_INPUT = 2.0**-11
 
 INT8 = 1 / 254
 """Half a step of int8, whose scale is the largest magnitude over 127."""
+
+NO_FILES: Mapping[int, float] = MappingProxyType({})
 
 APPROXIMATION = 12 * FLOAT32
 """Error of a library's approximation of a transcendental function in float32."""
@@ -71,12 +74,18 @@ def op_roundoff(op: Op, *, npu: bool) -> float:
     return coarsest
 
 
-def coarsest_roundoff(graph: Graph, *, npu: bool) -> list[float]:
+def coarsest_roundoff(
+    graph: Graph, *, npu: bool, of_files: Mapping[int, float] = NO_FILES
+) -> list[float]:
     """Coarsest roundoff among the ancestors of every operator, itself included.
 
-    Parameters that an operator of the graph updates carry the coarsest format of the whole graph.
+    Parameters that an operator of the graph updates carry the coarsest format of the whole graph. ``of_files`` is the
+    roundoff of the formats that files of an operator are labelled with, where the graph is of another run.
     """
-    own = [op_roundoff(op, npu=npu) for op in graph.ops]
+    own = [
+        max(op_roundoff(op, npu=npu), of_files.get(number, 0.0))
+        for number, op in enumerate(graph.ops)
+    ]
     quantised = find_quantised(graph)
     for number in quantised.quant | quantised.dequant:
         own[number] = max(own[number], INT8)

@@ -117,13 +117,13 @@ class Replay:
         counts = Counter(map(str, self.reasons.values()))
         return [(said[text], count) for text, count in counts.most_common()]
 
-    def reproduces(self, block: Execution, number: int) -> bool:
-        """Whether an operator gave just what it had to from its own inputs, nothing of them assumed.
+    def reproduces(self, block: Execution, number: int, *, assumed: bool = False) -> bool:
+        """Whether an operator gave just what it had to from its own inputs, or from ``assumed`` ones, too.
 
         What a number format cannot hold, too large or too small, is no reason to clear it.
         """
         own = self.own_errors.get((block, number))
-        if own is None or own.suspect or own.assumed:
+        if own is None or own.suspect or (own.assumed and not assumed):
             return False
         attempt = self._cache.attempt(block, number)
         try:

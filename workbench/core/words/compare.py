@@ -245,6 +245,7 @@ _CONCLUSIONS: dict[str, str] = {
     "conclusion-stored-narrow": "error above the limit, but explained by a format in which most results lie",
     "conclusion-format-unknown": "error above the limit, but no larger than that of other matrix products",
     "conclusion-inputs-unknown": "error above the limit, but what it read was not dumped",
+    "conclusion-figures-alone": "error above the limit, but of what it read only statistics were dumped",
     "conclusion-order-unknown": "error above the limit, but the order of operators is unknown",
     "conclusion-own-error": "replay with the target's inputs does not reproduce the output",
     "conclusion-tolerated": "error above the limit, tolerated by the map file",

@@ -116,15 +116,14 @@ _ORIGINS: dict[str, str] = {
         "{format} has no room for"
     ),
     "factor-run": (
-        "the whole run is off by a common factor of {factor:.6g} ({low:.6g} to {high:.6g}): {count:count} of "
+        "the whole run is off by a common factor of {factor:.6g} ± {half:number}: {count:count} of "
         "{whole:count replayed operator}"
     ),
     "factor-type": (
-        "{count:count} of {whole:count} {op_type} operators are off by a common factor of {factor:.6g} "
-        "({low:.6g} to {high:.6g})"
+        "{count:count} of {whole:count} {op_type} operators are off by a common factor of {factor:.6g} ± {half:number}"
     ),
     "factor-single": (
-        "all elements are off by a common factor of {factor:.6g} ({low:.6g} to {high:.6g}), "
+        "all elements are off by a common factor of {factor:.6g} ± {half:number}, "
         "{certainty:number} standard deviations from 1; below expected rounding error"
     ),
     "likely": "likely cause: {text} (confidence {probability:percent})",
@@ -156,13 +155,15 @@ _ORIGINS: dict[str, str] = {
         "an input differs from what its producer gave: memory was overwritten, or the programs are wired differently"
     ),
     "undecided-format-unknown": (
-        "matrix products of the target are off by as much: the device may compute them in fewer bits than files say"
+        "the other matrix products of the target are off by as much: the device may compute them in fewer bits than "
+        "files say"
     ),
     "undecided-stored-narrow": (
         "its numbers lie in a 16-bit format, as those of most operators do: the run may compute in fewer bits than "
         "files say"
     ),
     "undecided-inputs-unknown": "what it read was not dumped: the error may come from before",
+    "undecided-figures-alone": "only statistics of what it read: they do not show how far its elements differ",
     "undecided-order-unknown": "nothing says which operator comes first: the error may come from before",
     "exchanged": (
         "{ours} and {theirs} hold each other's values: the files are exchanged, or the operators are matched crosswise"

@@ -17,7 +17,7 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 ``{parts:clauses}``             ``a; b; c``
 ``{size:bytes}``                ``1.2 MiB``
 ``{error:number}``              two significant digits: ``0.39``, ``1.5e-4``, ``7.8e5``, ``NaN``
-``{share:percent}``             ``96 %`` of 0.96
+``{share:percent}``             ``96 %`` of 0.96; ``> 99 %`` of 0.999: only a whole is 100 %, and only nothing 0 %
 ==============================  ===========================================================
 """
 
@@ -121,6 +121,17 @@ def byte_size(count: float) -> str:
     return f"{count:.0f} {unit}" if count >= 100 or count == int(count) else f"{count:.1f} {unit}"
 
 
+def percent(share: float) -> str:
+    """Write a share in whole percent; what is not all of it is no 100 %, and what is not nothing no 0 %.
+
+    >>> percent(0.96), percent(0.9995), percent(1.0), percent(0.002), percent(0.0)
+    ('96 %', '> 99 %', '100 %', '< 1 %', '0 %')
+    """
+    if 0.995 <= share < 1.0:
+        return "> 99 %"
+    return "< 1 %" if 0.0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
 class _Bounded(reprlib.Repr):
     """``repr`` of the beginning of a value, whose cost does not grow with it; keys keep their order."""
 
@@ -204,7 +215,7 @@ _FORMATS: dict[str, Callable[[Any, str], str]] = {
     "clauses": lambda items, _: "; ".join(map(str, items)),
     "bytes": lambda value, _: byte_size(value),
     "number": lambda value, _: number(value),
-    "percent": lambda value, _: f"{value:.0%}".replace("%", " %"),
+    "percent": lambda value, _: percent(value),
 }
 
 

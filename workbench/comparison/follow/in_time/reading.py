@@ -37,13 +37,18 @@ class Reading(NamedTuple):
 
     ``inputs`` were measured, by slot; ``produced`` are the errors of those that an operator gave, as they were read
     and as they were given, with its number; ``given`` are the errors of inputs that nothing is known to have produced.
-    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs.
+    ``unknown`` are the slots of what was not compared, `SOME_INPUT` where nobody knows its inputs. ``unseen``: some
+    of those were given by an operator that the target has not dumped, ``moved``: some are weights that training moves,
+    or other feeds. ``first``: no earlier execution can have left an error in what was given.
     """
 
     inputs: Mapping[int, Measured]
     produced: Sequence[tuple[float, float | None, int]]
     given: Sequence[float]
     unknown: tuple[int, ...]
+    unseen: bool = False
+    moved: bool = False
+    first: bool = True
 
     @property
     def known(self) -> bool:
@@ -80,8 +85,13 @@ def partners_of(known: Survey, block: Execution) -> Partners:
     )  # fmt: skip
 
 
-def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> Reading:
-    """What an operator read, by its own files or else by what its producers gave."""
+def reading_of(
+    known: Survey, block: Execution, op: int, partners: Partners, *, first: bool
+) -> Reading:
+    """What an operator read, by its own files or else by what its producers gave.
+
+    ``first``: no other execution of its rank ran before.
+    """
     items = known.index.get((block, op), {})
     inputs = {
         m.pair.golden.key.slot: m for (io, _), m in items.items() if io == "input" and m.usable
@@ -90,6 +100,7 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
     run = partners.runs.get(golden) if golden is not None else None
     slots = {slot for io, slot in run.tensors if io == "input"} if run is not None else set[int]()
     produced, given, unknown = list[tuple[float, float | None, int]](), list[float](), list[int]()
+    unseen = moved = False
     rewritten = IN_PLACE.get(known.pairing.target.runs[block][op].op_type, ())
     for slot in sorted(slots | inputs.keys()):
         item = inputs.get(slot)
@@ -100,18 +111,31 @@ def reading_of(known: Survey, block: Execution, op: int, partners: Partners) -> 
             given += [_unexplained(item)] if item is not None and kept else []
             if item is None and golden is not None and _has_moved(known, block, golden, slot):
                 unknown.append(slot)
+                moved = True
             continue
-        out = known.index.get((block, source[0]), {}).get(("output", source[1])) if source else None
-        error = _unexplained(out) if out is not None and out.usable else None
+        error = _given_error(known, block, source, partners)
         if item is not None:
             produced.append((_unexplained(item), error, source[0]))
         elif error is not None:
             produced.append((error, error, source[0]))
         else:
             unknown.append(slot)
+            unseen = unseen or source == UNSEEN
     ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
-    return Reading(inputs, produced, given, tuple(unknown) if slots else SOME_INPUT)
+    missing = tuple(unknown) if slots else SOME_INPUT
+    return Reading(inputs, produced, given, missing, unseen, moved, first)
+
+
+def _given_error(
+    known: Survey, block: Execution, source: tuple[int, int], partners: Partners
+) -> float | None:
+    """Error of what an operator gave, the largest of what may have been read; ``None`` if none was compared."""
+    number, slot = source
+    items = known.index.get((block, number), {})
+    slots = partners.wiring.alike.get((partners.golden_of.get(number, 0), slot), (slot,))
+    given = (items.get(("output", one)) for one in slots)
+    return max((_unexplained(one) for one in given if one is not None and one.usable), default=None)
 
 
 def _has_moved(known: Survey, block: Execution, golden: int, slot: int) -> bool:

@@ -35,10 +35,10 @@ class TimeFacts(NamedTuple):
     the map file excuses its error. What makes the evidence weak: ``fused``, its kernel may do the work of operators
     behind it, too; ``stored``, the results of this run lie in fewer bits than its files say, which explains it;
     ``low``, the products of this run are all as far off; ``unlike``, it reads something else than its producer gave,
-    ``misread``: by more than any format; ``blind``, nothing tells what it read; ``behind``, an undecided operator
-    stands before it. ``given``: what nothing produced differs too much for any format, and its result is off, too, or
-    was not compared, ``apart``: it differs otherwise; ``came``: what an operator gave does, and that was not compared
-    where it was given.
+    ``misread``: by more than any format; ``blind``, nothing tells what it read, ``figures``: statistics alone do;
+    ``behind``, an undecided operator stands before it. ``given``: what nothing produced differs too much for a format,
+    and its result is off, too, or was not compared, ``apart``: it differs otherwise; ``came``: what an operator gave
+    does, and that was not compared where it was given.
     """
 
     op: int = 0
@@ -53,6 +53,7 @@ class TimeFacts(NamedTuple):
     unlike: bool = False
     misread: bool = False
     blind: bool = False
+    figures: bool = False
     behind: bool = False
     given: bool = False
     apart: bool = False
@@ -186,7 +187,15 @@ TIME_RULES: tuple[Rule[TimeFacts, Conclusion, TimeMemory], ...] = (
         lambda o: o.blind,
         lambda o: undecided("inputs-unknown"),
         learns=_learn_doubt,
-        why="last of what is weak: what it read may explain any finite error",
+        why="what it read may explain any finite error; the next row asks what was read",
+        needs="difference",
+    ),
+    Rule(
+        "figures-alone",
+        lambda o: o.figures,
+        lambda o: undecided("figures-alone"),
+        learns=_learn_doubt,
+        why="last of what is weak: statistics do not show how far apart what it read is",
         needs="difference",
     ),
     Rule(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.comparison.bind.wiring import array_of
+from workbench.comparison.follow.expected_error import is_as_others, own_excess, shown_by_others
 from workbench.comparison.follow.in_time.reading import may_be_fused, source_of
 from workbench.comparison.follow.in_time.rules import TimeFacts
 from workbench.comparison.follow.in_time.stores import is_explained_by_store
@@ -16,7 +16,12 @@ from workbench.comparison.follow.operators import Conclusion
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.conditioning import REDUCTIONS, condition_number, golden_norm
+from workbench.comparison.measure.conditioning import (
+    REDUCTIONS,
+    condition_number,
+    correlated_error,
+    golden_norm,
+)
 from workbench.comparison.measure.noise import (
     CUBE_INPUT,
     expected_rounding,
@@ -27,7 +32,7 @@ from workbench.comparison.measure.noise import (
 from workbench.comparison.replay.spellings import SPELLINGS
 from workbench.graph.nodes import Op, Param
 from workbench.graph.table.collectives import COLLECTIVES
-from workbench.graph.traits import CONTRACTIONS, STEPS
+from workbench.graph.traits import CONTRACTIONS, MOVEMENT, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,10 +86,9 @@ def _spec(item: Measured) -> TensorSpec:
 
 def _excess(reading: Reading, worst: Measured | None) -> float | None:
     """Error of an operator beyond what came in; ``None`` if that is not known."""
-    if worst is None or not math.isfinite(worst.error) or not reading.known:
+    if worst is None or not reading.known:
         return None
-    inherited = reading.inherited or 0.0
-    return math.sqrt(max(worst.error**2 - inherited**2, 0.0))  # independent errors add up so
+    return own_excess(worst.error, reading.inherited or 0.0)
 
 
 def is_off_alone(known: Survey, block: Execution) -> bool:
@@ -108,18 +112,13 @@ def shown_by_products(
     runs, found = known.pairing.target.runs[block], dict[int, float]()
     if not known.npu:
         return found
-    for op, run in runs.items():
+    for op, run in sorted(runs.items(), key=lambda item: item[1].time):
         items = [m for m in known.index.get((block, op), {}).values() if m.usable]
         worst = _worst(items)
         own = _excess(reads[op], worst) if _types(run, items) & CONTRACTIONS else None
         if own is not None:
             found[op] = own
-    return {
-        op: median(others)
-        if len(others := [e for n, e in found.items() if n != op]) > 1
-        else math.inf
-        for op in found
-    }
+    return shown_by_others(found)
 
 
 def _worst(usable: Iterable[Measured]) -> Measured | None:
@@ -147,6 +146,8 @@ def seen_in_time(
     inherited = reading.inherited
     if inherited is None or not reading.known:
         inherited = max(inherited or 0.0, memory.tolerated)
+    if not reading.first:
+        inherited = max(inherited, correlated_error(op, reading.given))
     tainted = _is_tainted(reading, floor, memory)
     if inherited == 0.0 and any(one.exact and one.error > 0 for one in outputs):
         floor, outputs = 0.0, [one for one in outputs if one.exact]
@@ -184,13 +185,13 @@ def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
     return not reading.known or any(error > least for error in reading.given)
 
 
-def given_apart(reading: Reading, seen: Assessment, memory: TimeMemory, *, first: bool) -> float:
+def given_apart(reading: Reading, seen: Assessment, memory: TimeMemory) -> float:
     """Largest error of what no operator is known to have produced, if nothing before explains it.
 
     In later executions an earlier step may have left it in a weight.
     """
     worst = max(reading.given, default=0.0)
-    return worst if first and worst > _explained_before(seen, memory) else 0.0
+    return worst if reading.first and worst > _explained_before(seen, memory) else 0.0
 
 
 def _explained_before(seen: Assessment, memory: TimeMemory) -> float:
@@ -234,6 +235,7 @@ def time_facts(
     if not math.isfinite(worst) or (seen.worst is not None and seen.worst.exact):
         return facts
     return facts._replace(
+        figures=_is_of_figures(seen, memory),
         fused=may_be_fused(partners, seen.op, run),
         low=_is_low(reading, seen.worst, shown),
         stored=is_explained_by_store(known, seen),
@@ -242,24 +244,39 @@ def time_facts(
 
 
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
-    """Whether what an operator read, or what statistics do not show, may explain that it is off.
+    """Whether what an operator read may explain that it is off, as that was not compared.
 
-    Of what it read nobody knows where no input was compared. Nothing explains so large an error then if all before it
-    agrees; none at all does of integers if all before is equal, but of those that jump.
+    NaN, and any error of what is only moved, may come from an operator that was not dumped, and any error from a weight
+    that an earlier step has left. Else nothing explains a large one if all before it agrees; none at all does of
+    integers if all before is equal, but of those that jump.
     """
     worst, judging = seen.worst, limits()
     error = worst.error if worst is not None else 0.0
+    types = _types(run, seen.measured.values())
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
-        return arrived or (memory.doubtful and not reading.known)
-    if not reading.known and (memory.doubtful or _types(run, seen.measured.values()) & STEPS):
+        return arrived or reading.unseen or (memory.doubtful and not reading.known)
+    if reading.known:
+        return False
+    moves = reading.unseen and types & MOVEMENT
+    if moves or reading.moved or memory.doubtful or types & STEPS:
         return True
     if worst is not None and worst.exact:
-        return not reading.known and memory.allowed > 0.0
-    rough = worst is not None and worst.pair.target.source is None
-    before = judging.amplification * max(memory.allowed, memory.tolerated)
-    least = max(judging.excused_most, 0.0 if reading.known else before)
-    return (rough or not reading.known) and error <= least
+        return memory.allowed > 0.0
+    return error <= max(judging.excused_most, _given_before(memory))
+
+
+def _is_of_figures(seen: Assessment, memory: TimeMemory) -> bool:
+    """Whether statistics of what an operator read do not show that it differs enough to explain that it is off."""
+    worst = seen.worst
+    if worst is None or worst.exact or worst.pair.target.source is not None:
+        return False
+    return worst.error <= max(limits().excused_most, _given_before(memory))
+
+
+def _given_before(memory: TimeMemory) -> float:
+    """Largest error that an operator may have made of what any before it gave."""
+    return limits().amplification * max(memory.allowed, memory.tolerated)
 
 
 def _may_cancel(
@@ -267,10 +284,15 @@ def _may_cancel(
 ) -> bool:
     """Whether a sum whose terms the target has not dumped cancels so far that their rounding explains its error."""
     worst, golden = seen.worst, partners.golden_of.get(seen.op)
-    if reading.known or worst is None or golden is None or not _types(run, [worst]) & REDUCTIONS:
+    if worst is None or golden is None or not _types(run, [worst]) & REDUCTIONS:
         return False
-    terms = array_of(partners.runs[golden].tensors.get(("input", 0)))
+    if 0 in reading.inputs and golden_norm(reading.inputs[0]) is not None:
+        return False  # its limit holds the conditioning already
+    run_of_golden = partners.runs[golden].tensors
+    terms, sums = (array_of(run_of_golden.get((io, 0))) for io in ("input", "output"))
     result = golden_norm(worst)
+    if result is None and sums is not None:  # statistics need not tell it
+        result = float(np.linalg.norm(sums.astype(np.float64)))
     if terms is None or result is None or not math.isfinite(worst.error):
         return False
     judging = limits()
@@ -290,10 +312,7 @@ def _given_items(reading: Reading, partners: Partners, seen: Assessment) -> Iter
 def _is_low(reading: Reading, worst: Measured | None, shown: float | None) -> bool:
     """Whether an operator is off no more than other products of the run, or has none to tell it from."""
     own = _excess(reading, worst)
-    if own is None or shown is None:
-        return False
-    judging = limits()
-    return own <= (judging.excused_most if math.isinf(shown) else judging.steps_factor * shown)
+    return own is not None and shown is not None and is_as_others(own, shown)
 
 
 def _is_unlike(produced: tuple[float, float | None, int], seen: Assessment) -> bool:

@@ -43,7 +43,7 @@ def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)
-    reads = {op: reading_of(known, block, op, partners) for op in runs}
+    reads = {op: reading_of(known, block, op, partners, first=first) for op in runs}
     trust = _trust(known, block, partners)
     shown = shown_by_products(known, block, reads)
     found, coarsest = list[Assessment](), 0.0
@@ -55,7 +55,7 @@ def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -
         coarsest = max(coarsest, own_roundoff(known, runs[op], usable))
         seen = seen_in_time(known, runs[op], reads[op], base, coarsest, memory)
         whole = not seen.tainted and known.job is None  # two ranks are given different batches
-        given = given_apart(reads[op], seen, memory, first=first) if whole else 0.0
+        given = given_apart(reads[op], seen, memory) if whole else 0.0
         facts = time_facts(known, seen, reads[op], partners, shown.get(op), memory, given)
         name, concluded = decide(TIME_RULES, facts, memory, trust)
         made = seen._replace(conclusion=name, origin_op=concluded.op)
