@@ -7,7 +7,7 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import FormatError, OutputError
-from workbench.core.files import encoded, file_content, open_file, open_text, write_text
+from workbench.core.files import encoded, file_content, is_file, open_file, open_text, write_text
 
 
 def test_the_content_is_read_up_to_a_limit(tmp_path):
@@ -53,3 +53,10 @@ def test_bytes_of_file_names_are_written_as_they_were():
 def test_what_cannot_be_written_is_refused(tmp_path):
     with refused("core/unwritable", OutputError, place=str(tmp_path), subject="report"):
         write_text(tmp_path / ".", "text", "report")
+
+
+def test_a_file_that_the_system_does_not_open_is_named(tmp_path):
+    path = tmp_path / ("x" * 300)  # longer than a name can be
+    with refused("core/unreadable", FormatError, place=str(path), subject="graph"):
+        open_file(path, "graph")
+    assert is_file(path) is False

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.core.problems import Problem
 from workbench.core.words import Message, RowMessage
-from workbench.core.words.render import fill, quoted
+from workbench.core.words.render import fill, quoted, template
 
 ONE = RowMessage("step", "{key}: {fault}", key="dump_step", fault=Message("config/no"))
 
@@ -75,3 +75,17 @@ def test_what_is_long_loses_its_middle():
     assert len(text) == 80
     assert text.startswith("{0: 'x', 1: 'x'")
     assert text.endswith("...}")
+
+
+def test_a_message_never_changes():
+    message = Message("core/missing", got="x")
+    for name, value in (("code", "core/empty"), ("place", "y"), ("other", 1)):
+        with pytest.raises(AttributeError):
+            setattr(message, name, value)
+    assert (message.code, message.place) == ("core/missing", "")
+
+
+def test_a_code_without_a_sentence_is_told():
+    for code in ("core/no-such-code", "nowhere/missing", "missing"):
+        with pytest.raises(LookupError):
+            template(code)

@@ -252,3 +252,9 @@ def test_what_cannot_be_read_is_named(tmp_path):
         read_graph(tmp_path / "gone")
     with refused(("core/unreadable", "core/not-a-file"), FormatError, place=str(tmp_path)):
         format_of(tmp_path)
+
+
+def test_a_file_that_the_system_does_not_let_be_read_is_named():
+    memory = Path("/proc/self/mem")  # a regular file whose first byte nobody may read
+    with refused("core/unreadable", FormatError, place=str(memory), subject="graph"):
+        look_at(memory)

@@ -210,3 +210,12 @@ def test_any_file_with_the_word_has_a_name_or_none(tmp_path, text):
             found_in(tmp_path)
     else:
         assert found_in(tmp_path).name == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "has"), [('graph { op { type: "IteratorV2" } }', True), ("graph {}", False)]
+)
+def test_the_word_of_the_computational_graph_is_in_a_file_or_not(tmp_path, text, has):
+    path = tmp_path / "ge_proto_00000001_Build.txt"
+    path.write_text(text)
+    assert ge_files.has_iterator(path) is has

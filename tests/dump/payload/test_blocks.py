@@ -154,3 +154,11 @@ def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
     source = ExtentSource(locate(str(tmp_path / name), data_type_of(parse_raw_name(name).dtype)))
     with refused("dump/file-memory", FormatError, got=10):
         source.array()
+
+
+def test_bytes_of_a_place_come_in_steps_and_end_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "STEP", 8)
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(40)))
+    pieces = [bytes(piece) for piece in blocks.raw_chunks(str(path), 3, 20)]
+    assert pieces == [bytes(range(3, 11)), bytes(range(11, 19)), bytes(range(19, 23))]

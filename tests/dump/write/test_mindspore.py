@@ -20,6 +20,8 @@ from workbench.dump.new_folder import WORK
 from workbench.dump.reader import load
 from workbench.dump.reports.kernel_args import arguments_of, kernel_arguments
 from workbench.dump.selection import kernel_type
+from workbench.dump.write.mindspore import no_npy
+from workbench.dump.write.plan_files import ending_in_tables
 from workbench.dump.write.targets import Clock
 from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.mindspore.pb import read_ms_pb
@@ -545,3 +547,24 @@ def test_the_configuration_is_copied_byte_for_byte(tmp_path):
     write([record()], PLAN, tmp_path, graph=GRAPH, config_text=text)
     assert only(tmp_path, "data_dump.json").read_bytes() == text.encode()
     assert json.loads(only(tmp_path, "config.json").read_text())["device_target"] == "CPU"
+
+
+@pytest.mark.parametrize(("dtype", "said"), [("int4", "int4"), ("", "?")])
+def test_a_type_without_an_npy_file_is_named(dtype, said):
+    assert no_npy(dtype, "Ascend").values["dtype"] == said
+
+
+def test_tables_follow_files_that_end_in_an_error_and_no_files_that_nobody_takes():
+    def files(error):
+        yield "file"
+        raise error
+
+    for error in (OSError(28, "full"), KeyboardInterrupt()):
+        taken = []
+        with pytest.raises(type(error)):
+            taken.extend(ending_in_tables(files(error), lambda: iter(["table"])))
+        assert taken == ["file", "table"]
+    left = ending_in_tables(files(OSError()), lambda: iter(["table"]))
+    assert next(left) == "file"
+    left.close()  # nothing is yielded any more
+    assert list(left) == []
