@@ -18,7 +18,7 @@ from workbench.comparison.explain import explainers
 from workbench.comparison.replay import forecast
 from workbench.core.tensors import TensorRecord
 from workbench.dump.dump import Dump
-from workbench.dump.index import index_of
+from workbench.dump.index import Records, index_of
 from workbench.dump.statistics.compute import statistics_of
 from workbench.dump.statistics.dialects import TITLES
 from workbench.graph.nodes import Graph, Op
@@ -35,7 +35,7 @@ STAGES = {
 }
 """Function that makes a stage's value → the module that calls it."""
 
-GIVEN = Dump | Graph | Op | TensorRecord
+GIVEN = Dump | Graph | Op | Records | TensorRecord
 """What a comparison was given: not its own."""
 
 PLAIN = str | bytes | int | float | bool | None | type | np.dtype
