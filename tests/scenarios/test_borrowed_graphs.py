@@ -15,6 +15,7 @@ from kit.build.small_dumps import Net, in_memory, shoot
 from kit.evidence import defects
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.trust import BORROWED, OWN
+from workbench.dump.index import index_of
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const
 from workbench.run.faults import Fault
@@ -183,7 +184,7 @@ def outputs_of(device, mode, *faults):
     records = [
         one for one in run.records if one.key.io == "output" and one.key.op_type != "Parameter"
     ]
-    return replace(run, records=records, graphs={})
+    return replace(run, index=index_of(records), graphs={})
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
 from kit.evidence import defects
+from workbench.dump.index import index_of
 from workbench.dump.statistics.compute import TITLES, statistics_of
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -121,7 +122,7 @@ def in_figures(dump, titles=TITLES):
         replace(one, source=None, statistics=statistics_of(one.source.array(), titles))
         for one in dump.records
     ]
-    return replace(dump, records=records)
+    return replace(dump, index=index_of(records))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -94,7 +96,7 @@ def last_bit(graph, records, name):
         if record.key.op_name == name and record.key.io == "output":
             array = np.array(record.source.array())
             array.reshape(-1)[7] = np.nextafter(array.reshape(-1)[7], np.float32(np.inf))
-            record.source.data = array
+            record = replace(record, source=replace(record.source, data=array))
         yield record
 
 
