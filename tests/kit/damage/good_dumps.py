@@ -18,6 +18,7 @@ from kit.build.foreign_files import DATA, saved_by_torch
 from kit.build.small_dumps import write_ms_pb
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
+from workbench.core.text import readable
 from workbench.dump.formats.container import (
     Block,
     Container,
@@ -88,7 +89,7 @@ def placed(path: object, place: str = "") -> Iterator[None]:
         yield
     except FormatError as error:
         said = str(error)
-        if not re.match(f"{re.escape(str(path))}:{place}", said):
+        if not re.match(f"{re.escape(readable(path))}:{place}", said):  # as messages show it
             raise AssertionError(f"no place: {said}") from error
         raise
 
