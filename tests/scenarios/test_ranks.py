@@ -47,7 +47,7 @@ def test_every_rank_has_a_tree_and_the_preview_knows_it(surface, mlp, tmp_path):
     sizes = {name: len(data) for name, data in contents(tree).items()}
     assert sizes.keys() == set(foretold.names)
     for entry in foretold.forecast.files:
-        if not entry.bound:
+        if not entry.is_upper_bound:
             assert sizes[entry.path] == entry.size, entry.path
 
 
