@@ -28,7 +28,7 @@ WRITERS: dict[Feature, tuple[Device, ...]] = {
 constants of a scope under a name that they do not have."""
 
 OLDEST: Release = (2, 3, 0)
-"""First release whose dumps are written: names hold the whole scope, and ids begin anew in each."""
+"""First release whose dumps are written: names hold the whole scope, and ids restart in each scope."""
 
 BY_MSPROBE: Release = (2, 7, 0)
 """From here on msprobe writes the dump of O2."""

@@ -34,7 +34,7 @@ SENTENCES: dict[str, str] = {
     "json": "invalid JSON: {why}",
     "json-deep": "nested deeper than {most} levels",
     "json-without-graph": "no graph; is this a model that atc --mode=1 has written?",
-    "json-value": "must be {expected}, got {got!r}",
+    "json-value": "expected {expected}, got {got!r}",
     "json-list": "a list",
     "json-entry": "an entry with 'key' and 'value'",
     "no-onnx-graph": "no block 'graph {{' found; is this a ge_onnx_*.pbtxt file?",

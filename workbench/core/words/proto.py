@@ -6,7 +6,7 @@ SENTENCES: dict[str, str] = {
     # binary
     "message": "invalid protobuf message {message}: {why}",
     "fields": "the message has more than {limit:count field}",
-    "field-type": "field {number} ({name}) of {message} must be {kind}, got wire type {got}",
+    "field-type": "field {number} ({name}) of {message}: expected {kind}, got wire type {got}",
     "tag": "invalid protobuf field tag {got:#x}; the file is damaged",
     "cut-off": (
         "field {number} ends at byte {got}, but its message ends at byte {end}; the file is truncated or damaged"
@@ -25,7 +25,7 @@ SENTENCES: dict[str, str] = {
     "item": "each item of {name!r} must be {expected}\n{excerpt}",
     "list-open": "the list {name!r} must continue with ',' or ']'\n{excerpt}",
     "escape": "field {name!r}: invalid escape {got}\n{excerpt}",
-    "value-kind": "field {name!r} must be {expected}, got {got}\n{excerpt}",
+    "value-kind": "field {name!r}: expected {expected}, got {got}\n{excerpt}",
     "int32": "a 32-bit integer",
     "int64": "a 64-bit integer",
     "uint32": "an unsigned 32-bit integer",
