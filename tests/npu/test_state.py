@@ -6,7 +6,7 @@ import pytest
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Fused, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Graph, Kernel, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace
@@ -128,7 +128,7 @@ def test_a_kernel_of_several_operators_updates_the_weights_that_they_update():
         "a", "ApplyMomentum", (Param(2), Param(3), Param(1), Value(0), Param(1)), {}, (spec,),
         (spec, spec, one, spec, one),
     )  # fmt: skip
-    fused = Fused((scaled, apply), (Value(1),))
+    fused = Kernel((scaled, apply), (Value(1),))
     kernel = Op("f", "FusedMulApplyMomentum", (Param(0), Param(1), Param(2), Param(3)), {}, (spec,),
                 (spec, one, spec, spec), fused=fused)  # fmt: skip
     names = ("g", "half", "w", "v")

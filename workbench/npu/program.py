@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.graph import Graph, Op
-    from workbench.npu.compile.folding import Folded
+    from workbench.graph.graph import Graph, Kernel, Op
     from workbench.npu.numerics import Formats, NumericModel
 
 COMPILED = "compiled"
@@ -34,7 +33,7 @@ class Program:
         The device and what it was asked for.
     formats : mapping of str to Formats
         What operators round to beyond their dtypes, by name; those inside fused ones too.
-    folded : mapping of str to Folded
+    folded : mapping of str to Kernel
         Parameters that the compiler has computed, by name.
     stages : mapping of str to Graph
         The graph after every stage of compiling that changes it, in order; the first is ``source``.
@@ -44,7 +43,7 @@ class Program:
     graph: Graph
     model: NumericModel
     formats: Mapping[str, Formats] = field(default_factory=dict)
-    folded: Mapping[str, Folded] = field(default_factory=dict)
+    folded: Mapping[str, Kernel] = field(default_factory=dict)
     stages: Mapping[str, Graph] = field(default_factory=dict)
 
     @property

@@ -12,9 +12,9 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
 from workbench.core.words import Message
 from workbench.npu.compile.fusions import LEVELS, SWITCHES
-from workbench.npu.compile.overflow_check import by_register
+from workbench.npu.compile.overflow_check import lower_overflow_check
 from workbench.npu.compile.pipeline import WEIGHTS, compile_graph
-from workbench.npu.compile.quantize import Quantization, asked_for, quantise
+from workbench.npu.compile.quantize import Quantization, asked_for, quantize
 from workbench.npu.faults import altered_graph
 from workbench.npu.numerics import numeric_model
 from workbench.npu.orders.known import NO_ORDERS, Orders
@@ -75,7 +75,7 @@ class Compiling:
             altered = altered_graph(graph, faults)
             make = partial(compile_graph, altered, surface, model, off=off)
             return _last(altered, (surface, model, off), make)
-        quantised, folded = quantise(graph, asked)
+        quantised, folded = quantize(graph, asked)
         return compile_graph(
             altered_graph(quantised, faults),
             surface,
@@ -90,7 +90,8 @@ class Compiling:
         """Return a graph as the framework makes it for the device."""
         if self.device not in PROFILES or graph.dialect == "ge":
             return graph
-        return by_register(graph, self.model(surface))
+        saturates = self.model(surface).saturates
+        return lower_overflow_check(graph) if saturates else graph
 
     def one_by_one(self, graph: Graph, surface: str) -> Graph:
         """Return a graph of which nothing is compiled, with the types that its kernels have on the device."""

@@ -7,9 +7,9 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, cast_like
+from workbench.comparison.replay.kernel import Arithmetic, Trial, cast_like, run_kernel
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const, Op, Param, Value
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 
 RNG = np.random.default_rng(3)
 X, W, B = (RNG.normal(size=shape).astype(np.float32) for shape in ((12, 32), (40, 32), (40,)))
@@ -36,7 +36,7 @@ def told(given, arithmetic=CUBE, floor=2e-6):
         (Value(2),),
     )
     inputs = {0: X, 1: W, 2: B}
-    expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
+    expected = cast_like(run_kernel(kernel, inputs, arithmetic)[0], given)
     return explain(Trial(kernel, inputs, 0, given, expected, floor, arithmetic))
 
 

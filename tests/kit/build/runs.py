@@ -27,6 +27,7 @@ from workbench.comparison.replay.kernel import (
     cast_like,
     distance,
     plain_kernel,
+    run_kernel,
 )
 from workbench.comparison.replay.replay import replay
 from workbench.core.dtypes import roundoff
@@ -279,8 +280,10 @@ def trial_of(op, kind, how, faulty, right, reference, formats, rng, graph):
     if kind == "overrun":
         given = _read_again(graph, faulty, op.name)
     try:
-        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
-        believed = kernel.run(_inputs(reference if how == "golden" else right, op.name), arithmetic)
+        expected = cast_like(run_kernel(kernel, inputs, arithmetic)[0], given)
+        believed = run_kernel(
+            kernel, _inputs(reference if how == "golden" else right, op.name), arithmetic
+        )
     except GraphError:
         return None
     if expected.shape != given.shape:
@@ -400,6 +403,6 @@ def _clean_of(op, formats, right):
     inputs, given = _inputs(right, op.name), right[op.name]["output", 0]
     kernel = plain_kernel(op)
     for arithmetic in (EXACT, Arithmetic("cube", formats.inputs, formats.output)):
-        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
+        expected = cast_like(run_kernel(kernel, inputs, arithmetic)[0], given)
         noise = distance(given, expected)
         yield Trial(kernel, inputs, 0, given, expected, 1.2 * noise, arithmetic)

@@ -18,7 +18,7 @@ from workbench.network.symbolic import Parameter as Weight
 from workbench.network.tracer import trace
 from workbench.npu.compile.fusions import FUSIONS, fuse
 from workbench.npu.compile.pipeline import compile_graph
-from workbench.npu.compile.quantize import Quantization, quantise
+from workbench.npu.compile.quantize import Quantization, quantize
 from workbench.npu.faults import altered_graph, parse_fault
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program
@@ -281,7 +281,7 @@ class Quantized(nn.Cell):
 @pytest.mark.parametrize("name", sorted(OF_INT8))
 def test_fusions_of_int8_change_kernels_and_no_number(name):
     graph = trace(Quantized(), IMAGE)
-    made, folded = quantise(graph, Quantization("w8a8"))
+    made, folded = quantize(graph, Quantization("w8a8"))
     on, off = (
         compile_graph(made, "acl", A2, off=names, network=graph, folded=folded)
         for names in ((), (name,))
@@ -304,7 +304,7 @@ def results(program):
 
 def test_what_is_quantized_stays_a_tensor_if_asked_for():
     graph = trace(Quantized(), IMAGE)
-    made, folded = quantise(graph, Quantization("w8a8"))
+    made, folded = quantize(graph, Quantization("w8a8"))
     for dumpable in (False, True):
         program = compile_graph(
             made, "torchair", A2, network=graph, folded=folded, quant_dumpable=dumpable

@@ -20,7 +20,7 @@ from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace
-from workbench.npu.compile.quantize import MODES, Quantization, quantise
+from workbench.npu.compile.quantize import MODES, Quantization, quantize
 from workbench.npu.numerics import numeric_model
 from workbench.npu.program import as_it_is
 from workbench.npu.runner import run_program
@@ -46,7 +46,7 @@ class Net(nn.Cell):
 
 
 def quantised(graph, mode="w8a8", **feeds):
-    made, folded = quantise(graph, Quantization(mode, feeds or None))
+    made, folded = quantize(graph, Quantization(mode, feeds or None))
     plain = as_it_is(made, numeric_model("a2"))
     return replace(plain, source=graph, folded=folded)
 
@@ -159,7 +159,7 @@ def test_the_error_of_a_layer_is_that_of_rounding_to_its_steps(seed, spread, add
     layer.weight.default_input = w
     graph = trace(layer, x)
     feeds = {"weight": w, "bias": b}
-    made, folded = quantise(graph, Quantization("w8a8", feeds))
+    made, folded = quantize(graph, Quantization("w8a8", feeds))
     program = replace(as_it_is(made, numeric_model("a2")), source=graph, folded=folded)
     found = tensors(program, feeds)
     got = found[made.ops[-1].name, "output", 0].astype(float)
@@ -244,11 +244,11 @@ def test_what_cannot_be_quantized_is_refused():
         Quantization("int8")
     graph = trace(lambda x: F.relu(x), ROWS)
     with refused("run/nothing-to-quantize", GraphError):
-        quantise(graph, Quantization("w8a8"))
+        quantize(graph, Quantization("w8a8"))
     graph = trace(nn.Dense(20, 5), ROWS)
     bare = replace(graph, parameters=tuple(replace(p, default=None) for p in graph.parameters))
     with refused("run/no-value", GraphError):
-        quantise(bare, Quantization("w8a8"))
+        quantize(bare, Quantization("w8a8"))
 
 
 def test_a_weight_that_two_layers_share_stays_one():

@@ -15,12 +15,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
-from workbench.comparison.replay.kernel import Kernel, plain_kernel
+from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph.graph import Bundle, Const, Op, Param, Value, once
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value, once
 from workbench.graph.ops import OPS, bind
 from workbench.graph.traits import IDENTITY
 from workbench.run.kernels import KERNELS

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.comparison.replay.kernel import Kernel
-from workbench.graph.graph import Const, Op, Param, Value
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 from workbench.graph.traits import settings
 
 if TYPE_CHECKING:

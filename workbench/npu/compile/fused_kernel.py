@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.graph.graph import Bundle, Const, Fused, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
+from workbench.graph.rewrite import map_operands
 from workbench.npu.compile.patterns import Finder
 from workbench.npu.compile.provenance import IS_PART, origin_of, originals
 
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Operand
-    from workbench.graph.rewrite import Rewrite
+    from workbench.graph.rewrite import GraphBuilder
     from workbench.npu.compile.patterns import Part
 
 
 class Joined:
-    """Operators of a part, with operands as `Fused` wants them."""
+    """Operators of a part, with operands as `Kernel` wants them."""
 
     def __init__(self, graph: Graph, members: Sequence[int], first: Iterable[Operand] = ()) -> None:
         self.ops: list[Op] = []
@@ -28,8 +29,7 @@ class Joined:
         self._inner: dict[Value, Value] = {}
         for number in members:
             self._join(number, graph.ops[number])
-        finder = Finder(graph)
-        self.specs = tuple(finder.spec(operand) for operand in self.inputs)
+        self.specs = tuple(graph.spec(operand) for operand in self.inputs)
 
     @property
     def device_inputs(self) -> tuple[TensorSpec, ...]:
@@ -53,9 +53,16 @@ class Joined:
                 self._inner[Value(number, slot)] = Value(start, slot)
             return
         given = [self._operand(one) for one in op.flat_inputs()]
+
+        def moved(one: Param | Value) -> Operand:
+            """Return an operand of a fused operator inside a larger one."""
+            if isinstance(one, Param):
+                return given[one.index]
+            return Value(start + one.op, one.slot)
+
         for one in op.fused.ops:
-            moved = tuple(_moved(operand, start, given) for operand in one.inputs)
-            self.ops.append(replace(one, inputs=moved))
+            inputs = tuple(map_operands(operand, moved) for operand in one.inputs)
+            self.ops.append(replace(one, inputs=inputs))
         for slot, value in enumerate(op.fused.results):
             self._inner[Value(number, slot)] = Value(start + value.op, value.slot)
 
@@ -72,7 +79,7 @@ class Joined:
         return Param(self.inputs.index(operand))
 
 
-def join_shown(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+def join_shown(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     """Write a kernel that gives all results of its operators which others may read."""
     graph = finder.graph
     members = sorted(part.members)
@@ -94,12 +101,12 @@ def join_shown(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
         joined.device_inputs,
         tuple(specs[value.slot] for specs, value in zip(there, results, strict=True) if specs),
         frames=last.frames,
-        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        fused=Kernel(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
         origins=tuple(origin_of(graph.ops[value.op], value.slot) for value in results),
     )  # fmt: skip
-    number = rewrite.add(replace(kernel, inputs=rewrite.inputs(kernel)))
+    number = builder.insert(replace(kernel, inputs=builder.inputs(kernel)))
     for slot, value in enumerate(results):
-        rewrite.put(value, Value(number, slot))
+        builder.put(value, Value(number, slot))
 
 
 def _is_inner(graph: Graph, value: Value, part: Part) -> bool:
@@ -115,12 +122,3 @@ def _is_array(operand: Operand) -> bool:
         and operand.shape not in (None, (), (1,))
         and operand.dtype != "tuple"
     )
-
-
-def _moved(operand: Operand, start: int, given: list[Operand]) -> Operand:
-    """Return an operand of a fused operator inside a larger one."""
-    if isinstance(operand, Bundle):
-        return replace(operand, items=tuple(_moved(one, start, given) for one in operand.items))
-    if isinstance(operand, Param):
-        return given[operand.index]
-    return Value(start + operand.op, operand.slot) if isinstance(operand, Value) else operand

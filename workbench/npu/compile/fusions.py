@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Fused, Op, Param, Value
+from workbench.graph.graph import Kernel, Op, Param, Value
 from workbench.graph.ops import bind
-from workbench.graph.rewrite import Rewrite
+from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile import batch_norm, splitting
 from workbench.npu.compile.fused_kernel import Joined, join_shown
 from workbench.npu.compile.patterns import Finder, Node, Number, scalar
@@ -56,7 +56,7 @@ class Fusion:
     name: str = ""
     type: str = ""
     constants: bool = False
-    build: Callable[[Rewrite, Finder, int, Part], None] | None = None
+    build: Callable[[GraphBuilder, Finder, int, Part], None] | None = None
 
 
 def _main(finder: Finder, part: Part) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ def settings_of(op: Op) -> dict[str, Any]:
 def _biased(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """A bias for every column of a product, or channel of a convolution."""
     main = finder.graph.ops[part.roles["main"]]
-    bias, shape = finder.spec(part.names["bias"]), main.outputs[0].shape
+    bias, shape = finder.graph.spec(part.names["bias"]), main.outputs[0].shape
     if bias is None or bias.shape is None or len(bias.shape) != 1 or shape is None:
         return None
     channels = shape[1] if main.op_type == "Conv2D" else shape[-1]
@@ -91,13 +91,13 @@ def _biased(finder: Finder, part: Part) -> Mapping[str, Any] | None:
 def _layer_norm(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """Mean and variance over the last axis, one factor and one summand for each of its elements."""
     op, epsilon = finder.graph.ops[part.roles["mean"]], scalar(part.names["epsilon"])
-    spec = finder.spec(part.names["x"])
+    spec = finder.graph.spec(part.names["x"])
     axes = _axes(op, spec)
     if epsilon is None or spec is None or spec.shape is None or axes != (len(spec.shape) - 1,):
         return None
     if axes != _axes(finder.graph.ops[part.roles["variance"]], spec):
         return None
-    sides = [finder.spec(part.names[name]) for name in ("gamma", "beta")]
+    sides = [finder.graph.spec(part.names[name]) for name in ("gamma", "beta")]
     if any(side is None or side.shape != spec.shape[-1:] for side in sides):
         return None
     return {"begin_norm_axis": axes[0], "begin_params_axis": -1, "epsilon": epsilon}
@@ -105,7 +105,7 @@ def _layer_norm(finder: Finder, part: Part) -> Mapping[str, Any] | None:
 
 def _softmax(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """Exponentials over their sum along one axis."""
-    spec = finder.spec(part.names["x"])
+    spec = finder.graph.spec(part.names["x"])
     axes = _axes(finder.graph.ops[part.roles["largest"]], spec)
     same = axes == _axes(finder.graph.ops[part.roles["sum"]], spec)
     return {"axis": axes} if axes is not None and len(axes) == 1 and same else None
@@ -130,19 +130,19 @@ def _nothing(finder: Finder, part: Part) -> Mapping[str, Any]:
 
 def _scaled(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """A gradient times one number, on its way to the weight."""
-    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x2"])
+    main, factor = finder.graph.ops[part.roles["main"]], finder.graph.spec(part.names["x2"])
     return settings_of(main) if factor is not None and factor.size == 1 else None
 
 
 def _scaled_sum(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """The first of two summands times one number."""
-    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x3"])
+    main, factor = finder.graph.ops[part.roles["main"]], finder.graph.spec(part.names["x3"])
     first, *others = main.flat_inputs()
     if len(others) != 1 or first != Value(part.roles["product"]):
         return None
     if factor is None or factor.size != 1:
         return None
-    sides = [finder.spec(part.names[name]) for name in ("x1", "x2")]
+    sides = [finder.graph.spec(part.names[name]) for name in ("x1", "x2")]
     return {} if sides[0] == sides[1] == main.outputs[0] else None
 
 
@@ -312,19 +312,19 @@ def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:
             found[root] = part, attrs
     if not found:
         return graph
-    rewrite = Rewrite(graph)
+    builder = GraphBuilder(graph)
     for number in range(len(graph.ops)):
         if number not in found:
             if number not in inside:
-                rewrite.keep(number)
+                builder.keep(number)
             continue
         part, attrs = found[number]
         if fusion.build is not None:
-            fusion.build(rewrite, finder, number, part)
+            fusion.build(builder, finder, number, part)
         else:
             kernel = _kernel(finder, fusion, number, part, attrs)
-            rewrite.stand(number, replace(kernel, inputs=rewrite.inputs(kernel)))
-    return rewrite.graph()
+            builder.replace(number, replace(kernel, inputs=builder.inputs(kernel)))
+    return builder.build()
 
 
 def _parts(finder: Finder, fusion: Fusion) -> Iterator[tuple[int, Part, Mapping[str, Any]]]:
@@ -363,7 +363,7 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
         last.device_outputs[:1] if len(results) == 1 else (),
         frames=last.frames,
         unless=last.unless,
-        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        fused=Kernel(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
         origins=(origin_of(last, 0), *(None for _ in results[1:])),
     )
 

@@ -14,10 +14,10 @@ from workbench.core.errors import GraphError
 from workbench.graph.graph import Const
 from workbench.graph.ops import OPS, bind
 from workbench.npu.compile import formats
-from workbench.npu.compile.casts import lower, roundings
-from workbench.npu.compile.folding import fold, unread
+from workbench.npu.compile.casts import insert_casts, roundings
+from workbench.npu.compile.folding import drop_unused_constants, fold_constants
 from workbench.npu.compile.fusions import SWITCHES, VIRTUAL, fuse
-from workbench.npu.compile.no_task import leave_out
+from workbench.npu.compile.no_task import mark_no_task
 from workbench.npu.compile.provenance import HCOM, SETTLED
 from workbench.npu.program import COMPILED, Program
 from workbench.run.executor import updates
@@ -25,8 +25,7 @@ from workbench.run.executor import updates
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from workbench.graph.graph import Graph, Op
-    from workbench.npu.compile.folding import Folded
+    from workbench.graph.graph import Graph, Kernel, Op
     from workbench.npu.numerics import NumericModel
 
 WEIGHTS: dict[str, str] = {
@@ -55,7 +54,7 @@ class Work:
     model: NumericModel
     weights: str
     off: frozenset[str] = frozenset()
-    folded: dict[str, Folded] = field(default_factory=dict)
+    folded: dict[str, Kernel] = field(default_factory=dict)
     quant_dumpable: bool = False
 
 
@@ -66,24 +65,25 @@ def _fuse_graph(work: Work) -> None:
 
 
 def _lower(work: Work) -> None:
-    work.graph = lower(work.graph, work.model)
+    work.graph = insert_casts(work.graph, work.model)
 
 
 def _choose(work: Work) -> None:
-    work.graph = formats.choose(work.graph)
+    work.graph = formats.choose_formats(work.graph)
 
 
 def _spread(work: Work) -> None:
-    work.graph = formats.spread(work.graph)
+    work.graph = formats.propagate_formats(work.graph)
 
 
 def _insert(work: Work) -> None:
-    work.graph = formats.insert(work.graph)
+    work.graph = formats.insert_transdata(work.graph)
 
 
 def _fold(work: Work) -> None:
-    graph, work.folded = fold(work.graph, work.source, work.folded, work.weights)
-    work.graph = unread(graph, work.weights)
+    graph, folded = fold_constants(work.graph, work.source, work.folded, work.weights)
+    work.folded = dict(folded)
+    work.graph = drop_unused_constants(graph) if work.weights == "Const" else graph
 
 
 def _fuse_buffers(work: Work) -> None:
@@ -93,7 +93,7 @@ def _fuse_buffers(work: Work) -> None:
 
 def _leave_out(work: Work) -> None:
     if VIRTUAL not in work.off:
-        work.graph = leave_out(work.graph)
+        work.graph = mark_no_task(work.graph)
 
 
 PASSES: dict[str, Callable[[Work], None]] = {
@@ -149,7 +149,7 @@ def compile_graph(
     *,
     off: Iterable[str] = (),
     network: Graph | None = None,
-    folded: Mapping[str, Folded] = MappingProxyType({}),
+    folded: Mapping[str, Kernel] = MappingProxyType({}),
     quant_dumpable: bool = False,
 ) -> Program:
     """Compile a graph for a device.

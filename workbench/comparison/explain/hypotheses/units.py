@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.comparison.explain.case import FAILURES, FORMATS, Candidate, recomputed
 from workbench.comparison.limits import limits
-from workbench.comparison.replay.kernel import EXACT, Change
+from workbench.comparison.replay.kernel import EXACT, Change, run_kernel
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
 from workbench.npu.approximations import (
@@ -152,7 +152,7 @@ def integer_wrap(case: Evaluation) -> Iterator[Candidate]:
         for slot, array in case.trial.inputs.items()
     }
     try:
-        outputs = case.trial.kernel.run(wider, EXACT)
+        outputs = run_kernel(case.trial.kernel, wider, EXACT)
     except FAILURES:
         return
     exact = outputs[case.trial.slot]
