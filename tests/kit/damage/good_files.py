@@ -405,7 +405,7 @@ def acts(root: Path, tree: Path, whole: Path, number: int) -> list[Callable[[], 
     """Load, look into, compare with the whole tree, convert."""
     return [
         lambda: dumps.ask_tree(tree),
-        lambda: json.dumps(wb.inspect(wb.load(tree), at="models.py:100")),
+        lambda: json.dumps(wb.inspect(wb.load(tree), at="networks.py:100")),
         lambda: _compare(tree, whole, number),
         lambda: _compare(whole, tree, number + 1),
         lambda: dumps.ask_conversion(root, tree, number),
