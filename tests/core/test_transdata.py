@@ -329,22 +329,6 @@ def test_two_and_one_named_axes_are_permuted_too():
 # ---------------------------------------------------------------- dtypes, order in memory, chunks
 
 
-@pytest.mark.parametrize("name", NATIVE)
-@pytest.mark.parametrize("device", ["NC1HWC0", "FRACTAL_Z", "C1HWNCoC0", "FRACTAL_NZ"])
-def test_elements_of_every_dtype_keep_their_bits(name, device):
-    storage = DTYPES[name].storage
-    bits = np.random.default_rng(5).integers(0, 256, 3 * 70 * 4 * storage.itemsize, np.uint8)
-    array = bits.view(storage).reshape(3, 70, 2, 2)
-    if name == "bool":
-        array = (bits & 1).view(np.bool_).reshape(3, 70, 2, 2)
-    there = to_device(array, "NCHW", device)
-    assert there.dtype == storage
-    assert there.shape[-1] == lanes_of(name)
-    same(to_host(there, device, "NCHW", array.shape), array)
-    kept = np.count_nonzero(there.view(np.uint8)) if storage.itemsize == 1 else None
-    assert kept is None or kept == np.count_nonzero(array.view(np.uint8))
-
-
 @pytest.mark.parametrize("order", [">f4", "<f4", ">c16", ">i2"])
 def test_the_byte_order_is_kept(order):
     array = counted((2, 18, 3, 4)).astype(order)

@@ -93,17 +93,6 @@ def test_other_names_of_containers_are_read(leaf, name, op_name, task, stream):
     assert (record.key.op_name, record.task_id, record.stream_id) == (op_name, task, stream)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bfloat16", "int4", "uint1", "float8_e5m2", "complex64", "hifloat8"]
-)
-def test_every_kind_of_number_is_read(leaf, dtype):
-    values = np.complex64([1, 0]) if dtype == "complex64" else np.float32([1, 0])
-    save_container(leaf / NAME, [], [(values, {"dtype": dtype})])
-    (record,) = load(leaf).records
-    assert record.label.dtype == dtype
-    assert record.source.array().astype(np.complex64).tolist() == [1, 0]
-
-
 def cut(host, fields=()):
     """A float16 tensor of four axes as NC1HWC0, by loops."""
     n, c, h, w = host.shape
@@ -111,23 +100,6 @@ def cut(host, fields=()):
     for at in np.ndindex(host.shape):
         device[at[0], at[1] // 16, at[2], at[3], at[1] % 16] = host[at]
     return device, {"format": 3, "original_shape": host.shape, **dict(fields)}
-
-
-def test_a_device_format_becomes_the_hosts(leaf):
-    host = np.arange(2 * 17 * 2 * 3, dtype=np.float16).reshape(2, 17, 2, 3)
-    save_container(leaf / NAME, [cut(host)], [])
-    (record,) = load(leaf).records
-    assert record.label == ("float16", None, "NC1HWC0")
-    assert record.source.spec() == ("float16", (2, 17, 2, 3), "NCHW")
-    assert (record.source.array() == host).all()
-
-
-def test_the_host_format_is_the_one_whose_device_shape_fits(leaf):
-    host = np.arange(2 * 3 * 4 * 5, dtype=np.float16).reshape(2, 3, 4, 5)
-    save_container(leaf / NAME, [cut(host, {"original_shape": (2, 4, 5, 3)})], [])
-    (record,) = load(leaf).records
-    assert record.source.spec() == ("float16", (2, 4, 5, 3), "NHWC")
-    assert (record.source.array() == host.transpose(0, 2, 3, 1)).all()
 
 
 def test_a_graph_settles_which_of_two_host_formats_is_meant(leaf):

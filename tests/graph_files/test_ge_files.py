@@ -16,7 +16,6 @@ from workbench.graph_files.ge.files import (
     ge_graph_directory,
     ge_graph_file,
 )
-from workbench.graph_files.ge.text import read_ge_text
 
 
 @pytest.mark.parametrize(
@@ -43,12 +42,6 @@ def test_the_folder_is_the_first_that_the_environment_names(env, folder):
 )
 def test_a_file_is_called_by_its_number_and_stage(index, stage, name):
     assert ge_graph_file(index, stage) == name
-
-
-def test_the_reader_knows_the_graph_id_of_a_file(tmp_path):
-    path = tmp_path / "ge_proto_00000094_graph_11_Build.txt"
-    path.write_text(text_of("g"))
-    assert read_ge_text(path).graph_id == 11
 
 
 def found_in(folder, operator="", **options):

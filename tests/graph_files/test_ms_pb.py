@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -405,9 +403,3 @@ def test_changed_bytes_give_a_graph_or_a_format_error(changes):
 def test_random_bytes_give_a_graph_or_a_format_error(data):
     for content in (data, num(1, 1) + msg(4, data), model(msg(1, data)), model(msg(5, data))):
         parsed(content)
-
-
-def test_protobuf_is_loaded_only_when_a_file_is_read():
-    code = "import sys, workbench.graph_files.formats; print('google.protobuf' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "False"

@@ -14,7 +14,7 @@ from kit.oracle import dump_files
 from kit.trees import listed
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
+from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.write.targets import Clock, Target
 from workbench.dump.write.trees import write_tree
@@ -122,35 +122,20 @@ def test_memory_is_used_again_once_nobody_reads_what_lies_there(tmp_path):
     assert found == [found[0], found[0] + 512] * 2
 
 
+def values(*shape, dtype=np.float32):
+    return dump_files.counted(shape, dtype)
+
+
 def nz(array, c0=16):
-    """FRACTAL_NZ by loops: every element has its block, its row and its lane."""
-    *lead, rows, columns = array.shape
-    shape = (*lead, -(-columns // c0), -(-rows // 16), 16, c0)
-    out = np.zeros(shape, array.dtype)
-    for place in np.ndindex(array.shape):
-        *before, row, column = place
-        out[(*before, column // c0, row // 16, row % 16, column % c0)] = array[place]
-    return out
+    return dump_files.matrix_by_loops(array, c0)
 
 
 def nc1hwc0(array, c0=16):
-    n, c, h, w = array.shape
-    out = np.zeros((n, -(-c // c0), h, w, c0), array.dtype)
-    for i, j, k, m in np.ndindex(array.shape):
-        out[i, j // c0, k, m, j % c0] = array[i, j, k, m]
-    return out
+    return dump_files.device_by_loops(array, "NCHW", "NC1HWC0", c0)
 
 
 def fractal_z(array, c0=16):
-    n, c, h, w = array.shape
-    out = np.zeros((-(-c // c0) * h * w, -(-n // 16), 16, c0), array.dtype)
-    for i, j, k, m in np.ndindex(array.shape):
-        out[(j // c0 * h + k) * w + m, i // 16, i % 16, j % c0] = array[i, j, k, m]
-    return out
-
-
-def values(*shape, dtype=np.float32):
-    return np.arange(1, np.prod(shape) + 1).reshape(shape).astype(dtype)
+    return dump_files.device_by_loops(array, "NCHW", "FRACTAL_Z", c0)
 
 
 MAP, WEIGHT, OUT = values(1, 20, 3, 4), values(17, 20, 2, 2), values(1, 17, 2, 3)
@@ -301,32 +286,6 @@ def test_scalars_and_empty_tensors_stay_in_the_list(tmp_path):
     assert (data, "dim" in scalar["shape"]) == (np.float64(2.5).tobytes(), False)
 
 
-def shapes(root):
-    return {
-        name.rpartition("/")[2].split(".")[1]: [part for part, _, _ in decoded(root / name)[1]]
-        for name in listed(root)
-    }
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, {"scope_add_x": ["input"] * 2 + ["output"], "scope_relu": ["input", "output"]}),
-        ({"io": frozenset(("input",))}, {"scope_add_x": ["input"] * 2, "scope_relu": ["input"]}),
-        ({"select": (Selector("name", "scope/relu"),)}, {"scope_relu": ["input", "output"]}),
-        ({"select": (Selector("name", "w"),)}, {}),
-        ({"omit": (Exclusion("name", "scope/add.x", ("input0", "output0")),)},
-         {"scope_add_x": ["input"], "scope_relu": ["input", "output"]}),
-        ({"omit": (Exclusion("type", "Add"),)}, {"scope_relu": ["input", "output"]}),
-        ({"iterations": Iterations.parse("1")}, {}),
-    ],
-)  # fmt: skip
-def test_the_plan_chooses_operators_and_tensors(tmp_path, changes, expected):
-    plan = DumpPlan("/dump", **{"files": "bin"} | changes)
-    write_tree(run(), plan, tmp_path, graph=GRAPH, target=ACL)
-    assert shapes(tmp_path) == expected
-
-
 @pytest.mark.parametrize(
     ("target", "folder"),
     [
@@ -462,12 +421,6 @@ def test_no_name_leaves_the_folder(tmp_path, name):
     write_tree(records, PLAN, tmp_path / "in", graph=graph, target=ACL)
     (file,) = listed(tmp_path)
     assert file.startswith("in/20231114221320/0/_____/1/0/___Add.a____b.0.1.")
-
-
-def test_a_folder_in_use_is_refused(tmp_path):
-    (tmp_path / "file").touch()
-    with refused("dump/out-filled", FormatError, got=str(tmp_path)):
-        write_tree(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
 
 
 def test_o2_writes_npy_files_beside_one_table(tmp_path):

@@ -322,14 +322,6 @@ def test_the_host_sums_up_the_sample_and_the_device_the_tensor(tmp_path, where, 
     assert row[7:] == [size, "float32", "(4)", largest, ""]
 
 
-def test_old_versions_have_fixed_columns(tmp_path):
-    plan = replace(PLAN, saved="statistic", statistics=("md5",))
-    write([record()], plan, tmp_path, graph=GRAPH, device="Ascend", version="2.3.0")
-    header, row = rows(only(tmp_path, "statistic.csv"))
-    assert header[-1] == "Zero Count"
-    assert len(row) == len(header)
-
-
 def long_record(length, number=0):
     """A record whose file name has exactly so many bytes on a CPU."""
     fixed = len(f"Add..0.0.{'1' * 16}.output.0.DefaultFormat.Float32.npy")
@@ -475,32 +467,34 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path):
         write([record()], PLAN, tmp_path / "file" / "below", graph=GRAPH)
 
 
-@pytest.mark.parametrize("net_name", ["..", "", "a/b", "a.b", "a\n"])
-def test_a_net_name_that_could_leave_the_root_is_refused(tmp_path, net_name):
-    with refused("dump/net-name", FormatError, got=net_name):
-        write([record()], replace(PLAN, net_name=net_name), tmp_path / "d", graph=GRAPH)
-    assert not (tmp_path / "d").exists()
+REFUSED = {
+    **{
+        f"net {name!r}": ({"net_name": name}, {}, "dump/net-name", {"got": name})
+        for name in ("..", "", "a/b", "a.b", "a\n")
+    },
+    **{  # its tensors would be read by nobody
+        f"net {name}": ({"net_name": name}, {}, "dump/folder-name", {"got": name, "layout": "mindspore"})
+        for name in ("graphs", "execution_order", "debug_files")
+    },
+    **{
+        f"type {name!r}": ({}, {"op_type": name}, "dump/operator-name", {})
+        for name in ("../../../Add", "a/b", "nul\0")
+    },
+    **{
+        f"{field} -1": ({}, {field: -1}, "dump/negative-number", {field: -1})
+        for field in ("rank", "iteration", "graph_id", "slot")
+    },
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("net_name", ["graphs", "execution_order", "debug_files"])
-def test_a_net_that_is_called_like_a_folder_beside_the_nets_is_refused(tmp_path, net_name):
-    """Its tensors would be read by nobody."""
-    with refused("dump/folder-name", FormatError, got=net_name, layout="mindspore"):
-        write([record()], replace(PLAN, net_name=net_name), tmp_path / "d", graph=GRAPH)
-
-
-@pytest.mark.parametrize("op_type", ["../../../Add", "a/b", "nul\0"])
-def test_an_operator_type_that_could_leave_the_root_is_refused(tmp_path, op_type):
-    with refused("dump/operator-name", FormatError):
-        write([record(op_type=op_type)], PLAN, tmp_path / "d", graph=GRAPH)
-    assert [path.name for path in tmp_path.iterdir()] == ["d"]
+@pytest.mark.parametrize(("plan", "changes", "code", "values"), REFUSED.values(), ids=REFUSED)
+def test_names_that_could_leave_the_root_and_negative_numbers_are_refused(
+    tmp_path, plan, changes, code, values
+):
+    with refused(code, FormatError, **values):
+        write([record(**changes)], replace(PLAN, **plan), tmp_path / "d", graph=GRAPH)
     assert not list(tmp_path.rglob("*.npy"))
-
-
-@pytest.mark.parametrize("field", ["rank", "iteration", "graph_id", "slot"])
-def test_negative_numbers_are_refused(tmp_path, field):
-    with refused("dump/negative-number", FormatError, **{field: -1}):
-        write([record(**{field: -1})], PLAN, tmp_path / "d", graph=GRAPH)
+    assert list(tmp_path.iterdir()) in ([], [tmp_path / "d"])
 
 
 def test_records_that_end_in_an_error_leave_whole_files_and_their_tables(tmp_path):
