@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 
 import pytest
@@ -172,9 +171,3 @@ def test_nesting_without_end_is_refused():
         data = msg(11, msg(2, msg(13, data)))
     with pytest.raises(FormatError):
         parse_ge_model(msg(7, data))
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused(data):
-    with contextlib.suppress(FormatError):
-        assert parse_ge_model(data).dialect == "ge"

@@ -1,4 +1,4 @@
-"""What is left of overflow and failure: which records MindSpore looks at, what the graph engine tells of an operator."""
+"""What is left of overflow and failure: what MindSpore looks at, and what the graph engine tells of an operator."""
 
 from __future__ import annotations
 
