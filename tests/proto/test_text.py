@@ -1,6 +1,6 @@
 """The text form of messages that no graph has: scalars of every kind. Protobuf's parser is the oracle.
 
-The language itself (layouts, comments, escapes, errors with caret) is held by `tests/graph_files/test_ge_text.py`.
+The language itself (layouts, comments, escapes, errors with caret) is held by `tests/graph_files/ge/test_text.py`.
 """
 
 from __future__ import annotations

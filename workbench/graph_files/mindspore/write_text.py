@@ -3,7 +3,7 @@
 Operators and their operands are what the graph says; the structural nodes that MindSpore puts
 between them are made anew: a weight is read through ``Load``, an output of a multi-output operator
 through ``TupleGetItem``, a tuple through ``MakeTuple``, and a final ``UpdateState`` and ``Depend``
-order the loads. Promise (`tests/graph_files/test_ms_text_writer.py`):
+order the loads. Promise (`tests/graph_files/mindspore/test_write_text.py`):
 `workbench.graph_files.mindspore.text` reads back the same operators, with the device types that a
 kernel without its own takes from the host.
 """
