@@ -393,23 +393,6 @@ def test_one_operator_twice_in_an_iteration_gets_two_files(tmp_path):
     assert second.startswith(first[:-2])
 
 
-def failing():
-    yield from run()
-    yield record()
-    raise RuntimeError("the device is gone")
-
-
-def test_an_error_leaves_whole_files_alone(tmp_path):
-    plan = DumpPlan("/dump", saved="full")
-    with pytest.raises(RuntimeError, match="the device is gone"):
-        write_tree(failing(), plan, tmp_path, graph=GRAPH, target=Target("mindspore-o2"))
-    names = listed(tmp_path)
-    assert sum(name.endswith(".npy") for name in names) == 5
-    (table,) = (tmp_path / name for name in names if name.endswith("statistic.csv"))
-    assert len(table.read_text().splitlines()) == 6
-    assert not any("partial" in name for name in names)
-
-
 @pytest.mark.parametrize("name", ["a\0b", "a/../b"])
 def test_no_name_leaves_the_folder(tmp_path, name):
     records = [record(name, op_type="../Add")]

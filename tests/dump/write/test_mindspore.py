@@ -114,28 +114,6 @@ def test_a_graph_with_a_value_of_another_one_has_no_pb(tmp_path):
     assert written.name == "ms_output_trace_code_graph_0.ir"
 
 
-def test_ascend_writes_no_metadata_no_global_order_and_no_parameters(tmp_path):
-    write([record(stream_id=3, task_id=9), parameter()], PLAN, tmp_path, graph=GRAPH,
-          device="Ascend", config_text="{}")  # fmt: skip
-    (name,) = [name for name in listed(tmp_path) if name.endswith(".npy")]
-    parts = parse_npy_name(name.rpartition("/")[2])
-    assert (parts.task_id, parts.stream_id, parts.dtype) == (0, 3, "float32")
-    assert name.endswith(".DefaultFormat.float32.npy")
-    assert [name for name in listed(tmp_path) if not name.endswith(".npy")] == [
-        "rank_0/execution_order/ms_execution_order_graph_0.csv",
-        "rank_0/graphs/ms_output_trace_code_graph_0.ir",
-        "rank_0/graphs/ms_output_trace_code_graph_0.pb",
-    ]
-
-
-def test_the_npy_bytes_are_mindspores(tmp_path):
-    write([record()], PLAN, tmp_path, graph=GRAPH)
-    text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,3,), }"
-    header = bytes.fromhex("93 4E 55 4D 50 59 01 00 76 00") + text + b" " * 58 + b"\n"
-    payload = b"".join(np.float32(v).tobytes() for v in (0, 1, 2, 3, 4, 5))
-    assert only(tmp_path, "*.npy").read_bytes() == header + payload
-
-
 @pytest.mark.parametrize(
     ("device", "dtype", "stored", "word"),
     [
@@ -415,17 +393,6 @@ def test_progress_counts_tensors(tmp_path):
     write([record(io="input"), record(), record(RELU)], plan, tmp_path, graph=GRAPH,
           progress=lambda count, name: seen.append((count, name)))  # fmt: skip
     assert seen == [(1, ADD), (2, RELU)]
-
-
-def test_what_was_written_reads_back(tmp_path):
-    write([record(io="input"), record(), parameter()], PLAN, tmp_path, graph=GRAPH)
-    dump = load(tmp_path)
-    assert (len(dump.records), dump.skipped, dump.notes) == (3, (), ())
-    assert [op.name for op in dump.graphs[0, 0].ops] == [ADD, RELU]
-    assert dump.orders[0, 0] == (ADD, RELU)
-    for read in dump.records:
-        assert np.array_equal(read.source.array(), X)
-        assert read.label == TensorSpec("float32", None)
 
 
 @pytest.mark.parametrize("name", ["alexnet_padmode", "kernels_partial", "transformer_ln_eps"])
