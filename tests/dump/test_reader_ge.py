@@ -128,24 +128,39 @@ def test_data_stay_as_they_lie_where_the_hosts_shape_says_nothing(leaf, fields):
     assert record.source.array().shape == (2, 1, 4, 5, 16)
 
 
-BROKEN = {
-    "empty": b"",
-    "short": b"\x05\0\0\0",
-    "no header": b"\xff" * 64,
-    "no protobuf": b"\x08\0\0\0\0\0\0\0" + b"\xff" * 8,
-    "an ELF": b"\x7fELF" + bytes(60),
-}
+MUL, RECORD = f"Mul.b.6.3.{START}", f"Opdebug.Node_OpDebug.9.3.{START}"
+OLDEST = "Default--Conv2D-op1_output_0_shape_2_3_Float32_DefaultFormat.bin"
+GIVEN = "3141592653589793.npy"
+SKIPPED = {
+    "nothing": ({MUL: b""}, "unreadable", "dump/container-short"),
+    "half a length": ({MUL: b"\x05\0\0\0"}, "unreadable", "dump/container-short"),
+    "no header": ({MUL: b"\xff" * 64}, "unreadable", "dump/header-size"),
+    "no protobuf": ({MUL: b"\x08\0\0\0\0\0\0\0" + b"\xff" * 8}, "unreadable", "proto/varint"),
+    "an ELF": ({MUL: b"\x7fELF" + bytes(60)}, "unreadable", "dump/elf"),
+    "no tensors": ({MUL: b"\x05\0\0\0\0\0\0\0\x0a\x032.0"}, "empty", "dump/container-empty"),
+    "more tensors than any operator has": (
+        {MUL: (10_000).to_bytes(8, "little") + b"\x22\x00" * 5000}, "unreadable", "dump/tensors",
+    ),
+    "no overflow record": ({RECORD: b"{"}, "unreadable", "dump/container-short"),
+    "no overflow record in JSON": ({f"{RECORD}.output.0.json": b"{"}, "unreadable", "dump/json"),
+    "a file of the oldest versions": ({OLDEST: b""}, "too-old", "dump/too-old"),
+    "a name of no kind in a mapping": (
+        {GIVEN: b"", "mapping.csv": f"{GIVEN},readme\n".encode()}, "unmapped", "dump/mapped-unknown",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("data", BROKEN.values(), ids=list(BROKEN))
-def test_what_is_no_container_is_skipped_with_the_place(leaf, data):
+@pytest.mark.parametrize(("files", "reason", "code"), SKIPPED.values(), ids=SKIPPED)
+def test_what_holds_no_tensor_is_skipped_with_the_reason(leaf, files, reason, code):
     save_container(leaf / NAME, [], [ONE])
-    (leaf / f"Mul.b.6.3.{START}").write_bytes(data)
+    for name, data in files.items():
+        (leaf / name).write_bytes(data)
     dump = load(leaf)
     assert len(dump.records) == 1
-    ((name, reason, detail),) = [(s.name, s.reason, s.detail) for s in dump.skipped]
-    assert (name, reason) == (f"0/0/Mul.b.6.3.{START}", "unreadable")
-    assert str(detail).startswith(f"{leaf}/Mul.b.6.3.{START}: byte ")
+    (skipped,) = dump.skipped
+    assert (skipped.reason, skipped.detail.code) == (reason, code)
+    if reason == "unreadable":
+        assert skipped.detail.place.startswith(f"{leaf}/{next(iter(files))}")
 
 
 def test_a_container_that_is_cut_off_keeps_what_is_whole(leaf):
@@ -157,18 +172,6 @@ def test_a_container_that_is_cut_off_keeps_what_is_whole(leaf):
     with refused("dump/data-end", FormatError):
         second.source.array()
     assert kinds(dump) == [("container", NAME)]
-
-
-def test_a_container_without_tensors_is_skipped(leaf):
-    save_container(leaf / NAME, [], [])
-    assert [(s.reason, s.name) for s in load(leaf).skipped] == [("empty", f"0/0/{NAME}")]
-
-
-def test_a_header_with_more_tensors_than_any_operator_is_refused(leaf):
-    data = b"\x22\x00" * 5000
-    (leaf / NAME).write_bytes(len(data).to_bytes(8, "little") + data)
-    dump = load(leaf)
-    assert (dump.records, [s.reason for s in dump.skipped]) == ((), ["unreadable"])
 
 
 def test_a_file_that_goes_away_says_so_when_it_is_compared(leaf):
@@ -330,14 +333,6 @@ def test_an_overflow_of_an_operator_that_was_not_dumped_is_named_by_its_file(lea
     assert kinds(dump) == [("overflow", name)]
 
 
-@pytest.mark.parametrize(
-    "name", [f"Opdebug.Node_OpDebug.9.3.{START}", f"Opdebug.Node_OpDebug.9.3.{START}.output.0.json"]
-)
-def test_a_broken_overflow_record_is_skipped(leaf, name):
-    (leaf / name).write_bytes(b"{")
-    assert [s.reason for s in load(leaf).skipped] == ["unreadable"]
-
-
 def test_an_exception_is_told_beside_the_tensors(tmp_path):
     dump_of = ge_dump(tmp_path, ge_network())
     folder = tmp_path / "extra-info/data-dump/0"
@@ -371,12 +366,6 @@ def test_an_exception_is_told_beside_the_tensors(tmp_path):
     check_said(found.notes[1].detail, "dump/failed", inputs=1, outputs=1, scene="detail")
     assert [s.reason for s in found.skipped] == ["unreadable"] * 2
     assert len(found.records) == 10
-
-
-def test_names_of_the_oldest_versions_are_known(leaf):
-    save_container(leaf / NAME, [], [ONE])
-    (leaf / "Default--Conv2D-op1_output_0_shape_2_3_Float32_DefaultFormat.bin").write_bytes(b"")
-    assert [s.reason for s in load(leaf).skipped] == ["too-old"]
 
 
 def test_arguments_of_kernels_are_passed_over(leaf):
@@ -415,14 +404,6 @@ def test_names_of_files_are_those_of_the_vendors(tmp_path):
     ge_dump(tmp_path, [Call("a/b.c d", "Add", (), (ONE,))])
     (record,) = load(tmp_path).records
     assert record.key.op_name == file_name("a/b.c d") == "a_b_c_d"
-
-
-def test_a_mapping_to_a_name_of_no_kind_is_told(leaf):
-    save_container(leaf / NAME, [], [ONE])
-    (leaf / "3141592653589793.npy").write_bytes(b"")
-    (leaf / "mapping.csv").write_text("3141592653589793.npy,readme\n")
-    ((reason, detail),) = [(s.reason, s.detail) for s in load(leaf).skipped]
-    assert (reason, detail.code) == ("unmapped", "dump/mapped-unknown")
 
 
 def test_an_output_that_was_dumped_again_is_skipped_by_both_names(leaf):
