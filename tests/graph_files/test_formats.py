@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from kit.build import graph_files as built
 from kit.build.foreign_files import DATA, PAIRS
 from kit.build.graph_files import GE_MODEL, GE_TEXT, IR, KEY_VALUES, ONNX, SAMPLES
+from kit.memory import peak_below
 from kit.words import refused
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.tensors import TensorSpec
@@ -210,12 +210,9 @@ def test_a_file_over_the_limit_is_refused_without_being_read(tmp_path, begin):
     path = tmp_path / "graph.ir"
     path.write_bytes(begin)
     os.truncate(path, MAX_BYTES + 1)
-    tracemalloc.start()
-    with refused("core/too-large", FormatError, place=str(path), limit=MAX_BYTES):
+    too_large = refused("core/too-large", FormatError, place=str(path), limit=MAX_BYTES)
+    with peak_below(1 << 18), too_large:
         read_graph(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1 << 18
 
 
 @pytest.mark.parametrize("begin", [b"", b"digraph g {\n", b"\x3a\xff\xff\xff\x7f"])
@@ -223,12 +220,9 @@ def test_a_gigabyte_that_is_no_graph_is_refused_after_64_kib(tmp_path, begin):
     path = tmp_path / "graph.ir"
     path.write_bytes(begin)
     os.truncate(path, MAX_BYTES)
-    tracemalloc.start()
-    with refused("graph_files/unknown-kind", FormatError, place=str(path)):
+    unknown = refused("graph_files/unknown-kind", FormatError, place=str(path))
+    with peak_below(1 << 18), unknown:
         read_graph(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1 << 18
 
 
 def test_weights_and_kernels_of_an_offline_model_are_not_read(tmp_path):
@@ -240,11 +234,8 @@ def test_weights_and_kernels_of_an_offline_model_are_not_read(tmp_path):
     )
     path.write_bytes(header)
     os.truncate(path, (1 << 29) + len(header))
-    tracemalloc.start()
-    assert len(read_graph(path).ops) == len(built.OPS)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1 << 20
+    with peak_below(1 << 20):
+        assert len(read_graph(path).ops) == len(built.OPS)
 
 
 def test_what_cannot_be_read_is_named(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import struct
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ import workbench as wb
 from kit.arrays import stored
 from kit.build.small_dumps import LEAF
 from kit.cases import examples
+from kit.memory import peak_below
 from kit.oracle import dump_files as wire
 from kit.words import check_said, refused
 from workbench.core.dtypes import DATA_TYPES
@@ -438,12 +438,8 @@ def test_a_shape_beyond_memory_is_refused_before_memory_is_taken(tmp_path):
     ]
     for case in cases:
         path = save(tmp_path, file_of(case, F32[:4]))
-        tracemalloc.start()
-        with pytest.raises(FormatError):
+        with peak_below(1_000_000), pytest.raises(FormatError):
             stored(path, read_container(path).blocks[0])
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 1_000_000
 
 
 LINE_FEEDS = {
@@ -463,17 +459,10 @@ def test_a_large_file_that_begins_with_a_line_feed_takes_no_memory(tmp_path, beg
     os.truncate(path, 512 << 20)  # a hole: it takes no room on the disk
     wb.load(tmp_path)  # modules are not counted
     for read in (lambda: read_container(path), lambda: wb.convert(path, tmp_path / "out")):
-        tracemalloc.start()
-        with pytest.raises(FormatError):
+        with peak_below(4 << 20), pytest.raises(FormatError):
             read()
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 4 << 20
-    tracemalloc.start()
-    assert [one.reason for one in wb.load(tmp_path).skipped] == ["unreadable"]
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 << 20
+    with peak_below(4 << 20):
+        assert [one.reason for one in wb.load(tmp_path).skipped] == ["unreadable"]
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path):

@@ -6,11 +6,9 @@ loops. Each case is read sound, cut off at every place, damaged at random, and f
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import tracemalloc
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +19,7 @@ import pytest
 from kit.arrays import read_all
 from kit.build.foreign_files import pickled_tensor, torch_file
 from kit.build.small_dumps import LEAF
+from kit.memory import measured, peak_below
 from kit.oracle.dump_files import (
     counted,
     device_by_loops,
@@ -190,17 +189,6 @@ def sources(leaf: Path, files: Iterable[str]):
     return [ExtentSource(extent) for extent in list_tensors(path).outputs]
 
 
-@contextmanager
-def measured():
-    """Measure the memory that is taken meanwhile: gives what tells its peak so far."""
-    gc.collect()
-    tracemalloc.start()
-    try:
-        yield lambda: tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 def check_inside(extent: Extent) -> None:
     if extent.problem is not None:
         return
@@ -269,13 +257,12 @@ def test_a_damaged_file_is_read_inside_itself_or_refused(tmp_path, case):
     leaf = save(tmp_path, case.files)
     names = [*case.files]
     attempt(leaf, names)  # modules are not counted
-    with measured() as peak:
+    with peak_below(SPARE):
         for number in range(60):
             name = names[number % len(names)]
             (leaf / name).write_bytes(mutate(case.files[name], rng))
             attempt(leaf, names)
             (leaf / name).write_bytes(case.files[name])
-        assert peak() < SPARE
 
 
 def sparse(path: Path, head: bytes, size: int) -> None:
@@ -371,14 +358,13 @@ def test_a_hostile_header_takes_no_memory(tmp_path, what):
     header, path = HOSTILE[what](), tmp_path / OPERATOR
     path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
     del header
-    with measured() as peak:
+    with peak_below(SPARE):
         try:
             found = list_tensors(str(path))
         except FormatError as error:
             assert error.place.startswith(f"{path}: byte ")  # noqa: PT017
         else:
             assert (found.inputs, found.outputs) == ((), ())
-        assert peak() < SPARE
 
 
 def test_a_header_is_read_once(tmp_path, monkeypatch):

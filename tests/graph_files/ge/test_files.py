@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.memory import peak_below
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.graph_files.ge import files as ge_files
@@ -181,12 +180,9 @@ def test_a_large_file_is_searched_in_little_memory(tmp_path):
         for _ in range(64):
             file.write(b"#" * (1 << 20))
         file.write(b'  op {\n    name: "Iterator"\n  }\n}\n')
-    tracemalloc.start()
-    found = found_in(tmp_path)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with peak_below(8 << 20):
+        found = found_in(tmp_path)
     assert found.name == "big"
-    assert peak < 8 << 20
 
 
 @pytest.mark.parametrize(
