@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.foreign_files import MSACCUCMP
+from kit.build.small_dumps import container_bytes
 from kit.cases import examples
 from kit.trees import contents
 from kit.words import check_said, refused
@@ -29,7 +30,7 @@ from workbench.core.transdata import to_device
 from workbench.core.words import Message
 from workbench.dump.convert import convert
 from workbench.dump.formats.container import Block, Container, list_tensors
-from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.formats.container_write import tensor_block
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.new_folder import WORK
 from workbench.dump.payload import rearrange
@@ -50,10 +51,8 @@ ND, NCHW, NHWC, NC1HWC0, FRACTAL_Z, HWCN, FRACTAL_NZ = 2, 0, 1, 3, 4, 16, 29
 
 def packed(*pieces, **fields) -> bytes:
     """A container of blocks with their data."""
-    file = io.BytesIO()
     container = Container(tuple(block for block, _ in pieces), **fields)
-    write_container(file, container, [data for _, data in pieces])
-    return file.getvalue()
+    return container_bytes(container, [data for _, data in pieces])
 
 
 def piece(array, dtype="", part="output", slot=0, **fields):

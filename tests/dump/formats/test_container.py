@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.arrays import stored
 from kit.build.small_dumps import LEAF
+from kit.build.small_dumps import container_bytes as written
 from kit.cases import examples
 from kit.memory import peak_below
 from kit.oracle import dump_files as wire
@@ -44,12 +44,6 @@ ADD = bytes.fromhex(
     "003c 0040 0042 0044"
 )
 """The float16 matrix 1, 2, 3, 4 of ``Default/Add-op1``, byte by byte from the field numbers."""
-
-
-def written(container: Container, payload) -> bytes:
-    file = io.BytesIO()
-    write_container(file, container, payload)
-    return file.getvalue()
 
 
 def save(tmp_path, data: bytes) -> str:

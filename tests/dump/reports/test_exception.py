@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
 from kit.arrays import stored
+from kit.build.small_dumps import container_bytes
 from kit.oracle import dump_files as wire
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.formats.container import block_bytes, locate
-from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.ge_name import exception_stamp, format_ge_name
 from workbench.dump.payload.extent import spec_of
@@ -41,9 +39,7 @@ ALL = [
 
 
 def written(*args, **kwargs) -> bytes:
-    file = io.BytesIO()
-    write_container(file, *exception_container(*args, **kwargs))
-    return file.getvalue()
+    return container_bytes(*exception_container(*args, **kwargs))
 
 
 def numbers(message: dict) -> dict:

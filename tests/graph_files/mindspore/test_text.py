@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.foreign_files import DATA, PAIRS, SPELLED, old_file
+from kit.build.foreign_files import PAIRS, SPELLED, old_file
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Const, Graph, Param, Value
+from workbench.graph.nodes import Bundle, Const, Param, Value
 from workbench.graph_files.mindspore.text import parse_ms_text, read_ms_text
 from workbench.graph_files.mindspore.values import (
     parse_const,
@@ -440,53 +440,6 @@ def test_graphs_that_list_no_parameters_share_those_of_the_file():
     graph = parse_ms_text(HEAD + PARAM + "subgraph @g() {\n}\n" + "subgraph @h() {\n}\n" * 3)
     assert [one.name for one in graph.parameters] == ["x"]
     assert all(sub.parameters is graph.parameters for sub in graph.subgraphs)
-
-
-REAL_LINES = (DATA / "pb/ms_output_optimize.ir").read_text(encoding="utf-8").split("\n")
-PIECES = (
-    "Tuple[",
-    "*9999999",
-    "((",
-    "]",
-    "{",
-    "}",
-    '"',
-    "%",
-    "I64(-3)",
-    LONG,
-    ", ",
-    "<",
-    " : ",
-    "/:9",
-)
-
-
-def parsed(text: str) -> Graph | str:
-    """The graph, or the place of the FormatError; any other exception passes."""
-    try:
-        return parse_ms_text(text, "x.ir")
-    except FormatError as error:
-        return error.place
-
-
-@given(st.data())
-def test_a_changed_real_file_gives_a_graph_or_a_format_error(data):
-    lines = list(REAL_LINES)
-    for _ in range(data.draw(st.integers(1, 5))):
-        number = data.draw(st.integers(0, len(lines) - 1))
-        other = data.draw(st.sampled_from(REAL_LINES))
-        at, width = data.draw(st.integers(0, 200)), data.draw(st.integers(0, 40))
-        piece = data.draw(
-            st.sampled_from(PIECES) | st.just(other) | st.just("\n" + other) | st.text(max_size=5)
-        )
-        lines[number] = lines[number][:at] + piece + lines[number][at + width :]
-    graph = parsed("\n".join(lines))
-    if isinstance(graph, str):
-        assert graph.startswith("x.ir")
-        return
-    for number, op in enumerate(graph.ops):
-        producers = [operand.op for operand in op.flat_inputs() if isinstance(operand, Value)]
-        assert all(producer < number for producer in producers)
 
 
 @pytest.mark.parametrize(
