@@ -116,3 +116,10 @@ def test_bytes_of_a_place_come_in_steps_and_end_with_it(tmp_path, monkeypatch):
     path.write_bytes(bytes(range(40)))
     pieces = [bytes(piece) for piece in blocks.raw_chunks(str(path), 3, 20)]
     assert pieces == [bytes(range(3, 11)), bytes(range(11, 19)), bytes(range(19, 23))]
+
+
+def test_a_tensor_that_its_file_lost_lies_nowhere(tmp_path):
+    path = save_container(tmp_path / "a", [], [np.zeros(2, np.float32)])
+    extent = source_of(path).extent
+    assert ExtentSource(extent).place == extent
+    assert ExtentSource(extent._replace(start=-1)).place is None
