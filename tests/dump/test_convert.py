@@ -37,6 +37,8 @@ from workbench.dump.payload import rearrange
 from workbench.dump.payload.blocks import array
 from workbench.dump.payload.extent import Extent, HostLayout, spec_of
 from workbench.dump.payload.host_layout import with_host
+from workbench.dump.reports.core_elf import Core
+from workbench.dump.reports.exception import Argument, exception_container, failed_core
 from workbench.dump.reports.opdebug import (
     Accelerator,
     OverflowRecord,
@@ -536,6 +538,32 @@ def test_a_record_that_is_none_is_kept_as_its_tensor(run):
     result, found = run(small(np.arange(3, dtype=np.uint8), format=ND), name)
     assert list(found) == [f"{name}.output.0.npy"]
     check_said(remarks(result)[0][1], "dump/overflow-size", got=3, expected=2048)
+
+
+FAILED = [
+    Argument("input", MATRIX, address=4096),
+    Argument("output", MATRIX.astype(np.float32), arg_index=1, address=8192),
+    Argument("workspace", np.arange(4, dtype=np.uint8), arg_index=2, address=12288),
+]
+FAILURES = {  # what a scene states of its tensors: their types and shapes, or their bytes alone
+    "Add.net_add.5.20250102030405678": (
+        container_bytes(*exception_container(FAILED, 17, op_name="net/add")), True,
+    ),
+    "exception_info.12.5.20250102030405678": (container_bytes(*exception_container(FAILED, 17)), False),
+    "te_add.12.5.20250102030405678.core": (failed_core(FAILED, Core("te_add", 0, 5, (), (0,))), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_a_failed_operator_left_becomes_its_tensors(run, name):
+    data, typed = FAILURES[name]
+    result, found = run(data, name)
+    assert found.pop(f"{name}.space.0.bin") == bytes(range(4))
+    for tail, stated in (("input.0", MATRIX), ("output.0", MATRIX.astype(np.float32))):
+        expected = stated if typed else np.frombuffer(stated.tobytes(), np.int8)
+        got = load(found.pop(f"{name}.{tail}.npy"))
+        assert (got.dtype, got.tolist()) == (expected.dtype, expected.tolist())
+    assert (found, result.remarks) == ({}, ())
 
 
 # ---------------------------------------------------------------- npy files of MindSpore

@@ -5,6 +5,8 @@ Texts are made by Google's printer, and its parser says what is in them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from google.protobuf import text_format
 
@@ -29,6 +31,9 @@ TOY = Schema(
 )  # fmt: skip
 OPS = Layout(
     TOY, "op", "Op", 0, "Value", 2, frozenset(("Desc", "Func")), frozenset(), pieces="Desc"
+)
+NARROW = replace(
+    OPS, schema=replace(TOY, name="canonical toy without Func"), outside=frozenset(("Func",))
 )
 WHOLE = """
   name: 'a/"\\303\\244' input: ["b:0", "c\\n:1"] id: -7 on: [true, false] colour: DARK_RED data: "\\377\\000"
@@ -103,6 +108,29 @@ def test_another_layout_is_left_to_the_scanner(old, new):
     assert changed != text
     place = changed.index("op", changed.index("head") + 7)
     assert OPS.read(changed, place) is None
+
+
+def nested(levels: int) -> str:
+    """Attributes of tensors of attributes …, and a number at the bottom."""
+    value = "i: 1"
+    for _ in range(levels):
+        value = f"desc {{ attr {{ key: 'k' value {{ {value} }} }} }}"
+    return f"attr {{ key: 'a' value {{ {value} }} }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "quick"),
+    [
+        (nested(0), OPS, True),
+        (nested(1), OPS, True),
+        (nested(2), OPS, False),
+        ("attr { key: 'f' value { func { } } }", OPS, True),
+        ("attr { key: 'f' value { func { } } }", NARROW, False),
+    ],
+)  # fmt: skip
+def test_messages_inside_each_other_are_read_as_deep_as_the_layout_says(text, layout, quick):
+    whole = printed(text)
+    assert (layout.read(whole, whole.index("\nop {") + 1) is not None) == quick
 
 
 def test_pieces_and_excerpts_are_the_lines_of_the_text():
