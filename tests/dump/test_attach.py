@@ -13,7 +13,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.dump.attach import with_hosts
 from workbench.dump.index import index_of
 from workbench.dump.reader import load
-from workbench.graph.nodes import Graph, Op, Parameter
+from workbench.graph.graph import Graph, Op, Parameter
 
 HOST = TensorSpec("float32", (2, 17, 3, 2), "NCHW")
 GRAPH = Graph(

@@ -16,7 +16,7 @@ from workbench.dump.reports.opdebug import record_bytes
 from workbench.dump.write.exceptions import CHIPS, FailedOperator, failure_file
 from workbench.dump.write.reported import by_operator, chosen_by_mindspore
 from workbench.dump.write.reports import overflow_record
-from workbench.run.profiles import PROFILES
+from workbench.npu.profiles import PROFILES
 
 
 def record(name, io, value, slot=0, iteration=0, event=None, dtype=np.float32):

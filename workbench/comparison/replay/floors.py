@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.replay.attempt import Attempt
     from workbench.comparison.replay.kernel import Arithmetic
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
 
