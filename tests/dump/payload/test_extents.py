@@ -41,7 +41,7 @@ from workbench.dump.payload.blocks import Buffer, ExtentSource
 from workbench.dump.readers import npy_source, saved_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from workbench.dump.payload.extent import Extent
 
@@ -268,62 +268,42 @@ def test_a_damaged_file_is_read_inside_itself_or_refused(tmp_path, case):
             (leaf / name).write_bytes(case.files[name])
 
 
-def sparse(path: Path, head: bytes, size: int) -> None:
-    """A file that begins with bytes and goes on with a hole: it takes no room on the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(head)
-    os.truncate(path, len(head) + size)
+LONG, ON_DEVICE, ON_HOST = (80, MIB // 4), (80, 16, 32, 32, 16), (80, 250, 32, 32)
+SIZE = 4 * 80 * 16 * 32 * 32 * 16
 
 
-LONG = (80, MIB // 4)
-ON_DEVICE = (80, 16, 32, 32, 16)
-
-
-def large_npy(leaf: Path) -> None:
-    sparse(leaf / ms("ND"), npy("<f4", LONG, b""), 80 * MIB)
-
-
-def large_container(leaf: Path) -> None:
-    sparse(leaf / OPERATOR, container(output("float32", LONG, 80 * MIB), b""), 80 * MIB)
-
-
-def large_device(leaf: Path) -> None:
-    size = 4 * int(np.prod(ON_DEVICE))
-    header = output("float32", ON_DEVICE, size, 3, (80, 250, 32, 32))
-    sparse(leaf / OPERATOR, container(header, b""), size)
-
-
-def large_raw(leaf: Path) -> None:
-    sparse(leaf / ms("ND", "FLOAT").removesuffix(".npy"), b"", 80 * MIB)
-
-
-def large_slices(leaf: Path) -> None:
-    for name, data in slices(np.zeros(LONG, np.float32)).items():
-        sparse(leaf / name, data[: -40 * MIB], 40 * MIB)
-
-
-def large_torch(leaf: Path) -> None:
+def large_torch() -> bytes:
     pickle = pickled_tensor("float32", LONG, (LONG[1], 1), held=20 * MIB)
-    data = np.zeros(80 * MIB, np.uint8).tobytes()
-    (leaf / "Add_add_output.0.pt").write_bytes(torch_file(pickle, {"0": data}))
+    return torch_file(pickle, {"0": bytes(80 * MIB)})
 
 
-LARGE: dict[str, tuple[Callable[[Path], None], tuple[int, ...], int]] = {
-    "npy": (large_npy, LONG, 0),
-    "container": (large_container, LONG, 0),
-    "container in NC1HWC0": (large_device, (80, 250, 32, 32), 4 * rearrange.PIECE),
-    "bare bytes": (large_raw, (20 * MIB,), 0),
-    "slices": (large_slices, LONG, 0),
-    "torch": (large_torch, LONG, 0),
-}
-"""Format → writer of a large file, shape of its tensor, bytes of the pieces that it is rearranged in."""
+LARGE = {
+    "npy": (lambda: {ms("ND"): (npy("<f4", LONG, b""), 80 * MIB)}, LONG, 0),
+    "container": (
+        lambda: {OPERATOR: (container(output("float32", LONG, 80 * MIB), b""), 80 * MIB)}, LONG, 0,
+    ),
+    "container in NC1HWC0": (
+        lambda: {OPERATOR: (container(output("float32", ON_DEVICE, SIZE, 3, ON_HOST), b""), SIZE)},
+        ON_HOST, 4 * rearrange.PIECE,
+    ),
+    "bare bytes": (lambda: {ms("ND", "FLOAT").removesuffix(".npy"): (b"", 80 * MIB)}, (20 * MIB,), 0),
+    "slices": (
+        lambda: {name: (data[: -40 * MIB], 40 * MIB)
+                 for name, data in slices(np.zeros(LONG, np.float32)).items()}, LONG, 0,
+    ),
+    "torch": (lambda: {"Add_add_output.0.pt": (large_torch(), 0)}, LONG, 0),
+}  # fmt: skip
+"""Format → files with the size of the hole behind their bytes, shape of the tensor, bytes of the pieces that it is
+rearranged in."""
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_memory_beside_a_large_tensor_is_bounded(tmp_path, name):
     """To find it, to read it in pieces, and to hold it whole: 4 MiB more than what is asked for."""
-    write, shape, pieces = LARGE[name]
-    write(tmp_path)
+    made, shape, pieces = LARGE[name]
+    for file, (head, hole) in made().items():
+        (tmp_path / file).write_bytes(head)
+        os.truncate(tmp_path / file, len(head) + hole)  # it takes no room on the disk
     files, buffer = sorted(path.name for path in tmp_path.iterdir()), Buffer()
     sources(tmp_path, files)  # modules are not counted
     with measured() as peak:
