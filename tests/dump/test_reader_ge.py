@@ -93,41 +93,6 @@ def test_other_names_of_containers_are_read(leaf, name, op_name, task, stream):
     assert (record.key.op_name, record.task_id, record.stream_id) == (op_name, task, stream)
 
 
-def cut(host, fields=()):
-    """A float16 tensor of four axes as NC1HWC0, by loops."""
-    n, c, h, w = host.shape
-    device = np.zeros((n, -(-c // 16), h, w, 16), host.dtype)
-    for at in np.ndindex(host.shape):
-        device[at[0], at[1] // 16, at[2], at[3], at[1] % 16] = host[at]
-    return device, {"format": 3, "original_shape": host.shape, **dict(fields)}
-
-
-def test_a_graph_settles_which_of_two_host_formats_is_meant(leaf):
-    """All four axes are equally long, so shapes do not tell NCHW from NHWC."""
-    host = np.arange(2 * 4**3, dtype=np.float16).reshape(2, 4, 4, 4)
-    save_container(leaf / NAME.replace("Default_Add-op1", "a"), [], [cut(host)])
-    text = (
-        'graph {\n  name: "net"\n  op { name: "a" type: "Add" output_desc { dtype: DT_FLOAT16 layout: "NC1HWC0" '
-        'shape { dim: 2 dim: 1 dim: 4 dim: 4 dim: 16 } attr { key: "origin_format" value { s: "NHWC" } } '
-        'attr { key: "origin_shape" value { list { i: 2 i: 4 i: 4 i: 4 } } } } } }'
-    )
-    (record,) = load(leaf).records
-    assert record.source.spec().format == "NCHW"
-    (leaf.parents[4] / "ge_proto_1_Build.txt").write_text(text)
-    (record,) = load(leaf.parents[4]).records
-    assert record.source.spec() == ("float16", (2, 4, 4, 4), "NHWC")
-    assert (record.source.array() == host.transpose(0, 2, 3, 1)).all()
-
-
-@pytest.mark.parametrize("fields", [{"original_shape": ()}, {"original_shape": (9, 9, 9, 9)}])
-def test_data_stay_as_they_lie_where_the_hosts_shape_says_nothing(leaf, fields):
-    device, more = cut(np.ones((2, 3, 4, 5), np.float16), fields)
-    save_container(leaf / NAME, [(device, more)], [])
-    (record,) = load(leaf).records
-    assert record.source.spec() == ("float16", (2, 1, 4, 5, 16), "NC1HWC0")
-    assert record.source.array().shape == (2, 1, 4, 5, 16)
-
-
 MUL, RECORD = f"Mul.b.6.3.{START}", f"Opdebug.Node_OpDebug.9.3.{START}"
 OLDEST = "Default--Conv2D-op1_output_0_shape_2_3_Float32_DefaultFormat.bin"
 GIVEN = "3141592653589793.npy"

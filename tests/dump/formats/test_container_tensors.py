@@ -106,6 +106,14 @@ def test_impossible_device_shapes_stay_as_they_are(tmp_path, number, shape):
     assert spec.format in ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ")
 
 
+@pytest.mark.parametrize("original", [(), (9, 9, 9, 9)])
+def test_data_stay_as_they_lie_where_the_hosts_shape_does_not_fit(tmp_path, original):
+    there = np.ones((2, 1, 4, 5, 16), np.float16)
+    more = {"format": 3, "original_shape": original}
+    path = save_container(tmp_path / "a", [], [(there, more)])
+    assert specs(path) == [("output", 0, ("float16", there.shape, "NC1HWC0"))]
+
+
 def test_types_that_comparisons_do_not_know_come_as_float32(tmp_path):
     path = save_container(tmp_path / "a", [], [(np.int8([1, -2]), {"dtype": "int2"})])
     (source,) = sources(path)
