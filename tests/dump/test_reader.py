@@ -29,19 +29,6 @@ def test_a_record_says_what_the_path_says(tmp_path):
     assert record.source.array().tolist() == DATA.tolist()
 
 
-def test_every_file_is_a_record_or_skipped_with_a_reason(tmp_path):
-    folder = on_disk(tmp_path, [shot()]) / "rank_0/Net/0/0"
-    for name in ("readme.txt", "1234.npy", "Add.x.npy", "data.json"):
-        (folder / name).write_bytes(b"")
-    dump = load(tmp_path)
-    assert sorted((s.name, s.reason) for s in dump.skipped) == [
-        ("0/0/1234.npy", "unmapped"),
-        ("0/0/Add.x.npy", "unknown-name"),
-    ]
-    assert [(note.kind, note.name) for note in dump.notes] == [("ignored", "readme.txt")]
-    assert dump.tensors == 3
-
-
 PLAINLY_NONE = (
     ".DS_Store",
     "._x.npy.swp",

@@ -108,13 +108,6 @@ def test_an_argument_of_another_role_is_refused():
         exception_container([Argument("FFTS address", X)], 17)
 
 
-def test_a_core_is_no_container(tmp_path):
-    path = tmp_path / "te_add.12.5.20250102030405678.core"
-    path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))
-    with refused("dump/elf", FormatError, place=f"{path}: byte 0"):
-        read_exception(path)
-
-
 def test_the_detailed_scene_keeps_the_memory_of_the_arguments(tmp_path):
     placed = [one._replace(address=4096 * at) for at, one in enumerate(ALL, 1)]
     path = tmp_path / "te_add.12.5.20250102030405678.core"

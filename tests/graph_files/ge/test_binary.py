@@ -126,15 +126,6 @@ def test_field_numbers_are_those_of_ge():
     assert relu.attrs["output_desc"][0]["size"] == 64
 
 
-def test_data_types_have_the_numbers_of_ge():
-    words = {1: "FLOAT", 2: "FLOAT16", 8: "INT64", 9: "UINT32", 11: "BOOL", 12: "DOUBLE", 13: "STRING", 27: "BF16",
-             28: "INT4", 34: "FLOAT8_E5M2", 36: "FLOAT8_E8M0", 42: "HIFLOAT4_SCALE"}  # fmt: skip
-    enum = GE_IR.message_class("TensorDescriptor").DESCRIPTOR.fields_by_name["dtype"].enum_type
-    assert {n: enum.values_by_number[n].name for n in words} == {
-        n: f"DT_{word}" for n, word in words.items()
-    }
-
-
 @pytest.mark.parametrize(
     ("data", "code", "byte"),
     [
