@@ -289,6 +289,11 @@ def test_a_graph_that_others_call_says_so_as_real_ones_do():
         "%para4_u: <UMonad, NoShape>  :  <UMonadxDefaultFormat[const vector]{}>  :  IsWeight: false",
     ]
     assert "# Total params: 4" in text
+    inner = Graph("body", (Parameter("n", Y),), (), (Param(0),), dialect="mindspore")
+    behind = write_ms_text(replace(then, subgraphs=(inner,)))
+    assert [line for line in behind.splitlines() if line.startswith("%para")] == head
+    assert "# Total params: 4" in behind
+    assert parse_ms_text(behind).subgraphs == (inner,)
     assert "Load(%para1_dense0.weight, %para4_u)" in text
     assert "UMonad[U]" not in text
     for graph in (entry, join, then, orelse):

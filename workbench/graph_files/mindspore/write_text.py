@@ -49,7 +49,7 @@ def write_ms_text(graph: Graph) -> str:
     blocks, first = [], 1
     for one in graphs:
         blocks.append(_Block(one, first))
-        first += len(one.parameters)
+        first += len(one.parameters) + bool(blocks[-1].state)
     bodies = [block.text(entry=block.graph is graph) for block in blocks]
     return "".join((_header(graph, blocks), _counting(blocks), *bodies))
 
