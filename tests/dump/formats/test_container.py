@@ -17,6 +17,7 @@ from kit.build.small_dumps import container_bytes as written
 from kit.cases import examples
 from kit.memory import peak_below
 from kit.oracle import dump_files as wire
+from kit.wire import varint
 from kit.words import check_said, refused
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
@@ -59,7 +60,7 @@ def arrays(path: str, container: Container):
 def tensor(number: int, *, size: int, dims=(), dtype: int = 1, address: int = 0, data=b"") -> bytes:
     """A message of an input (4) or output (3) made by hand, with what is asked for alone."""
     at = {3: (5, 6, 9), 4: (4, 5, 8)}[number]
-    body = wire.field(1, dtype) + wire.field(3, wire.field(1, b"".join(map(wire.to_varint, dims))))
+    body = wire.field(1, dtype) + wire.field(3, wire.field(1, b"".join(map(varint, dims))))
     body += wire.field(at[0], data) if data else b""
     body += wire.field(at[1], size) + (wire.field(at[2], address) if address else b"")
     return wire.field(number, body)

@@ -27,8 +27,8 @@ from kit.oracle.dump_files import (
     grouped_by_loops,
     matrix_by_loops,
     mutate,
-    to_varint,
 )
+from kit.wire import varint
 from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.dump.formats import raw
@@ -69,7 +69,7 @@ def npy(descr: str, shape, data: bytes, fortran=False) -> bytes:
 
 
 def dims(shape) -> bytes:
-    return field(1, b"".join(map(to_varint, shape)))
+    return field(1, b"".join(map(varint, shape)))
 
 
 def output(dtype, shape, size, form=2, original=(), groups=0) -> bytes:
