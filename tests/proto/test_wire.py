@@ -43,6 +43,15 @@ def test_a_walk_says_where_fields_lie():
     ]
 
 
+@pytest.mark.parametrize("value", [0, 127, 128, 1 << 62, (1 << 64) - 1])
+def test_a_number_ends_where_its_bytes_do(value):
+    data = num(2, value)
+    assert list(walk(data, "m", 0, len(data))) == [WireField(2, 0, 1, len(data))]
+    for end in range(1, len(data)):
+        with refused("proto/varint", FormatError, place="m: byte 1", end=end):
+            list(walk(data, "m", 0, end))
+
+
 def test_declared_fields_come_before_those_inside_them():
     found = [
         (message, row.name)
@@ -66,6 +75,11 @@ REFUSED = {
     "a cut off name": (b"\x0a\x05ab", "proto/cut-off", 0),
     "a cut off inner message": (WHOLE + msg(3, b"\x12\x04\x08"), "proto/cut-off", len(WHOLE) + 2),
     "a number without end": (WHOLE + b"\x10\xff", "proto/varint", len(WHOLE) + 1),
+    "a number of eleven bytes": (
+        WHOLE + b"\x10" + b"\x80" * 10 + b"\x01",
+        "proto/varint",
+        len(WHOLE) + 1,
+    ),
     "a group": (b"\x0b\x0c", "proto/tag", 0),
     "field 0": (b"\x02\x01a", "proto/tag", 0),
     "a number for a name": (num(1, 3), "proto/field-type", 1),

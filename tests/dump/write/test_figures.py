@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from workbench.core.plan import CATEGORIES
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.write.figures import TensorContent, content_of, stored_bytes
+from workbench.dump.write.figures import (
+    TensorContent,
+    content_of,
+    engine_figures_of,
+    figures_of,
+    stored_bytes,
+)
 from workbench.run.outline import Outlined
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -50,3 +58,50 @@ def test_a_record_holds_an_array_its_outline_or_statistics_alone():
     assert (held.spec, held.array is X, held.on_device is there) == (spec, True, True)
     assert content_of(TensorRecord(KEY, spec, Outlined(spec))) == (spec, None, None)
     assert content_of(TensorRecord(KEY, spec, None, {"Max Value": 1.0})) is None
+
+
+ARRAYS = [
+    np.array([-1.17549e-38, 3.4e38], np.float32),
+    np.array([-2.2250738585072014e-308, 1e-310, 123456.7]),
+    np.array([np.nan, np.inf, -np.inf], np.float16),
+    np.array([2**63 - 1, -(2**63)]),
+    np.array([255, 0], np.uint8),
+    np.array([True, False]),
+    np.array([1, 2j], np.complex64),
+    np.array([1, -1], ml_dtypes.bfloat16),
+    np.zeros((2, 0), np.float32),
+]
+SURE = {"count", "md5", "sha1"}
+HOST = [*((name,) for name in (*CATEGORIES, "sha1")), ("count", "md5"), ("max", "count"), ()]
+
+
+def width(value) -> int:
+    """How long a cell of a table becomes."""
+    return len(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def stands_in(computed, outlined) -> None:
+    """Every title, at least as wide as what is computed; exact where it is as wide whatever the values."""
+    assert outlined.values.keys() >= computed.values.keys()
+    for title, value in computed.values.items():
+        assert width(value) <= width(outlined.values[title]), title
+    if outlined.exact:
+        assert [*map(width, outlined.values.values())] == [*map(width, computed.values.values())]
+    assert computed.exact
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda one: f"{one.dtype.name} of {one.shape}")
+def test_figures_of_what_nobody_computed_are_as_wide_as_they_can_become(array):
+    spec = TensorSpec(array.dtype.name, array.shape)
+    both = TensorContent(spec, array), TensorContent(spec)
+    for dialect in ("ge", "ge-kfc"):
+        computed, outlined = (engine_figures_of(one, dialect) for one in both)
+        stands_in(computed, outlined)
+        assert outlined.exact == (not computed.values)
+    for categories in HOST:
+        stands_in(*(figures_of(one, categories) for one in both))
+        assert figures_of(both[1], categories).exact == SURE.issuperset(categories)
+        for precision in ("high", "low"):
+            computed, outlined = (figures_of(one, categories, precision) for one in both)
+            stands_in(computed, outlined)
+            assert outlined.exact == (not outlined.values)
