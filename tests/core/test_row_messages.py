@@ -78,6 +78,15 @@ def test_what_is_long_loses_its_middle():
     assert text.endswith("...}")
 
 
+@pytest.mark.parametrize("place", ["", "a.json:3"])
+def test_a_message_begins_with_its_place_and_is_written_down_with_it(place):
+    message = Message("core/missing", got="x", place=place)
+    alone = str(Message("core/missing", got="x"))
+    assert str(message) == (f"{place}: {alone}" if place else alone)
+    assert eval(repr(message), {"Message": Message}) == message
+    assert ("place" in repr(message)) == bool(place)
+
+
 def test_a_message_never_changes():
     message = Message("core/missing", got="x")
     for name, value in (("code", "core/empty"), ("place", "y"), ("other", 1)):
