@@ -5,7 +5,8 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.network.models import MODELS, TRAININGS, load_graph, trace_script
+from workbench.network.models import MODELS, TRAININGS, load_graph
+from workbench.network.models.scripts import trace_script
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))

@@ -22,8 +22,8 @@ from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
-from workbench.graph.ops import groups_of
 from workbench.graph_files.formats import most_telling_first, read_graph
+from workbench.ops import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -13,16 +13,14 @@ from workbench.core.errors import GraphError
 from workbench.core.events import DeviceEvent
 from workbench.graph.constants import literal
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import bind, left_in, op_def, written
-from workbench.graph.traits import CHOOSING
 from workbench.npu.approximations import APPROXIMATIONS
 from workbench.npu.cube import CUBE, INTEGERS
 from workbench.npu.faults import apply_faults, in_memory
 from workbench.npu.overflow import Status
 from workbench.npu.rounding import ROUND
+from workbench.ops import CHOOSING, OPS, bind, left_in, op_def, run_kernel, written
+from workbench.ops.kernels.collective import REDUCING
 from workbench.run.executor import empty
-from workbench.run.kernels import KERNELS
-from workbench.run.kernels.collectives import REDUCING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -193,16 +191,16 @@ class Device:
             if site.accumulator != "float32":
                 rounding = partial(self._sum, name=site.accumulator, status=status)
             return CUBE[op.op_type](inputs, settings, rounding)
-        if op.op_type not in KERNELS:
+        if op.op_type not in OPS:
             raise GraphError("run/no-kernel", op=op.name, type=op.op_type)
         if op.op_type in REDUCING:
             rounding = partial(self._model.store, name=op.outputs[0].dtype)
-            return REDUCING[op.op_type](inputs, settings, rounding)
+            return run_kernel(op.op_type, inputs, settings, rounding=rounding)
         fast = APPROXIMATIONS.get(self._implementation(site), {}).get(op.op_type)
         if fast is not None and all(array.dtype.kind == "f" for array in inputs):
             results = [fast.compute(*inputs)]
         else:
-            results = KERNELS[op.op_type](inputs, settings)
+            results = run_kernel(op.op_type, inputs, settings)
         return [self._flushed(result, site) for result in results]
 
     def _implementation(self, site: Site) -> str:

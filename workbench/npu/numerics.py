@@ -11,13 +11,13 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import OPS
 from workbench.npu.casting import to_integer
 from workbench.npu.modes import rule_of
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.precision import Precision
 from workbench.npu.profiles import HF32, HF32_AWAY, profile
 from workbench.npu.rounding import ROUND, saturated
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -33,11 +33,11 @@ from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
 from workbench.graph.constants import constant
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import op_def
 from workbench.network.models import load_graph
 from workbench.npu.faults import FAULTS, Fault
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_npu
+from workbench.ops import op_def
 from workbench.pipeline.rehearse import dump_both
 from workbench.run.reference import run_reference
 

@@ -30,7 +30,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Value
-from workbench.graph.ops import OPS, left_in, written
+from workbench.ops import OPS, left_in, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

@@ -31,8 +31,8 @@ from workbench.comparison.replay.own_error import (
 )
 from workbench.comparison.replay.slices import slice_error
 from workbench.core.words import Message
-from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 from workbench.npu.orders.known import NO_ORDERS, Orders
+from workbench.ops import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
