@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 import struct
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -15,8 +13,11 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.arrays import stored
 from kit.build.small_dumps import LEAF
+from kit.build.small_dumps import container_bytes as written
 from kit.cases import examples
+from kit.memory import peak_below
 from kit.oracle import dump_files as wire
+from kit.wire import varint
 from kit.words import check_said, refused
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
@@ -46,12 +47,6 @@ ADD = bytes.fromhex(
 """The float16 matrix 1, 2, 3, 4 of ``Default/Add-op1``, byte by byte from the field numbers."""
 
 
-def written(container: Container, payload) -> bytes:
-    file = io.BytesIO()
-    write_container(file, container, payload)
-    return file.getvalue()
-
-
 def save(tmp_path, data: bytes) -> str:
     path = tmp_path / "Add.Default_Add-op1.0.0.1700000000000000"
     path.write_bytes(data)
@@ -65,7 +60,7 @@ def arrays(path: str, container: Container):
 def tensor(number: int, *, size: int, dims=(), dtype: int = 1, address: int = 0, data=b"") -> bytes:
     """A message of an input (4) or output (3) made by hand, with what is asked for alone."""
     at = {3: (5, 6, 9), 4: (4, 5, 8)}[number]
-    body = wire.field(1, dtype) + wire.field(3, wire.field(1, b"".join(map(wire.to_varint, dims))))
+    body = wire.field(1, dtype) + wire.field(3, wire.field(1, b"".join(map(varint, dims))))
     body += wire.field(at[0], data) if data else b""
     body += wire.field(at[1], size) + (wire.field(at[2], address) if address else b"")
     return wire.field(number, body)
@@ -438,12 +433,8 @@ def test_a_shape_beyond_memory_is_refused_before_memory_is_taken(tmp_path):
     ]
     for case in cases:
         path = save(tmp_path, file_of(case, F32[:4]))
-        tracemalloc.start()
-        with pytest.raises(FormatError):
+        with peak_below(1_000_000), pytest.raises(FormatError):
             stored(path, read_container(path).blocks[0])
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 1_000_000
 
 
 LINE_FEEDS = {
@@ -463,17 +454,10 @@ def test_a_large_file_that_begins_with_a_line_feed_takes_no_memory(tmp_path, beg
     os.truncate(path, 512 << 20)  # a hole: it takes no room on the disk
     wb.load(tmp_path)  # modules are not counted
     for read in (lambda: read_container(path), lambda: wb.convert(path, tmp_path / "out")):
-        tracemalloc.start()
-        with pytest.raises(FormatError):
+        with peak_below(4 << 20), pytest.raises(FormatError):
             read()
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 4 << 20
-    tracemalloc.start()
-    assert [one.reason for one in wb.load(tmp_path).skipped] == ["unreadable"]
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 << 20
+    with peak_below(4 << 20):
+        assert [one.reason for one in wb.load(tmp_path).skipped] == ["unreadable"]
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path):
