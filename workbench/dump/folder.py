@@ -21,7 +21,7 @@ from workbench.core.words import Message
 from workbench.dump.dump import Note, Overflow, Skipped
 from workbench.dump.formats.container import HeaderForm, read_form, text_of
 from workbench.dump.formats.container_header import decode_numbers
-from workbench.dump.formats.ffts import slice_records, turns
+from workbench.dump.formats.ffts import by_execution, slice_records
 from workbench.dump.formats.file import DumpFile, FileContent, FileName
 from workbench.dump.formats.mindspore_name import dtype_of_word
 from workbench.dump.formats.renamed import FILE_NAME, is_renamed, parse_mapping
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.dump.dump import Failure
-    from workbench.dump.formats.ffts import Part
+    from workbench.dump.formats.ffts import SliceFile
     from workbench.dump.formats.file import At
     from workbench.dump.formats.table import CommonNames
     from workbench.dump.payload.extent import Extent
@@ -349,13 +349,13 @@ def _is_no_tensor(name: str) -> bool:
     return not any(parse_name(begin) is not None for begin in begins)
 
 
-def _join_slices(parts: Iterable[Part], at: At) -> Iterator[FileContent]:
+def _join_slices(parts: Iterable[SliceFile], at: At) -> Iterator[FileContent]:
     """Put slices of operators together; those that do not fit stay files of their own."""
-    operators: dict[tuple[str, str, bool], list[Part]] = {}
+    operators: dict[tuple[str, str, bool], list[SliceFile]] = {}
     for part in parts:
         operator = part.name.op_type, part.op_name, part.cut.automatic
         operators.setdefault(operator, []).append(part)
-    for turn in chain.from_iterable(map(turns, operators.values())):
+    for turn in chain.from_iterable(map(by_execution, operators.values())):
         try:
             records = tuple(slice_records(turn, at))
         except FormatError as error:
@@ -367,7 +367,7 @@ def _join_slices(parts: Iterable[Part], at: At) -> Iterator[FileContent]:
             yield FileContent(records, (), (Note("slices", turn[0].op_name, detail),), ON_NPU)
 
 
-def _read_slice(part: Part, at: At) -> FileContent:
+def _read_slice(part: SliceFile, at: At) -> FileContent:
     """Read a slice as a file of its own."""
     file = DumpFile(part.path, part.path.rpartition("/")[2], part.name, at)
     try:

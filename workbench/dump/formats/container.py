@@ -43,18 +43,18 @@ if TYPE_CHECKING:
 
     from workbench.dump.formats.container_header import Span
 
-Part = Literal["input", "output", "buffer", "space"]
+Section = Literal["input", "output", "buffer", "space"]
 
 VERSION = "2.0"
 
 _TENSOR = ("data_type", "format", "size", "sub_format", "address", "offset", "arg_index")
-NUMBERS: dict[Part, dict[str, str]] = {
+NUMBERS: dict[Section, dict[str, str]] = {
     "input": {name: name for name in (*_TENSOR, "input_type")},
     "output": {name: name for name in _TENSOR},
     "buffer": {"type": "buffer_type", "size": "size"},
     "space": {"type": "type", "size": "size", "arg_index": "arg_index"},
 }
-"""Part → number of a `Block` → field of its message that holds it."""
+"""Section → number of a `TensorEntry` → field of its message that holds it."""
 
 ALL_NUMBERS = frozenset(name for numbers in NUMBERS.values() for name in numbers)
 
@@ -68,7 +68,7 @@ class Origin(NamedTuple):
     format: int = 0
 
 
-class Block(NamedTuple):
+class TensorEntry(NamedTuple):
     """One piece of a container's payload: a tensor, a buffer or a workspace.
 
     ``size`` is bytes. ``shape`` is that of the data as they lie there, in the device's format;
@@ -77,7 +77,7 @@ class Block(NamedTuple):
     ``start`` is the byte where the data begin; ``problem`` says why they cannot be had.
     """
 
-    part: Part
+    part: Section
     slot: int
     size: int
     data_type: int = 0
@@ -167,7 +167,7 @@ class Container:
     say what is unusual in the file.
     """
 
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[TensorEntry, ...] = ()
     version: str = VERSION
     dump_time: int = 0
     op_name: str = ""
@@ -175,7 +175,7 @@ class Container:
     dfx_message: str = field(default="", repr=False)
     notes: tuple[Message, ...] = ()
 
-    def part(self, part: Part) -> tuple[Block, ...]:
+    def part(self, part: Section) -> tuple[TensorEntry, ...]:
         """Blocks of one part by slot."""
         return tuple(block for block in self.blocks if block.part == part)
 
@@ -188,7 +188,7 @@ def element_count(shape: Sequence[int]) -> int:
     return count
 
 
-def unaddressed(blocks: Sequence[Block]) -> set[int]:
+def unaddressed(blocks: Sequence[TensorEntry]) -> set[int]:
     """Places of the tensors without an address, whose bytes the device writer leaves out.
 
     Files that state no address at all are older, or were written by the host.
@@ -206,7 +206,7 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     A block that cannot be had keeps its description and says why in ``problem``.
     """
     where = os.fspath(path)
-    blocks: list[Block] = []
+    blocks: list[TensorEntry] = []
     attrs: list[tuple[str, str]] = []
     said: dict[str, Any] = {"version": b"", "dump_time": 0, "op_name": b"", "dfx_message": b""}
     slots = dict.fromkeys(BLOCKS, 0)
@@ -215,7 +215,7 @@ def read_container(path: str | os.PathLike[str]) -> Container:
         size = _header_size(file, held, where)
         for name, value, span in read_fields(file, size, where):
             if name in slots:
-                blocks.append(_block(cast("Part", name), slots[name], value, span, where))
+                blocks.append(_block(cast("Section", name), slots[name], value, span, where))
                 slots[name] += 1
             elif name == "attr":
                 attrs.append((text_of(value.name), text_of(value.value)))
@@ -259,7 +259,9 @@ def text_of(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _block(part: Part, slot: int, message: Any, span: Span | None = None, where: str = "") -> Block:
+def _block(
+    part: Section, slot: int, message: Any, span: Span | None = None, where: str = ""
+) -> TensorEntry:
     """Describe one block; data inside the header, which ``span`` places, count in place of the payload."""
     numbers = {name: getattr(message, source) for name, source in NUMBERS[part].items()}
     start = -1
@@ -279,7 +281,7 @@ def _block(part: Part, slot: int, message: Any, span: Span | None = None, where:
         if message.HasField("original_op"):
             name, *rest = (getattr(message.original_op, one) for one in Origin._fields)
             more["origin"] = Origin(text_of(name), *rest)
-    return Block(part, slot, start=start, **numbers, **more)
+    return TensorEntry(part, slot, start=start, **numbers, **more)
 
 
 def _signed(dims: Sequence[int]) -> tuple[int, ...]:
@@ -288,8 +290,8 @@ def _signed(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def _place(
-    blocks: Sequence[Block], begin: int, held: int, where: str, notes: list[Message]
-) -> Iterator[Block]:
+    blocks: Sequence[TensorEntry], begin: int, held: int, where: str, notes: list[Message]
+) -> Iterator[TensorEntry]:
     """Give every block its place; raises FormatError if sizes and file cannot belong together.
 
     Sizes that do not add up to the file may each be the wrong one. Then only those blocks are
@@ -324,8 +326,8 @@ def _place(
 
 
 def _walk_payload(
-    blocks: Sequence[Block], absent: set[int], at: int, held: int, *, exact: bool
-) -> list[Block]:
+    blocks: Sequence[TensorEntry], absent: set[int], at: int, held: int, *, exact: bool
+) -> list[TensorEntry]:
     placed, believed = [], True
     for number, block in enumerate(blocks):
         if block.start >= 0:
@@ -346,7 +348,7 @@ def _walk_payload(
     return placed
 
 
-def with_problem(block: Block) -> Block:
+def with_problem(block: TensorEntry) -> TensorEntry:
     """Add what is wrong with a block's own claims."""
     if block.problem or block.part not in ("input", "output"):
         return block
@@ -393,7 +395,7 @@ def list_tensors(path: str) -> Tensors:
     return Tensors(inputs, outputs, container.notes)
 
 
-def locate(path: str, block: Block) -> Extent:
+def locate(path: str, block: TensorEntry) -> Extent:
     """Extent of a container's tensor, in the host layout that the file states."""
     shape, origin = block.stored_shape, block.origin
     if origin is not None and not origin.name:
@@ -419,7 +421,7 @@ def locate(path: str, block: Block) -> Extent:
     return with_host(extent)
 
 
-def block_bytes(path: str, block: Block) -> bytes:
+def block_bytes(path: str, block: TensorEntry) -> bytes:
     """Every byte of a block, padding included, whatever it is; raises FormatError if they cannot be had."""
     if block.start < 0:
         raise block.refusal(f"{path}: byte 0: {block.part} {block.slot}")
@@ -526,7 +528,7 @@ _FORMS = FormCache[HeaderForm]()
 
 
 @lru_cache(maxsize=4096)  # a network has few kinds of tensors
-def _kind(part: Part, data: bytes) -> Extent | None:
+def _kind(part: Section, data: bytes) -> Extent | None:
     """Extent of the tensors that a message describes; ``None`` if its claims do not fit."""
     message = message_class(MESSAGES[part]).FromString(data)
     if max(len(message.shape.dim), len(message.original_shape.dim)) > MAX_DIMS:
