@@ -185,14 +185,14 @@ def with_hosts(index: Index, graphs: Mapping[Place, Graph]) -> Index:
 def _stated(index: Index, graphs: Mapping[Place, Graph]) -> Iterator[tuple[int, TensorSpec, Op]]:
     """Number of each tensor of which a graph says more, and what it says."""
     tables: dict[Place, dict[str, Op]] = {}
-    for row in _unsettled(index).tolist():
+    has_graph = np.array([(one.rank, one.graph_id) in graphs for one in index.places], np.bool_)
+    rows = _unsettled(index)
+    for row in rows[has_graph[index.rows["place"][rows]]].tolist():
         one = index.rows[row]
         place = index.places[one["place"]]
-        graph = graphs.get(at := (place.rank, place.graph_id))
-        if graph is None:
-            continue
+        at = place.rank, place.graph_id
         if at not in tables:
-            tables[at] = {sanitize(op.name): op for op in graph.ops}
+            tables[at] = {sanitize(op.name): op for op in graphs[at].ops}
         op, slot = tables[at].get(index.op_names[one["op_name"]]), int(one["slot"])
         if op is None:
             continue
