@@ -222,7 +222,8 @@ def _container_part(files: Index, found: CommonNames) -> tuple[_Part, list[int]]
     names, origins = _numbered(chain.from_iterable(names for _, names in batches))
     rows["origin"][rows["origin"] > 0] = np.array(origins, np.uint32) + 1
     index = _with_kinds(replace(files, rows=rows, origins=Strings.of(names)), forms.all)
-    sound = np.isin(files.rows["file"], rows["file"])
+    sound = np.zeros(len(files), np.bool_)
+    sound[rows["file"]] = True
     numbers = np.array(found.numbers)
     writer = (int(numbers[sound][0]), ON_NPU) if len(rows) else None
     return _Part(index, numbers[rows["file"]], writer), numbers[~sound].tolist()
