@@ -29,7 +29,7 @@ from workbench.core.formats import FormatWord
 from workbench.core.transdata import to_device
 from workbench.core.words import Message
 from workbench.dump.convert import convert
-from workbench.dump.formats.container import Block, Container, list_tensors
+from workbench.dump.formats.container import Container, TensorEntry, list_tensors
 from workbench.dump.formats.container_write import tensor_block
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.new_folder import WORK
@@ -62,7 +62,7 @@ def piece(array, dtype="", part="output", slot=0, **fields):
 
 
 def raw(part: str, slot: int, data: bytes, **fields):
-    return Block(part, slot, len(data), **fields), np.frombuffer(data, np.uint8)
+    return TensorEntry(part, slot, len(data), **fields), np.frombuffer(data, np.uint8)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_npy_files_are_numpys_own_byte_for_byte(run, dtype, shape):
 
 
 def by_hand(number: int, size: int, shape, data: bytes, **fields) -> bytes:
-    block = Block("output", 0, size, number, ND, tuple(shape), tuple(shape), **fields)
+    block = TensorEntry("output", 0, size, number, ND, tuple(shape), tuple(shape), **fields)
     return packed((block, np.frombuffer(data, np.uint8)))
 
 
@@ -291,15 +291,15 @@ def test_what_follows_the_elements_is_left_out_with_a_remark(run):
 
 @pytest.mark.parametrize("shape", [None, ()])
 def test_without_a_shape_all_elements_are_in_a_row(run, shape):
-    block = Block("output", 0, 8, 1, ND, shape)
+    block = TensorEntry("output", 0, 8, 1, ND, shape)
     _, found = run(packed((block, np.float32([1, 2]).view(np.uint8))))
     assert load(found[f"{NAME}.output.0.npy"]).tolist() == [1, 2]
 
 
 def test_an_open_dimension_and_too_few_bytes_leave_a_row_with_a_remark(run):
     data = np.float32([1, 2])
-    opened = Block("output", 0, 8, 1, ND, (-1, 2), (2, 2))
-    short = Block("output", 1, 8, 1, NCHW, (2, 3), (2, 3))
+    opened = TensorEntry("output", 0, 8, 1, ND, (-1, 2), (2, 2))
+    short = TensorEntry("output", 1, 8, 1, NCHW, (2, 3), (2, 3))
     content = packed((opened, data.view(np.uint8)), (short, data.view(np.uint8)))
     result, found = run(content, format="NCHW")
     assert [load(data).tolist() for data in found.values()] == [[1, 2], [1, 2]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections import deque
+
 import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given
@@ -12,7 +15,14 @@ from kit.wire import f32, f64, msg, num, varint
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.proto.schema import Schema, fields
-from workbench.proto.wire import STRAIGHT, WireField, decode, walk, walk_declared
+from workbench.proto.wire import (
+    MAX_DEPTH,
+    STRAIGHT,
+    WireField,
+    decode,
+    walk,
+    walk_declared,
+)
 
 TOY = Schema(
     "wire toy",
@@ -117,6 +127,36 @@ def test_a_hostile_message_takes_no_more_memory_than_a_short_one(monkeypatch):
     decode(TOY, "Net", WHOLE, "m")
     with peak_below(1 << 18), refused("proto/fields", FormatError, limit=20_000, place=place):
         decode(TOY, "Net", hostile, "m")
+
+
+def nested(depth: int) -> bytes:
+    """Messages inside each other, of which the innermost has a number."""
+    data = num(1, 7)
+    for _ in range(depth):
+        data = msg(2, data)
+    return data
+
+
+def test_messages_may_be_nested_as_deep_as_the_library_reads_them():
+    part = TOY.message_class("Part")
+    depth = next(depth for depth in range(1, 1000) if not reads(part, nested(depth + 1)))
+    found = [*walk_declared(TOY, "Part", data := nested(depth), "m", 0, len(data))]
+    assert len(found) == depth + 1
+    data = nested(20_000)
+    tracemalloc.start()
+    with refused("proto/deep", FormatError, limit=MAX_DEPTH):
+        deque(walk_declared(TOY, "Part", data, "m", 0, len(data)), 0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def reads(message, data) -> bool:
+    try:
+        message.FromString(data)
+    except DecodeError:
+        return False
+    return True
 
 
 @given(st.binary(max_size=40))

@@ -24,9 +24,9 @@ from workbench.core.errors import FormatError
 from workbench.core.packing import decode, packed_bytes
 from workbench.core.words import Message
 from workbench.dump.formats.container import (
-    Block,
     Container,
     Origin,
+    TensorEntry,
     block_bytes,
     locate,
     read_container,
@@ -137,7 +137,7 @@ def blocks(draw):
         if part == "output":
             more["origin"] = draw(st.sampled_from([None, Origin("a/b", 1, 2, 3), Origin("ü")]))
             more["dim_range"] = tuple(draw(st.lists(st.tuples(NUMBER, NUMBER), max_size=2)))
-        block = Block(
+        block = TensorEntry(
             part, at[part], len(data) + padding, row.code, draw(st.integers(0, 49)), shape,
             draw(st.sampled_from([None, (), shape, (-1, 3)])), draw(st.integers(0, 2**16)),
             draw(st.integers(1, 2**64 - 1)), draw(NUMBER), draw(st.integers(0, 2**32 - 1)), **more,
@@ -146,7 +146,7 @@ def blocks(draw):
         found.append((block, data + bytes(padding)))
     for part in ("buffer", "space"):
         for slot, data in enumerate(draw(st.lists(st.binary(max_size=9), max_size=2))):
-            found.append((Block(part, slot, len(data), type=draw(st.integers(0, 3))), data))
+            found.append((TensorEntry(part, slot, len(data), type=draw(st.integers(0, 3))), data))
     return found
 
 
@@ -199,17 +199,27 @@ def test_all_that_was_written_is_read(tmp_path_factory, made):
 
 
 def test_an_open_dimension_is_written_as_its_complement():
-    block = Block("input", 0, 8, 1, 2, (-1, 2))
+    block = TensorEntry("input", 0, 8, 1, 2, (-1, 2))
     assert b"\x0a\x0b" + b"\xff" * 9 + b"\x01\x02" in header_bytes(Container((block,)))
 
 
 @pytest.mark.parametrize(
     ("block", "data", "code", "values"),
     [
-        (Block("input", 0, 8), bytes(7), "payload-size", {"needed": 8, "got": 7}),
-        (Block("buffer", 0, 1, format=3), bytes(1), "field-unused", {"name": "format", "got": 3}),
-        (Block("output", 0, 1, input_type=2), bytes(1), "field-unused", {"name": "input_type"}),
-        (Block("space", 0, -1), b"", "field-range", {"name": "size"}),
+        (TensorEntry("input", 0, 8), bytes(7), "payload-size", {"needed": 8, "got": 7}),
+        (
+            TensorEntry("buffer", 0, 1, format=3),
+            bytes(1),
+            "field-unused",
+            {"name": "format", "got": 3},
+        ),
+        (
+            TensorEntry("output", 0, 1, input_type=2),
+            bytes(1),
+            "field-unused",
+            {"name": "input_type"},
+        ),
+        (TensorEntry("space", 0, -1), b"", "field-range", {"name": "size"}),
     ],
 )
 def test_what_cannot_be_written_is_refused(block, data, code, values):
@@ -287,7 +297,7 @@ def test_a_file_long_enough_for_all_has_bytes_for_all(tmp_path):
 
 def test_the_writer_leaves_out_the_bytes_of_tensors_without_an_address(tmp_path):
     made = Container(
-        (Block("input", 0, 8, 1, 2, (2,)), Block("input", 1, 4, 1, 2, (1,), address=9))
+        (TensorEntry("input", 0, 8, 1, 2, (2,)), TensorEntry("input", 1, 4, 1, 2, (1,), address=9))
     )
     path = save(tmp_path, written(made, [b"", F32[:4]]))
     assert stored(path, read_container(path).blocks[1]).tolist() == [1]

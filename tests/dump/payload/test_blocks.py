@@ -19,7 +19,7 @@ from workbench.comparison.measure.tensors import measure
 from workbench.core.dtypes import DATA_TYPES, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
-from workbench.dump.formats.container import Block, Container
+from workbench.dump.formats.container import Container, TensorEntry
 from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.raw import locate, parse_raw_name
 from workbench.dump.payload import blocks, rearrange
@@ -48,9 +48,9 @@ def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
     raw = noise[:size]
     odd = np.zeros(data.draw(st.integers(0, 5)), np.uint8)
     path = tmp_path_factory.mktemp("one") / "Add.a.1.2.3"
-    first = Block("input", 0, odd.size, 4, 2, (odd.size,))
+    first = TensorEntry("input", 0, odd.size, 4, 2, (odd.size,))
     with path.open("wb") as file:
-        block = Block("output", 0, size, row.code, 2, (count,))
+        block = TensorEntry("output", 0, size, row.code, 2, (count,))
         write_container(file, Container((first, block)), [odd, raw])
     source = source_of(path)
     chunked, whole = small_pieces(64)

@@ -20,9 +20,9 @@ from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.text import readable
 from workbench.dump.formats.container import (
-    Block,
     Container,
     Origin,
+    TensorEntry,
     block_bytes,
     locate,
     read_container,
@@ -162,8 +162,8 @@ def container_files() -> Files:
         tensor_block("output", 0, FLOATS, "bfloat16", origin=Origin("a/b", 0, 1, 1)),
         tensor_block("output", 1, rng.standard_normal(9), "hifloat8", dim_range=((0, 1),)),
         tensor_block("output", 2, np.zeros((1, 2, 2, 3, 16), np.float16), **DEVICE),
-        (Block("buffer", 0, 7), rng.bytes(7)),
-        (Block("space", 0, 5, type=0), rng.bytes(5)),
+        (TensorEntry("buffer", 0, 7), rng.bytes(7)),
+        (TensorEntry("space", 0, 5, type=0), rng.bytes(5)),
     ]
 
     def made(*places: int, **more: Any) -> bytes:
