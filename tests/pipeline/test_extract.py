@@ -21,7 +21,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
 from kit.words import refused
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.replay.kernel import run_kernel
+from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.operator_file import (
     _read_kernel,
     kernel_data,
@@ -263,7 +263,9 @@ def test_every_operator_of_real_dumps_computes_the_same_after_a_round_trip(real_
         held = {n: npy_array(array) for n, array in attempt.inputs.items()}
         inputs = {n: array.astype(dtype_row(word).storage) for n, (array, word) in held.items()}
         for one, other in zip(
-            run_kernel(attempt.kernel, attempt.inputs), run_kernel(again, inputs), strict=True
+            compute_kernel(attempt.kernel, attempt.inputs),
+            compute_kernel(again, inputs),
+            strict=True,
         ):
             np.testing.assert_array_equal(one, other)
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Graph, Param, Value
-from workbench.graph.ops import written
 from workbench.graph.rewrite import live_ops, map_operands
+from workbench.ops import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

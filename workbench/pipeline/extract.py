@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.comparison.findings.next_dump import lacking, place_of
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
-from workbench.comparison.replay.kernel import run_kernel
+from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.operator_file import (
     SCHEMA,
     given_name,
@@ -25,7 +25,7 @@ from workbench.core.words import Message
 from workbench.dump.formats.npy import save_npy
 from workbench.dump.new_folder import NewFolder
 from workbench.graph.graph import Param
-from workbench.graph.ops import OPS, bind
+from workbench.ops import OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -184,7 +184,7 @@ def _about(flow: Trace, finding: Finding, attempt: Attempt) -> dict[str, Any]:
 def _runs(other: Attempt, attempt: Attempt) -> bool:
     """Whether the golden's kernel takes the target's inputs, and gives what can be compared."""
     try:
-        outputs = run_kernel(other.kernel, attempt.inputs)
+        outputs = compute_kernel(other.kernel, attempt.inputs)
     except TROUBLE:
         return False
     sizes = {slot: array.size for slot, array in attempt.given.items() if slot >= 0}

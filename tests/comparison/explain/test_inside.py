@@ -7,9 +7,10 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Arithmetic, Trial, cast_like, run_kernel
+from workbench.comparison.replay.kernel import Trial, cast_like, compute_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Kernel, Op, Param, Value
+from workbench.npu.arithmetic import Arithmetic
 
 RNG = np.random.default_rng(3)
 X, W, B = (RNG.normal(size=shape).astype(np.float32) for shape in ((12, 32), (40, 32), (40,)))
@@ -36,7 +37,7 @@ def told(given, arithmetic=CUBE, floor=2e-6):
         (Value(2),),
     )
     inputs = {0: X, 1: W, 2: B}
-    expected = cast_like(run_kernel(kernel, inputs, arithmetic)[0], given)
+    expected = cast_like(compute_kernel(kernel, inputs, arithmetic)[0], given)
     return explain(Trial(kernel, inputs, 0, given, expected, floor, arithmetic))
 
 

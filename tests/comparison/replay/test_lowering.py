@@ -9,15 +9,14 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.align.align import align
-from workbench.comparison.replay.kernel import run_kernel
+from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.lowering import LOWERING_RULES, RANDOM, REGISTERS, lower
 from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
-from workbench.run.kernels import KERNELS
-from workbench.run.kernels.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES, OPS
 
 RNG = np.random.default_rng(5)
 
@@ -84,7 +83,7 @@ INT8 = {"input_specs": (SQUARE, TensorSpec("int8", (2, 2)))}
 TWO = named(("a", "MatMul"), ("b", "ReLU"))
 EXCLUSIVE = (
     [RANDOM, REGISTERS, COLLECTIVES],
-    [KERNELS, SPELLINGS, EXPANSIONS],
+    [OPS, SPELLINGS, EXPANSIONS],
 )
 """Sets of types that have none in common, so that the order of their rules decides nothing."""
 
@@ -144,7 +143,7 @@ def test_three_ways_to_the_same_product(op_type, rule):
     work = lower(0, op(op_type, Param(0), Param(1)), None)
     x, y = RNG.standard_normal((2, 2, 2))
     assert work.rule == rule
-    np.testing.assert_allclose(run_kernel(work.kernel, {0: x, 1: y})[0], x @ y)
+    np.testing.assert_allclose(compute_kernel(work.kernel, {0: x, 1: y})[0], x @ y)
 
 
 def test_an_operator_that_stands_for_itself_is_plain():
@@ -163,14 +162,14 @@ def fused(**attrs):
 def test_a_chain_from_its_types_reads_its_inputs_in_order():
     work = lower(0, fused(), None)
     assert work.rule == "types"
-    found = run_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
+    found = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
     expected = np.maximum(convolution(IMAGE, WEIGHT) + BIAS[:, None, None], 0)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_the_first_operator_of_a_chain_has_the_kernels_settings():
     work = lower(0, fused(stride=2), None)
-    found = run_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
+    found = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
     expected = convolution(IMAGE, WEIGHT)[:, :, ::2, ::2] + BIAS[:, None, None]
     np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-10, atol=1e-12)
 
@@ -197,7 +196,7 @@ def test_a_convolution_that_begins_a_batch_normalization():
     kinds = named(("conv", "Conv2D"), ("bn", "BatchNorm"), _datadump_is_multiop=True)
     three = (OUT, spec(5), spec(5))
     work = lower(0, op("Conv2D", Param(0), Param(1), outputs=three, name="conv", **kinds), None)
-    out, sums, squares = run_kernel(work.kernel, {0: IMAGE, 1: WEIGHT})
+    out, sums, squares = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT})
     expected = convolution(IMAGE, WEIGHT)
     np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(sums.reshape(-1), expected.sum((0, 2, 3)), rtol=1e-10)
@@ -216,7 +215,7 @@ def test_the_update_of_a_batch_normalization_with_its_activation():
     scale, offset = RNG.standard_normal((2, 5))
     read = dict(enumerate((x, sums, squares, scale, offset, np.zeros(5), np.ones(5))))
     work = lower(0, operator, None)
-    found = run_kernel(work.kernel, read)
+    found = compute_kernel(work.kernel, read)
     mean, var = wide.mean((0, 2, 3)), wide.var((0, 2, 3))
     at = (slice(None), None, None)
     normal = (wide - mean[at]) / np.sqrt(var + 1e-3)[at] * scale[at] + offset[at]
@@ -255,4 +254,6 @@ def test_a_fused_kernel_computes_what_the_goldens_operators_do():
     work = lower(0, kernel, found)
     x, w, b = (RNG.standard_normal(s) for s in ((2, 3), (5, 3), (5,)))
     assert work.rule == "fusion", work.reason
-    np.testing.assert_allclose(run_kernel(work.kernel, {0: x, 1: w, 2: b})[0], 3 * (x @ w.T + b))
+    np.testing.assert_allclose(
+        compute_kernel(work.kernel, {0: x, 1: w, 2: b})[0], 3 * (x @ w.T + b)
+    )

@@ -21,24 +21,23 @@ from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.replay.kernel import (
-    EXACT,
-    Arithmetic,
     Trial,
     cast_like,
+    compute_kernel,
     distance,
     plain_kernel,
-    run_kernel,
 )
 from workbench.comparison.replay.replay import replay
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
 from workbench.graph.constants import constant
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import op_def
 from workbench.network.models import load_graph
+from workbench.npu.arithmetic import EXACT, Arithmetic
 from workbench.npu.faults import FAULTS, Fault
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_npu
+from workbench.ops import op_def
 from workbench.pipeline.rehearse import dump_both
 from workbench.run.reference import run_reference
 
@@ -280,8 +279,8 @@ def trial_of(op, kind, how, faulty, right, reference, formats, rng, graph):
     if kind == "overrun":
         given = _read_again(graph, faulty, op.name)
     try:
-        expected = cast_like(run_kernel(kernel, inputs, arithmetic)[0], given)
-        believed = run_kernel(
+        expected = cast_like(compute_kernel(kernel, inputs, arithmetic)[0], given)
+        believed = compute_kernel(
             kernel, _inputs(reference if how == "golden" else right, op.name), arithmetic
         )
     except GraphError:
@@ -403,6 +402,6 @@ def _clean_of(op, formats, right):
     inputs, given = _inputs(right, op.name), right[op.name]["output", 0]
     kernel = plain_kernel(op)
     for arithmetic in (EXACT, Arithmetic("cube", formats.inputs, formats.output)):
-        expected = cast_like(run_kernel(kernel, inputs, arithmetic)[0], given)
+        expected = cast_like(compute_kernel(kernel, inputs, arithmetic)[0], given)
         noise = distance(given, expected)
         yield Trial(kernel, inputs, 0, given, expected, 1.2 * noise, arithmetic)

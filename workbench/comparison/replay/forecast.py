@@ -21,7 +21,7 @@ from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_declared
-from workbench.comparison.replay.kernel import EXACT, cast_like, run_kernel, run_update
+from workbench.comparison.replay.kernel import cast_like, compute_kernel, compute_update
 from workbench.comparison.replay.kernel import distance as norm_distance
 from workbench.comparison.replay.lowering import lower
 from workbench.comparison.replay.models import Candidate, candidates
@@ -30,7 +30,8 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Kernel, Value
-from workbench.graph.ops import OPS, left_in, written
+from workbench.npu.arithmetic import EXACT
+from workbench.ops import OPS, left_in, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
-    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.comparison.replay.lowering import Lowering
     from workbench.graph.graph import Graph, Op, Operand
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
     Place = tuple[str, int]
@@ -381,9 +382,9 @@ def _computed(
     """Compute an operator; ``told`` is what it only reads. Raises one of ``TROUBLE``."""
     tensors = dict(told)
     state: dict[str, Array] = {}
-    results = run_kernel(kernel, read, arithmetic)
+    results = compute_kernel(kernel, read, arithmetic)
     slots = written(kernel.ops[0]) if len(kernel.ops) == 1 else ()
-    left = run_update(kernel.ops[0], read, arithmetic) if slots else {}
+    left = compute_update(kernel.ops[0], read, arithmetic) if slots else {}
     unknown = any(_is_unknown(read[slot]) for slot in kernel.needed)
     outputs = {
         slot: _stored(op, slot, array, arithmetic)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.graph.graph import Const, Kernel, Op, Param, Value
-from workbench.graph.traits import settings
+from workbench.ops import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

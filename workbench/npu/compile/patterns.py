@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Const, Param, Value
-from workbench.graph.ops import OPS, bind
-from workbench.graph.traits import COMMUTATIVE
+from workbench.ops import COMMUTATIVE, OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -22,13 +22,12 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Kernel, Op, Param, Parameter, Value
-from workbench.graph.ops import OPS
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile.calibration import find_layers, input_scales, weight_scales
 from workbench.npu.compile.folding import chain, drop_unused_constants
 from workbench.npu.compile.provenance import INSERTED, IS_PART, origin_of, originals
+from workbench.ops import OPS, run_kernel
 from workbench.run.executor import feeds_at
-from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,7 +136,7 @@ class _QuantizingBuilder(GraphBuilder):
         """Write a layer that multiplies int8; ``of_input`` is the scale of its input."""
         op, last = self.old.ops[layer.op], self.old.ops[layer.last]
         scale = of_input * self._scales[layer.op]
-        words = KERNELS["TransQuantParamV2"]([scale], OPS["TransQuantParamV2"].defaults)[0]
+        words = run_kernel("TransQuantParamV2", [scale], OPS["TransQuantParamV2"].defaults)[0]
         used = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
         operands: dict[int, Operand] = {0: self._int8_input(op, of_input), 1: self._int8(layer)}
         sums = Value(self.insert(_part(self._with(op, operands))))
