@@ -15,7 +15,7 @@ from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.network.models import MLP, TRAININGS
 from workbench.network.tracer import trace, trace_batches
-from workbench.pipeline.compiling import Compiling
+from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
 
 CAST = "Gradients/Default/network-WithLossCell/_loss_fn-Loss/Grad_Cast/Cast-op0"
@@ -203,7 +203,7 @@ def test_a_preview_says_that_the_optimizer_may_be_left_out():
     foreseen = preview(form, graph)
     assert not foreseen.exact
     assert any(doubt.code == "dump/branches" for doubt in foreseen.doubts)
-    own = preview(form, graph, compiling=Compiling("910a"))
+    own = preview(form, graph, compiling=Target("mindspore-o0o1", "910a"))
     assert any("NPUGetFloatStatusV2" in name for name in own.names)
     assert not any("AllFinite" in name for name in own.names)
 

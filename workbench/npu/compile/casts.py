@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.graph.graph import Graph, Operand
-    from workbench.npu.numerics import NumericModel
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))
 """Formats of the precision modes that tensors can have."""
@@ -73,17 +74,19 @@ class TransBuilder(GraphBuilder):
         return self._made[key]
 
 
-def insert_casts(graph: Graph, model: NumericModel) -> Graph:
-    """Return the graph in the dtypes that a precision mode gives it, with the Casts that this takes.
+def insert_casts(module: Module, target: Target) -> Module:
+    """Return the graph in the dtypes that the precision mode gives it, with the Casts that this takes.
 
     Its results have the dtypes of the network.
     """
+    graph, model = module.graph, target.model
     builder = TransBuilder(graph)
     for number, formats in enumerate(model.formats(graph)):
         builder.replace(number, _lowered(builder, graph.ops[number], formats))
     outputs = (builder.operand(one) for one in graph.outputs)
     wanted = (_dtype(graph, one) for one in graph.outputs)
-    return builder.build([_cast(builder, *one) for one in zip(outputs, wanted, strict=True)])
+    results = [_cast(builder, *one) for one in zip(outputs, wanted, strict=True)]
+    return replace(module, graph=builder.build(results))
 
 
 def _lowered(builder: TransBuilder, op: Op, formats: Formats) -> Op:
@@ -203,3 +206,32 @@ def roundings(graph: Graph, before: Mapping[str, Formats]) -> dict[str, Formats]
             if (inputs, output) != ("", ""):
                 found[one.name] = Formats(inputs, output)
     return found
+
+
+def annotate_kernel_dtypes(module: Module, target: Target) -> Module:
+    """Return the graph whose operators say what their kernels read and write, where they run one by one.
+
+    Its tensors keep the dtypes of the network; these are the device types of its operators, where they are others.
+    """
+    graph = module.graph
+    formats = target.model.formats(graph)
+    ops = tuple(_stated(op, own) for op, own in zip(graph.ops, formats, strict=True))
+    return replace(module, graph=replace(graph, ops=ops))
+
+
+def _stated(op: Op, formats: Formats) -> Op:
+    """Return an operator with its device types; a unit's own format such as HF32 is none."""
+    changed = {formats.inputs, formats.output} & DTYPES.keys()
+    if not changed or any(isinstance(operand, Bundle) for operand in op.inputs):
+        return op
+    taken = tuple(spec for spec in op.input_specs if spec is not None)
+    return replace(
+        op,
+        device_inputs=tuple(_with_dtype(spec, formats.inputs) for spec in taken),
+        device_outputs=tuple(_with_dtype(spec, formats.output) for spec in op.outputs),
+    )
+
+
+def _with_dtype(spec: TensorSpec, name: str) -> TensorSpec:
+    known = name in DTYPES and spec.dtype in DTYPES and DTYPES[spec.dtype].is_float
+    return spec._replace(dtype=name) if known else spec

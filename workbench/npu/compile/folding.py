@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from workbench.graph.graph import Graph, Op, Operand
     from workbench.npu.numerics import NumericModel
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
     Array = NDArray[Any]
 
@@ -41,34 +43,29 @@ def chain(ops: Iterable[Op]) -> Kernel:
     return Kernel(found, (Value(len(found) - 1),))
 
 
-def fold_constants(
-    graph: Graph, network: Graph, known: Mapping[str, Kernel], weights: str
-) -> tuple[Graph, Mapping[str, Kernel]]:
-    """Return the graph without operators that the compiler computes, and how to compute its weights.
-
-    ``known`` are parameters that are computed already, from those of the ``network``; ``weights`` is the type
-    of the operators that hold weights.
-    """
-    builder = _FoldingBuilder(graph, network, known, weights)
-    for number, op in enumerate(graph.ops):
+def fold_constants(module: Module, target: Target) -> Module:
+    """Return the graph without operators that the compiler computes, and how to compute its weights."""
+    builder = _FoldingBuilder(module, target.weights)
+    for number, op in enumerate(module.graph.ops):
         if op.op_type in FOLDED and builder.is_known(op):
             builder.fold(number, op)
         else:
             builder.keep(number)
-    return builder.build(), builder.constants
+    graph = builder.build()
+    if target.weights == "Const":
+        graph = drop_unused_constants(graph)
+    return replace(module, graph=graph, constants=builder.constants)
 
 
 class _FoldingBuilder(GraphBuilder):
     """A graph while operators become constants; ``constants`` says how these are computed."""
 
-    def __init__(
-        self, old: Graph, network: Graph, known: Mapping[str, Kernel], weights: str
-    ) -> None:
-        super().__init__(old)
-        self.constants = dict(known)
-        self._places = {one.name: index for index, one in enumerate(network.parameters)}
+    def __init__(self, module: Module, weights: str) -> None:
+        super().__init__(module.graph)
+        self.constants = dict(module.constants)
+        self._places = {one.name: index for index, one in enumerate(module.network.parameters)}
         self._weights = weights
-        names = (_NUMBERED.fullmatch(name) for name in known)
+        names = (_NUMBERED.fullmatch(name) for name in module.constants)
         self._next = max((int(found[1]) + 1 for found in names if found), default=0)
 
     def is_known(self, op: Op) -> bool:
@@ -149,13 +146,13 @@ def drop_unused_constants(graph: Graph) -> Graph:
 
 
 def computed_weights(
-    source: Graph, feeds: Mapping[str, Any], folded: Mapping[str, Kernel], model: NumericModel
+    network: Graph, feeds: Mapping[str, Any], constants: Mapping[str, Kernel], model: NumericModel
 ) -> dict[str, Array]:
     """Return the values of the parameters that the compiler has computed."""
-    if not folded:
+    if not constants:
         return {}
-    given = parameter_values(source, feeds)
-    return {name: _value(one, given, model) for name, one in folded.items()}
+    given = parameter_values(network, feeds)
+    return {name: _value(one, given, model) for name, one in constants.items()}
 
 
 def _value(kernel: Kernel, given: list[Array], model: NumericModel) -> Array:

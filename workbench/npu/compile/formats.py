@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.graph.graph import Graph, Operand
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 SPREAD = frozenset(
     ("Cast", "ReLU", "ReLU6", "LeakyReLU", "Elu", "Sigmoid", "Tanh", "GeLU", "Add", "Sub", "Mul", "RealDiv", "Div",
@@ -33,9 +35,11 @@ _BY_CHANNEL = frozenset(("BiasAdd", "AscendDequant"))
 """Those of them that read one number a channel, which lies as in the graph."""
 
 
-def choose_formats(graph: Graph) -> Graph:
+def choose_formats(module: Module, target: Target) -> Module:
     """Return the graph with every operator's own formats."""
-    return replace(graph, ops=tuple(_chosen(graph, op) for op in graph.ops))
+    graph = module.graph
+    ops = tuple(_chosen(graph, op) for op in graph.ops)
+    return replace(module, graph=replace(graph, ops=ops))
 
 
 def _chosen(graph: Graph, op: Op) -> Op:
@@ -67,12 +71,13 @@ def _spec(graph: Graph, operand: Operand) -> TensorSpec:
     return graph.spec(operand) or TensorSpec("", None)
 
 
-def propagate_formats(graph: Graph) -> Graph:
+def propagate_formats(module: Module, target: Target) -> Module:
     """Return the graph with the formats of heavy operators handed on to those that take any."""
+    graph = module.graph
     ops: list[Op] = []
     for op in graph.ops:
         ops.append(_spread(graph, ops, op))
-    return replace(graph, ops=tuple(ops))
+    return replace(module, graph=replace(graph, ops=tuple(ops)))
 
 
 def _spread(graph: Graph, done: list[Op], op: Op) -> Op:
@@ -104,8 +109,9 @@ def _written(done: list[Op], operand: Operand) -> Lie | None:
     return device_lie(op, "output", operand.slot, op.outputs[operand.slot])
 
 
-def insert_transdata(graph: Graph) -> Graph:
+def insert_transdata(module: Module, target: Target) -> Module:
     """Return the graph with a TransData wherever formats differ; its results have the host's."""
+    graph = module.graph
     builder = TransBuilder(graph)
     for number, op in enumerate(graph.ops):
         asked = [device_lie(op, "input", n, spec) for n, spec in enumerate(_read(graph, op))]
@@ -116,7 +122,7 @@ def insert_transdata(graph: Graph) -> Graph:
     for operand in graph.outputs:
         spec = _spec(graph, operand)
         outputs.append(_as(builder, builder.operand(operand), spec, host_lie(spec.shape)))
-    return builder.build(outputs)
+    return replace(module, graph=builder.build(outputs))
 
 
 def _input(builder: TransBuilder, operand: Operand, wanted: Iterator[Lie]) -> Operand:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph
     from workbench.npu.compile.patterns import Part
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 _LONGEST = 512
 """Characters of a name from which on GE no longer strings names together."""
@@ -300,6 +302,19 @@ def fuse(
         if fusion.level == level and name not in off and (constants or not fusion.constants):
             graph = _fuse_all(graph, fusion, frozenset(("AscendQuant",) if quant_dumpable else ()))
     return graph
+
+
+def fuse_graph(module: Module, target: Target) -> Module:
+    """Return the graph with operators fused that have become one function."""
+    constants = target.weights == "Const"
+    fused = fuse(module.graph, "graph", target.fusions_off, constants=constants)
+    return replace(module, graph=fused)
+
+
+def fuse_buffers(module: Module, target: Target) -> Module:
+    """Return the graph with neighbors fused that hand their results on in the unified buffer."""
+    off, dumpable = target.fusions_off, target.quant_dumpable
+    return replace(module, graph=fuse(module.graph, "buffer", off, quant_dumpable=dumpable))
 
 
 def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Io, TensorSpec
     from workbench.graph.graph import Graph, Op, Operand
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 NO_TASK = "_no_task"
 _SHARED: Mapping[str, Any] = {
@@ -30,15 +32,16 @@ _ALIGNED = 32
 """Bytes of which every piece must be a multiple."""
 
 
-def mark_no_task(graph: Graph) -> Graph:
+def mark_no_task(module: Module, target: Target) -> Module:
     """Return the graph with everything marked that needs no task."""
+    graph = module.graph
     marks = _Marks(graph)
     for number, op in enumerate(graph.ops):
         if op.op_type == "ConcatD":
             marks.join(number, op)
         elif op.op_type == "SplitD":
             marks.divide(number, op)
-    return replace(graph, ops=tuple(marks.ops))
+    return replace(module, graph=replace(graph, ops=tuple(marks.ops)))
 
 
 def runs_nothing(op: Op) -> bool:

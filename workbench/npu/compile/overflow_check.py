@@ -15,20 +15,23 @@ from workbench.graph.graph import Const, Op, Value
 from workbench.graph.rewrite import GraphBuilder
 
 if TYPE_CHECKING:
-    from workbench.graph.graph import Graph, Operand
+    from workbench.graph.graph import Operand
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 _STATUS = TensorSpec("int32", (8,))
 _FLAG = TensorSpec("bool", ())
 _CLEAN = Const((0,) * 8, "int32", (8,))
 
 
-def lower_overflow_check(graph: Graph) -> Graph:
-    """Return the graph as the framework makes it for a device that saturates: it is asked for its status.
+def lower_overflow_check(module: Module, target: Target) -> Module:
+    """Return the network as the framework makes it for a device that saturates: it is asked for its status.
 
     What hung on a flag of ``AllFinite`` hangs on the one in its place.
     """
+    graph = module.graph
     if not any(op.op_type == "AllFinite" for op in graph.ops):
-        return graph
+        return module
     builder, flags = GraphBuilder(graph), dict[str, str]()
     ids = Counter((op.scope, op.op_type) for op in graph.ops)
     for number, op in enumerate(graph.ops):
@@ -38,7 +41,7 @@ def lower_overflow_check(graph: Graph) -> Graph:
             builder.keep(number)
     built = builder.build()
     ops = (replace(op, unless=flags.get(op.unless, op.unless)) for op in built.ops)
-    return replace(built, ops=tuple(ops))
+    return module.handed(replace(built, ops=tuple(ops)))
 
 
 def _read_status(builder: GraphBuilder, ids: Counter[tuple[str, str]], number: int, op: Op) -> str:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from workbench.graph.graph import Graph, Operand
     from workbench.npu.compile.calibration import Layer
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
     Array = NDArray[Any]
 
@@ -64,7 +66,7 @@ class Quantization:
             raise GraphError("core/choice", subject="quantization", got=self.mode, known=[*MODES])
 
 
-def asked_for(
+def quantization_of(
     mode: str | Quantization | None, feeds: Mapping[str, Any] | None = None
 ) -> Quantization | None:
     """Return what is asked for; a mode alone is calibrated with what the run is fed."""
@@ -87,6 +89,13 @@ def quantize(graph: Graph, asked: Quantization) -> tuple[Graph, Mapping[str, Ker
     else:
         quantize_w8a8(builder, layers, input_scales(graph, layers, feeds))
     return drop_unused_constants(builder.build()), builder.constants
+
+
+def quantize_network(module: Module, target: Target) -> Module:
+    """Return the module with a quantized network; weights are computed from those that it was given."""
+    assert target.quantization is not None
+    graph, constants = quantize(module.graph, target.quantization)
+    return replace(module, graph=graph, constants=constants)
 
 
 def quantize_w8a16(builder: _QuantizingBuilder, layers: list[Layer]) -> None:
