@@ -16,6 +16,7 @@ from workbench.core.errors import FormatError
 from workbench.proto.schema import Schema, fields
 from workbench.proto.wire import (
     MAX_DEPTH,
+    MAX_FIELDS,
     STRAIGHT,
     WireField,
     decode,
