@@ -96,15 +96,20 @@ def measure(one, seed):
     import numpy as np
 
     from workbench.comparison.explain.case import BUDGET, with_fitted_arithmetic
-    from workbench.comparison.explain.explain import explain, features, score_hypotheses
+    from workbench.comparison.explain.explain import (
+        features,
+        rank_explanations,
+        score_hypotheses,
+    )
     from workbench.comparison.explain.symptoms import describe_symptom
 
     start = time.perf_counter()
-    causes = [row.cause for row in explain(one.trial) if row.cause is not None]
-    took = time.perf_counter() - start
     with np.errstate(all="ignore"):
         case = with_fitted_arithmetic(one.trial, BUDGET)
-        tried, _ = score_hypotheses(case) if case.error > case.floor else ([], [])
+        tried, missed = score_hypotheses(case) if case.error > case.floor else ([], [])
+        found = rank_explanations(case, tried, missed)
+        took = time.perf_counter() - start
+        causes = [row.cause for row in found if row.cause is not None]
         about = features(case, tried) if tried else {}
         symptom = describe_symptom(one.trial.given, one.trial.expected, one.trial.floor)
     return {

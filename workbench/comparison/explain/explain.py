@@ -111,10 +111,13 @@ def explain(trial: Trial, budget: float = BUDGET) -> list[Explanation]:
         if not case.error > case.floor or not trial.error > trial.floor:
             return []
         tried, missed = score_hypotheses(case)
-        return _ranked(case, tried, missed)
+        return rank_explanations(case, tried, missed)
 
 
-def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -> list[Explanation]:
+def rank_explanations(
+    case: Evaluation, tried: list[ScoredCandidate], missed: list[str]
+) -> list[Explanation]:
+    """Return what scored guesses explain, the likeliest first; ``missed`` are kinds that were not tried."""
     chances = probability(case, tried)
     found = [
         Explanation(one.candidate.kind, _share(one, case), one.exact, one.candidate.said, chance)
