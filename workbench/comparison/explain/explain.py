@@ -40,29 +40,29 @@ PLACED_KINDS = ("nan-output", "bit-flip", "overwritten-element")
 """Kinds whose numbers are read off at their places: many of them make the kind no less likely, as fitted ones do."""
 
 WEIGHTS: dict[str, float] = {
-    "one": -0.442,
-    "left": 0.082,
-    "beyond": -0.547,
-    "visible": 0.464,
-    "lead": 0.142,
-    "rivals": -1.382,
-    "free": -1.345,
-    "places": -0.945,
-    "few": 0.186,
-    "loose": -0.401,
-    "exact": 1.819,
-    "blank": -4.425,
-    "rest": -3.966,
-    "solved": 2.664,
-    "is stale-output": 0.342,
-    "is scaled-output": -1.817,
-    "is wrong-weight-element": 0.889,
-    "is overwritten-element": -3.17,
-    "is dropped-k-tail": 1.554,
-    "is unwritten-tile": -2.025,
+    "one": -0.595,
+    "left": 0.297,
+    "beyond": -0.708,
+    "visible": 0.482,
+    "lead": 0.078,
+    "rivals": -1.22,
+    "free": -1.249,
+    "places": -0.853,
+    "few": 0.206,
+    "loose": -0.344,
+    "exact": 2.108,
+    "blank": -4.468,
+    "rest": -4.532,
+    "solved": 2.895,
+    "is stale-output": -0.24,
+    "is scaled-output": -1.186,
+    "is wrong-weight-element": 0.474,
+    "is overwritten-element": -3.116,
+    "is dropped-k-tail": 1.203,
+    "is unwritten-tile": -1.88,
 }
-"""Weights of `features`, fitted by `fit` to faults and edited outputs of seeds 5000 to 5048 and 7000 to 7051 of
-`benchmarks/hypotheses.py`."""
+"""Weights of `features`, fitted by `fit` to faults and edited outputs of seeds 5000 to 5048, 7000 to 7051, 7100 to 7120
+and 7150 to 7168 of `benchmarks/hypotheses.py`."""
 
 
 class Explanation(NamedTuple):
