@@ -18,18 +18,19 @@ from unittest import mock
 import numpy as np
 
 from workbench.core.dtypes import DTYPES
-from workbench.run import cube, npu
-from workbench.run.device import Device
-from workbench.run.kernels import KERNELS
+from workbench.npu import cube
+from workbench.npu import runner as npu
+from workbench.npu.device import Device
+from workbench.ops import run_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Op
-    from workbench.run.faults import Site
-    from workbench.run.status import Status
+    from workbench.graph.graph import Op
+    from workbench.npu.faults import Site
+    from workbench.npu.overflow import Status
 
     Array = NDArray[Any]
 
@@ -107,7 +108,7 @@ class _OtherDevice(Device):
             wide = [
                 array.astype(np.float64) if array.dtype.kind == "f" else array for array in inputs
             ]
-            results = [_single(array) for array in KERNELS[op.op_type](wide, settings)]
+            results = [_single(array) for array in run_kernel(op.op_type, wide, settings)]
         elif op.op_type in ("MatMul", "BatchMatMul") and floats:
             turned = _from_the_end(inputs, settings)
             results = super()._results(replace(site, inputs=turned), settings, status)

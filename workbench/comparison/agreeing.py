@@ -24,7 +24,7 @@ from workbench.comparison.measure.noise import coarsest_roundoff, expected_round
 from workbench.comparison.results.coverage import Judged
 from workbench.comparison.results.verdict import Said, made_result
 from workbench.core.words import Message
-from workbench.graph.table.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
     from workbench.comparison.result import Result
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 NOT_REPLAYED = Message("compare/replay-spared")
 """Why no operator has an own error."""

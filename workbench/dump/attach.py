@@ -22,8 +22,8 @@ from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
-from workbench.graph.ops import groups_of
 from workbench.graph_files.formats import most_telling_first, read_graph
+from workbench.ops import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Source, TensorSpec
     from workbench.dump.index import Index
     from workbench.dump.survey import RankRoot
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Place = tuple[int, int]
     """Rank and graph id."""

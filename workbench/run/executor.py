@@ -13,9 +13,9 @@ import numpy as np
 from workbench.core.dtypes import HELD_WIDER, dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.graph.nodes import Value
-from workbench.graph.ops import OPS, bind, written
-from workbench.run.prepared import preparation, stated_dtype
+from workbench.graph.graph import Value
+from workbench.ops import OPS, bind, written
+from workbench.run.plan import preparation, stated_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
-    from workbench.graph.flow import Network
-    from workbench.graph.nodes import Graph, Op, Parameter
-    from workbench.run.prepared import Prepared
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Graph, Op, Parameter
+    from workbench.run.plan import Prepared
 
     Array = NDArray[Any]
     Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
@@ -133,13 +133,13 @@ def execute(
     """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
 
     ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored, followed by the new
-    values of the inputs that the operator overwrites (`workbench.graph.ops.written`); it is handed all
+    values of the inputs that the operator overwrites (`workbench.ops.written`); it is handed all
     inputs of a fused operator, and no settings. The records are those of MindSpore on a CPU: scalar
     settings are 0-d inputs, tuples 1-D int64 inputs; text has no record; inputs are as they are when the
     operator is done, weights as they are at the end. Values are dropped after their last use. ``watch``
     says after which operators the outputs of which others are recorded, too, as they are then. ``state``
     has the weights that earlier steps have updated, and gets those that this one updates. Operators that
-    are left out (`workbench.graph.nodes.Op.unless`) have no records.
+    are left out (`workbench.graph.graph.Op.unless`) have no records.
     """
     if graph.subgraphs:
         raise GraphError("run/control-flow", graph=graph.name)

@@ -22,7 +22,7 @@ from workbench.comparison.replay.floors import (
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Op, Param
+from workbench.graph.graph import Const, Op, Param
 
 RNG = np.random.default_rng(23)
 BLOCK = Execution(0, "Net", 0, 0, 0)

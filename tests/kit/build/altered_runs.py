@@ -14,7 +14,7 @@ import numpy as np
 
 from kit.build.small_dumps import START, file_name, held
 from workbench.core.dtypes import dtype
-from workbench.graph.traits import CHOOSING
+from workbench.ops import CHOOSING
 from workbench.run.executor import execute, feeds_at
 from workbench.run.reference import compute
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Array = NDArray[Any]
     Change = Callable[[Op, Array], Array]

@@ -21,13 +21,13 @@ from kit.build.runs import (
     trial_of,
 )
 from workbench.comparison.explain.hypotheses.elements import count_runs
-from workbench.graph.ops import op_def
-from workbench.run.numeric import numeric_model
+from workbench.npu.numerics import numeric_model
+from workbench.ops import op_def
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = Any
 

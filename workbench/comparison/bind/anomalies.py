@@ -14,16 +14,16 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.npy import NpySource, fingerprint
-from workbench.graph.dont_care import WHOLE
-from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import UNWRITTEN_ON_CPU
+from workbench.graph.graph import Param, Value
+from workbench.ops import UNWRITTEN_ON_CPU
+from workbench.ops.dont_care import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from workbench.comparison.bind.binding import Binding, OperatorRun
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Found = Iterator[tuple[str, int, Message]]
     """io, slot, and what is odd."""

@@ -16,7 +16,7 @@ from workbench.comparison.follow.ranks import OWN_BATCH, is_replicated, other_ra
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.dump.dump import Note
-from workbench.graph.table.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.findings.material import Found, Material
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 class Outlier(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import updates
 from workbench.core.words import Message
-from workbench.graph.table.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.facts import Scene
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 
 def lockstep(blocks: Iterable[Execution]) -> Iterator[list[Execution]]:

@@ -30,7 +30,7 @@ from workbench.comparison.measure.noise import (
 from workbench.comparison.replay.kernel import EXACT, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
-from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
+from workbench.ops import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.replay.attempt import Attempt
     from workbench.comparison.replay.kernel import Arithmetic
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
 

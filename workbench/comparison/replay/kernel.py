@@ -11,22 +11,20 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Const, Param, Value, once
-from workbench.graph.ops import bind, left_in, written
-from workbench.graph.traits import CONTRACTIONS
-from workbench.run.approximations import APPROXIMATIONS
-from workbench.run.constants import literal
-from workbench.run.cube import CUBE
-from workbench.run.kernels import KERNELS
-from workbench.run.orders.known import NO_ORDERS, Orders
-from workbench.run.rounding import ROUND, saturated
+from workbench.graph.constants import literal
+from workbench.graph.graph import Const, Param, Value, once
+from workbench.npu.approximations import APPROXIMATIONS
+from workbench.npu.cube import CUBE
+from workbench.npu.orders.known import NO_ORDERS, Orders
+from workbench.npu.rounding import ROUND, saturated
+from workbench.ops import CONTRACTIONS, OPS, bind, left_in, run_kernel, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Op, Operand
+    from workbench.graph.graph import Op, Operand
 
     Array = NDArray[Any]
 
@@ -37,7 +35,7 @@ class Arithmetic(NamedTuple):
     ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
     ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
     none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
-    `workbench.run.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
+    `workbench.npu.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
     ``flushes`` names operators that take subnormal numbers for zero, ``orders`` are those in which sums are known
     to be computed.
     """
@@ -58,7 +56,7 @@ EXACT = Arithmetic()
 class Change(NamedTuple):
     """One thing that is done otherwise at operator ``part`` of a kernel.
 
-    ``load`` changes its tensor inputs (as `workbench.graph.ops.bind` sorts them), ``settings`` overrides
+    ``load`` changes its tensor inputs (as `workbench.ops.bind` sorts them), ``settings`` overrides
     settings, ``store`` changes its outputs, ``arithmetic`` replaces how it is computed.
     """
 
@@ -76,7 +74,7 @@ class Kernel(NamedTuple):
     """What one kernel computes: operators of the table in order, and which of their outputs it gives.
 
     In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output of
-    ``ops[n]``, as in `workbench.graph.nodes.Fused`.
+    ``ops[n]``, as in `workbench.graph.graph.Fused`.
     """
 
     ops: tuple[Op, ...]
@@ -155,7 +153,7 @@ def _computed(
     arithmetic: Arithmetic,
     change: Change,
 ) -> list[Array]:
-    if op.op_type not in KERNELS:
+    if op.op_type not in OPS:
         raise GraphError("compare/no-kernel", op_type=op.op_type)
     tensors, settings = _operands(op, inputs, done, arithmetic)
     if change.load is not None:
@@ -174,7 +172,7 @@ def _computed(
     fast = APPROXIMATIONS.get(arithmetic.implementation, {}).get(op.op_type)
     if fast is not None and all(array.dtype == np.float32 for array in tensors):
         return [_flushed(fast.compute(*tensors), least)]
-    return [_flushed(array, least) for array in KERNELS[op.op_type](tensors, settings)]
+    return [_flushed(array, least) for array in run_kernel(op.op_type, tensors, settings)]
 
 
 def _operands(

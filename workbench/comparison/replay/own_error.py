@@ -18,7 +18,7 @@ from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
 from workbench.core.errors import GraphError
-from workbench.graph.traits import CHOOSING, STEPS
+from workbench.ops import CHOOSING, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

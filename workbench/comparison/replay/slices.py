@@ -38,7 +38,7 @@ from workbench.comparison.replay.floors import (
 from workbench.comparison.replay.kernel import Computation
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT, STEPS
+from workbench.ops import APPROXIMATED, CONTRACTIONS, MOVEMENT, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from workbench.comparison.explain.case import Candidate
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
-from workbench.graph.ops import bind
-from workbench.run.cube import BLOCK, INTEGERS
+from workbench.npu.cube import BLOCK, INTEGERS
+from workbench.ops import bind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.case import Evaluation
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
 

@@ -11,9 +11,9 @@ from workbench.comparison.explain.case import FAILURES, Candidate
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
-from workbench.graph.nodes import Param
-from workbench.graph.ops import bind
-from workbench.graph.windows import window
+from workbench.graph.graph import Param
+from workbench.ops import bind
+from workbench.ops.kernels.window import window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.case import Evaluation
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
     Place = tuple[int, ...]
