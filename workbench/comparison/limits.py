@@ -19,9 +19,7 @@ _Number = TypeVar("_Number", int, float)
 
 _CLEAN = "every clean pair of real dumps we know"
 _UNRECORDED = "not recorded"
-_OUTLIERS = (
-    "86 clean runs with outlier channels, of 61 device modes: hifloat8 aside no slice above 0.02"
-)
+_OUTLIERS = "86 clean runs with outlier channels, 61 device modes: no slice above 0.02 but hifloat8"
 _ROUNDING = "× expected rounding"
 _ERROR = "relative error"
 
