@@ -8,6 +8,7 @@ wrong in a clean run, so whatever fails is a false alarm. ``--planted`` adds run
 without graphs, to see whether its operator is named first, somebody else, or nobody.
 ``--markdown docs/evidence/clean.md`` writes the document; of runs with ``--noise`` it is ``docs/evidence/devices.md``.
 A file of ``--json`` that is there is gone on with: the same seed and a larger count measure only what is missing.
+``--network resnet_train`` draws cells of one network alone, which are other ones than the seed draws of all.
 """
 
 from __future__ import annotations
@@ -34,14 +35,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 def _wanted(arguments: argparse.Namespace, done: Sequence[dict[str, Any]]) -> list[Any]:
     """Samples that are asked for and not measured yet, clean and planted in turn."""
     from clearing.cells import samples
+    from diagnosing.cases import MODELS
 
     there = {(bool(r["kind"]), r["number"]) for r in done}
     found = []
     for planted, count in ((False, arguments.count), (True, arguments.planted)):
-        drawn = islice(
-            samples(arguments.seed, planted=planted, noises=arguments.noise or [None]), count
+        drawn = samples(
+            arguments.seed,
+            planted=planted,
+            noises=arguments.noise or [None],
+            networks=arguments.network or tuple(MODELS),
         )
-        found += [one for one in drawn if (planted, one.number) not in there]
+        found += [one for one in islice(drawn, count) if (planted, one.number) not in there]
     return sorted(found, key=lambda one: one.number)
 
 
@@ -106,9 +111,26 @@ def _arguments() -> argparse.Namespace:
         "--noise", action="append", type=float, metavar="ERROR",
         help="on another device, whose sums are off by so much, like 2e-6; may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--network", action="append", metavar="NAME",
+        help="cells of this network alone, like resnet_train; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--list", type=int, default=0, help="lists so many wrong answers")
     parser.add_argument("--markdown", type=Path, help="writes the document of evidence")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    _check_networks(parser, arguments)
+    return arguments
+
+
+def _check_networks(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuse what is no network, and a document of few: the pages are of all of them."""
+    from diagnosing.cases import MODELS
+
+    unknown = [name for name in arguments.network or () if name not in MODELS]
+    if unknown:
+        parser.error(f"unknown network '{unknown[0]}' (choose from {', '.join(MODELS)})")
+    if arguments.network and arguments.markdown:
+        parser.error("--markdown documents all networks")
 
 
 def main() -> None:
