@@ -190,9 +190,11 @@ def replay(
     return Replay(MappingProxyType(own), MappingProxyType(reasons), MappingProxyType(models), cache)
 
 
-def _assessed(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError | None:
+def _assessed(
+    attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False, unrounded: bool = False
+) -> OwnError | None:
     try:
-        return assess_own_error(attempt, arithmetic, wide=wide)
+        return assess_own_error(attempt, arithmetic, wide=wide, unrounded=unrounded)
     except TROUBLE:
         return None
 
@@ -482,7 +484,7 @@ class _GraphReplay:
         for place in fused.keys() - exact:
             if self.own_errors[place].suspect or min(shown[one] for one in fused[place]) < alike:
                 continue
-            again = self._retry(place, wide=True)
+            again = self._retry(place, unrounded=True)
             if again is not None and again.suspect:
                 self.own_errors[place] = again
 
@@ -573,14 +575,15 @@ class _GraphReplay:
                 groups.setdefault((op.op_type, own.arithmetic, own.rule), []).append(place)
         return groups.values()
 
-    def _retry(self, place: Place, *, wide: bool = False) -> OwnError | None:
+    def _retry(self, place: Place, *, unrounded: bool = False) -> OwnError | None:
         """Measure an operator with the arithmetic of the selected units, whatever else explains it."""
         attempt = self._cache.attempt(*place)
         model = self.selected_model
         arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
         if not isinstance(attempt, Attempt):
             return None
-        return _assessed(attempt, arithmetic, wide=wide or self.wide)
+        wide = unrounded or self.wide
+        return _assessed(attempt, arithmetic, wide=wide, unrounded=unrounded)
 
 
 def _order(errors: Iterable[float]) -> float:
