@@ -63,7 +63,7 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	mkdir -p build
 	$(BIN)/python conformance/operator_cases.py build/operator_cases.json
 	.venv-mindspore/bin/python conformance/run_mindspore_operators.py build/operator_cases.json $(OPERATORS)
-	$(BIN)/python -m pytest tests/run/test_mindspore_operators.py
+	$(BIN)/python -m pytest tests/ops/test_mindspore_operators.py
 
 .venv-mindspore/$(MINDSPORE):
 	$(PYTHON311) -m venv --clear .venv-mindspore
@@ -73,12 +73,12 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 # what real MindSpore makes of a few steps of training; see docs/evidence/conformance.md
 conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_steps.py $(STEPS)
-	$(BIN)/python -m pytest tests/run/test_mindspore_steps.py
+	$(BIN)/python -m pytest tests/network/test_mindspore_steps.py
 
 # what real MindSpore dumps of loops, choices and several networks; see docs/evidence/conformance.md
 conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_flows.py $(FLOWS)
-	$(BIN)/python -m pytest tests/run/test_flow.py tests/pipeline/test_process.py tests/scenarios/test_flows.py
+	$(BIN)/python -m pytest tests/run/test_control_flow.py tests/pipeline/test_process.py tests/scenarios/test_flows.py
 
 # what msprobe makes of over twenty pairs of dump trees; see docs/evidence/conformance.md
 conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed

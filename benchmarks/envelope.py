@@ -26,8 +26,8 @@ from workbench.comparison.measure.envelope import Ratio
 from workbench.comparison.results.envelope import first_beyond
 from workbench.dump.dump import Dump
 from workbench.dump.index import index_of
-from workbench.graph import functional as ops
-from workbench.graph.nodes import Const
+from workbench.graph.graph import Const
+from workbench.network.nn import functional as ops
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
     from workbench.run.envelope import Envelope
 
     Array = NDArray[Any]
@@ -193,11 +193,11 @@ def _wrong_element(x: Array) -> Array:
 
 def device_run(fault: Fault) -> Iterator[TensorRecord]:
     """Yield the tensors of a run on the simulated A2 whose operator is wrong."""
-    from workbench.run.device import Device
+    from workbench.npu.device import Device
+    from workbench.npu.faults import compiled_sites
+    from workbench.npu.numerics import numeric_model
+    from workbench.npu.program import as_it_is
     from workbench.run.executor import execute, feeds_at
-    from workbench.run.faults import compiled_sites
-    from workbench.run.numeric import numeric_model
-    from workbench.run.program import as_it_is
 
     program = as_it_is(fault.graph, numeric_model("a2", "must_keep_origin_dtype"))
     device = Device(

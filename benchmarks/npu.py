@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from one_thread import start_anew
 
-from workbench.graph import functional as F
-from workbench.graph import nn
-from workbench.graph.tracer import trace
-from workbench.run import device
-from workbench.run.npu import run_npu
+from workbench.network import nn
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
+from workbench.npu import device
+from workbench.npu.runner import run_npu
 from workbench.run.reference import run_reference
 
 BATCH, LENGTH, HIDDEN, HEADS = 8, 128, 768, 12

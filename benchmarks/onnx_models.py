@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from one_thread import start_anew
 
-from workbench.graph.onnx import read_onnx
+from workbench.network.onnx import read_onnx
 from workbench.run import reference
 from workbench.run.reference import run_reference
 

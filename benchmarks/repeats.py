@@ -54,7 +54,7 @@ class Bench:
         from clearing.other_device import computing_otherwise
 
         from kit.build.runs import on_device
-        from workbench.run.faults import parse_fault
+        from workbench.npu.faults import parse_fault
 
         key = noise, number, tuple(faults)
         if key not in self._kept:

@@ -23,7 +23,7 @@ from workbench.comparison.stages import timed
 from workbench.core.plan import DumpPlan
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 GOAL = 10.0
 """Seconds that the diagnosis may take."""

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from one_thread import start_anew
 
-from workbench.graph.networks import load_graph
-from workbench.graph.trainings import TRAININGS
-from workbench.run.npu import run_npu
+from workbench.network.models import TRAININGS, load_graph
+from workbench.npu.runner import run_npu
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.run.executor import State
 
 LIMIT = 3

@@ -33,12 +33,12 @@ TARGETS = {
     "conformance": ["conformance/run_mindspore.py", "pytest tests/config/test_conformance.py"],
     "conformance-operators": [
         "conformance/run_mindspore_operators.py",
-        "pytest tests/run/test_mindspore_operators.py",
+        "pytest tests/ops/test_mindspore_operators.py",
     ],
     "conformance-steps": [
         "conformance/run_mindspore_steps.py",
         "tests/data/conformance/steps_",
-        "tests/run/test_mindspore_steps.py",
+        "tests/network/test_mindspore_steps.py",
     ],
     "conformance-flows": [
         "conformance/run_mindspore_flows.py",

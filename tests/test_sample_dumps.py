@@ -122,6 +122,10 @@ def test_the_simulated_dumps_name_no_machine():
     graphs = [content.decode() for path, content in pair.items() if path.endswith(".ir")]
     assert len(graphs) == 2
     named = {name for text in graphs for name in re.findall(r"In file ([^:]*):", text)}
-    assert named == {"net.py", "workbench/graph/nn.py", "workbench/graph/functional.py"}
+    assert named == {
+        "net.py",
+        "workbench/network/nn/layers.py",
+        "workbench/network/nn/functional.py",
+    }
     for private in (str(SAMPLES.parent), str(Path.home()) + "/"):
         assert not [path for path, content in pair.items() if private.encode() in content]

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from workbench import config
     from workbench.dump.convert import convert
     from workbench.dump.reader import load
-    from workbench.graph import networks as models
-    from workbench.graph import nn
-    from workbench.graph.onnx import read_onnx
-    from workbench.graph.tracer import trace
     from workbench.graph_files.formats import read_graph as read_ir
+    from workbench.network import models, nn
+    from workbench.network.onnx import read_onnx
+    from workbench.network.tracer import trace
+    from workbench.npu.orders.probe import probe_order
     from workbench.pipeline.acl import AscendCL
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.envelope import envelope
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from workbench.pipeline.preview import preview
     from workbench.pipeline.read_result import read_result
     from workbench.pipeline.simulate import simulate
-    from workbench.run.orders.probe import probe_order
     from workbench.ui.app import Workbench
     from workbench.ui.trees import Trees
 
@@ -83,15 +82,15 @@ _HOMES = {
     "envelope": ("workbench.pipeline.envelope", "envelope"),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
     "load": ("workbench.dump.reader", "load"),
-    "models": ("workbench.graph.networks", ""),
-    "nn": ("workbench.graph.nn", ""),
+    "models": ("workbench.network.models", ""),
+    "nn": ("workbench.network.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),
-    "probe_order": ("workbench.run.orders.probe", "probe_order"),
+    "probe_order": ("workbench.npu.orders.probe", "probe_order"),
     "read_ir": ("workbench.graph_files.formats", "read_graph"),
-    "read_onnx": ("workbench.graph.onnx", "read_onnx"),
+    "read_onnx": ("workbench.network.onnx", "read_onnx"),
     "read_result": ("workbench.pipeline.read_result", "read_result"),
     "simulate": ("workbench.pipeline.simulate", "simulate"),
-    "trace": ("workbench.graph.tracer", "trace"),
+    "trace": ("workbench.network.tracer", "trace"),
 }
 
 

@@ -13,16 +13,16 @@ from diagnosing.renaming import word
 
 from aligning.changes import CHANGES
 from aligning.twin import Twin
-from workbench.graph.finish import renumber
-from workbench.graph.networks import MODELS, TRAININGS, load_graph
-from workbench.graph.nodes import Graph, Value
+from workbench.graph.graph import Graph, Value
+from workbench.network.finish import renumber
+from workbench.network.models import MODELS, TRAININGS, load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.random import Generator
 
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 NETWORKS = (*MODELS, *TRAININGS)
 

@@ -12,17 +12,17 @@ from aligning.decomposing import can_decompose, decompose
 from aligning.twin import NOTHING, Twin, overwrites
 from workbench.comparison.graphs.view import RESHAPING
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, Op, Param, Value
+from workbench.graph.graph import Const, Op, Param, Value
 from workbench.graph.traits import COMMUTATIVE, CONTRACTIONS, IDENTITY
-from workbench.run.fusion import fuse
-from workbench.run.originals import ORIGINAL_NAMES
+from workbench.npu.compile.fusions import fuse
+from workbench.npu.compile.provenance import ORIGINAL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.random import Generator
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     Change = Callable[[Twin, Generator, float], bool]
 

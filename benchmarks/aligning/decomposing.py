@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.graph.nodes import Const, Op, Value
+from workbench.graph.graph import Const, Op, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aligning.twin import Twin
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
 
 class Writer:

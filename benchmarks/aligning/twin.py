@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.graph.finish import renumber
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.ops import written
+from workbench.network.finish import renumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.random import Generator
 
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
     Stands = frozenset[str]
     Truth = Mapping[str, frozenset[str]]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from diagnosing.cases import ITERATIONS, KINDS, LONG, MODELS, SURFACES, Setting
 
-from workbench.run.modes import modes_of
-from workbench.run.profiles import PROFILES
+from workbench.npu.modes import modes_of
+from workbench.npu.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from clearing.cells import Sample
     from workbench.dump.dump import Dump
-    from workbench.run.faults import Fault
+    from workbench.npu.faults import Fault
 
     Record = dict[str, Any]
 

@@ -18,8 +18,9 @@ from unittest import mock
 import numpy as np
 
 from workbench.core.dtypes import DTYPES
-from workbench.run import cube, npu
-from workbench.run.device import Device
+from workbench.npu import cube
+from workbench.npu import runner as npu
+from workbench.npu.device import Device
 from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Op
-    from workbench.run.faults import Site
-    from workbench.run.status import Status
+    from workbench.graph.graph import Op
+    from workbench.npu.faults import Site
+    from workbench.npu.overflow import Status
 
     Array = NDArray[Any]
 

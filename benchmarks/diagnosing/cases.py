@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.graph.nodes import Param
+from workbench.graph.graph import Param
 from workbench.graph.ops import bind, op_def
-from workbench.run.faults import FAULTS, Fault
-from workbench.run.modes import MODES_V2, modes_of
-from workbench.run.profiles import PROFILES
+from workbench.npu.faults import FAULTS, Fault
+from workbench.npu.modes import MODES_V2, modes_of
+from workbench.npu.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 SURFACES = (
     ("mindspore-o0o1", "npy"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from diagnosing.cases import KINDS, MODELS, SURFACES
 from diagnosing.scoring import VISIBLE
 from diagnosing.tables import every_table, seen
-from workbench.run.profiles import PROFILES
+from workbench.npu.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

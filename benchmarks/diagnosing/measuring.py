@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Row
     from workbench.dump.dump import Dump
-    from workbench.run.faults import Fault
+    from workbench.npu.faults import Fault
 
 Record = dict[str, Any]
 """What is noted of one run, as JSON has it."""

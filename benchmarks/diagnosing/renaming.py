@@ -13,7 +13,7 @@ from diagnosing.runs import Run
 
 if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op, Original
+    from workbench.graph.graph import Graph, Op, Original
 
 PARTS = ("Default", "Gradients")
 """First words of a name, which say what part of a step an operator belongs to; they stay."""

@@ -17,8 +17,8 @@ from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.dump.write import trees
 from workbench.dump.write.targets import PLATFORMS, Clock, Target
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
+from workbench.network.models import load_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, prepared
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from diagnosing.cases import Setting
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph
-    from workbench.run.faults import Fault
-    from workbench.run.program import Program
+    from workbench.graph.graph import Graph
+    from workbench.npu.faults import Fault
+    from workbench.npu.program import Program
 
 OUTPUTS = frozenset(("output",))
 WAYS: dict[str, DumpPlan] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diagnosing.runs import readers
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from diagnosing.runs import Run
     from workbench.comparison.result import Finding, Row
     from workbench.core.tensors import TensorRecord
-    from workbench.run.faults import Fault
+    from workbench.npu.faults import Fault
 
 VISIBLE = 4
 """A fault is visible whose results differ from the clean run's by more than so many times what these

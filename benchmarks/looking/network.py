@@ -13,7 +13,7 @@ from workbench import nn
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 SIZE = 4
 """Rows and columns of every tensor."""

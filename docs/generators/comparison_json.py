@@ -11,7 +11,7 @@ from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Side, Status, Verdict
 from workbench.comparison.trust import GROUNDS, ORDERS
-from workbench.graph.nodes import CERTAINTIES
+from workbench.graph.graph import CERTAINTIES
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import inspect
 from collections import defaultdict
 
 from generators.markdown import code, codes, page, table
-from workbench.graph.gradients import RULES
-from workbench.graph.onnx.reading import OPSETS
-from workbench.graph.onnx.table import CONVERTERS
 from workbench.graph.table import OPS
+from workbench.network.gradients import RULES
+from workbench.network.onnx.reader import OPSETS
+from workbench.network.onnx.table import CONVERTERS
 from workbench.run.kernels import KERNELS
 
 UNITS = {"cube": "cube", "vector": "vector", "none": "none (renames data)"}

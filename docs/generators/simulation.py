@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from generators.markdown import code, codes, page, prose, table
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.trainings import TRAININGS
-from workbench.run.faults.table import FAULTS
-from workbench.run.fusion import FUSIONS
-from workbench.run.modes import MODES, MODES_V2
-from workbench.run.precision import IMPLEMENTATIONS
-from workbench.run.profiles import PROFILES
+from workbench.network.models import MODELS, TRAININGS, load_graph
+from workbench.npu.compile.fusions import FUSIONS
+from workbench.npu.faults.table import FAULTS
+from workbench.npu.modes import MODES, MODES_V2
+from workbench.npu.precision import IMPLEMENTATIONS
+from workbench.npu.profiles import PROFILES
 
 INTRODUCTION = (
     "Names for `workbench simulate` and `wb.simulate`. [How to simulate](../guide/simulate.md)."

@@ -9,7 +9,7 @@ from aligning.measuring import measure_seed
 from aligning.scoring import Score, components, score
 from aligning.twin import Twin
 
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 SMALL = ("lenet", "mlp", "mlp_train", "lstm")
 

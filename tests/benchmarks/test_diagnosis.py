@@ -25,7 +25,7 @@ import workbench as wb
 from kit.trees import contents
 from workbench.comparison.result import Cause, Finding, Row
 from workbench.core.plan import DumpPlan
-from workbench.run.faults import FAULTS, Fault
+from workbench.npu.faults import FAULTS, Fault
 
 FC1 = "Default/fc1-Dense/MatMul-op0"
 

@@ -14,7 +14,7 @@ from diagnosing.runs import WAYS, device_run, network, reference_run, write_tree
 from diagnosing.tables import alarm, hit, seen
 
 from kit.trees import contents
-from workbench.run.faults import FAULTS, Fault
+from workbench.npu.faults import FAULTS, Fault
 
 SEEDS = {22: ("lenet", "mlp"), 29: ("mlp",), 33: ("mlp",)}
 """Seeds, and small models that they deal: on surfaces of MindSpore, of AscendCL and of torchair."""

@@ -11,7 +11,7 @@ from workbench.cli import _summary
 from workbench.comparison.result import Anomaly
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 UPDATE = "Default/optimizer-SGD/SGD-op2"
 

@@ -8,9 +8,9 @@ import pytest
 import workbench as wb
 from kit.commands import run
 from workbench.core.plan import DumpPlan
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
+from workbench.npu.orders import read_orders
 from workbench.pipeline.envelope import read_envelope
-from workbench.run.orders import read_orders
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.limits import LIMITS
 from workbench.comparison.measure.noise import expected_rounding
-from workbench.graph.nodes import Const, Value
+from workbench.graph.graph import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)

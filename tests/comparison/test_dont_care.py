@@ -6,7 +6,7 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, Shot, in_memory
 from workbench.graph.dont_care import WHOLE
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 RNG = np.random.default_rng(1)
 GOOD = [RNG.standard_normal((4, 4)).astype(np.float32) for _ in range(5)]

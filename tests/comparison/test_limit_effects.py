@@ -25,7 +25,7 @@ from workbench.comparison.map_file import NO_OVERRIDES
 from workbench.comparison.replay.kernel import Trial, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Op, Param
+from workbench.graph.graph import Op, Param
 
 # --- what belongs together ---------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from workbench.dump.dump import Dump
 from workbench.dump.index import Records, index_of
 from workbench.dump.statistics.compute import statistics_of
 from workbench.dump.statistics.dialects import TITLES
-from workbench.graph.nodes import Graph, Op
+from workbench.graph.graph import Graph, Op
 
 STAGES = {
     "bind_both": engine,

@@ -9,10 +9,10 @@ from kit.words import refused
 from workbench.config import new
 from workbench.core.checks import check_seed
 from workbench.core.errors import GraphError
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
+from workbench.npu.faults import parse_fault
+from workbench.npu.runner import run_npu
 from workbench.pipeline.preview import preview
-from workbench.run.faults import parse_fault
-from workbench.run.npu import run_npu
 
 MLP = load_graph("mlp")
 

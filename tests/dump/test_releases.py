@@ -12,7 +12,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.dump.reader import load
 from workbench.dump.releases import check_version
 from workbench.dump.write.targets import Clock
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 
 F = TensorSpec("float32", (2, 3))
 OP = "Default/net-Net/ReduceMean-op4"

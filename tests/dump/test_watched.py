@@ -9,7 +9,7 @@ from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.index import index_of
 from workbench.dump.watched import joint_name, split_watched, watch_of
-from workbench.graph.nodes import Graph, Op
+from workbench.graph.graph import Graph, Op
 
 SPEC = (TensorSpec("float32", (4,)),)
 NAMES = {"a": "Add", "c": "Add", "all": "HcomAllReduce", "b": "Mul", "d": "Add"}

@@ -10,7 +10,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, in_memory, shoot
 from kit.evidence import clauses, within
 from workbench.comparison.engine import compare_dumps
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.graph.source_lines import told, user_frames
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.conclusions import explain

@@ -8,7 +8,7 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.graph.nodes import Graph
+from workbench.graph.graph import Graph
 from workbench.graph_files import cache as recent
 from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.mindspore.text import read_ms_text

@@ -18,7 +18,7 @@ from kit.build.graph_files import GE_MODEL, GE_TEXT, IR, KEY_VALUES, ONNX, SAMPL
 from kit.words import refused
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph_files.formats import GRAPH_FORMATS, format_of, most_telling_first, read_graph
 from workbench.graph_files.look import MAX_BYTES, look_at
 from workbench.graph_files.mindspore.pb import read_ms_pb

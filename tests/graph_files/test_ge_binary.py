@@ -16,7 +16,7 @@ from kit.wire import msg
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph_files.ge.binary import parse_ge_model
 from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.text import parse_ge_text

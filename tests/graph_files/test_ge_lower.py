@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import (
+from workbench.graph.graph import (
     Bundle,
     Const,
     FreeRef,
@@ -26,6 +24,7 @@ from workbench.graph.nodes import (
 from workbench.graph_files.ge.lower import ITERATOR, ge_graph_of
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.ge.write_text import write_ge_text
+from workbench.network.models import MODELS, load_graph
 
 F = TensorSpec("float32", (2, 3))
 H = TensorSpec("float16", (1, 1, 16, 16), "FRACTAL_NZ")

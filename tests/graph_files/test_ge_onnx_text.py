@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from kit.build.graph_files import ge_onnx
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.graph.nodes import FreeRef, Value
+from workbench.graph.graph import FreeRef, Value
 from workbench.graph_files.ge.onnx_text import parse_ge_onnx
 
 

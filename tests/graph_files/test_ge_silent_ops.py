@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.core.words import Message
-from workbench.graph.nodes import Op
+from workbench.graph.graph import Op
 from workbench.graph_files.ge.silent_ops import NO_DUMP, why_no_dump
 from workbench.graph_files.ge.text import parse_ge_text
 

@@ -16,7 +16,7 @@ from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, FreeRef, Value
+from workbench.graph.graph import Const, FreeRef, Value
 from workbench.graph_files.ge.schema import OPERATORS
 from workbench.graph_files.ge.text import parse_ge_text, read_ge_text
 from workbench.proto.text import MAX_DEPTH

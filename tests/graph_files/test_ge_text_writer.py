@@ -15,13 +15,12 @@ from kit.build.ge_random import plain, same
 from kit.cases import examples
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph, Op
+from workbench.graph.graph import Graph, Op
 from workbench.graph_files.ge.lower import ge_graph_of
 from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.ge.write_text import quoted, write_ge_text
+from workbench.network.models import MODELS, load_graph
 
 SLOW = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 

@@ -18,7 +18,7 @@ from kit.wire import f32, f64, msg, num, varint
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, Graph, Param, Value
+from workbench.graph.graph import Const, Graph, Param, Value
 from workbench.graph_files.mindspore.pb import parse_ms_pb, read_ms_pb
 from workbench.graph_files.mindspore.text import read_ms_text
 

@@ -17,9 +17,7 @@ from kit.oracle.dump_files import assert_agree
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import (
+from workbench.graph.graph import (
     Bundle,
     Const,
     FreeRef,
@@ -34,6 +32,7 @@ from workbench.graph.nodes import (
 from workbench.graph_files.mindspore.pb import parse_ms_pb
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.graph_files.mindspore.write_pb import pb_and_constants
+from workbench.network.models import MODELS, load_graph
 
 # A decoder of its own: numbers of debug_graph.proto alone, everything declared here.
 FIELDS = {

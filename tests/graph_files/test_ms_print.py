@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, SourceFrame
+from workbench.graph.graph import Const, SourceFrame
 from workbench.graph_files.mindspore.print import (
     device_type,
     format_attr,

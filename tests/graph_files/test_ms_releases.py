@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.build.foreign_files import FRAMES, SPELLED, V1_5, old_file
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, FreeRef, Param, Parameter, SourceFrame, Value
+from workbench.graph.graph import Const, FreeRef, Param, Parameter, SourceFrame, Value
 from workbench.graph_files.mindspore.releases import (
     CURRENT,
     MARKS,

@@ -10,7 +10,7 @@ from kit.build.foreign_files import DATA, PAIRS, SPELLED, old_file
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Const, Graph, Param, Value
+from workbench.graph.graph import Bundle, Const, Graph, Param, Value
 from workbench.graph_files.mindspore.text import parse_ms_text, read_ms_text
 from workbench.graph_files.mindspore.values import (
     parse_const,

@@ -8,10 +8,7 @@ import pytest
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph import functional, nn
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import (
+from workbench.graph.graph import (
     Bundle,
     Const,
     FreeRef,
@@ -23,9 +20,12 @@ from workbench.graph.nodes import (
     SourceFrame,
     Value,
 )
-from workbench.graph.tracer import trace
 from workbench.graph_files.mindspore.text import parse_ms_text, read_ms_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
+from workbench.network import nn
+from workbench.network.models import MODELS, load_graph
+from workbench.network.nn import functional
+from workbench.network.tracer import trace
 
 F = TensorSpec("float32", (2, 3))
 W = TensorSpec("float32", (4, 3))

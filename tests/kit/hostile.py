@@ -18,7 +18,7 @@ from kit.build.small_dumps import CPU, START, Net, Shot, in_memory, on_disk
 from workbench.comparison.map_file import Ignore, Match, Overrides, Tolerance
 from workbench.core.files import encoded
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.graph_files.mindspore.write_text import write_ms_text
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.comparison.result import Result
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 BEL, ESC, CSI = "\x07", "\x1b", "\x9b"
 

@@ -21,7 +21,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.pipeline.acl_errors import AclError
 
 CODES = {
@@ -514,7 +514,7 @@ def test_a_step_is_an_execution_of_the_model(program):
 def test_a_configuration_names_models_by_file_or_graph(program, tmp_path):
     script = tmp_path / "resnet.py"
     script.write_text(
-        "import numpy as np\nfrom workbench.graph import functional as F\n"
+        "import numpy as np\nfrom workbench.network.nn import functional as F\n"
         "INPUTS = np.ones((2, 2), np.float32)\ndef Net(x):\n    return F.relu(F.exp(x))\n"
     )
     entries = [

@@ -8,9 +8,9 @@ from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
-from workbench.graph import functional as F
-from workbench.graph.networks import load_graph
-from workbench.graph.tracer import trace
+from workbench.network.models import load_graph
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate

@@ -21,7 +21,7 @@ from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.map_file import Tolerance
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 from workbench.pipeline.blame import conclusion
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.conclusions import MOST, carries, explain, figures

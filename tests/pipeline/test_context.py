@@ -9,7 +9,7 @@ from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.context_html import context_html
 from workbench.pipeline.neighbours import TOGETHER, surroundings

@@ -40,7 +40,7 @@ def target(*faults):
 
 
 def fault(strength):
-    from workbench.run.faults import parse_fault
+    from workbench.npu.faults import parse_fault
 
     return parse_fault(f"scaled-output:{SOFTMAX}:strength={strength}")
 

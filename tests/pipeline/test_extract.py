@@ -33,8 +33,8 @@ from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Bundle, Const, FreeRef, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, FreeRef, Op, Param, Value
+from workbench.network.models import load_graph
 
 LINE = re.compile(r"(\S+): (\S+) from the reference with its (own|golden) settings")
 

@@ -15,8 +15,8 @@ from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
-from workbench.graph.networks import load_graph
 from workbench.graph_files.ge.schema import GE_IR
+from workbench.network.models import load_graph
 from workbench.pipeline.preview import preview
 
 GRAPH = load_graph("lenet")

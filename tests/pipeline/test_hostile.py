@@ -15,7 +15,7 @@ import workbench as wb
 from kit import hostile
 from kit.build.sample_results import make_result, make_row
 from kit.hostile import GUILTY, NAMES, Page, controls, shown
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.pipeline.operator_html import operator_html
 from workbench.pipeline.source_html import source_html
 from workbench.show.html import head_html

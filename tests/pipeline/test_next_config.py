@@ -14,7 +14,7 @@ from workbench.config import new
 from workbench.core.plan import BOTH
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 from workbench.pipeline.next_config import guess_surface
 
 CULPRIT = "Default/body-SequentialCell/1-Dense/MatMul-op0"

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.graph.nodes import Graph
+from workbench.graph.graph import Graph
 from workbench.pipeline import operator_facts
 from workbench.pipeline.operator_facts import ir_text
 

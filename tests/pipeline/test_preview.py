@@ -20,11 +20,10 @@ from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.write.cost import CLASSES, slow_down
 from workbench.dump.write.targets import Target
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
+from workbench.network.models import MODELS, load_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN, headline
@@ -201,7 +200,7 @@ def test_a_graph_is_given_by_name_file_or_dump(tmp_path, graph):
         text = simulate(traced, None, DumpPlan("/x"), tmp_path / "dump")
     elif graph == "file":
         (tmp_path / "net.py").write_text(
-            "import numpy as np\nfrom workbench.graph import nn\n"
+            "import numpy as np\nfrom workbench.network import nn\n"
             "INPUTS = np.ones((2, 4), np.float32)\nclass Net(nn.Dense):\n"
             "    def __init__(self):\n        super().__init__(4, 2)\n"
         )

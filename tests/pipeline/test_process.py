@@ -8,9 +8,9 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.graph import functional as F
-from workbench.graph import nn
-from workbench.graph.tracer import trace
+from workbench.network import nn
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
 from workbench.pipeline.process import graphs_of, process_of, schedule_of, turns
 from workbench.run.reference import run_reference
 

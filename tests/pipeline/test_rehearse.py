@@ -7,9 +7,9 @@ from kit.build.runs import rehearse
 from kit.evidence import defects
 from workbench.config import new
 from workbench.core.errors import GraphError
-from workbench.graph import functional as F
-from workbench.graph.networks import load_graph
-from workbench.graph.tracer import trace
+from workbench.network.models import load_graph
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
 from workbench.pipeline.rehearse import why_not
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"

@@ -17,7 +17,7 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.dump.reader import load
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate
 

@@ -20,7 +20,7 @@ from kit.commands import run
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.result import NotDeterministic, RepeatRun
 from workbench.core.plan import DumpPlan
-from workbench.run.faults import parse_fault
+from workbench.npu.faults import parse_fault
 from workbench.show.json_result import from_json
 from workbench.show.view import LISTED
 

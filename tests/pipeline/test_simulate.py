@@ -15,13 +15,13 @@ from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.reader import load
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
+from workbench.network.models import load_graph
+from workbench.npu.faults import Fault
+from workbench.npu.runner import run_npu, run_program
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import SIMULATED, simulate
-from workbench.run.faults import Fault
-from workbench.run.npu import run_npu, run_program
 
 T = "20231114221320"
 NUMBERS = r"\d+\.1\.17000000000\d{5}"

@@ -11,7 +11,7 @@ import workbench as wb
 from kit.build.small_dumps import Net, given, in_memory, shoot
 from kit.face.screen import label
 from workbench.core.words import Message
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.pipeline.source_html import source_html
 from workbench.pipeline.source_lines import find_source, in_context
 from workbench.pipeline.source_view import WHOLE
@@ -167,7 +167,7 @@ def test_the_file_is_read_anew_after_a_change(tmp_path):
 
 
 def test_files_of_the_workbench_are_found_wherever_it_is_installed():
-    lines, origin, _ = find_source("workbench/graph/models.py")
+    lines, origin, _ = find_source("workbench/network/models/networks.py")
     assert origin == "file"
     assert lines[0].startswith('"""')
 

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench import nn
 from workbench.core.errors import FormatError, GraphError
-from workbench.graph import functional as ops
+from workbench.network.nn import functional as ops
 from workbench.run.envelope import Place, disturbed, measure_envelope, spread
 
 

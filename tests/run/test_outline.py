@@ -10,11 +10,10 @@ from kit.build.traced_networks import graphs
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Const, FreeRef, Graph, GraphRef, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, FreeRef, Graph, GraphRef, Op, Param, Parameter, Value
 from workbench.graph_files.mindspore.text import read_ms_text
-from workbench.run.npu import run_npu
+from workbench.network.models import MODELS, load_graph
+from workbench.npu.runner import run_npu
 from workbench.run.outline import outline
 from workbench.run.reference import run_reference
 

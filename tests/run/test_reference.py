@@ -12,16 +12,15 @@ from kit.arrays import outputs
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph import functional as F
-from workbench.graph import nn
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
+from workbench.graph.constants import literal
+from workbench.graph.graph import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.graph.ops import bind
-from workbench.graph.tracer import trace
-from workbench.run.constants import literal
+from workbench.network import nn
+from workbench.network.models import MODELS, load_graph
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
+from workbench.npu.runner import run_npu
 from workbench.run.executor import Held
-from workbench.run.npu import run_npu
 from workbench.run.reference import compute, run_reference
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

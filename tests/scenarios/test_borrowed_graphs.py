@@ -16,9 +16,9 @@ from kit.evidence import defects
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.trust import BORROWED, OWN
 from workbench.dump.index import index_of
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Const
-from workbench.run.faults import Fault
+from workbench.graph.graph import Const
+from workbench.network.models import load_graph
+from workbench.npu.faults import Fault
 
 MEMORY = {"overwritten"}
 SIDES = ("target", "golden")

@@ -7,13 +7,13 @@ import workbench as wb
 from kit.evidence import defects
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
-from workbench.graph import functional as F
-from workbench.graph import nn
-from workbench.graph.networks import load_graph
-from workbench.graph.tracer import trace
-from workbench.run.modes import modes_of
-from workbench.run.precision import Precision
-from workbench.run.profiles import PROFILES
+from workbench.network import nn
+from workbench.network.models import load_graph
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
+from workbench.npu.modes import modes_of
+from workbench.npu.precision import Precision
+from workbench.npu.profiles import PROFILES
 
 
 def body(x, wide, narrow, gamma, beta):

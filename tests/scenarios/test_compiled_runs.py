@@ -16,16 +16,15 @@ from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
-from workbench.graph import functional as F
-from workbench.graph import nn
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.tensor import record as call
-from workbench.graph.tensor import record_all
-from workbench.graph.tracer import trace
+from workbench.network import nn
+from workbench.network.models import MODELS, load_graph
+from workbench.network.nn import functional as F
+from workbench.network.symbolic import record as call
+from workbench.network.symbolic import record_all
+from workbench.network.tracer import trace
+from workbench.npu.compile.pipeline import WEIGHTS
 from workbench.pipeline.compiling import fusions_off
 from workbench.pipeline.simulate import simulate
-from workbench.run.compile import WEIGHTS
 from workbench.run.reference import run_reference
 
 PLAN = DumpPlan("/d")

@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from workbench.config import Config, get, new
 from workbench.core.plan import DumpPlan
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 MODEL = "lenet"
 SURFACES = ("mindspore-o0o1", "mindspore-o2", "mindspore-ge", "tensorflow", "torchair", "acl")

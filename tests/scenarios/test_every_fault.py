@@ -17,14 +17,13 @@ import pytest
 
 from kit.cases import nightly, pairwise
 from workbench.core.errors import GraphError
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
+from workbench.network.models import MODELS, load_graph
+from workbench.npu.compile.pipeline import WEIGHTS
+from workbench.npu.faults import FAULTS, parse_fault
+from workbench.npu.profiles import PROFILES
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.process import prepared
-from workbench.run.compile import WEIGHTS
-from workbench.run.faults import FAULTS, parse_fault
-from workbench.run.profiles import PROFILES
 
 SURFACES = ("mindspore-o0o1", "mindspore-ge", "tensorflow", "torchair", "acl")
 """One that runs operators one by one, then one for every way in which compilers hold weights."""

@@ -13,9 +13,9 @@ from kit.oracle import dump_files as wire
 from workbench.config import new
 from workbench.dump.convert import convert
 from workbench.dump.formats.container import read_container
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
+from workbench.npu.runner import run_npu, run_program
 from workbench.pipeline.compiling import Compiling
-from workbench.run.npu import run_npu, run_program
 
 MODEL = "lenet"
 

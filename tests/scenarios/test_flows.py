@@ -16,12 +16,10 @@ from kit.words import refused
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph import functional as F
-from workbench.graph import nn
-from workbench.graph.models import MLP
-from workbench.graph.networks import load_graph
-from workbench.graph.tracer import trace
-from workbench.graph.trainings import TRAININGS
+from workbench.network import nn
+from workbench.network.models import MLP, TRAININGS, load_graph
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
 from workbench.pipeline.preview import preview
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"

@@ -11,10 +11,9 @@ from kit.words import check_said, refused
 from workbench import nn
 from workbench.core.errors import GraphError
 from workbench.core.plan import Iterations
-from workbench.graph import functional as F
-from workbench.graph.models import MLP
-from workbench.graph.tracer import trace
-from workbench.graph.trainings import TRAININGS
+from workbench.network.models import MLP, TRAININGS
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
 
 X = np.linspace(0.5, 1.5, 8, dtype=np.float32).reshape(2, 4)
 WEIGHTS = {

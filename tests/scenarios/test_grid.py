@@ -22,10 +22,9 @@ from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
+from workbench.network.models import MODELS, load_graph
+from workbench.npu.profiles import PROFILES
 from workbench.pipeline.simulate import REFERENCE, SIMULATED
-from workbench.run.profiles import PROFILES
 
 NETWORKS = ("lenet", "alexnet", "mlp", "resnet", "transformer", "lstm")
 DEVICES = ("reference", "910a", "310p", "a2", "a3", "950")

@@ -10,7 +10,7 @@ import workbench as wb
 from kit.build.foreign_files import PAIRS
 from kit.evidence import defects
 from workbench.core.plan import DumpPlan
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 WAYS = (("output", "input"), ("input", "output"))
 """What target and golden hold."""

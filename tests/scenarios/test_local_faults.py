@@ -14,9 +14,9 @@ from workbench.core.dtypes import name_of
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
 from workbench.dump.formats.npy import NpySource, write_npy
-from workbench.graph import functional as F
-from workbench.graph.tracer import trace
-from workbench.run.precision import Precision
+from workbench.network.nn import functional as F
+from workbench.network.tracer import trace
+from workbench.npu.precision import Precision
 
 TOKENS, CHANNELS, OUTLIER = 128, 1024, 7
 OTHERS = np.arange(CHANNELS) != OUTLIER

@@ -13,9 +13,8 @@ from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.config import new
 from workbench.core.errors import GraphError
-from workbench.graph.models import MLP
-from workbench.graph.tracer import trace, trace_batches
-from workbench.graph.trainings import TRAININGS
+from workbench.network.models import MLP, TRAININGS
+from workbench.network.tracer import trace, trace_batches
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import preview
 

@@ -10,7 +10,7 @@ from diagnosing.runs import device_run, reference_run, write_tree
 import workbench as wb
 from kit.evidence import defects
 from workbench.core.plan import DumpPlan
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 GRAPHS = {name: load_graph(name) for name in ("mlp", "resnet", "transformer", "lenet_train")}
 MODES = {

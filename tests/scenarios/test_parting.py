@@ -15,7 +15,7 @@ from kit.cases import nightly
 from kit.evidence import clauses, defects, diverges, the, within
 from kit.words import check_said
 from workbench.config import new
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 STEPS = 5
 SURFACES = {

@@ -15,13 +15,13 @@ from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph_files.formats import read_graph
+from workbench.network.models import load_graph
+from workbench.npu.compile.quantize import MODES, Quantization
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate
-from workbench.run.quantise import MODES, Quantization
 from workbench.run.reference import run_reference
 
 PLAN = DumpPlan("/d")

@@ -13,9 +13,7 @@ from workbench import nn
 from workbench.core.errors import GraphError
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
-from workbench.graph.models import MLP
-from workbench.graph.networks import load_graph
-from workbench.graph.trainings import TRAININGS
+from workbench.network.models import MLP, TRAININGS, load_graph
 from workbench.pipeline.simulate import SIMULATED
 
 SURFACES = [name for name in SIMULATED if name != "acl"]

@@ -20,12 +20,12 @@ from kit.oracle import dump_files as wire
 from workbench.config import new
 from workbench.core.words import Message
 from workbench.dump.write.exceptions import CHIPS
-from workbench.run.profiles import PROFILES
+from workbench.npu.profiles import PROFILES
 
 NET = """
 import numpy as np
-from workbench.graph import functional as F
-from workbench.graph.cell import Cell
+from workbench.network.nn import functional as F
+from workbench.network.nn.cell import Cell
 
 INPUTS = (np.full((2, 4), 100, np.float32), np.full((4, 3), 100, np.float32))
 

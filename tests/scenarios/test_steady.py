@@ -11,8 +11,7 @@ import pytest
 import workbench as wb
 from kit.cases import asked, nightly, two_by_two
 from kit.evidence import defects
-from workbench.graph.networks import load_graph
-from workbench.graph.trainings import TRAININGS
+from workbench.network.models import TRAININGS, load_graph
 from workbench.pipeline.simulate import REFERENCE, SIMULATED
 
 pytestmark = pytest.mark.slow

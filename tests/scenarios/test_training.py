@@ -18,13 +18,12 @@ from workbench import nn
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.errors import GraphError
-from workbench.graph.networks import load_graph
-from workbench.graph.tracer import trace
-from workbench.graph.trainings import TRAININGS
+from workbench.network.models import TRAININGS, load_graph
+from workbench.network.tracer import trace
+from workbench.npu.profiles import PROFILES
+from workbench.npu.runner import run_npu
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import SIMULATED
-from workbench.run.npu import run_npu
-from workbench.run.profiles import PROFILES
 from workbench.run.reference import run_reference
 
 REFERENCE = "reference"

@@ -11,10 +11,8 @@ from kit.words import check_said
 from workbench import nn
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.core.plan import Iterations
-from workbench.graph import functional as F
-from workbench.graph.models import MLP
-from workbench.graph.networks import load_graph
-from workbench.graph.trainings import TRAININGS
+from workbench.network.models import MLP, TRAININGS, load_graph
+from workbench.network.nn import functional as F
 
 ROWS = "compare/own-batch-rows"
 

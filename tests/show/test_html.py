@@ -8,7 +8,7 @@ import pytest
 from kit.build.sample_results import NASTY, make_finding, make_result, make_row, network_result
 from kit.face.screen import Document, label
 from workbench.comparison.result import Anomaly, Coverage, SideInfo
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.show.html import TOP_ROWS, head_html, repr_html
 
 

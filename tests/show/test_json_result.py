@@ -20,7 +20,7 @@ from kit.build.sample_results import (
 from kit.words import refused
 from workbench.comparison.result import OverrideUse
 from workbench.core.errors import FormatError
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.show.json_result import dumps, from_json, to_json
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "comparison.schema.json"

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import make_result, make_row, network_result
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.show.columns import columns
 
 NAN, INF = math.nan, math.inf

@@ -14,7 +14,7 @@ import workbench as wb
 from kit.face.screen import codes_in, label, said_in
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 from workbench.show.look import look_data
 from workbench.ui.export import Export
 from workbench.ui.session import session_data, session_path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kit.words import SNAPSHOTS
-from workbench.run.faults import FAULTS
+from workbench.npu.faults import FAULTS
 
 SNAPSHOT = SNAPSHOTS / "run_faults.txt"
 

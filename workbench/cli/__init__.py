@@ -454,7 +454,7 @@ def simulate(
     ] = None,
 ) -> int:
     """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
-    from workbench.graph.networks import load_graph
+    from workbench.network.models import load_graph
     from workbench.pipeline.reports import dumped_nothing
     from workbench.pipeline.simulate import simulate as run
 

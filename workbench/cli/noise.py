@@ -53,7 +53,7 @@ def write(
     ] = 0,
 ) -> int:
     """Write probes.npy (and right.npy for products): run the operator on them, save outputs.npy beside them."""
-    from workbench.run.orders import write_probes
+    from workbench.npu.orders import write_probes
 
     folder = write_probes(out, n, dtype, operator=operator, device=device, scale=scale)
     product = operator != "ReduceSum"
@@ -74,7 +74,7 @@ def read(
     """Read a device's outputs of the probes and write the order of its sums. Exit status 2: not confirmed."""
     from pathlib import Path
 
-    from workbench.run.orders import Orders, read_orders, read_probes, write_orders
+    from workbench.npu.orders import Orders, read_orders, read_probes, write_orders
 
     found = read_probes(probes, outputs or None)
     known = read_orders(orders) if Path(orders).exists() else Orders()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
     from workbench.comparison.result import Result
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 NOT_REPLAYED = Message("compare/replay-spared")
 """Why no operator has an own error."""

@@ -25,7 +25,7 @@ from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
 from workbench.graph.traits import MOVEMENT
-from workbench.run.orders.known import NO_ORDERS
+from workbench.npu.orders.known import NO_ORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.result import Result, Row
     from workbench.comparison.stages import Stages
-    from workbench.run.orders.known import Orders
+    from workbench.npu.orders.known import Orders
 
 
 class Followed(NamedTuple):

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
     from workbench.dump.dump import Dump
+    from workbench.npu.orders.known import Orders
     from workbench.run.envelope import Envelope
-    from workbench.run.orders.known import Orders
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workbench.graph.nodes import SourceFrame
+    from workbench.graph.graph import SourceFrame
 
 __all__ = [
     "Anomaly",

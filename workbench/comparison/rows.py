@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import SourceFrame
+    from workbench.graph.graph import SourceFrame
 
 Status = Literal["equal", "pass", "warn", "fail", "uncomparable"]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Source, TensorSpec
     from workbench.dump.index import Index
     from workbench.dump.survey import RankRoot
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Place = tuple[int, int]
     """Rank and graph id."""

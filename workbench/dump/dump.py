@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.dump.index import Index, Records
     from workbench.dump.reports.core_elf import Core
     from workbench.dump.reports.opdebug import OverflowRecord
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 WATCHED = "watched"
 """Why an output that was dumped again is skipped: it is compared with the same output of its own dump."""

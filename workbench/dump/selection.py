@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan, Selector
     from workbench.core.tensors import Io
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 MAX_ITERATIONS = 1_000_000
 """Most iterations of a run that is rehearsed or predicted."""

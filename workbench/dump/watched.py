@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
     from workbench.dump.index import Index
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 JOINT = "_To_"
 """What stands between the operator after which a dump is made and the one whose output it is."""

@@ -1,1 +1,1 @@
-"""Layer 1: graphs in MindSpore's primitive vocabulary, however they were made."""
+"""Graphs as values: operators, parameters and constants in MindSpore's primitive vocabulary, however they were made."""

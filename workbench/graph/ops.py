@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
+from workbench.graph.graph import Bundle, Const, Param, once
 from workbench.graph.infer import Call
-from workbench.graph.nodes import Bundle, Const, Param, once
 from workbench.graph.table import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Op, Operand
+    from workbench.graph.graph import Op, Operand
     from workbench.graph.opdef import OpDef
 
 __all__ = ["OPS", "Bound", "bind", "infer_outputs", "left_in", "op_def", "written"]

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
-from workbench.graph.nodes import CERTAINTIES, Value
+from workbench.graph.graph import CERTAINTIES, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.graph.nodes import Graph, SourceFrame
+    from workbench.graph.graph import Graph, SourceFrame
 
 _TOLD = {"candidate": "compare/line-candidate", "forward": "compare/line-forward"}
 """Words of a line that is not surely the operator's own."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.graph.nodes import Bundle, Const, once
+from workbench.graph.graph import Bundle, Const, once
 from workbench.graph.table import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 ARGUMENTS: dict[str, str] = {
     **{name: row.names for name, row in OPS.items()},

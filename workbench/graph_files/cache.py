@@ -1,6 +1,6 @@
 """Graphs that were read last: ranks of one program, and its dumps, have files of the same text.
 
-What is found out about an operator (`workbench.graph.nodes.once`) is then found out once for all of them.
+What is found out about an operator (`workbench.graph.graph.once`) is then found out once for all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 _MOST = 1 << 24
 """Characters of all texts together; a longer text is not kept."""

@@ -20,7 +20,7 @@ from workbench.graph_files.mindspore import text as ir_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""ONNX models among the graph files; `workbench.graph.onnx` reads them, with the extra ``[onnx]``."""
+"""ONNX models among the graph files; `workbench.network.onnx` reads them, with the extra ``[onnx]``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.proto.wire import BYTES, VARINT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.graph_files.look import Look
 
 _WIRES = {1: VARINT, 2: BYTES, 3: BYTES, 4: BYTES, 5: VARINT, 6: BYTES, 7: BYTES, 8: BYTES}
@@ -22,6 +22,6 @@ def is_onnx_model(look: Look) -> bool:
 
 def read_onnx_model(path: Path) -> Graph:
     """Read a model; raises FormatError if it is damaged, GraphError for operators and sizes that are not known."""
-    from workbench.graph.onnx import read_onnx
+    from workbench.network.onnx import read_onnx
 
     return read_onnx(path)

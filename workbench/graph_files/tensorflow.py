@@ -14,7 +14,7 @@ from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import FreeRef, Graph, Op, Value
+from workbench.graph.graph import FreeRef, Graph, Op, Value
 from workbench.graph_files.look import MAX_BYTES
 from workbench.proto.schema import Schema, fields
 from workbench.proto.text import single
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
     from workbench.graph_files.look import Look
 
 _MESSAGES = {

@@ -28,6 +28,8 @@ from workbench.config.context import Context, version_numbers
 from workbench.core.checks import check_seed
 from workbench.core.words import Message
 from workbench.dump.write.targets import Clock
+from workbench.npu.compile.quantize import Quantization, asked_for
+from workbench.npu.precision import Precision
 from workbench.pipeline.acl_dump import DumpState
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_form import read_config
@@ -36,17 +38,15 @@ from workbench.pipeline.acl_operator import operator_graph, plan_alone
 from workbench.pipeline.acl_run import Device
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.simulate import check_device
-from workbench.run.precision import Precision
-from workbench.run.quantise import Quantization, asked_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
+    from workbench.npu.faults import Fault
+    from workbench.npu.precision import Precision
     from workbench.pipeline.acl_models import Inputs
-    from workbench.run.faults import Fault
-    from workbench.run.precision import Precision
 
 DEVICES = 8
 """Devices of the simulated host."""
@@ -60,7 +60,7 @@ class AscendCL:
     Parameters
     ----------
     device : str
-        Kind of device, a key of `workbench.run.profiles.PROFILES`, or ``reference`` for golden dumps.
+        Kind of device, a key of `workbench.npu.profiles.PROFILES`, or ``reference`` for golden dumps.
     seed : int
         Seed of faults, times and random file numbers.
     version : str
@@ -199,9 +199,9 @@ class _Models:
         Parameters
         ----------
         model_path : path, text or Graph
-            A model of `workbench.graph.models.MODELS`, ``file.py:Name``, a graph file, or a graph.
+            A model of `workbench.network.models.MODELS`, ``file.py:Name``, a graph file, or a graph.
         faults : sequence of Fault or text
-            Defects of the device, as `workbench.run.faults.parse_fault` spells them.
+            Defects of the device, as `workbench.npu.faults.parse_fault` spells them.
         precision_mode : str or Precision, optional
             What was asked of the compiler.
         fusion : str or path

@@ -15,27 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.words import Message
-from workbench.graph.flow import one_graph
-from workbench.graph.models import MODELS
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph
+from workbench.graph.control_flow import one_graph
+from workbench.graph.graph import Graph
 from workbench.graph.ops import op_def
 from workbench.graph_files.formats import read_graph
+from workbench.network.models import MODELS, load_graph
+from workbench.npu.faults import check_faults, parse_fault
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_run import Job
 from workbench.pipeline.process import prepared
 from workbench.pipeline.simulate import check_device
 from workbench.run.executor import parameter_values
-from workbench.run.faults import check_faults, parse_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
+    from workbench.npu.faults import Fault
     from workbench.pipeline.acl_dump import Setting
     from workbench.pipeline.compiling import Compiling
-    from workbench.run.faults import Fault
 
     Inputs = Mapping[str, Any] | Sequence[Any] | None
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError, WorkbenchError
 from workbench.core.words import Message
-from workbench.graph.flow import one_graph
+from workbench.graph.control_flow import one_graph
 from workbench.graph.ops import OPS, op_def
-from workbench.graph.tensor import record_all
-from workbench.graph.tracer import trace
+from workbench.network.symbolic import record_all
+from workbench.network.tracer import trace
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.run.executor import parameter_values
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.core.plan import DumpPlan
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.pipeline.acl_dump import Setting
 
 

@@ -11,11 +11,11 @@ from workbench.dump.watched import watch_of
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import Target
 from workbench.dump.write.trees import write_tree
-from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.constants import constant
+from workbench.graph.graph import Const, Param, Value
+from workbench.npu.profiles import PROFILES
 from workbench.pipeline.acl_errors import AclError, AclRefusal
-from workbench.run.constants import constant
 from workbench.run.executor import operator_key, parameter_key
-from workbench.run.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.write.targets import Clock
-    from workbench.graph.nodes import Graph, Operand
+    from workbench.graph.graph import Graph, Operand
     from workbench.pipeline.acl_dump import Setting
 
     Dump = tuple[Setting, DumpPlan]
@@ -51,7 +51,7 @@ class Job(NamedTuple):
 
 
 class Device(NamedTuple):
-    """The kind of device, a key of `workbench.run.profiles.PROFILES` or the reference, and the time."""
+    """The kind of device, a key of `workbench.npu.profiles.PROFILES` or the reference, and the time."""
 
     kind: str
     clock: Clock

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from workbench.core.words.translate import Language
+    from workbench.npu.orders.known import Orders
     from workbench.pipeline.context import MatchContext
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_view import SourceMap
     from workbench.run.envelope import Envelope
-    from workbench.run.orders.known import Orders
     from workbench.show.look import Look
     from workbench.show.tables import Order
 
@@ -560,7 +560,7 @@ _ORDERS = "orders.json"
 def _orders(given: Orders | str | Path | None) -> Orders | None:
     if not isinstance(given, str | Path):
         return given
-    from workbench.run.orders.files import read_orders
+    from workbench.npu.orders.files import read_orders
 
     return read_orders(given)
 

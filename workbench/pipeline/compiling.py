@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
 from workbench.core.words import Message
-from workbench.run.compile import WEIGHTS, compile_graph
-from workbench.run.faults import altered_graph
-from workbench.run.float_status import by_register
-from workbench.run.fusion import LEVELS, SWITCHES
-from workbench.run.numeric import numeric_model
-from workbench.run.orders.known import NO_ORDERS, Orders
-from workbench.run.precision import Precision
-from workbench.run.profiles import PROFILES
-from workbench.run.program import as_it_is
-from workbench.run.quantise import Quantization, asked_for, quantise
+from workbench.npu.compile.fusions import LEVELS, SWITCHES
+from workbench.npu.compile.overflow_check import by_register
+from workbench.npu.compile.pipeline import WEIGHTS, compile_graph
+from workbench.npu.compile.quantize import Quantization, asked_for, quantise
+from workbench.npu.faults import altered_graph
+from workbench.npu.numerics import numeric_model
+from workbench.npu.orders.known import NO_ORDERS, Orders
+from workbench.npu.precision import Precision
+from workbench.npu.profiles import PROFILES
+from workbench.npu.program import as_it_is
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workbench.graph.nodes import Graph
-    from workbench.run.faults import Fault
-    from workbench.run.numeric import NumericModel
-    from workbench.run.program import Program
+    from workbench.graph.graph import Graph
+    from workbench.npu.faults import Fault
+    from workbench.npu.numerics import NumericModel
+    from workbench.npu.program import Program
 
 
 _LARGEST = 1 << 20
@@ -41,9 +41,9 @@ class Compiling:
 
     Without a precision mode it is that of training, but for acl, which ATC compiles for, that of inference.
     ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``.
-    ``quantization`` is a mode of `workbench.run.quantise`, in which the network is quantized before; with
+    ``quantization`` is a mode of `workbench.npu.compile.quantize`, in which the network is quantized before; with
     ``quant_dumpable`` what is quantized stays a tensor. A device that is not a key of
-    `workbench.run.profiles.PROFILES` compiles nothing. ``orders`` are those in which the device sums.
+    `workbench.npu.profiles.PROFILES` compiles nothing. ``orders`` are those in which the device sums.
     """
 
     device: str = "a2"

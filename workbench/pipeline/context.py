@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.result import Row, Side
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.links import Link
     from workbench.pipeline.operator_facts import IrText

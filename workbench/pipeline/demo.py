@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
-from workbench.graph.flow import one_graph
-from workbench.graph.networks import load_graph
+from workbench.graph.control_flow import one_graph
+from workbench.network.models import load_graph
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.simulate import simulate
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, write_text
 from workbench.dump.dump import Dump
-from workbench.graph.flow import Flow
-from workbench.graph.nodes import Graph
+from workbench.graph.control_flow import Flow
+from workbench.graph.graph import Graph
 from workbench.run.envelope import MOST_RUNS, Envelope, Place, Spread, measure_envelope
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _opened(text: str, seed: int) -> Graph | Flow | Dump:
         from workbench.dump.reader import load
 
         return load(text)
-    from workbench.graph.networks import load_graph
+    from workbench.network.models import load_graph
 
     return load_graph(text, seed)
 

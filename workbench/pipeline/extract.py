@@ -23,7 +23,7 @@ from workbench.core.text import one_line
 from workbench.core.words import Message
 from workbench.dump.formats.npy import save_npy
 from workbench.dump.new_folder import NewFolder
-from workbench.graph.nodes import Param
+from workbench.graph.graph import Param
 from workbench.graph.ops import OPS, bind
 
 if TYPE_CHECKING:

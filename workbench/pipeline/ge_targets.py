@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from workbench.core.plan import DumpPlan
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import Target
+from workbench.npu.profiles import PROFILES
+from workbench.npu.program import Program
 from workbench.pipeline.graph_files import graph_files
-from workbench.run.profiles import PROFILES
-from workbench.run.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workbench.config.config import Config
     from workbench.config.context import Context
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 def ge_target(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.config.config import Config
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 BY_OPTIONS = frozenset(("tensorflow", "torchair", "mindspore-ge"))
 """Surfaces that ask for a dump by options of GE's session; it then always writes the graph that runs."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Binding
     from workbench.comparison.bind.memory import WatchedChange
     from workbench.dump.dump import Dump, Failure, Overflow
-    from workbench.graph.nodes import Op, SourceFrame
+    from workbench.graph.graph import Op, SourceFrame
 
 SCHEMA = "workbench.inspection/1"
 

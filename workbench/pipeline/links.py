@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.comparison.result import Side
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.pipeline.partners import Partners, Together
     from workbench.show.graph_picture import Neighbourhood, Node
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.selection import Choice, kernel_type, names_model
-from workbench.run.program import COMPILED
+from workbench.npu.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.core.plan import DumpPlan, Selector
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 _ID = re.compile(r"\d+$")
 _FUSED = "_datadump_original_op_names"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.show import words
 from workbench.show.columns import shown_status
 from workbench.show.graph_picture import Edge, Neighbourhood, Node
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Operand
+    from workbench.graph.graph import Graph, Operand
     from workbench.pipeline.places import Places
 
 LEVELS = 3

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.align.differences import setting_differences
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
-from workbench.graph.nodes import Bundle, Graph, Param, Parameter, Value
+from workbench.graph.graph import Bundle, Graph, Param, Parameter, Value
 from workbench.graph.traits import settings
 from workbench.graph_files.mindspore.write_text import write_ms_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Op, Operand
+    from workbench.graph.graph import Op, Operand
 
 _LARGEST = 256 << 20
 _LONGEST = 2000

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.elements import Elements, ErrorKind, HeatMap, Histogram
     from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Op, SourceFrame
+    from workbench.graph.graph import Op, SourceFrame
     from workbench.pipeline.blame import Blame
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.extract import Extracted

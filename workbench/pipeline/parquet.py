@@ -19,7 +19,7 @@ from workbench.comparison.result import Row, Status
 from workbench.comparison.rows import ROWS, Rows
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 from workbench.show.columns import shown_statuses
 from workbench.show.json_result import from_json, to_json
 from workbench.show.words import UNMATCHED

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pair, Unmatched
     from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
     from workbench.pipeline.partners import Partners
 
     Key = tuple[object, ...]

@@ -23,9 +23,9 @@ from workbench.dump.write.forecast import Forecast, foretell
 from workbench.dump.write.ge import runs_alone
 from workbench.dump.write.targets import PLATFORMS, VERSION, Clock, Target, tree_version
 from workbench.dump.write.trees import check_net_name
-from workbench.graph.flow import Flow
-from workbench.graph.parallel import check_ranks
-from workbench.graph.splitting import parted
+from workbench.graph.control_flow import Flow
+from workbench.network.nn.parallel import check_ranks
+from workbench.network.partition import parted
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.foretold import Bound, Disk, Foretold, joined, largest_iteration, total_of
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
-    from workbench.graph.flow import Network
-    from workbench.graph.nodes import Graph
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Graph
     from workbench.pipeline.ranks import Rank
 
 WITHOUT_FORECAST = ("overflow", "exception")
@@ -341,9 +341,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     """Return the graph that is given or named, or all those of one rank of a dump folder."""
     if not isinstance(graph, str | Path):
         return _all_graphs(graph)
-    from workbench.graph.models import MODELS
-    from workbench.graph.networks import load_graph, split_graph
-    from workbench.graph.trainings import TRAININGS
+    from workbench.network.models import MODELS, TRAININGS, load_graph, split_graph
 
     known = {*MODELS, *TRAININGS}
     text = str(graph)

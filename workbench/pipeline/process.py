@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import GraphError
 from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations
 from workbench.dump.watched import watch_of
-from workbench.graph.flow import Flow, If, Run, While, one_graph
-from workbench.graph.nodes import Graph
+from workbench.graph.control_flow import Flow, If, Run, While, one_graph
+from workbench.graph.graph import Graph
+from workbench.npu.faults import check_faults, ends_run, faults_in, faulty_graph
+from workbench.npu.program import Program, as_it_is
+from workbench.npu.runner import flow_programs, flow_runs, run_program
+from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, updates
-from workbench.run.faults import check_faults, ends_run, faults_in, faulty_graph
-from workbench.run.flow import MAX_TURNS, run_flow
-from workbench.run.npu import flow_programs, flow_runs, run_program
-from workbench.run.program import Program, as_it_is
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.flow import FlowStep, Network
+    from workbench.graph.control_flow import FlowStep, Network
+    from workbench.npu.faults import Fault
     from workbench.pipeline.compiling import Compiling
-    from workbench.run.collectives import Member
     from workbench.run.executor import Feeds, State
-    from workbench.run.faults import Fault
+    from workbench.run.ranks import Member
 
     RunOnce = Callable[..., Iterator[TensorRecord]]
 

@@ -8,16 +8,16 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.run.collectives import Meeting, Member
+from workbench.run.ranks import Meeting, Member
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.config.context import Context
     from workbench.dump.write.plan_files import Progress
-    from workbench.graph.flow import Network
+    from workbench.graph.control_flow import Network
+    from workbench.npu.faults import Fault
     from workbench.run.executor import Feeds
-    from workbench.run.faults import Fault
 
 
 MOST_RANKS = 256

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.config import Config
-    from workbench.graph.flow import Network
+    from workbench.graph.control_flow import Network
+    from workbench.npu.faults import Fault
     from workbench.run.executor import Feeds
-    from workbench.run.faults import Fault
 
     Report = Callable[[int, int, str], None]
 

@@ -16,22 +16,22 @@ from workbench.core.words import Message
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import PLATFORMS, Clock, Target, tree_version
 from workbench.dump.write.trees import FILES_OF, shared, write_tree
-from workbench.graph.flow import Flow, one_graph
-from workbench.graph.nodes import Graph
-from workbench.graph.parallel import check_ranks
-from workbench.graph.splitting import parted
+from workbench.graph.control_flow import Flow, one_graph
+from workbench.graph.graph import Graph
+from workbench.network.nn.parallel import check_ranks
+from workbench.network.partition import parted
+from workbench.npu.compile.quantize import Quantization, asked_for
+from workbench.npu.faults import Fault, ends_run, parse_fault
+from workbench.npu.orders import NO_ORDERS, read_orders
+from workbench.npu.profiles import PROFILES
 from workbench.pipeline.compiling import Compiling, fusions_off
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
 from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
 from workbench.pipeline.reports import Reports, undumped
-from workbench.run.collectives import in_lockstep
+from workbench.run.control_flow import MAX_TURNS
 from workbench.run.executor import feeds_at
-from workbench.run.faults import Fault, ends_run, parse_fault
-from workbench.run.flow import MAX_TURNS
-from workbench.run.orders import NO_ORDERS, read_orders
-from workbench.run.profiles import PROFILES
-from workbench.run.quantise import Quantization, asked_for
+from workbench.run.ranks import in_lockstep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.plan_files import Progress
-    from workbench.graph.flow import Network
-    from workbench.graph.nodes import Graph
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Graph
+    from workbench.npu.orders import Orders
+    from workbench.npu.precision import Precision
     from workbench.run.executor import Feeds, feeds_at
-    from workbench.run.orders import Orders
-    from workbench.run.precision import Precision
 
 SIMULATED = tuple(FILES_OF)
 """Surfaces whose trees can be written."""
@@ -101,12 +101,12 @@ def simulate(
     out : path
         A folder that is new or empty; it replaces the form's own.
     device : str
-        ``reference``, or a key of `workbench.run.profiles.PROFILES` (``910a``, ``a2``, …).
+        ``reference``, or a key of `workbench.npu.profiles.PROFILES` (``910a``, ``a2``, …).
     surface : str, optional
         One of `SIMULATED`; what the form is if left out. Where several share it, the reference is
         ``mindspore-cpu`` and an NPU ``mindspore-o0o1``.
     faults : sequence of Fault or text
-        Defects planted in the NPU, as `workbench.run.faults.parse_fault` spells them.
+        Defects planted in the NPU, as `workbench.npu.faults.parse_fault` spells them.
     seed : int
         Seed of faults, timestamps and random file numbers.
     iterations : int
@@ -119,7 +119,7 @@ def simulate(
         of MindSpore's own run operators one by one.
     quantization : str or Quantization, optional
         ``w8a8`` or ``w8a16`` for a network that was quantized before the graph engine compiles it
-        (`workbench.run.quantise`); the feeds calibrate it if nothing else is given.
+        (`workbench.npu.compile.quantize`); the feeds calibrate it if nothing else is given.
     version : str
         Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
         and folders are those of that release (2.3 or newer; from 2.7 on O2 has msprobe's). Left out,
@@ -141,7 +141,7 @@ def simulate(
         turn. Rank r is on device r. All of them dump as the form asks, but only one if ``env`` has its
         ``RANK_ID`` (torchair: ``RANK``).
     orders : Orders or path, optional
-        In which order the device sums, where that is confirmed: ``orders.json`` (`workbench.run.orders`).
+        In which order the device sums, where that is confirmed: ``orders.json`` (`workbench.npu.orders`).
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
     say : callable, optional

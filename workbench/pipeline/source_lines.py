@@ -19,7 +19,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.graph.nodes import SourceFrame
+    from workbench.graph.graph import SourceFrame
 
 AROUND = 4
 """Lines of context before and after a line."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.comparison.result import Row
-    from workbench.graph.nodes import SourceFrame
+    from workbench.graph.graph import SourceFrame
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_lines import Origin

@@ -1,1 +1,1 @@
-"""Layer 2: executors. A NumPy reference and a simulated NPU that share no matrix product."""
+"""Executors: a plan of a graph, operators one after the other, and the exact NumPy reference."""

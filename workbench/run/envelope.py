@@ -25,8 +25,8 @@ from workbench.core.checks import check_seed
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.graph.flow import Flow
-from workbench.graph.nodes import Param
+from workbench.graph.control_flow import Flow
+from workbench.graph.graph import Param
 from workbench.run.executor import feeds_at, parameter_values
 from workbench.run.reference import run_reference
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.flow import Network
-    from workbench.graph.nodes import Graph
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Graph
     from workbench.run.executor import Feeds, State
 
     Array = NDArray[Any]

@@ -13,9 +13,9 @@ import numpy as np
 from workbench.core.dtypes import HELD_WIDER, dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.ops import OPS, bind, written
-from workbench.run.prepared import preparation, stated_dtype
+from workbench.run.plan import preparation, stated_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
-    from workbench.graph.flow import Network
-    from workbench.graph.nodes import Graph, Op, Parameter
-    from workbench.run.prepared import Prepared
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Graph, Op, Parameter
+    from workbench.run.plan import Prepared
 
     Array = NDArray[Any]
     Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
@@ -139,7 +139,7 @@ def execute(
     operator is done, weights as they are at the end. Values are dropped after their last use. ``watch``
     says after which operators the outputs of which others are recorded, too, as they are then. ``state``
     has the weights that earlier steps have updated, and gets those that this one updates. Operators that
-    are left out (`workbench.graph.nodes.Op.unless`) have no records.
+    are left out (`workbench.graph.graph.Op.unless`) have no records.
     """
     if graph.subgraphs:
         raise GraphError("run/control-flow", graph=graph.name)

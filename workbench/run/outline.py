@@ -17,8 +17,8 @@ import numpy as np
 from workbench.core.dtypes import DTYPES, HELD_WIDER
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorRecord, TensorSpec
-from workbench.graph.nodes import Const, Param, Value
-from workbench.run.constants import constant_spec
+from workbench.graph.constants import constant_spec
+from workbench.graph.graph import Const, Param, Value
 from workbench.run.executor import operator_key, parameter_key
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorKey
-    from workbench.graph.nodes import Graph, Op, Operand, Parameter
+    from workbench.graph.graph import Graph, Op, Operand, Parameter
 
 UNKNOWN = TensorSpec("", None)
 """Spec of a value that the graph says nothing about."""

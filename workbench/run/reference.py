@@ -15,11 +15,11 @@ import numpy as np
 
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.graph.flow import Flow
+from workbench.graph.control_flow import Flow
 from workbench.graph.ops import written
 from workbench.graph.traits import CHOOSING
+from workbench.run.control_flow import run_flow
 from workbench.run.executor import NOTHING, execute, feeds_at
-from workbench.run.flow import run_flow
 from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.flow import Network
-    from workbench.graph.nodes import Op
-    from workbench.run.collectives import Member
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Op
     from workbench.run.executor import Compute, Feeds, State, Watch
+    from workbench.run.ranks import Member
 
     Array = NDArray[Any]
 
@@ -58,7 +58,7 @@ def run_reference(
     Parameters
     ----------
     graph : Graph or Flow
-        A flow's loops may turn `workbench.run.flow.MAX_TURNS` times; nothing is watched in it.
+        A flow's loops may turn `workbench.run.control_flow.MAX_TURNS` times; nothing is watched in it.
     feeds : mapping of parameter name to array, or a function of the iteration that returns one
         Inputs, and weights to replace; what is missing comes from the traced graph.
     dtype : {"float64", "float32"}

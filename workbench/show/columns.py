@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Result, Row
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import SourceFrame
+    from workbench.graph.graph import SourceFrame
 
 Cell = str | int | float | None
 Kind = Literal["text", "count", "number", "share"]

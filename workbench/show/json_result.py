@@ -28,7 +28,7 @@ from workbench.comparison.result import (
 from workbench.comparison.trust import GROUNDS, ORDERS, OWN, Trust
 from workbench.core.errors import FormatError
 from workbench.core.text import json_visible
-from workbench.graph.nodes import CERTAINTIES, SourceFrame
+from workbench.graph.graph import CERTAINTIES, SourceFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -20,16 +20,16 @@ from workbench.core.problems import Problem
 from workbench.core.text import escape_whole, one_line
 from workbench.core.words import Message
 from workbench.core.words.translate import LANGUAGES
-from workbench.graph.flow import Flow
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph
+from workbench.graph.control_flow import Flow
+from workbench.graph.graph import Graph
+from workbench.network.models import load_graph
+from workbench.npu.faults import check_settings, parse_fault
+from workbench.npu.modes import MODES
+from workbench.npu.profiles import PROFILES
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.recipe import PYTHON
 from workbench.pipeline.rehearse import dump_both, why_not
 from workbench.pipeline.reports import ITERATIONS, undumped
-from workbench.run.faults import check_settings, parse_fault
-from workbench.run.modes import MODES
-from workbench.run.profiles import PROFILES
 from workbench.show.checked import TEXT, Checked, a, one_of, texts, whole
 from workbench.show.kept_look import kept_look, look_again
 from workbench.ui.code import bench_code, rehearsal_code, trees_code
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workbench.comparison.result import Result
-    from workbench.graph.flow import Network
+    from workbench.graph.control_flow import Network
 
     Report = Callable[[int, int, str], None]
     Asked = Callable[[], bool]
@@ -80,7 +80,7 @@ class Workbench(T.HasTraits):
     ----------
     config : Config or name of a surface
         What both runs of a rehearsal dump.
-    graph : Graph or Flow, or text that `workbench.graph.networks.load_graph` reads
+    graph : Graph or Flow, or text that `workbench.network.models.load_graph` reads
     target, golden : str, optional
         Trees that exist already; given, they are compared and nothing is rehearsed.
     trees : Trees, optional

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from workbench.config import Config, Context
     from workbench.core.problems import Problem
-    from workbench.graph.flow import Network
+    from workbench.graph.control_flow import Network
     from workbench.ui.fields import Field
 
 PREVIEWED = 100

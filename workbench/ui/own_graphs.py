@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.graph.flow import Flow
-from workbench.graph.nn import Cell
-from workbench.graph.nodes import Graph
+from workbench.graph.control_flow import Flow
+from workbench.graph.graph import Graph
+from workbench.network.nn import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.graph.flow import Network
+    from workbench.graph.control_flow import Network
 
 
 def notebook_names() -> Mapping[str, Any]:
@@ -45,7 +45,7 @@ def graph_of(name: str, value: Network | Cell, names: Mapping[str, Any]) -> Netw
 
     Raises WorkbenchError if a cell has no inputs.
     """
-    from workbench.graph.tracer import trace
+    from workbench.network.tracer import trace
 
     if isinstance(value, Graph | Flow):
         return value

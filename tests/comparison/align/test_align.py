@@ -13,7 +13,7 @@ from workbench.comparison.align.parameters import match_parameters
 from workbench.comparison.graphs.view import GraphView
 from workbench.comparison.map_file import NO_OVERRIDES, Match, Overrides
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 
 FLOAT = TensorSpec("float32", (4, 4))
 

@@ -17,7 +17,7 @@ from workbench.comparison.align.differences import (
     setting_differences,
     wiring_differences,
 )
-from workbench.graph.nodes import Bundle, Const
+from workbench.graph.graph import Bundle, Const
 from workbench.graph_files.ge.graph import OpAttrs
 
 EXACT = 0.0

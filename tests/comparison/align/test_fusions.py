@@ -21,7 +21,7 @@ from workbench.comparison.graphs.source_network import network_of
 from workbench.comparison.graphs.view import GraphView, Origin
 from workbench.comparison.map_file import Match, Overrides
 from workbench.comparison.pair.executions import _likeness
-from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.graph import Const, Param, Value
 from workbench.graph_files.ge.text import parse_ge_text
 
 

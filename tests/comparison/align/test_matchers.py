@@ -11,7 +11,7 @@ from workbench.comparison.align import align as module
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.limits import LIMITS
 from workbench.comparison.map_file import NO_OVERRIDES, Match, Overrides
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 
 def node(name, op_type, *inputs, names=()):

@@ -16,7 +16,7 @@ from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.core.tensors import TensorSpec
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.reader import load
-from workbench.graph.nodes import Const, Value
+from workbench.graph.graph import Const, Value
 
 HALF, FULL, DOUBLE = (TensorSpec(name, (4, 4)) for name in ("float16", "float32", "float64"))
 NPU = {"device_target": "Ascend"}

@@ -17,8 +17,8 @@ from workbench.comparison.bind.bind import bind
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.index import index_of
 from workbench.dump.reader import load
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph
+from workbench.graph.graph import Graph
+from workbench.network.models import load_graph
 
 RENUMBERED = "operators_whose_id_in_ir_and_csv_differs_from_the_file_name"
 

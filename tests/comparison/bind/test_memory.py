@@ -23,7 +23,7 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.findings.watched import evidence, kind_of
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.reader import load
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 WRITTEN = np.arange(1, 301, dtype=np.float32)
 TIME = 1_700_000_000_000_000

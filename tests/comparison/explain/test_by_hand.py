@@ -12,7 +12,7 @@ from workbench.comparison.explain.explain import explain
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, Trial, cast_like, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Op, Param
+from workbench.graph.graph import Const, Op, Param
 
 RNG = np.random.default_rng(7)
 

@@ -19,7 +19,7 @@ from workbench.comparison.explain.inferred import Head, _guessed
 from workbench.comparison.limits import LIMITS
 from workbench.comparison.replay.kernel import Kernel, Trial
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Op, Param, Value
+from workbench.graph.graph import Op, Param, Value
 
 
 def in_order(array, axes):

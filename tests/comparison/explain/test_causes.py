@@ -14,7 +14,7 @@ from workbench.comparison.explain.explain import explain
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.replay.kernel import Trial, plain_kernel
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Op, Param
+from workbench.graph.graph import Const, Op, Param
 
 RNG = np.random.default_rng(9)
 LEFT = RNG.standard_normal((48, 24)).astype(np.float32)

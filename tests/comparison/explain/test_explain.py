@@ -27,7 +27,7 @@ from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.replay.kernel import Change, Kernel, Trial, plain_kernel
 from workbench.core.words import Message
 from workbench.core.words.compare_faults import FAULTS
-from workbench.graph.nodes import Const, Op, Param
+from workbench.graph.graph import Const, Op, Param
 
 SEEDS = (5, 6, 7)
 

@@ -16,7 +16,7 @@ from workbench.comparison.explain.explainers import EXPLAINERS, explain_errors
 from workbench.comparison.explain.origins import has_few_wrong
 from workbench.comparison.follow.naming import is_of_few
 from workbench.core.plan import DumpPlan
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 SHAPE = (16, 16)
 GRAPH = chain("MatMul", "Tanh", "MatMul", "Tanh")

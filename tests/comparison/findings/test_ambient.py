@@ -8,7 +8,7 @@ import pytest
 import workbench as wb
 from kit.build.altered_runs import in_format, rounded, run, scaled, truncated
 from kit.evidence import defects
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 
 @cache

@@ -21,7 +21,7 @@ from workbench.comparison.findings.evidence import (
 from workbench.comparison.replay.floors import Floor
 from workbench.comparison.replay.own_error import OwnError
 from workbench.core.words import Message
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 
 def said_of(own):

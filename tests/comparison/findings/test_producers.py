@@ -10,7 +10,7 @@ import pytest
 
 from kit.build.small_dumps import Net
 from workbench.comparison.findings.producers import _exchange
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 RNG = np.random.default_rng(5)
 

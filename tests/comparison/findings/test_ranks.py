@@ -10,7 +10,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.core.words import Message
 from workbench.dump.dump import Dump
 from workbench.dump.index import EMPTY
-from workbench.graph.nodes import Graph, Op, Param, Parameter
+from workbench.graph.graph import Graph, Op, Param, Parameter
 
 SPEC = TensorSpec("float32", (2,))
 WEIGHT = Parameter("w", SPEC, True)

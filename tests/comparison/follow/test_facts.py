@@ -15,7 +15,7 @@ from workbench.comparison.follow.expected_error import (
 from workbench.comparison.follow.facts import is_version_matter
 from workbench.comparison.graphs.view import GraphView
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Op, Value
+from workbench.graph.graph import Op, Value
 
 GOOD, OTHER = SimpleNamespace(usable=True), SimpleNamespace(usable=True)
 BAD = SimpleNamespace(usable=False)

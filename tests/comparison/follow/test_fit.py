@@ -10,7 +10,7 @@ from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.operators import FORECAST_RULES, ForecastFacts
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.limits import LIMITS
-from workbench.graph.nodes import Op
+from workbench.graph.graph import Op
 
 CONV, CAST = (Op("x", kind, (), {}, (), ()) for kind in ("Conv2D", "Cast"))
 FLOOR = 1e-3

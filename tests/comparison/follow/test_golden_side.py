@@ -15,7 +15,7 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.naming import golden_error
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)

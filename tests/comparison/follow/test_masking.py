@@ -14,7 +14,7 @@ from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.follow.trace import Trace
 from workbench.comparison.limits import LIMITS
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 BLOCK = Execution(0, "Net", 0, 0, 0)
 SETTING, WEIGHT = (

@@ -24,7 +24,7 @@ from workbench.comparison.measure.statistics import measure_statistics
 from workbench.comparison.measure.tensors import measure_arrays
 from workbench.core.tensors import ArraySource, TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 BLOCK = Execution(0, "Net", 0, 0, 0)
 

@@ -15,7 +15,7 @@ from workbench.comparison.follow.ranks import (
     met_by,
 )
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Graph, Op, Param, Parameter
+from workbench.graph.graph import Graph, Op, Param, Parameter
 
 ONE = TensorSpec("float32", (2,))
 

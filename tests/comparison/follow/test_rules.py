@@ -28,7 +28,7 @@ from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment, ValueState
 from workbench.comparison.trust import BORROWED, OWN, SAYINGS, Trust, may_say
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 BLOCK = Execution(0, "Net", 0, 0, 0)
 KEY = (0, "w")

@@ -13,7 +13,7 @@ import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
-from workbench.graph.nodes import Const
+from workbench.graph.graph import Const
 
 SAMPLES = Path(__file__).parents[3] / "sample_dumps"
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")

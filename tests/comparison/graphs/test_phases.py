@@ -4,8 +4,7 @@ import pytest
 
 from kit.build.small_dumps import Net
 from workbench.comparison.graphs.phases import phase_by_name, phases
-from workbench.graph.networks import load_graph
-from workbench.graph.trainings import TRAININGS
+from workbench.network.models import TRAININGS, load_graph
 
 SCOPES = {
     "Default/network-": "forward",

@@ -7,7 +7,7 @@ import pytest
 from kit.build.small_dumps import Net, ge_attr, ge_graph
 from workbench.comparison.align.align import align
 from workbench.comparison.graphs.quantization import find_quantised
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 WORDS = {"int8": "DT_INT8", "half": "DT_FLOAT16", "sums": "DT_INT32", "float": "DT_FLOAT"}
 

@@ -12,9 +12,9 @@ from workbench.comparison.graphs.subgraphs import inline_calls, join_graphs
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.dump import Dump
 from workbench.dump.index import EMPTY, index_of
-from workbench.graph.finish import renumber
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Graph, Op, Param, Parameter, Value
+from workbench.network.finish import renumber
+from workbench.network.models import load_graph
 
 SPEC = TensorSpec("float32", (2,))
 

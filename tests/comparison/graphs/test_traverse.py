@@ -6,7 +6,7 @@ import pytest
 
 from kit.build.small_dumps import Net
 from workbench.comparison.graphs.traverse import ALIAS, copies, producer, readers, storage_of
-from workbench.graph.nodes import Graph, Op, Param, Value
+from workbench.graph.graph import Graph, Op, Param, Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
 

@@ -15,7 +15,7 @@ from workbench.comparison.graphs.view import (
 )
 from workbench.comparison.limits import LIMITS
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Graph, Op, Param, Parameter, SourceFrame, Value
+from workbench.graph.graph import Graph, Op, Param, Parameter, SourceFrame, Value
 
 SPEC = (TensorSpec("float32", (2, 3)),)
 

@@ -10,7 +10,7 @@ from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.statistics import measure_statistics
 from workbench.comparison.measure.tensors import measure
 from workbench.core.tensors import ArraySource
-from workbench.graph.nodes import Const, Op, Param, Value
+from workbench.graph.graph import Const, Op, Param, Value
 
 STATISTICS = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
 

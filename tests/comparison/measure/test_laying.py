@@ -22,7 +22,7 @@ from workbench.core.tensors import ArraySource
 from workbench.core.transdata import to_device
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.reader import load
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 from workbench.pipeline.compare import compare
 from workbench.pipeline.simulate import simulate
 from workbench.show.json_result import to_json

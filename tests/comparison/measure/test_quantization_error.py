@@ -17,7 +17,7 @@ from workbench.comparison.measure.quantization_error import (
     steps_of,
 )
 from workbench.comparison.measure.tensors import measure_arrays
-from workbench.graph.nodes import Op, Param, Value
+from workbench.graph.graph import Op, Param, Value
 
 X = np.random.default_rng(8).normal(0, 3.0, 4096)
 READ = Measured(None, measure_arrays(X, X))

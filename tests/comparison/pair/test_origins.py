@@ -12,7 +12,7 @@ from kit.cases import first_form
 from kit.evidence import defects
 from workbench.comparison.map_file import Match, Overrides
 from workbench.dump.formats.container import Origin
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 HEAD = "Default/head-Dense"
 KERNELS = ("acl", "mindspore-ge", "tensorflow")

@@ -16,7 +16,7 @@ from workbench.comparison.pair import pair as module
 from workbench.comparison.pair.pairing import Selection
 from workbench.core.plan import DumpPlan
 from workbench.dump.reader import load
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 SHOTS = shoot(GRAPH, small.given(GRAPH))

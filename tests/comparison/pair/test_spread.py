@@ -7,7 +7,7 @@ import pytest
 
 from kit.build.small_dumps import Net
 from workbench.comparison.pair.spread import spread
-from workbench.graph.nodes import Bundle, Const
+from workbench.graph.graph import Bundle, Const
 
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((2, 3, 4))

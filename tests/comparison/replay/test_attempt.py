@@ -16,7 +16,7 @@ from workbench.comparison.replay.kernel import EXACT, plain_kernel
 from workbench.comparison.replay.own_error import share_unequal
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Op, Param
+from workbench.graph.graph import Const, Op, Param
 
 RNG = np.random.default_rng(17)
 BLOCK = Execution(0, "Net", 0, 0, 0)

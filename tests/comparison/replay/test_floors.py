@@ -23,7 +23,7 @@ from workbench.comparison.replay.kernel import EXACT, Arithmetic, Kernel, plain_
 from workbench.comparison.replay.own_error import assess_own_error
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Op, Param, Value
+from workbench.graph.graph import Const, Op, Param, Value
 
 RNG = np.random.default_rng(23)
 BLOCK = Execution(0, "Net", 0, 0, 0)

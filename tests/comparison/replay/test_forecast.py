@@ -21,8 +21,8 @@ from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
 from workbench.dump.index import index_of
 from workbench.dump.statistics.compute import statistics_of
-from workbench.graph.networks import load_graph
-from workbench.run.faults import Fault
+from workbench.network.models import load_graph
+from workbench.npu.faults import Fault
 
 WANTED = ("max", "min", "avg", "l2norm")
 

@@ -17,7 +17,7 @@ from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.reader import load
-from workbench.graph.nodes import Const
+from workbench.graph.graph import Const
 
 RNG = np.random.default_rng(11)
 

@@ -14,7 +14,7 @@ from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.run.kernels import KERNELS
 from workbench.run.kernels.collectives import COLLECTIVES
 

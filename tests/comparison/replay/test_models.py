@@ -10,10 +10,10 @@ from kit.build.runs import on_device, on_reference, replayed
 from kit.build.small_dumps import file_name
 from workbench.comparison.replay.models import candidates
 from workbench.core.words import Message
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph
-from workbench.run.modes import modes_of
-from workbench.run.profiles import PROFILES
+from workbench.graph.graph import Graph
+from workbench.network.models import load_graph
+from workbench.npu.modes import modes_of
+from workbench.npu.profiles import PROFILES
 
 LENET = load_graph("lenet")
 PRODUCTS = [n for n, op in enumerate(LENET.ops) if op.op_type in ("Conv2D", "MatMul")]

@@ -20,11 +20,11 @@ from workbench.comparison.replay.own_error import OwnError
 from workbench.comparison.replay.replay import replay
 from workbench.core.words import Message
 from workbench.dump.reader import load
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
+from workbench.npu.faults import Fault
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.process import prepared
 from workbench.run.executor import feeds_at
-from workbench.run.faults import Fault
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)

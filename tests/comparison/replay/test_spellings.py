@@ -8,7 +8,7 @@ import pytest
 from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, Op, Param
+from workbench.graph.graph import Const, Op, Param
 from workbench.graph.ops import OPS
 
 RNG = np.random.default_rng(3)

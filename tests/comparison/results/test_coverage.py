@@ -17,7 +17,7 @@ from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.results.coverage import EXPLAINED
 from workbench.core.errors import FormatError
 from workbench.dump.index import index_of
-from workbench.graph.nodes import Const, Value
+from workbench.graph.graph import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 SHOTS = shoot(GRAPH, small.given(GRAPH))

@@ -10,7 +10,7 @@ from workbench.comparison.results.tables.layouts import LAYOUTS, recognize_layou
 from workbench.comparison.results.tables.names import parse_tensor
 from workbench.comparison.results.tables.rows import figure, read_row
 from workbench.core.words import Message
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 
 BY_KIND = {(row.tool, row.kind): row for row in LAYOUTS}
 REAL = BY_KIND["msprobe", "real data"]

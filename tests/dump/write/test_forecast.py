@@ -29,7 +29,7 @@ from workbench.dump.write import forecast as module
 from workbench.dump.write.forecast import foretell
 from workbench.dump.write.targets import Clock, Target
 from workbench.dump.write.trees import FILES_OF, write_tree
-from workbench.graph.nodes import Const, Graph, GraphRef, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, GraphRef, Op, Param, Parameter, Value
 from workbench.run.reference import run_reference
 
 F = TensorSpec("float32", (2, 3))

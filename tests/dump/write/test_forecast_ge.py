@@ -14,8 +14,8 @@ from workbench.core.words import Message
 from workbench.dump.formats.renamed import string_hash
 from workbench.dump.write.forecast import foretell
 from workbench.dump.write.targets import Target
-from workbench.graph.networks import load_graph
 from workbench.graph_files.ge.text import parse_ge_text
+from workbench.network.models import load_graph
 
 PLAN = DumpPlan("/dump", files="bin", host_format=False, io=frozenset(("output",)))
 BOTH = replace(PLAN, io=frozenset(("input", "output")))

@@ -18,7 +18,7 @@ from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.write.targets import Clock, Target
 from workbench.dump.write.trees import write_tree
-from workbench.graph.nodes import Const, Graph, Op, Original, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Op, Original, Param, Parameter, Value
 
 ACL = Target("acl")
 PLAN = DumpPlan("/dump", files="bin", host_format=False)

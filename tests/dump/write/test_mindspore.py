@@ -23,7 +23,7 @@ from workbench.dump.selection import kernel_type
 from workbench.dump.write.mindspore import no_npy
 from workbench.dump.write.plan_files import ending_in_tables
 from workbench.dump.write.targets import Clock
-from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.mindspore.pb import read_ms_pb
 
 F = TensorSpec("float32", (2, 3))

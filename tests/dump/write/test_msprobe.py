@@ -21,7 +21,7 @@ from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.write.targets import Target
 from workbench.dump.write.trees import write_tree
-from workbench.graph.nodes import Graph, Op, Param, Parameter
+from workbench.graph.graph import Graph, Op, Param, Parameter
 
 L2 = Target("mindspore-o2", device=3, rank=5, version="2.7.0")
 STEP = "rank_5/20231114221320/step_0"

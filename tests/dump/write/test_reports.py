@@ -11,7 +11,7 @@ from workbench.dump.reports.core_elf import CHIPS as CHIP_NAMES
 from workbench.dump.reports.opdebug import record_bytes
 from workbench.dump.write.exceptions import CHIPS, FailedOperator, failure_file
 from workbench.dump.write.reports import overflow_record
-from workbench.run.profiles import PROFILES
+from workbench.npu.profiles import PROFILES
 
 
 def test_the_chips_of_detailed_dumps_are_known():

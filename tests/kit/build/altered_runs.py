@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Array = NDArray[Any]
     Change = Callable[[Op, Array], Array]

@@ -22,12 +22,12 @@ from kit.build.runs import (
 )
 from workbench.comparison.explain.hypotheses.elements import count_runs
 from workbench.graph.ops import op_def
-from workbench.run.numeric import numeric_model
+from workbench.npu.numerics import numeric_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = Any
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kit.oracle.dump_files import device_by_loops, grouped_by_loops, matrix_by_loops
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.graph.nodes import Graph, Op, Param, Parameter
+from workbench.graph.graph import Graph, Op, Param, Parameter
 
 
 class Number(NamedTuple):

@@ -22,8 +22,8 @@ from workbench.config import read
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.write.targets import Clock
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Graph, Op, Param, Parameter, Value
+from workbench.network.models import load_graph
 from workbench.pipeline.simulate import simulate
 
 ROOT = Path(__file__).parents[3]

@@ -31,14 +31,14 @@ from workbench.comparison.replay.kernel import (
 from workbench.comparison.replay.replay import replay
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
-from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Param, Value
+from workbench.graph.constants import constant
+from workbench.graph.graph import Param, Value
 from workbench.graph.ops import op_def
+from workbench.network.models import load_graph
+from workbench.npu.faults import FAULTS, Fault
+from workbench.npu.numerics import numeric_model
+from workbench.npu.runner import run_npu
 from workbench.pipeline.rehearse import dump_both
-from workbench.run.constants import constant
-from workbench.run.faults import FAULTS, Fault
-from workbench.run.npu import run_npu
-from workbench.run.numeric import numeric_model
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 def arrays_of(run: Iterable[TensorRecord]) -> dict[str, dict[tuple[str, int], Any]]:

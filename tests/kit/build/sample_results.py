@@ -17,7 +17,7 @@ from workbench.comparison.result import (
     SideInfo,
 )
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 
 NASTY = (
     "Default/</script><img src=x onerror=alert(1)>/MatMul-op1",

@@ -21,7 +21,7 @@ from workbench.dump.formats.container import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
 from workbench.dump.index import index_of
 from workbench.dump.runs import number_turns
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, SourceFrame, Value
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.mindspore.write_pb import pb_and_constants
 from workbench.graph_files.mindspore.write_text import write_ms_text

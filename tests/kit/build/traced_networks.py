@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from workbench.graph import functional as F
-from workbench.graph import nn
-from workbench.graph.tensor import Parameter, record, record_all
-from workbench.graph.tracer import trace
+from workbench.network import nn
+from workbench.network.nn import functional as F
+from workbench.network.symbolic import Parameter, record, record_all
+from workbench.network.tracer import trace
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 

@@ -19,7 +19,7 @@ import workbench as wb
 from kit.build import small_dumps
 from kit.build.small_dumps import Net, on_disk, shoot
 from workbench.core.plan import DumpPlan
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     Array = NDArray[Any]
     Edit = Callable[[Path], None]

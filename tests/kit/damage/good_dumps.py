@@ -54,8 +54,8 @@ from workbench.dump.statistics.print import (
     format_l2_statistics,
     format_row,
 )
-from workbench.graph.networks import load_graph
 from workbench.graph_files.mindspore.write_text import write_ms_text
+from workbench.network.models import load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -29,18 +29,18 @@ from workbench.core.errors import ConfigError
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.table import parse_name
-from workbench.graph.networks import load_graph
 from workbench.graph_files.formats import GRAPH_FORMATS
 from workbench.graph_files.ge.files import find_computational_graph
 from workbench.graph_files.ge.schema import GE_IR
 from workbench.graph_files.ge.write_text import write_ge_text
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
+from workbench.network.models import load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     Files = dict[str, bytes]
 

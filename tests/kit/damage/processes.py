@@ -43,7 +43,7 @@ from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.transdata import to_device
 from workbench.dump.formats.container import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
-from workbench.graph.networks import load_graph
+from workbench.network.models import load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -13,7 +13,7 @@ import struct
 
 import numpy as np
 
-from workbench.graph.nodes import Const, GraphRef
+from workbench.graph.graph import Const, GraphRef
 
 # ---------------------------------------------------------------- containers
 

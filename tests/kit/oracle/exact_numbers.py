@@ -2,7 +2,7 @@
 
 * By spacing: every mode of the Cast instruction, in float64 on multiples of the format's spacing.
 * By values: a search among all values of a narrow format, which come from the definition of its bits. The
-  simulated NPU rounds with `workbench.run.rounding`; `tests/run/test_rounding_modes.py` holds all three against
+  simulated NPU rounds with `workbench.npu.rounding`; `tests/npu/test_rounding_modes.py` holds all three against
   each other and against ml_dtypes.
 * Figures of a pair in exact arithmetic, one element after the other. The definitions are written down anew from
   the documents of the field; nothing is shared with the kernels. Only the last step of a figure rounds.
@@ -21,8 +21,8 @@ import ml_dtypes
 import numpy as np
 
 from workbench.core.dtypes import DTYPES, dtype
-from workbench.run.profiles import HF32, HF32_AWAY
-from workbench.run.rounding import HF32_LARGEST, HIF8_LARGEST, hif8_mantissa
+from workbench.npu.profiles import HF32, HF32_AWAY
+from workbench.npu.rounding import HF32_LARGEST, HIF8_LARGEST, hif8_mantissa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

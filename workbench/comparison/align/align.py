@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.comparison.map_file import Overrides
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 class Matcher(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Param, once
+from workbench.graph.graph import Const, Param, once
 from workbench.graph.traits import COMMUTATIVE, IDENTITY, argument_name, settings
 from workbench.graph_files.ge.graph import OpAttrs
 from workbench.graph_files.mindspore.pb import UNKNOWN
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.alignment import Alignment, Group
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Op, Value
+    from workbench.graph.graph import Graph, Op, Value
 
 
 _TYPE = re.compile(r"(b?)(f(?:loat)?|i(?:nt)?|u(?:int)?)(\d*)")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.groups import Item
     from workbench.comparison.graphs.view import GraphView
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 
 _NUMBERED = re.compile(r"(.*-op)(\d{1,9})", re.DOTALL)

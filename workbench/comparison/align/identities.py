@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.comparison.align.matching import Matching
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 
 def match_identities(work: Matching) -> None:

@@ -8,7 +8,7 @@ from workbench.comparison.graphs.view import Origin
 
 if TYPE_CHECKING:
     from workbench.comparison.graphs.view import GraphView
-    from workbench.graph.nodes import Parameter
+    from workbench.graph.graph import Parameter
 
 WRAPPERS = frozenset(("_backbone", "network", "_network", "net", "backbone"))
 """Parts of names that wrappers add (``_backbone.``, ``network.``)."""

@@ -15,7 +15,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.npy import NpySource, fingerprint
 from workbench.graph.dont_care import WHOLE
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.traits import UNWRITTEN_ON_CPU
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Binding, OperatorRun
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Found = Iterator[tuple[str, int, Message]]
     """io, slot, and what is odd."""

@@ -23,7 +23,7 @@ from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.ffts import manual_slice
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.formats.npy import fingerprint
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph_files.ge.graph import UNCONNECTED
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.dump import Dump
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 FileOp = tuple[int, str, str]
 """Graph id, operator type and operator name as file names give them; no type in other frameworks' data."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
-    from workbench.graph.nodes import Graph, Op, SourceFrame
+    from workbench.graph.graph import Graph, Op, SourceFrame
 
 
 _Key = TypeVar("_Key")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from workbench.dump.dump import Dump
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:

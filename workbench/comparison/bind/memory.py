@@ -26,7 +26,7 @@ from workbench.core.words import Message
 from workbench.dump.dump import Note
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.payload.blocks import raw_chunks
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Binding, Execution
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     Array = NDArray[Any]
 

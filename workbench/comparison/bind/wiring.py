@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Binding, Execution
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Value
+    from workbench.graph.graph import Value
 
 _LARGEST = 1 << 24
 """Elements of a tensor that is looked at at all."""

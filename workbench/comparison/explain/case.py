@@ -18,9 +18,9 @@ from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distan
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
-from workbench.graph.nodes import Param, Value
-from workbench.run.cube import CUBE
-from workbench.run.profiles import HF32, HF32_AWAY
+from workbench.graph.graph import Param, Value
+from workbench.npu.cube import CUBE
+from workbench.npu.profiles import HF32, HF32_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.explain.regions import Region
     from workbench.comparison.replay.kernel import Arithmetic, Trial
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
 

@@ -17,7 +17,7 @@ from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.graph.nodes import Param
+from workbench.graph.graph import Param
 from workbench.graph.traits import IDENTITY
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.kernel import EXACT, NOTHING
 from workbench.comparison.trust import may_say
 from workbench.core.tensors import ArraySource
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.kernel import Trial
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     Array = NDArray[Any]
 

@@ -21,7 +21,7 @@ from workbench.comparison.explain.writers import find_writers
 from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
 from workbench.comparison.limits import limits
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

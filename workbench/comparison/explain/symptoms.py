@@ -19,7 +19,7 @@ from workbench.comparison.replay.kernel import sum_of_squares
 from workbench.comparison.result import Symptom
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.core.words import Message
-from workbench.run.rounding import ROUND
+from workbench.npu.rounding import ROUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ from workbench.comparison.explain.hypotheses import (
     weights,
 )
 from workbench.comparison.limits import limits
-from workbench.run.cube import CUBE, INTEGERS
+from workbench.npu.cube import CUBE, INTEGERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -22,9 +22,9 @@ from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import storage_of
 from workbench.comparison.limits import limits
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
-from workbench.run.no_task import runs_nothing
+from workbench.npu.compile.no_task import runs_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.bind.binding import Binding, OperatorRun
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     Array = NDArray[Any]
 

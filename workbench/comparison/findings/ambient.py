@@ -20,7 +20,7 @@ from workbench.comparison.measure.noise import spec_roundoff
 from workbench.comparison.replay.deviation import GRIDS, Store
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
-from workbench.graph.nodes import Const
+from workbench.graph.graph import Const
 from workbench.graph.traits import CHOOSING, STEPS
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.pair.pairing import Pairing, Unmatched
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 
 def _aligned(pairing: Pairing) -> Iterator[tuple[tuple[int, int], int, Op, Op]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 
 def underflows(found: Sequence[Found], material: Material) -> list[Found]:

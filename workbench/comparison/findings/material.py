@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Cause, IterationRow, Row, Symptom
     from workbench.core.words import Message
-    from workbench.graph.nodes import Op, SourceFrame
+    from workbench.graph.graph import Op, SourceFrame
 
 
 class Material(NamedTuple):

@@ -13,7 +13,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.container import read_container
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.traits import IDENTITY
 from workbench.graph_files.ge.silent_ops import why_no_dump
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.result import Finding, Side
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 MAX_SUSPECTS = 3
 """Findings that are looked into further; the guilty operator is nearly always among the first three."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.comparison.result import Row
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     SharedCause = tuple[object, ...]
 

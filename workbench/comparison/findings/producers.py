@@ -20,7 +20,7 @@ from workbench.comparison.result import Cause
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.forecast import Forecast, ForecastOperator
-    from workbench.graph.nodes import Graph, Operand
+    from workbench.graph.graph import Graph, Operand
 
 MOST = 2
 """Producers that are named behind the first suspect; one more where it is known that it was one of them."""

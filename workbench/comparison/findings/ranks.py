@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.findings.material import Found, Material
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 class Outlier(NamedTuple):

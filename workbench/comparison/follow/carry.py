@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment, ValueState
     from workbench.comparison.follow.trace import Key, Place
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Op, Value
+    from workbench.graph.graph import Op, Value
 
     HandedOver = tuple[int, int, tuple[int, ...] | None]
     """Rank, iteration and shape of a result."""

@@ -36,7 +36,7 @@ from workbench.comparison.measure.quantization_error import (
     rounded,
 )
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.trace import Measures
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
     Lookup = Callable[[int], Measures]
 

@@ -53,7 +53,7 @@ from workbench.comparison.measure.conditioning import correlated_error
 from workbench.comparison.measure.noise import expected_rounding
 from workbench.comparison.trust import OWN, Trust, may_say
 from workbench.core.words import Message
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.replay.slices import SliceError
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
     Lookup = Callable[[int], Measures]
 

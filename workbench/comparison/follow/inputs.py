@@ -18,7 +18,7 @@ from workbench.comparison.follow.rules import Rule, decide
 from workbench.comparison.follow.state import DIFFERS_AT_START, ValueState
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import IDENTITY
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.follow.facts import Scene
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
 GivenRule = Rule[InputFacts, ValueState, Carry]
 ProducedRule = Rule[ProducedFacts, ValueState, Carry]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Unmatched
     from workbench.comparison.result import Row, Side, Status
     from workbench.core.tensors import TensorRecord, TensorSpec
-    from workbench.graph.nodes import SourceFrame
+    from workbench.graph.graph import SourceFrame
 
 
 UPDATED = Message("compare/after-update")

@@ -17,12 +17,12 @@ from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.follow.rules import Rule, decide
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import is_discontinuous
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 _SURE = {rule for rule, row in MATCH_RULES.items() if row.tier == "sure"}

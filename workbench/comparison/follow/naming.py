@@ -26,7 +26,7 @@ from workbench.comparison.replay.slices import copied_slices
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.core.words.render import number as spoken
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.slices import SliceError
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ from workbench.comparison.follow.rules import Rule
 from workbench.comparison.follow.state import INHERITS, VERSION_MATTER, ValueState
 from workbench.comparison.graphs.roles import updates
 from workbench.comparison.trust import may_say
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.facts import Scene
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 
 def lockstep(blocks: Iterable[Execution]) -> Iterator[list[Execution]]:

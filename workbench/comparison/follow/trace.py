@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.trust import Trust
     from workbench.core.words import Message
-    from workbench.graph.nodes import Value
+    from workbench.graph.graph import Value
 
     Place = tuple[Execution, int]
     """One execution of one operator."""

@@ -46,7 +46,7 @@ from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import Survey, Trace, excused, read_only, survey
 from workbench.comparison.measure.noise import NO_FILES, coarsest_roundoff, spec_roundoff
 from workbench.comparison.trust import Trust
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.replay import Replay
-    from workbench.graph.nodes import Graph, Operand
+    from workbench.graph.graph import Graph, Operand
 
 
 def follow(

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.run.originals import IS_PART, ORIGINAL_NAMES, ORIGINAL_TYPES
+from workbench.npu.compile.provenance import IS_PART, ORIGINAL_NAMES, ORIGINAL_TYPES
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 ORIGIN_NAME, ORIGIN_SLOT = "_datadump_origin_name", "_datadump_origin_output_index"
 

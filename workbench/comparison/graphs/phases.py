@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.comparison.graphs.ge_origins import original_names
 from workbench.comparison.graphs.roles import LEAVES, updates
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import IN_PLACE
 from workbench.graph_files.ge.lower import ITERATOR
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 Phase = Literal["forward", "backward", "optimizer"]
 PHASES: tuple[Phase, ...] = ("forward", "backward", "optimizer")

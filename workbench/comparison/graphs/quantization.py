@@ -24,16 +24,16 @@ from workbench.comparison.graphs.ge_origins import (
 )
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
 from workbench.core.dtypes import DTYPES
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import IDENTITY
 from workbench.graph_files.ge.graph import OpAttrs
-from workbench.run.originals import ORIGINAL_NAMES
+from workbench.npu.compile.provenance import ORIGINAL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Names = tuple[str, ...]
 

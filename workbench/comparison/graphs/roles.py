@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import roundoff
-from workbench.graph.nodes import Param, Value, once
+from workbench.graph.graph import Param, Value, once
 from workbench.graph.traits import IN_PLACE, settings
 from workbench.graph_files.ge.lower import ITERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
 
 def state_name(graph: Graph, operand: Operand | None) -> str:

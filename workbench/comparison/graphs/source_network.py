@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from workbench.comparison.graphs.ge_origins import origin_of, original_names, original_types
 from workbench.comparison.graphs.roles import ends_of
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Graph, Op, Param, Value
+from workbench.graph.graph import Bundle, Graph, Op, Param, Value
 from workbench.graph.ops import OPS
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
 _MOST = 1 << 10
 """Outputs of an operator; a file may claim any slot."""

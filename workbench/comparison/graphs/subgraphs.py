@@ -15,14 +15,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.graph.finish import renumber
-from workbench.graph.nodes import FreeRef, Graph, Param, Value
+from workbench.graph.graph import FreeRef, Graph, Param, Value
+from workbench.network.finish import renumber
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from workbench.dump.dump import Dump
-    from workbench.graph.nodes import Op, Operand, Parameter
+    from workbench.graph.graph import Op, Operand, Parameter
 
 MAX_DEPTH = 32
 """Graphs that call each other; what lies deeper is listed behind all others."""

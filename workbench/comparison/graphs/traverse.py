@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.table import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from workbench.graph.nodes import Graph, Operand
+    from workbench.graph.graph import Graph, Operand
 
 ALIAS = frozenset(name for name, row in OPS.items() if row.engine == "none")
 """Types that run nothing: their result is what they read, in the same memory."""

@@ -7,13 +7,13 @@ from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.limits import limits
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.traits import COMMUTATIVE, IDENTITY, IN_PLACE, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
 
 class Origin(NamedTuple):

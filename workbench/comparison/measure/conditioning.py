@@ -17,14 +17,14 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.comparison.measure.noise import reduction_length
-from workbench.graph.nodes import Const
+from workbench.graph.graph import Const
 from workbench.graph.traits import CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 
 LARGEST = 2.0**24

@@ -35,14 +35,14 @@ from workbench.comparison.graphs.quantization import find_quantised
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES, roundoff
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 
 FLOAT32 = DTYPES["float32"].roundoff

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.measure.conditioning import golden_norm
 from workbench.comparison.measure.noise import INT8
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Places = Mapping[tuple[str, int], Measured]
 

@@ -18,7 +18,7 @@ from workbench.comparison.pair.spread import spread
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.graph.dont_care import REGIONAL, MaskedRows
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.graph.dont_care import Region
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Care = NDArray[np.bool_]
     Tensors = Mapping[tuple[str, int], Pair]

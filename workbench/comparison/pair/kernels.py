@@ -23,7 +23,7 @@ from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.dump.dump import WATCHED
-from workbench.graph.nodes import Const, Value
+from workbench.graph.graph import Const, Value
 from workbench.graph.traits import argument_name
 from workbench.graph_files.ge.silent_ops import why_no_dump
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.claims import Claims, ExecutionPair
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorRecord, TensorSpec
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Runs = Mapping[int, OperatorRun]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.comparison.trust import Trust
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
-    from workbench.graph.nodes import SourceFrame
+    from workbench.graph.graph import SourceFrame
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from workbench.core.words import Message
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.formats.npy import fingerprint
-from workbench.graph.nodes import Param
+from workbench.graph.graph import Param
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.executions import Aligned
     from workbench.comparison.pair.pairing import Pairing, Selection
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 LAST = 1 << 60
 """Order of Parameter files: they hold values at the end of a step."""

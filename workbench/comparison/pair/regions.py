@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pair
     from workbench.core.tensors import TensorSpec
     from workbench.graph.dont_care import Region
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Care = NDArray[np.bool_]
     Shape = tuple[int, ...]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.graph.nodes import Const
+from workbench.graph.graph import Const
 from workbench.graph.table.elementwise import ELEMENTWISE
 from workbench.graph.traits import IDENTITY, settings
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Care = NDArray[np.bool_]
     Shape = tuple[int, ...]

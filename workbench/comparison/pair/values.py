@@ -13,7 +13,7 @@ from workbench.comparison.align.rules import VALUE
 from workbench.comparison.graphs.roles import coarsens, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, path_back, producer
 from workbench.comparison.graphs.view import Origin
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.traits import IDENTITY
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.claims import Claims, ExecutionPair, Place
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
 
 class _Holder(NamedTuple):

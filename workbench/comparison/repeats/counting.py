@@ -23,7 +23,7 @@ from workbench.core.dtypes import roundoff
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph.nodes import Const, Value
+from workbench.graph.graph import Const, Value
 from workbench.graph.table.collectives import COLLECTIVES
 from workbench.graph_files.ge.lower import ITERATOR
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.repeats.measured import Index, Place
     from workbench.core.tensors import Source
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
 State = Literal["equal", "explained", "unknown", "other"]
 """Of an input: the same in both runs; differs as what counts explains; not in both; differs without a reason."""

@@ -19,7 +19,7 @@ from workbench.comparison.measure.noise import (
 )
 from workbench.comparison.repeats.measured import OwnSpread, Spread
 from workbench.comparison.result import NotDeterministic
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.repeats.measured import Index, Place
     from workbench.core.tensors import TensorKey
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
 
 def own_spreads(

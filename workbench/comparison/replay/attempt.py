@@ -18,7 +18,7 @@ from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.graph.ops import OPS, left_in
-from workbench.run.rounding import ROUND
+from workbench.npu.rounding import ROUND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.inputs import InputValue
     from workbench.comparison.replay.kernel import Arithmetic
     from workbench.core.dtypes import DType
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
 

@@ -19,7 +19,7 @@ from workbench.comparison.replay.lowering import lower
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.ops import OPS, written
 from workbench.run.envelope import Envelope, Place, check_runs, disturbed, epsilons, step, take
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.replay.kernel import Kernel
     from workbench.dump.dump import Dump
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
     from workbench.run.envelope import Spread
 
     Array = NDArray[Any]

@@ -31,7 +31,7 @@ from workbench.comparison.measure.noise import (
 from workbench.comparison.replay.kernel import EXACT, Change, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.replay.attempt import Attempt
     from workbench.comparison.replay.kernel import Arithmetic
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
 

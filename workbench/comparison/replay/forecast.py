@@ -28,9 +28,9 @@ from workbench.comparison.replay.models import Candidate, candidates
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
-from workbench.graph.nodes import Const, Value
+from workbench.graph.constants import constant
+from workbench.graph.graph import Const, Value
 from workbench.graph.ops import OPS, left_in, written
-from workbench.run.constants import constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.comparison.replay.kernel import Arithmetic, Kernel
     from workbench.comparison.replay.lowering import Lowering
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
     Array = NDArray[Any]
     Place = tuple[str, int]

@@ -21,10 +21,10 @@ from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.formats.npy import payload_as
-from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.constants import constant
+from workbench.graph.graph import Const, Param, Value
 from workbench.graph.ops import OPS, left_in
 from workbench.graph.traits import IDENTITY, MOVEMENT
-from workbench.run.constants import constant
 from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Binding, Execution
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
     Array = NDArray[Any]
 

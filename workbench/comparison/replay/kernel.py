@@ -11,22 +11,22 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Const, Param, Value, once
+from workbench.graph.constants import literal
+from workbench.graph.graph import Const, Param, Value, once
 from workbench.graph.ops import bind, left_in, written
 from workbench.graph.traits import CONTRACTIONS
-from workbench.run.approximations import APPROXIMATIONS
-from workbench.run.constants import literal
-from workbench.run.cube import CUBE
+from workbench.npu.approximations import APPROXIMATIONS
+from workbench.npu.cube import CUBE
+from workbench.npu.orders.known import NO_ORDERS, Orders
+from workbench.npu.rounding import ROUND, saturated
 from workbench.run.kernels import KERNELS
-from workbench.run.orders.known import NO_ORDERS, Orders
-from workbench.run.rounding import ROUND, saturated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Op, Operand
+    from workbench.graph.graph import Op, Operand
 
     Array = NDArray[Any]
 
@@ -37,7 +37,7 @@ class Arithmetic(NamedTuple):
     ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
     ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
     none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
-    `workbench.run.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
+    `workbench.npu.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
     ``flushes`` names operators that take subnormal numbers for zero, ``orders`` are those in which sums are known
     to be computed.
     """
@@ -76,7 +76,7 @@ class Kernel(NamedTuple):
     """What one kernel computes: operators of the table in order, and which of their outputs it gives.
 
     In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output of
-    ``ops[n]``, as in `workbench.graph.nodes.Fused`.
+    ``ops[n]``, as in `workbench.graph.graph.Fused`.
     """
 
     ops: tuple[Op, ...]

@@ -20,7 +20,7 @@ from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonic
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph.nodes import Bundle, Const, Op, Param, Value, once
+from workbench.graph.graph import Bundle, Const, Op, Param, Value, once
 from workbench.graph.ops import OPS, bind
 from workbench.graph.traits import IDENTITY
 from workbench.run.kernels import KERNELS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.graphs.view import Origin
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
 RANDOM = frozenset(
     ("Dropout", "DropoutExt", "DropoutDoMask", "DropoutGenMask", "StandardNormal", "UniformReal", "UniformInt",

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.replay.kernel import Arithmetic
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.run.modes import modes_of
-from workbench.run.numeric import NumericModel, numeric_model
-from workbench.run.precision import Precision
-from workbench.run.profiles import HF32, PROFILES
+from workbench.npu.modes import modes_of
+from workbench.npu.numerics import NumericModel, numeric_model
+from workbench.npu.precision import Precision
+from workbench.npu.profiles import HF32, PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.graph.nodes import Graph
-    from workbench.run.numeric import Formats
+    from workbench.graph.graph import Graph
+    from workbench.npu.numerics import Formats
 
 
 class Candidate(NamedTuple):

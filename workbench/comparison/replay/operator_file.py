@@ -21,13 +21,13 @@ from workbench.comparison.replay.kernel import Computation, Kernel, cast_like
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
-from workbench.graph.nodes import Bundle, Const, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Op, Param, Value
 from workbench.graph.ops import written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
     Array = NDArray[Any]
 

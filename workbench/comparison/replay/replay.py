@@ -32,7 +32,7 @@ from workbench.comparison.replay.own_error import (
 from workbench.comparison.replay.slices import slice_error
 from workbench.core.words import Message
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
-from workbench.run.orders.known import NO_ORDERS, Orders
+from workbench.npu.orders.known import NO_ORDERS, Orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.inputs import DumpedInputs
     from workbench.comparison.replay.models import Candidate
     from workbench.comparison.replay.slices import SliceError
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
     Place = tuple[Execution, int]
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.replay.kernel import Kernel
-from workbench.graph.nodes import Const, Op, Param, Value
+from workbench.graph.graph import Const, Op, Param, Value
 from workbench.graph.traits import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
 _AXES = {"axes": "axis", "dim": "axis", "keepdim": "keep_dims", "adj_x1": "transpose_a",
          "adj_x2": "transpose_b", "transpose_x1": "transpose_a", "transpose_x2": "transpose_b",

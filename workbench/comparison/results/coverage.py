@@ -24,7 +24,7 @@ from workbench.comparison.pair.pairing import Sides
 from workbench.comparison.result import Coverage
 from workbench.core.dtypes import is_exact, roundoff
 from workbench.core.words import Message
-from workbench.graph.nodes import Bundle, Const, Param, Value
+from workbench.graph.graph import Bundle, Const, Param, Value
 from workbench.graph.table import OPS
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Row, Side
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
 Stored = tuple[object, ...]
 """A value of one execution: the tensor that an operator gave or a parameter, whatever slots show it."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.findings.next_dump import place_of
 from workbench.comparison.graphs.roles import state_name, updates
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.result import Finding
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
 
     Place = tuple[Execution, int]
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Param, Value
+from workbench.graph.graph import Param, Value
 from workbench.graph.ops import bind, op_def
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 
 def kernel_arguments(op: Op) -> str:

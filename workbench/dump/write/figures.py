@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
-    from workbench.run.layout import Lie
+    from workbench.npu.layout import Lie
 
 _WIDEST, _WIDEST_WHOLE = "-1.23457e-308", "-9223372036854775808"
 """A float of six digits, and a whole number, as wide as they can be printed."""

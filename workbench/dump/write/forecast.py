@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.ge import Model
     from workbench.dump.write.plan_files import NewFile
     from workbench.dump.write.targets import Target
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 MAX_TENSORS = 500_000
 """Tensors that are listed one by one; iterations beyond are counted like the last one listed."""

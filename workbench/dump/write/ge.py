@@ -2,7 +2,7 @@
 
 Folders are those of the device writer ``dump_task.cpp``, of MindSpore's ``ascend_dump.cc`` up to 2.6 and of
 torchair. What only a device knows is made up and the same for the same seed: times come from the clock, tasks
-are numbered in the order of the graph, addresses are those of `workbench.run.memory`.
+are numbered in the order of the graph, addresses are those of `workbench.npu.memory`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from workbench.dump.write.plan_files import (
 from workbench.dump.write.reported import PARAMETER, by_operator, has_failed
 from workbench.dump.write.reports import STREAM, failure_files, is_overflow, overflow_file
 from workbench.dump.write.targets import time_folder
-from workbench.graph.nodes import Value
+from workbench.graph.graph import Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
-from workbench.run.originals import origin_of
-from workbench.run.program import COMPILED
+from workbench.npu.compile.provenance import origin_of
+from workbench.npu.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
-    from workbench.graph.nodes import Graph, Op
-    from workbench.run.layout import Lie
+    from workbench.graph.graph import Graph, Op
+    from workbench.npu.layout import Lie
 
     Ended = Generator[NewFile | Taken, None, bool]
     """What `TreeFiles` yields; returns whether the device failed at an operator, and nothing came after it."""

@@ -43,11 +43,11 @@ from workbench.dump.write.plan_files import (
     text_file,
 )
 from workbench.dump.write.reported import PARAMETER, chosen_by_mindspore
-from workbench.graph.nodes import Param
+from workbench.graph.constants import constant, constant_spec
+from workbench.graph.graph import Param
 from workbench.graph_files.mindspore.values import parse_const
 from workbench.graph_files.mindspore.write_pb import pb_and_constants
 from workbench.graph_files.mindspore.write_text import write_ms_text
-from workbench.run.constants import constant, constant_spec
 from workbench.run.outline import Outlined
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.figures import TensorContent
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
 
 
 CONTROL_FLOW = frozenset(("Switch", "SwitchLayer", "Partial", "call", "Call", "switch", "partial"))
@@ -99,7 +99,7 @@ def mindspore_files(
 class _Tree:
     """A tree while it grows.
 
-    Graphs that others call (`workbench.graph.nodes.Graph.inner`) have no files of their parameters, and a CPU
+    Graphs that others call (`workbench.graph.graph.Graph.inner`) have no files of their parameters, and a CPU
     has none of what their operators read from outside: it lies in no memory of the graph. The record of
     executed iterations has the number of the graph where an iteration begins; a CPU leaves out an iteration
     with the number of the one before.

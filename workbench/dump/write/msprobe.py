@@ -25,7 +25,7 @@ from workbench.dump.write.ge import Way, device_container, device_rows, model_fi
 from workbench.dump.write.pieces import device_bytes
 from workbench.dump.write.plan_files import npy_file, raw_file
 from workbench.dump.write.targets import time_folder
-from workbench.run.layout import host_lie
+from workbench.npu.layout import host_lie
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.ge import Ended, Model
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile, TreeFiles, TreeLeaf
-    from workbench.run.layout import Lie
+    from workbench.npu.layout import Lie
 
 Saved = Literal["tensor", "statistic"]
 

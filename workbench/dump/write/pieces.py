@@ -1,7 +1,7 @@
 """Tensors on their way into a file: how they lie in it, and where in the device's memory.
 
 They lie as the device has them, as a record states it, or as a vendor converts them. Which formats the device
-uses says `workbench.run.layout`.
+uses says `workbench.npu.layout`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.packing import encode, packed_bytes
 from workbench.dump.formats.container import Block, Container, Origin, element_count
-from workbench.run.layout import Lie, device_lie, host_lie
-from workbench.run.memory import ALIGNED, plan_memory, room_of
+from workbench.npu.layout import Lie, device_lie, host_lie
+from workbench.npu.memory import ALIGNED, plan_memory, room_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from workbench.core.dtypes import DType
     from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
     from workbench.dump.write.figures import TensorContent
-    from workbench.graph.nodes import Graph, Op
-    from workbench.run.memory import Memory
+    from workbench.graph.graph import Graph, Op
+    from workbench.npu.memory import Memory
 
 _DEFAULT = "DefaultFormat"
 
@@ -116,7 +116,7 @@ class StoredTensor(NamedTuple):
 
 
 class AddressMap:
-    """Addresses of a model's tensors, those of `workbench.run.memory`.
+    """Addresses of a model's tensors, those of `workbench.npu.memory`.
 
     A tensor that its graph does not know as large as it is gets a place apart.
     """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.ge import Model
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile
-    from workbench.run.profiles import RecordLayout
+    from workbench.npu.profiles import RecordLayout
 
 STREAM = 1
 """Stream of every operator."""

@@ -21,14 +21,14 @@ from workbench.dump.write.ge import ge_files, model_of
 from workbench.dump.write.msprobe import msprobe_files
 from workbench.dump.write.plan_files import text_file
 from workbench.dump.write.targets import Clock, time_folder
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.files import ge_graph_file
 from workbench.graph_files.ge.lower import ge_graph_of
 from workbench.graph_files.ge.write_text import write_ge_text
-from workbench.run.compile import WEIGHTS
-from workbench.run.layout import Lie, device_lie, host_lie, laid_spec, stated_lie
+from workbench.npu.compile.pipeline import WEIGHTS
+from workbench.npu.layout import Lie, device_lie, host_lie, laid_spec, stated_lie
+from workbench.npu.program import COMPILED
 from workbench.run.outline import outline
-from workbench.run.program import COMPILED
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:

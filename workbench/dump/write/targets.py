@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from workbench.dump.releases import Device
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.graph_files.ge.stages import StageFile
-    from workbench.run.profiles import RecordLayout
+    from workbench.npu.profiles import RecordLayout
 
 VERSION = "2.6.0"
 """MindSpore version whose names and columns are written unless another one is named."""

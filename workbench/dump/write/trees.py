@@ -18,7 +18,7 @@ from workbench.dump.write.mindspore import mindspore_files
 from workbench.dump.write.plan_files import save
 from workbench.dump.write.session import session_files
 from workbench.dump.write.targets import PLATFORMS, Clock
-from workbench.graph.nodes import Graph
+from workbench.graph.graph import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

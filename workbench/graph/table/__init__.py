@@ -4,7 +4,7 @@ An operator has *tensor arguments* and *settings*. A setting is a constant opera
 (``MatMul(%x, %w, Bool(0), Bool(1))``) and an attribute in older ones and in `Conv2D`;
 `workbench.graph.ops.bind` reads both the same way. Argument names and order are those of MindSpore
 2.10; operators that only the graph engine has (`MaxPoolV3`, `AvgPoolV2`, `AscendQuant`, …) are
-spelled as CANN does. `tests/graph/test_ops.py` checks every row, `tests/run/test_kernel_oracles.py`
+spelled as CANN does. `tests/ops/test_ops.py` checks every row, `tests/ops/test_kernel_oracles.py`
 that each has a kernel and what it is checked against.
 """
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from workbench.core.dtypes import dtype_name
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, FreeRef, Graph, Op, Operand, Value
+from workbench.graph.graph import Const, FreeRef, Graph, Op, Operand, Value
 from workbench.graph_files.ge.schema import GE_IR
 from workbench.proto.canonical import LazyMessage, excerpt
 from workbench.proto.text import TextReader

@@ -16,7 +16,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Param, Value
+from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Param, Value
 from workbench.graph_files.ge.graph import model_graph
 from workbench.proto.text import single
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from workbench.core.tensors import Io
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Op, Operand
 
     Lay = Callable[[Op | None, Io, int, TensorSpec], tuple[TensorSpec, TensorSpec]]
 

@@ -20,7 +20,7 @@ from workbench.proto.text import MAX_DEPTH, asked, parse_word, single
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.graph_files.look import Look
     from workbench.proto.schema import Field
 

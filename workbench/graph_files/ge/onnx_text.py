@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.graph import Graph
     from workbench.graph_files.look import Look
 
 _MESSAGES = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
 
 class Silence(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
-from workbench.graph.nodes import Graph
+from workbench.graph.graph import Graph
 from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.ge.graph import model_graph
 from workbench.graph_files.ge.schema import GE_IR, OPERATORS

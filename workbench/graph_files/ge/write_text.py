@@ -21,7 +21,7 @@ from workbench.graph_files.ge.lower import to_ge_fields
 from workbench.graph_files.ge.schema import ENUMS, GE_IR
 
 if TYPE_CHECKING:
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.graph import Graph, Op
     from workbench.proto.schema import Field
 
 LEVELS = (1, 2, 3)

@@ -24,7 +24,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, Graph, GraphRef, Param, Parameter
+from workbench.graph.graph import Const, Graph, GraphRef, Param, Parameter
 from workbench.graph_files.look import MAX_BYTES, Look
 from workbench.graph_files.mindspore.messages import (
     ANF,
@@ -41,7 +41,7 @@ from workbench.proto.wire import BYTES, VARINT, check_type, decode, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.graph.nodes import Operand, SourceFrame
+    from workbench.graph.graph import Operand, SourceFrame
     from workbench.proto.wire import WireField
 
 MAX_ENTRY = 1 << 23

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Const, SourceFrame
+    from workbench.graph.graph import Const, SourceFrame
 
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*")
 _READ_AS_VALUES = frozenset(("true", "false", "None", "inf", "nan"))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
-from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Op, Param, Value
 from workbench.graph_files.mindspore.values import MAX_DEPTH, closing, parse_const, split_top
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Operand, SourceFrame
+    from workbench.graph.graph import Operand, SourceFrame
     from workbench.graph_files.mindspore.values import HostType
 
 STRUCTURAL = frozenset(

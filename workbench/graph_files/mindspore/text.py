@@ -2,7 +2,7 @@
 
 The file is read once, line by line; a node that spans several lines is joined first. Lines nobody
 understands are counted in ``Graph.unknown_lines`` and never stop the reading. Structural nodes are
-resolved, so the graph holds operators only (see `workbench.graph.nodes`). Every dialect gives the same
+resolved, so the graph holds operators only (see `workbench.graph.graph`). Every dialect gives the same
 graph; ``Graph.dialect`` says which one it was (`workbench.graph_files.mindspore.releases`).
 """
 
@@ -18,7 +18,7 @@ from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Graph, Parameter
+from workbench.graph.graph import Graph, Parameter
 from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.look import MAX_BYTES, Look
 from workbench.graph_files.mindspore.releases import dialect_of, inner_frame_first

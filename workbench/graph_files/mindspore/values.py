@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.dtypes import dtype_name, names_by
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, SourceFrame
+from workbench.graph.graph import Const, SourceFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -40,7 +40,7 @@ from workbench.graph_files.mindspore.values import parse_const, run_of, split_to
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workbench.graph.nodes import Operand, Parameter, SourceFrame
+    from workbench.graph.graph import Operand, Parameter, SourceFrame
     from workbench.graph_files.mindspore.resolve import Node
     from workbench.graph_files.mindspore.values import HostType
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Param, Value
+from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Param, Value
 from workbench.graph_files.mindspore import print as ms_print
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.graph.nodes import Graph, Op, Operand, Parameter
+    from workbench.graph.graph import Graph, Op, Operand, Parameter
 
 _CLASSES = frozenset(
     ("Adam", "ApplyMomentum", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "DepthToSpace",

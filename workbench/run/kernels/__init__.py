@@ -2,7 +2,7 @@
 
 A kernel takes the tensor inputs (float32 or float64, or integers) and the settings of the operator
 and returns its outputs in the precision of the inputs. It knows nothing of dtypes on a device.
-`tests/run/test_kernel_oracles.py` names what each kernel is held against.
+`tests/ops/test_kernel_oracles.py` names what each kernel is held against.
 """
 
 from __future__ import annotations

@@ -10,12 +10,11 @@ import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import editable, escape
-from workbench.graph.flow import Flow
-from workbench.graph.models import MODELS
-from workbench.graph.trainings import TRAININGS
-from workbench.run.faults import FAULTS
-from workbench.run.modes import MODES
-from workbench.run.profiles import PROFILES
+from workbench.graph.control_flow import Flow
+from workbench.network.models import MODELS, TRAININGS
+from workbench.npu.faults import FAULTS
+from workbench.npu.modes import MODES
+from workbench.npu.profiles import PROFILES
 from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, row, styled
 from workbench.ui.chooser import Chooser
@@ -25,7 +24,7 @@ from workbench.ui.part import Part
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
     from workbench.ui.alerts import Alert
 
 _SETTINGS = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.case import Evaluation
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
     from workbench.graph.windows import Window

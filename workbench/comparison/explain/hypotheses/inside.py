@@ -22,7 +22,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change, Kernel, Trial
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
-from workbench.graph.nodes import Bundle, Const, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Op, Param, Value
 from workbench.graph.traits import CONTRACTIONS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Operand
+    from workbench.graph.graph import Operand
 
     Array = NDArray[Any]
     Function = Callable[[Array], Array]

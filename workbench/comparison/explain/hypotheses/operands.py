@@ -13,7 +13,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
 from workbench.graph.ops import bind
-from workbench.run.cube import BLOCK, INTEGERS
+from workbench.npu.cube import BLOCK, INTEGERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.case import Evaluation
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import EXACT, Change
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
-from workbench.run.approximations import (
+from workbench.npu.approximations import (
     APPROXIMATIONS,
     exp,
     exp_quadratic,
@@ -21,8 +21,8 @@ from workbench.run.approximations import (
     rsqrt,
     rsqrt_estimate,
 )
-from workbench.run.cube import CUBE
-from workbench.run.profiles import HF32, HF32_AWAY
+from workbench.npu.cube import CUBE
+from workbench.npu.profiles import HF32, HF32_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.explain.case import Evaluation
     from workbench.comparison.replay.kernel import Arithmetic
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
     Function = Callable[..., Array]

@@ -11,7 +11,7 @@ from workbench.comparison.explain.case import FAILURES, Candidate
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
-from workbench.graph.nodes import Param
+from workbench.graph.graph import Param
 from workbench.graph.ops import bind
 from workbench.graph.windows import window
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.case import Evaluation
-    from workbench.graph.nodes import Op
+    from workbench.graph.graph import Op
 
     Array = NDArray[Any]
     Place = tuple[int, ...]

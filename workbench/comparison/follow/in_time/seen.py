@@ -30,7 +30,7 @@ from workbench.comparison.measure.noise import (
     spec_roundoff,
 )
 from workbench.comparison.replay.spellings import SPELLINGS
-from workbench.graph.nodes import Op, Param
+from workbench.graph.graph import Op, Param
 from workbench.graph.table.collectives import COLLECTIVES
 from workbench.graph.traits import CONTRACTIONS, MOVEMENT, STEPS
 

@@ -26,7 +26,7 @@ from workbench.core.dtypes import dtype_name
 from workbench.core.tensors import TensorSpec
 from workbench.core.text import shorten
 from workbench.core.words import Message
-from workbench.graph.nodes import SourceFrame
+from workbench.graph.graph import SourceFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,0 +1,159 @@
+"""Optimizers, schedules and training cells: rates, names of weights and states, scopes, refusals."""
+
+import numpy as np
+import pytest
+
+from kit.words import refused
+from workbench import nn
+from workbench.core.errors import GraphError
+from workbench.network.tracer import trace
+
+X = np.ones((2, 4), np.float32)
+LABELS = np.array([0, 2], np.int32)
+BACKBONE = "Default/network-WithLossCell/_backbone-Net"
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm((4,))
+        self.fc = nn.Dense(4, 3)
+
+    def construct(self, x):
+        return self.fc(self.norm(x))
+
+
+def step(make, **options):
+    network = Net()
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    cell = nn.WithLossCell(network, loss)
+    return nn.TrainOneStepCell(cell, make(network.trainable_params()), **options)
+
+
+def test_weights_and_states_are_named_as_in_mindspore():
+    graph = trace(step(lambda weights: nn.Adam(weights, 0.01)), X, LABELS)
+    weights = ["norm.gamma", "norm.beta", "fc.weight", "fc.bias"]
+    states = [f"{prefix}.{name}" for prefix in ("moment1", "moment2") for name in weights]
+    own = ["global_step", "learning_rate", "beta1_power", "beta2_power"]
+    found = {one.name for one in graph.parameters if one.is_weight}
+    assert found == {*weights, *states, *own}
+    assert [one.name for one in graph.parameters if not one.is_weight] == ["inputs0", "inputs1"]
+
+
+def test_operators_are_in_mindspores_scopes():
+    graph = trace(step(lambda weights: nn.Momentum(weights, [0.1, 0.2], 0.9)), X, LABELS)
+    scopes = {op.scope for op in graph.ops}
+    assert f"{BACKBONE}/fc-Dense" in scopes
+    assert f"Gradients/{BACKBONE}/fc-Dense/Grad_MatMul" in scopes
+    assert "Default/optimizer-Momentum/learning_rate-_IteratorLearningRate" in scopes
+    assert "Default/network-WithLossCell/_loss_fn-SoftmaxCrossEntropyWithLogits" in scopes
+    updates = [op for op in graph.ops if op.op_type == "ApplyMomentum"]
+    assert [op.scope for op in updates] == ["Default/optimizer-Momentum"] * 4
+
+
+def test_factors_and_summands_of_normalizations_are_not_decayed():
+    make = lambda weights: nn.Momentum(weights, 0.1, 0.9, weight_decay=0.5)  # noqa: E731
+    graph = trace(step(make), X, LABELS)
+    read = [
+        graph.parameters[op.inputs[0].index].name
+        for op in graph.ops
+        if (op.scope, op.op_type) == ("Default/optimizer-Momentum", "Mul")
+    ]
+    assert read == ["fc.weight", "fc.bias"]
+
+
+def test_moving_moments_are_no_optimizers_business():
+    names = [weight.name for weight in nn.BatchNorm2d(3).trainable_params()]
+    assert names == ["gamma", "beta"]
+    assert len(nn.BatchNorm2d(3).get_parameters()) == 4
+
+
+def test_training_reaches_all_cells():
+    network = nn.SequentialCell(nn.BatchNorm2d(3), nn.SequentialCell(nn.BatchNorm2d(3)))
+    image = np.ones((2, 3, 4, 4), np.float32)
+
+    def modes():
+        graph = trace(network, image)
+        return [op.inputs[5].value for op in graph.ops if op.op_type == "BatchNorm"]
+
+    assert modes() == [False, False]
+    network.set_train()
+    assert modes() == [True, True]
+    network.set_train(False)
+    assert modes() == [False, False]
+
+
+REFUSED = {
+    "no parameters": (lambda: nn.SGD([], 0.1), "optimizer-parameters", {"got": ()}),
+    "groups": (lambda: nn.SGD([{"params": []}], 0.1), "optimizer-parameters", {"got": ({"params": []},)}),
+    "one rate": (lambda: sgd([0.1]), "rates", {}),
+    "nesterov": (lambda: sgd(0.1, nesterov=True), "nesterov", {"momentum": 0.0, "dampening": 0.0}),
+    "max_lr": (lambda: nn.CosineDecayLR(0.1, 0.1, 3), "learning-rates", {"least": 0.1, "most": 0.1}),
+    "sens": (lambda: step(lambda weights: nn.SGD(weights, 0.1), sens=0), "sens", {"got": 0}),
+    "optimizer": (lambda: nn.TrainOneStepCell(Net(), "sgd"), "optimizer", {"got": "sgd"}),
+    "scale_sense": (lambda: nn.TrainOneStepWithLossScaleCell(Net(), sgd(0.1), [1, 2]), "scale-sense", {"got": [1, 2]}),
+    "gradients": (lambda: nn.DistributedGradReducer([]).construct([1]), "gradients-count", {"expected": 0, "got": 1}),
+}  # fmt: skip
+
+
+NUMBERS = {
+    "learning_rate -1": (lambda: sgd(-1.0), "learning_rate", [">= 0"], -1.0),
+    "learning_rate text": (lambda: sgd("x"), "learning_rate", [">= 0"], "x"),
+    "learning_rate in a list": (lambda: sgd([1, -0.5]), "learning_rate", [">= 0"], -0.5),
+    "momentum": (lambda: sgd(0.1, momentum=-0.9), "momentum", [">= 0"], -0.9),
+    "weight_decay": (lambda: sgd(0.1, weight_decay=-1.0), "weight_decay", [">= 0"], -1.0),
+    "loss_scale": (lambda: sgd(0.1, loss_scale=0.0), "loss_scale", ["> 0"], 0.0),
+    "beta1": (lambda: adam(beta1=1.5), "beta1", ["> 0", "< 1"], 1.5),
+    "beta2": (lambda: adam(beta2=0), "beta2", ["> 0", "< 1"], 0),
+    "eps": (lambda: adam(eps=0.0), "eps", ["> 0"], 0),
+    "loss_scale_value": (lambda: nn.FixedLossScaleUpdateCell(-1), "loss_scale_value", ["> 0"], -1),
+    "scale_factor": (lambda: nn.DynamicLossScaleUpdateCell(8, 0, 2), "scale_factor", ["> 0"], 0),
+    "scale_window": (lambda: nn.DynamicLossScaleUpdateCell(8, 2, 0), "scale_window", [">= 1"], 0),
+    "sens": (lambda: step(lambda weights: nn.SGD(weights), sens="x"), "sens", [], "x"),
+}  # fmt: skip
+"""What gives an error → its name, limits and value. MindSpore refuses the same, but for scales of the loss."""
+
+
+def sgd(rate, **options):
+    return nn.SGD(Net().trainable_params(), rate, **options)
+
+
+def adam(**options):
+    nn.AdamWeightDecay(Net().trainable_params(), **options)
+    return nn.Adam(Net().trainable_params(), **options)
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_out_of_their_range_are_refused(case):
+    make, name, limits, got = NUMBERS[case]
+    code = "graph/finite-within" if limits else "graph/finite"
+    with refused(code, GraphError, subject=name, limits=limits, got=got):
+        make()
+
+
+def test_nan_is_no_learning_rate():
+    with refused("graph/finite-within", GraphError, subject="learning_rate", limits=[">= 0"]):
+        sgd(float("nan"))
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_trained_is_refused(case):
+    make, code, values = REFUSED[case]
+    with refused(f"graph/{code}", GraphError, **values):
+        make()
+
+
+def test_an_unknown_reduction_is_refused():
+    with refused("core/choice", GraphError, subject="reduction", got="most"):
+        nn.MSELoss("most")
+
+
+def test_a_flag_must_come_from_an_operator():
+    from workbench.network.symbolic import recorder
+
+    def network(x):
+        with recorder("network").unless(x):
+            return x + 1.0
+
+    with refused("graph/flag", GraphError):
+        trace(network, X)

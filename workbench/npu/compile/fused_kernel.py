@@ -1,0 +1,126 @@
+"""Operators that become one kernel: their operands, and what they read from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.graph.graph import Bundle, Const, Fused, Op, Param, Value
+from workbench.npu.compile.patterns import Finder
+from workbench.npu.compile.provenance import IS_PART, origin_of, originals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.graph import Graph, Operand
+    from workbench.graph.rewrite import Rewrite
+    from workbench.npu.compile.patterns import Part
+
+
+class Joined:
+    """Operators of a part, with operands as `Fused` wants them."""
+
+    def __init__(self, graph: Graph, members: Sequence[int], first: Iterable[Operand] = ()) -> None:
+        self.ops: list[Op] = []
+        self.inputs: list[Operand] = list(dict.fromkeys(first))
+        self._there: dict[int, TensorSpec] = {}
+        self._inner: dict[Value, Value] = {}
+        for number in members:
+            self._join(number, graph.ops[number])
+        finder = Finder(graph)
+        self.specs = tuple(finder.spec(operand) for operand in self.inputs)
+
+    @property
+    def device_inputs(self) -> tuple[TensorSpec, ...]:
+        """How the inputs lie on the device, if all operators say it."""
+        count = len(self.inputs)
+        return tuple(self._there[n] for n in range(count)) if len(self._there) == count else ()
+
+    def inner(self, value: Value) -> Value:
+        """Return where a value of the graph is computed inside."""
+        return self._inner[value]
+
+    def _join(self, number: int, op: Op) -> None:
+        start = len(self.ops)
+        for operand, there in zip(op.flat_inputs(), op.device_inputs, strict=False):
+            known = self._operand(operand)
+            if isinstance(known, Param):
+                self._there.setdefault(known.index, there)
+        if op.fused is None:
+            self.ops.append(replace(op, inputs=tuple(self._operand(one) for one in op.inputs)))
+            for slot in range(len(op.outputs)):
+                self._inner[Value(number, slot)] = Value(start, slot)
+            return
+        given = [self._operand(one) for one in op.flat_inputs()]
+        for one in op.fused.ops:
+            moved = tuple(_moved(operand, start, given) for operand in one.inputs)
+            self.ops.append(replace(one, inputs=moved))
+        for slot, value in enumerate(op.fused.results):
+            self._inner[Value(number, slot)] = Value(start + value.op, value.slot)
+
+    def _operand(self, operand: Operand) -> Operand:
+        """Return an operand as the kernel sees it; scalars and settings become part of it."""
+        if isinstance(operand, Bundle):
+            return replace(operand, items=tuple(self._operand(one) for one in operand.items))
+        if isinstance(operand, Value) and operand in self._inner:
+            return self._inner[operand]
+        if not isinstance(operand, Value | Param) and not _is_array(operand):
+            return operand
+        if operand not in self.inputs:
+            self.inputs.append(operand)
+        return Param(self.inputs.index(operand))
+
+
+def join_shown(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+    """Write a kernel that gives all results of its operators which others may read."""
+    graph = finder.graph
+    members = sorted(part.members)
+    joined = Joined(graph, members)
+    results = [
+        value
+        for number in members
+        for slot in range(len(graph.ops[number].outputs))
+        if not _is_inner(graph, value := Value(number, slot), part)
+    ]
+    ops = [graph.ops[number] for number in members]
+    main, last = graph.ops[part.roles["main"]], graph.ops[root]
+    part_of = {IS_PART: True} if any(op.attrs.get(IS_PART) for op in ops) else {}
+    there = [graph.ops[value.op].device_outputs for value in results]
+    kernel = Op(
+        "".join(op.name for op in ops), main.op_type, tuple(joined.inputs),
+        {**main.attrs, **originals(ops), **part_of},
+        tuple(graph.ops[value.op].outputs[value.slot] for value in results), tuple(joined.specs),
+        joined.device_inputs,
+        tuple(specs[value.slot] for specs, value in zip(there, results, strict=True) if specs),
+        frames=last.frames,
+        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        origins=tuple(origin_of(graph.ops[value.op], value.slot) for value in results),
+    )  # fmt: skip
+    number = rewrite.add(replace(kernel, inputs=rewrite.inputs(kernel)))
+    for slot, value in enumerate(results):
+        rewrite.put(value, Value(number, slot))
+
+
+def _is_inner(graph: Graph, value: Value, part: Part) -> bool:
+    """Whether a result is for other operators of the part alone."""
+    readers = {number for number, _ in graph.consumers.get(value, ())}
+    return bool(readers) and readers <= part.members and value not in graph.outputs
+
+
+def _is_array(operand: Operand) -> bool:
+    """Whether a constant is a tensor that a kernel reads: neither a number nor a setting."""
+    return (
+        isinstance(operand, Const)
+        and operand.shape not in (None, (), (1,))
+        and operand.dtype != "tuple"
+    )
+
+
+def _moved(operand: Operand, start: int, given: list[Operand]) -> Operand:
+    """Return an operand of a fused operator inside a larger one."""
+    if isinstance(operand, Bundle):
+        return replace(operand, items=tuple(_moved(one, start, given) for one in operand.items))
+    if isinstance(operand, Param):
+        return given[operand.index]
+    return Value(start + operand.op, operand.slot) if isinstance(operand, Value) else operand

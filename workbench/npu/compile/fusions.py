@@ -1,0 +1,384 @@
+"""Which operators the graph engine fuses into one kernel, how that is called, and what it computes.
+
+Two kinds, as in GE: fusions of the graph, which run first and give operators their own type and name
+(``conv_batchnorm_fusion_pass``, ``matmul_biasadd_fusion_pass``, ``layer_norm_fusion_pass``, …), and
+fusions in the unified buffer, which join what is left of neighbors and string their names together
+(``fusion_op_comm``). Names of original operators and tensors are recorded as ``graph_pass_util`` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.core.errors import GraphError
+from workbench.graph.graph import Fused, Op, Param, Value
+from workbench.graph.ops import bind
+from workbench.graph.rewrite import Rewrite
+from workbench.npu.compile import batch_norm, splitting
+from workbench.npu.compile.fused_kernel import Joined, join_shown
+from workbench.npu.compile.patterns import Finder, Node, Number, scalar
+from workbench.npu.compile.provenance import IS_PART, origin_of, originals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.graph import Graph
+    from workbench.npu.compile.patterns import Part
+
+_LONGEST = 512
+"""Characters of a name from which on GE no longer strings names together."""
+
+Level = Literal["graph", "buffer"]
+
+LEVELS: dict[str, Level] = {"GraphFusion": "graph", "UBFusion": "buffer"}
+"""Part of a ``fusion_switch_file`` → fusions that it switches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """A fusion: the pattern of its operators, and the kernel that takes their place.
+
+    ``inputs`` orders operands by the pattern's names; others follow in order of use. ``results`` are
+    roles whose outputs the kernel has, the last operator first. ``attrs`` makes its attributes, or
+    returns nothing if the part does not fit after all. ``name`` is a role, or a word behind the last
+    operator's name; left out, names are strung together. ``type`` is the kernel's, or that of the
+    operator with role ``main``. ``constants``: only where weights are constants of the graph; ``build``
+    writes the kernel where it is more than these operators in one.
+    """
+
+    level: Level
+    patterns: tuple[Node, ...]
+    attrs: Callable[[Finder, Part], Mapping[str, Any] | None]
+    inputs: str = ""
+    results: str = ""
+    name: str = ""
+    type: str = ""
+    constants: bool = False
+    build: Callable[[Rewrite, Finder, int, Part], None] | None = None
+
+
+def _main(finder: Finder, part: Part) -> Mapping[str, Any]:
+    """Settings of the operator that does the work."""
+    op = finder.graph.ops[part.roles["main"]]
+    return dict(op.attrs) if op.fused is not None else settings_of(op)
+
+
+def settings_of(op: Op) -> dict[str, Any]:
+    """Attributes of an operator, and what it takes as constants under the arguments' names."""
+    try:
+        found = bind(op).settings
+    except GraphError:
+        return dict(op.attrs)
+    given = {name: value for name, value in found.items() if not isinstance(value, Value | Param)}
+    stated = len(list(op.flat_inputs())) > len(bind(op).slots)
+    return given if stated else dict(op.attrs)
+
+
+def _biased(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """A bias for every column of a product, or channel of a convolution."""
+    main = finder.graph.ops[part.roles["main"]]
+    bias, shape = finder.spec(part.names["bias"]), main.outputs[0].shape
+    if bias is None or bias.shape is None or len(bias.shape) != 1 or shape is None:
+        return None
+    channels = shape[1] if main.op_type == "Conv2D" else shape[-1]
+    if bias.shape != (channels,):
+        return None
+    return {**_main(finder, part), "has_bias": True}
+
+
+def _layer_norm(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """Mean and variance over the last axis, one factor and one summand for each of its elements."""
+    op, epsilon = finder.graph.ops[part.roles["mean"]], scalar(part.names["epsilon"])
+    spec = finder.spec(part.names["x"])
+    axes = _axes(op, spec)
+    if epsilon is None or spec is None or spec.shape is None or axes != (len(spec.shape) - 1,):
+        return None
+    if axes != _axes(finder.graph.ops[part.roles["variance"]], spec):
+        return None
+    sides = [finder.spec(part.names[name]) for name in ("gamma", "beta")]
+    if any(side is None or side.shape != spec.shape[-1:] for side in sides):
+        return None
+    return {"begin_norm_axis": axes[0], "begin_params_axis": -1, "epsilon": epsilon}
+
+
+def _softmax(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """Exponentials over their sum along one axis."""
+    spec = finder.spec(part.names["x"])
+    axes = _axes(finder.graph.ops[part.roles["largest"]], spec)
+    same = axes == _axes(finder.graph.ops[part.roles["sum"]], spec)
+    return {"axis": axes} if axes is not None and len(axes) == 1 and same else None
+
+
+def _axes(op: Op, spec: TensorSpec | None) -> tuple[int, ...] | None:
+    """Axes of a reduction that keeps them, counted from the front."""
+    settings = bind(op).settings
+    axis = settings["axis"]
+    axes = (axis,) if isinstance(axis, int) else axis
+    if spec is None or spec.shape is None or settings["keep_dims"] is not True:
+        return None
+    rank = len(spec.shape)
+    if not isinstance(axes, tuple | list) or not all(isinstance(one, int) for one in axes):
+        return None
+    return tuple(one % rank for one in axes if rank)
+
+
+def _nothing(finder: Finder, part: Part) -> Mapping[str, Any]:
+    return {}
+
+
+def _scaled(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """A gradient times one number, on its way to the weight."""
+    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x2"])
+    return settings_of(main) if factor is not None and factor.size == 1 else None
+
+
+def _scaled_sum(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """The first of two summands times one number."""
+    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x3"])
+    first, *others = main.flat_inputs()
+    if len(others) != 1 or first != Value(part.roles["product"]):
+        return None
+    if factor is None or factor.size != 1:
+        return None
+    sides = [finder.spec(part.names[name]) for name in ("x1", "x2")]
+    return {} if sides[0] == sides[1] == main.outputs[0] else None
+
+
+_CENTRED = Node("Sub", ("x", Node("ReduceMean", ("x",), "mean")), "centred")
+_SPREAD = tuple(
+    Node("Add", (Node("ReduceMean", (square,), "variance"), "epsilon"))
+    for square in (
+        Node("Square", (_CENTRED,)),
+        Node("Mul", (_CENTRED, _CENTRED)),
+        Node("Pow", (_CENTRED, Number(2.0))),
+    )
+)
+_NORMAL = (
+    *(Node("Mul", (_CENTRED, Node("Rsqrt", (spread,)))) for spread in _SPREAD),
+    *(Node("RealDiv Div", (_CENTRED, Node("Sqrt", (spread,)))) for spread in _SPREAD),
+)
+_POWER = Node("Exp", (Node("Sub", ("x", Node("ReduceMax", ("x",), "largest"))),))
+_ERF = tuple(
+    Node("Add", (Node("Erf", (scaled,)), Number(1.0)))
+    for scaled in (
+        Node("RealDiv Div", ("x", Number(2**0.5))),
+        Node("Mul", ("x", Number(2**-0.5))),
+    )
+)
+_PRODUCT, _CONVOLUTION = Node("MatMul BatchMatMul", role="main"), Node("Conv2D", role="main")
+_DEQUANTIZED = Node("AscendDequant", (_CONVOLUTION,))
+_ACTIVATIONS = "ReLU ReLU6 LeakyRelu Sigmoid Tanh"
+_UPDATE = Node("BNTrainingUpdate", role="main", shown=True)
+
+FUSIONS: dict[str, Fusion] = {
+    "AABiasaddConvFusion": Fusion(
+        "graph", (Node("BiasAdd", (Node("Conv2D", ("x", "w"), "main"), "bias")),), _biased,
+        inputs="x w bias", name="main",
+    ),
+    "ConvBatchnormFusionPass": Fusion(
+        "graph",
+        (Node("BatchNorm", (_CONVOLUTION, "scale", "offset", "mean", "variance")),),
+        batch_norm.settings, constants=True, build=batch_norm.build,
+    ),
+    "FusedBatchnormFusionPass": Fusion(
+        "graph", (Node("BatchNorm", role="main"),), splitting.in_training, build=splitting.moments,
+    ),
+    "AddNFusionPass": Fusion(
+        "graph", (Node("AddN", role="main"),), splitting.wide, build=splitting.sums,
+    ),
+    "ZConcatDFusionPass": Fusion(
+        "graph", (Node("ConcatD", role="main"),), splitting.wide, build=splitting.joints,
+    ),
+    "MatMulBiasAddFusionPass": Fusion(
+        "graph",
+        tuple(Node(kind, (Node("MatMul BatchMatMul", ("x", "w"), "main"), "bias"))
+              for kind in ("BiasAdd", "Add")),
+        _biased, inputs="x w bias", name="main",
+    ),
+    "MulAddNPass": Fusion(
+        "graph",
+        (Node("AddN", (Node("Mul", ("x1", "x3"), "product"), "x2"), "main"),),
+        _scaled_sum, inputs="x1 x2 x3", name="main", type="FusedMulAddN",
+    ),
+    "MomentumLossscaleFusionPass": Fusion(
+        "graph",
+        (Node("ApplyMomentum", ("var", "accum", "lr", Node("Mul", ("x1", "x2")), "momentum"), "main"),),
+        _scaled, inputs="var accum lr x1 momentum x2", name="main", type="FusedMulApplyMomentum",
+    ),
+    "LayerNormFusionPass": Fusion(
+        "graph",
+        tuple(Node("Add", (Node("Mul", (normal, "gamma")), "beta")) for normal in _NORMAL),
+        _layer_norm, inputs="x gamma beta", results="mean variance", name="/LayerNorm",
+        type="LayerNorm",
+    ),
+    "SoftmaxFusionPass": Fusion(
+        "graph", (Node("RealDiv Div", (_POWER, Node("ReduceSum", (_POWER,), "sum"))),), _softmax,
+        name="/Softmax", type="Softmax",
+    ),
+    "GeluOnnxFusionPass": Fusion(
+        "graph",
+        tuple(
+            pattern
+            for erf in _ERF
+            for pattern in (
+                Node("Mul", (Node("Mul", ("x", Number(0.5))), erf)),
+                Node("Mul", (Node("Mul", ("x", erf)), Number(0.5))),
+                Node("Mul", ("x", Node("Mul", (erf, Number(0.5))))),
+            )
+        ),
+        _nothing, name="/Gelu", type="GeLU",
+    ),
+    "TbeConvDequantQuantFusionPass": Fusion(
+        "buffer", (Node("AscendQuant", (_DEQUANTIZED,)),), _main,
+    ),
+    "TbeCommonRules0FusionPass": Fusion(
+        "buffer",
+        (
+            Node("AscendQuant", (Node(_ACTIVATIONS, (_DEQUANTIZED,)),)),
+            Node(_ACTIVATIONS, (_DEQUANTIZED,)),
+            _DEQUANTIZED,
+        ),
+        _main,
+    ),
+    "TbeFullyconnectionElemwiseDequantFusionPass": Fusion(
+        "buffer", (Node("ReLU Sigmoid Tanh GeLU", (Node("AscendDequant", (_PRODUCT,)),)),), _main,
+    ),
+    "TbePool2dQuantFusionPass": Fusion(
+        "buffer", (Node("AscendQuant", (Node("MaxPool AvgPool", role="main"),)),), _main,
+    ),
+    "TbeEltwiseQuantFusionPass": Fusion(
+        "buffer",
+        (Node("AscendQuant", (Node(f"{_ACTIVATIONS} GeLU Add Mul", role="main"),)),), _main,
+    ),
+    "TbeConvBnreduceFusionPass": Fusion(
+        "buffer",
+        (Node("BNTrainingReduce", (Node("Conv2D", role="main", shown=True),)),),
+        splitting.half, build=join_shown,
+    ),
+    "TbeBnupdateEltwiseEltwiseFusionPass": Fusion(
+        "buffer",
+        (Node("ReLU", (Node("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=join_shown,
+    ),
+    "TbeBnupdateEltwiseFusionPass": Fusion(
+        "buffer", (Node("ReLU", (_UPDATE,)),), splitting.undisturbed, build=join_shown,
+    ),
+    "TbeConv2DActivationFusionPass": Fusion(
+        "buffer", (Node(_ACTIVATIONS, (_CONVOLUTION,)),), _main,
+    ),
+    "TbeMatmulElemwiseFusionPass": Fusion(
+        "buffer", (Node("ReLU Sigmoid Tanh GeLU", (_PRODUCT,)),), _main,
+    ),
+}  # fmt: skip
+"""Fusions by the names that a switch of GE knows them by; the earlier one comes first."""
+
+VIRTUAL = "FusionVirtualOpSetSwitch"
+"""Switch of what runs nothing (`workbench.npu.compile.no_task`)."""
+
+SWITCHES: dict[str, Level] = {
+    **{name: one.level for name, one in FUSIONS.items()},
+    VIRTUAL: "buffer",
+}
+"""Names that a switch knows, and the level that they belong to."""
+
+
+def fuse(
+    graph: Graph,
+    level: Level,
+    off: frozenset[str] = frozenset(),
+    *,
+    constants: bool = False,
+    quant_dumpable: bool = False,
+) -> Graph:
+    """Return the graph with everything fused that a level fuses, but for the fusions in ``off``.
+
+    ``constants`` says that weights are constants of the graph, ``quant_dumpable`` that no kernel may
+    quantize what it has computed, for that would leave no tensor of it.
+    """
+    for name, fusion in FUSIONS.items():
+        if fusion.level == level and name not in off and (constants or not fusion.constants):
+            graph = _fuse_all(graph, fusion, frozenset(("AscendQuant",) if quant_dumpable else ()))
+    return graph
+
+
+def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:
+    """Fuse all parts that fit, but for those that end in an operator of some types."""
+    finder, inside = Finder(graph), set[int]()
+    found: dict[int, tuple[Part, Mapping[str, Any]]] = {}
+    for root, part, attrs in _parts(finder, fusion):
+        if not inside & part.members and graph.ops[root].op_type not in ends:
+            inside |= part.members
+            found[root] = part, attrs
+    if not found:
+        return graph
+    rewrite = Rewrite(graph)
+    for number in range(len(graph.ops)):
+        if number not in found:
+            if number not in inside:
+                rewrite.keep(number)
+            continue
+        part, attrs = found[number]
+        if fusion.build is not None:
+            fusion.build(rewrite, finder, number, part)
+        else:
+            kernel = _kernel(finder, fusion, number, part, attrs)
+            rewrite.stand(number, replace(kernel, inputs=rewrite.inputs(kernel)))
+    return rewrite.graph()
+
+
+def _parts(finder: Finder, fusion: Fusion) -> Iterator[tuple[int, Part, Mapping[str, Any]]]:
+    """Everything that fits, the parts of an earlier pattern first."""
+    for pattern in fusion.patterns:
+        for root in range(len(finder.graph.ops)):
+            part = finder.find(root, pattern)
+            attrs = fusion.attrs(finder, part) if part is not None else None
+            if part is not None and attrs is not None and _runs_at_once(finder, part):
+                yield root, part, attrs
+
+
+def _runs_at_once(finder: Finder, part: Part) -> bool:
+    """Whether the operators of a part are left out in the same steps, and no other hangs on them."""
+    ops, flags = finder.graph.ops, {op.unless for op in finder.graph.ops}
+    found = {ops[number].unless for number in part.members}
+    return len(found) == 1 and not any(ops[number].name in flags for number in part.members)
+
+
+def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mapping[str, Any]) -> Op:
+    """Return the operator that takes the place of a part, with operands of the graph as it is."""
+    ops = finder.graph.ops
+    members = sorted(part.members)
+    joined = Joined(finder.graph, members, [part.names[name] for name in fusion.inputs.split()])
+    roles = [root, *(part.roles[name] for name in fusion.results.split())]
+    results = [Value(number, 0) for number in roles]
+    last = ops[root]
+    return Op(
+        _name(fusion, [ops[number].name for number in members], root, part, finder),
+        fusion.type or ops[part.roles["main"]].op_type,
+        tuple(joined.inputs),
+        _attrs(attrs, [ops[number] for number in members]),
+        tuple(ops[value.op].outputs[value.slot] for value in results),
+        tuple(joined.specs),
+        joined.device_inputs,
+        last.device_outputs[:1] if len(results) == 1 else (),
+        frames=last.frames,
+        unless=last.unless,
+        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        origins=(origin_of(last, 0), *(None for _ in results[1:])),
+    )
+
+
+def _attrs(attrs: Mapping[str, Any], members: Sequence[Op]) -> dict[str, Any]:
+    """Attributes of a kernel; it is a part of something larger if it gives no tensor of the network."""
+    settings = {key: value for key, value in attrs.items() if key != IS_PART}
+    part = {IS_PART: True} if origin_of(members[-1], 0) is None else {}
+    return {**settings, **originals(members), **part}
+
+
+def _name(fusion: Fusion, names: list[str], root: int, part: Part, finder: Finder) -> str:
+    if fusion.name.startswith("/"):
+        return finder.graph.ops[root].name + fusion.name
+    if fusion.name:
+        return finder.graph.ops[part.roles[fusion.name]].name
+    strung = "".join(names)
+    return strung if len(strung) <= _LONGEST else f"{names[0]}_ub_fusion"

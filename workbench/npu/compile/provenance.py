@@ -1,0 +1,58 @@
+"""What compiled operators stand for, noted under GE's names (``graph_pass_util``)."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from workbench.graph.graph import Original
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from workbench.graph.graph import Op
+
+ORIGINAL_NAMES = "_datadump_original_op_names"
+ORIGINAL_TYPES = "_datadump_original_op_types"
+IS_PART = "_datadump_is_multiop"
+
+SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
+"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
+
+HCOM: dict[str, str] = {
+    "AllReduce": "HcomAllReduce",
+    "AllGather": "HcomAllGather",
+    "ReduceScatter": "HcomReduceScatter",
+    "Broadcast": "HcomBroadcast",
+}
+"""Operator type → that of the graph engine, whose attributes are fewer and ``reduction`` in place of ``op``."""
+
+TRACED: dict[str, str] = {new: old for table in (SETTLED, HCOM) for old, new in table.items()}
+"""Operator type of the graph engine → that of the network's operator, which keeps its name."""
+
+INSERTED: Mapping[str, Any] = MappingProxyType({ORIGINAL_NAMES: (), ORIGINAL_TYPES: ()})
+"""Attributes that say of an operator that nothing of the network corresponds to it."""
+
+
+def originals(ops: Iterable[Op]) -> dict[str, Any]:
+    """Attributes of an operator that stands for others, each of them told once."""
+    found: dict[str, str] = {}
+    for op in ops:
+        for name, kind in zip(original_names(op), original_types(op), strict=True):
+            found.setdefault(name, kind)
+    return {ORIGINAL_NAMES: tuple(found), ORIGINAL_TYPES: tuple(found.values())}
+
+
+def original_names(op: Op) -> tuple[str, ...]:
+    """Names of the network's operators that an operator stands for."""
+    return tuple(op.attrs.get(ORIGINAL_NAMES, (op.name,)))
+
+
+def original_types(op: Op) -> tuple[str, ...]:
+    """Types of the network's operators that an operator stands for."""
+    return tuple(op.attrs.get(ORIGINAL_TYPES, (op.op_type,)))
+
+
+def origin_of(op: Op, slot: int) -> Original | None:
+    """Tensor of the network that an output is."""
+    return op.origins[slot] if op.origins else Original(op.name, slot, op.outputs[slot])

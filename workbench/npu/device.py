@@ -1,0 +1,292 @@
+"""The units of a simulated device: how one operator is loaded, computed and stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.dtypes import name_of
+from workbench.core.errors import GraphError
+from workbench.core.events import DeviceEvent
+from workbench.graph.constants import literal
+from workbench.graph.graph import Param, Value
+from workbench.graph.ops import bind, left_in, op_def, written
+from workbench.graph.traits import CHOOSING
+from workbench.npu.approximations import APPROXIMATIONS
+from workbench.npu.cube import CUBE, INTEGERS
+from workbench.npu.faults import apply_faults, in_memory
+from workbench.npu.overflow import Status
+from workbench.npu.rounding import ROUND
+from workbench.run.executor import empty
+from workbench.run.kernels import KERNELS
+from workbench.run.kernels.collectives import REDUCING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.core.events import Unit
+    from workbench.graph.graph import Fused, Graph, Op
+    from workbench.npu.faults import Fault, Site
+    from workbench.npu.numerics import NumericModel
+
+    Array = NDArray[Any]
+
+_REGISTER = {"NPUGetFloatStatusV2": False, "NPUClearFloatStatusV2": True}
+"""Operators on the float status, which says whether any operator overflowed since it was cleared, and
+whether they clear it."""
+
+
+class Device:
+    """The units of a device, set up for one graph; ``events`` are those of operators by name."""
+
+    def __init__(
+        self, model: NumericModel, graph: Graph, sites: Mapping[str, Site], faults: Sequence[Fault]
+    ) -> None:
+        self._model = model
+        self._faults = tuple(faults)
+        self._sites = sites
+        self._settled = _settled(graph, sites, faults)
+        self._raised = False
+        self.failed = False
+        self.events: dict[str, DeviceEvent] = {}
+
+    def compute(self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        """Return the outputs of one operator as the device stores them, then what it leaves in its inputs."""
+        if op.op_type in _REGISTER:
+            return self._register(op)
+        for tensor in tensors:
+            self._check(op, tensor)
+        status = Status(op, _unit(op))
+        steps = (op,) if op.fused is None else (op, *op.fused.ops)
+        if any(self._sites[one.name].fails for one in steps):
+            return self.fail(op, tensors)
+        with np.errstate(all="ignore"):
+            if op.fused is None:
+                outputs = self._single(op, tensors, settings, status)
+            else:
+                outputs = self._together(op, op.fused, tensors, status)
+        if status.causes:
+            self._raised = True
+            self.events[op.name] = DeviceEvent(op.name, "overflow", status.unit, status.causes)
+        return outputs
+
+    def fail(self, op: Op, tensors: Sequence[Array]) -> list[Array]:
+        """Report that an operator failed; return what lies where its outputs go."""
+        self.failed = True
+        self.events[op.name] = DeviceEvent(op.name, "failure", _unit(op))
+        return [*(empty(spec) for spec in op.outputs), *(tensors[p] for p in written(op))]
+
+    def _register(self, op: Op) -> list[Array]:
+        """Return the float status of the device, or clear it."""
+        status = np.full(op.outputs[0].shape or (), self._raised, np.int32)
+        if _REGISTER[op.op_type]:
+            self._raised = False
+            status[...] = 0
+        return [status]
+
+    def _single(
+        self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], status: Status
+    ) -> list[Array]:
+        """Compute an operator on its own."""
+        site, settled = self._sites[op.name], self._settled[op.name]
+        inputs = tuple(
+            self._load(tensor, site, status, settled=slot in settled)
+            for slot, tensor in enumerate(tensors)
+        )
+        site, results = self._computed(replace(site, inputs=inputs), settings, status)
+        exact = op.op_type in CHOOSING and len(settled) == len(tensors)
+        count = len(results) - len(written(op))
+        outputs = tuple(
+            self._store(result, slot, site, status, exact=exact)
+            for slot, result in enumerate(results[:count])
+        )
+        outputs = apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs
+        return [*outputs, *self._left(op, outputs, results[count:], tensors, status).values()]
+
+    def _left(
+        self,
+        op: Op,
+        outputs: Sequence[Array],
+        results: Sequence[Array],
+        tensors: Sequence[Array],
+        status: Status,
+    ) -> dict[int, Array]:
+        """What an operator leaves in its inputs, by their slots; faults of an output that is one show there."""
+        shared = {place: outputs[slot] for slot, place in left_in(op).items()}
+        found = {}
+        for place, result in zip(written(op), results, strict=True):
+            name = tensors[place].dtype.name
+            status.stored(result, name)
+            found[place] = shared.get(place, self._model.store(result, name))
+        return found
+
+    def _together(
+        self, op: Op, fused: Fused, tensors: Sequence[Array], status: Status
+    ) -> list[Array]:
+        """Compute several operators as one: what they hand to each other stays float32 in the unit."""
+        done: list[tuple[Array, ...]] = []
+        lying = list(tensors)  # what the inputs of the kernel hold by now
+        for one in fused.ops:
+            done.append(self._inside(one, done, lying, status))
+        whole = self._sites[op.name]
+        outputs = tuple(
+            self._store(done[value.op][value.slot], slot, whole, status, exact=False)
+            for slot, value in enumerate(fused.results)
+        )
+        others = [fault for fault in self._faults if not any(map(fault.meets, fused.ops))]
+        outputs = apply_faults(others, replace(whole, outputs=outputs), "store").outputs
+        for slot, place in left_in(op).items():
+            lying[place] = outputs[slot]
+        return [*outputs, *(lying[place] for place in written(op))]
+
+    def _inside(
+        self, op: Op, done: Sequence[Sequence[Array]], lying: list[Array], status: Status
+    ) -> tuple[Array, ...]:
+        """Outputs of an operator inside a kernel; what it leaves in inputs of the kernel is there then."""
+        site, bound, own = self._sites[op.name], bind(op), Status(op, status.unit)
+        given, inputs = [], []
+        for operand in bound.tensors:
+            if isinstance(operand, Value):
+                given.append(done[operand.op][operand.slot])
+                inputs.append(given[-1])
+                continue
+            given.append(lying[operand.index] if isinstance(operand, Param) else literal(operand))
+            inputs.append(self._load(given[-1], site, own, settled=False))
+        site, results = self._computed(replace(site, inputs=tuple(inputs)), bound.settings, own)
+        count = len(results) - len(written(op))
+        outputs = tuple(self._coarse(result, site) for result in results[:count])
+        outputs = apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs
+        for place, array in self._left(op, outputs, results[count:], given, own).items():
+            operand = bound.tensors[place]
+            if isinstance(operand, Param):
+                lying[operand.index] = array
+        status.add(own)
+        return outputs
+
+    def _coarse(self, result: Array, site: Site) -> Array:
+        """Round what stays in the unit; only an operator that misses a Cast is told to."""
+        narrow = site.formats.output != "" and result.dtype == np.float32
+        return self._model.round(result, site.formats.output) if narrow else result
+
+    def _computed(
+        self, site: Site, settings: Mapping[str, Any], status: Status
+    ) -> tuple[Site, list[Array]]:
+        """Results of an operator whose inputs are in the unit, not yet rounded to their dtypes."""
+        site = apply_faults(self._faults, site, "load")
+        results = self._results(site, settings, status)
+        status.computed(site.inputs, settings, results)
+        return site, results
+
+    def _results(self, site: Site, settings: Mapping[str, Any], status: Status) -> list[Array]:
+        op, inputs = site.op, site.inputs
+        stored = op.outputs[0].dtype if op.outputs else ""
+        ordered = self._model.orders.compute(op.op_type, stored, inputs, settings)
+        if ordered is not None and site.accumulator == "float32":
+            return [ordered]
+        if _for_cube(op, inputs):
+            rounding = None
+            if site.accumulator != "float32":
+                rounding = partial(self._sum, name=site.accumulator, status=status)
+            return CUBE[op.op_type](inputs, settings, rounding)
+        if op.op_type not in KERNELS:
+            raise GraphError("run/no-kernel", op=op.name, type=op.op_type)
+        if op.op_type in REDUCING:
+            rounding = partial(self._model.store, name=op.outputs[0].dtype)
+            return REDUCING[op.op_type](inputs, settings, rounding)
+        fast = APPROXIMATIONS.get(self._implementation(site), {}).get(op.op_type)
+        if fast is not None and all(array.dtype.kind == "f" for array in inputs):
+            results = [fast.compute(*inputs)]
+        else:
+            results = KERNELS[op.op_type](inputs, settings)
+        return [self._flushed(result, site) for result in results]
+
+    def _implementation(self, site: Site) -> str:
+        return site.implementation or self._model.implementation(site.op, site.formats)
+
+    def _check(self, op: Op, tensor: Array) -> None:
+        name, profile = name_of(tensor.dtype), self._model.profile
+        if name in ROUND and name not in profile.formats and name != "float32":
+            raise GraphError("run/dtype", op=op.name, device=profile.title, got=name)
+
+    def _load(self, array: Array, site: Site, status: Status, *, settled: bool) -> Array:
+        """Return an input as its unit reads it: float32, rounded to the input format."""
+        if array.dtype.kind in "biu" or array.dtype == np.float64:
+            return array
+        wide = array.astype(np.float32, copy=False)
+        if not settled:
+            status.loaded(wide, site.formats.inputs)
+            wide = self._model.round(wide, site.formats.inputs)
+        return self._flushed(wide, site)
+
+    def _flushed(self, array: Array, site: Site) -> Array:
+        """Subnormal numbers as zeros, where the instruction of the operator takes them for zero."""
+        if site.op.op_type not in self._model.profile.flushes or array.dtype.kind != "f":
+            return array
+        name = site.formats.output or (site.op.outputs[0].dtype if site.op.outputs else "")
+        least = 2.0**-14 if name == "float16" else 2.0**-126
+        return np.where(np.abs(array) < least, np.copysign(array.dtype.type(0), array), array)
+
+    def _sum(self, sums: Array, name: str, status: Status) -> Array:
+        status.summed(sums, name)
+        return self._model.round(sums, name)
+
+    def _store(self, array: Array, slot: int, site: Site, status: Status, *, exact: bool) -> Array:
+        if slot >= len(site.op.outputs):
+            return array
+        name = site.op.outputs[slot].dtype
+        if exact and array.dtype.name == name:
+            return array
+        status.stored(array, site.formats.output or name)
+        if array.dtype == np.float32:
+            own = array.ndim > 0 and array.base is None
+            own = own and all(array is not one for one in site.inputs)
+            array = self._model.round(array, site.formats.output, own=own)
+        return self._model.store(array, name)
+
+
+def _unit(op: Op) -> Unit:
+    """Return the unit that computes an operator."""
+    return "cube" if op_def(op.op_type).engine == "cube" else "vector"
+
+
+def _for_cube(op: Op, inputs: Sequence[Array]) -> bool:
+    """Whether the cube unit multiplies these: float32, or integers of 8 bits."""
+    kinds = {array.dtype for array in inputs}
+    if kinds == {np.dtype(np.float32)}:
+        return op.op_type in CUBE
+    return op.op_type in INTEGERS and all(k.kind in "iu" and k.itemsize == 1 for k in kinds)
+
+
+def _settled(
+    graph: Graph, sites: Mapping[str, Site], faults: Sequence[Fault]
+) -> dict[str, frozenset[int]]:
+    """For every operator, the tensor inputs that arrive rounded to the format it reads.
+
+    Rounding them again would change nothing: their producer has written float32 in this format,
+    and no fault has touched it since.
+    """
+    if in_memory(faults):
+        return dict.fromkeys((op.name for op in graph.ops), frozenset())
+    touched = {op.name for op in graph.ops if any(fault.meets(op) for fault in faults)}
+    written: dict[Value, str] = {}
+    found: dict[str, frozenset[int]] = {}
+    for number, op in enumerate(graph.ops):
+        if op.fused is not None:
+            continue
+        site = sites[op.name]
+        wanted = site.formats.inputs or "float32"
+        found[op.name] = frozenset(
+            place
+            for place, operand in enumerate(bind(op).tensors)
+            if isinstance(operand, Value) and written.get(operand) == wanted
+        )
+        if op.name not in touched:
+            for slot, spec in enumerate(op.outputs):
+                if spec.dtype == "float32":
+                    written[Value(number, slot)] = site.formats.output or "float32"
+    return found

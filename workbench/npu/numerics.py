@@ -1,0 +1,145 @@
+"""How a device computes the operators of a graph: in which formats, rounded how, implemented how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import dtype as dtype_row
+from workbench.core.errors import GraphError
+from workbench.graph.graph import Param, Value
+from workbench.graph.ops import OPS
+from workbench.npu.casting import to_integer
+from workbench.npu.modes import rule_of
+from workbench.npu.orders.known import NO_ORDERS, Orders
+from workbench.npu.precision import Precision
+from workbench.npu.profiles import HF32, HF32_AWAY, profile
+from workbench.npu.rounding import ROUND, saturated
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from workbench.graph.graph import Graph, Op, Operand
+    from workbench.npu.modes import Rule
+    from workbench.npu.profiles import Profile
+
+    Array = NDArray[Any]
+    F32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """What an operator's inputs and outputs are rounded to; ``""``: nothing beyond their dtype."""
+
+    inputs: str = ""
+    output: str = ""
+
+
+UNTOUCHED = Formats()
+"""The graph's own dtypes and nothing else."""
+
+
+WIDE = frozenset(("Conv2DBackpropFilter",))
+"""Operators whose kernel writes its float32 sums as they are (``res_dtype`` of CANN's), whatever it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumericModel:
+    """How a device computes what was compiled with a `Precision`; ``orders`` are those that its sums have."""
+
+    profile: Profile
+    precision: Precision
+    rule: Rule
+    saturates: bool
+    orders: Orders = NO_ORDERS
+
+    def formats(self, graph: Graph) -> list[Formats]:
+        """Return the formats of every operator of a graph, in order."""
+        found: list[Formats] = []
+        for op in graph.ops:
+            found.append(self._formats(op, found))
+        return found
+
+    def _formats(self, op: Op, before: list[Formats]) -> Formats:
+        row = OPS.get(op.op_type)
+        if row is None or row.writes[:1] == (0,):  # weights are updated in their own dtype
+            return UNTOUCHED
+        rule, cube = self.rule, row.engine == "cube"
+        dtype = op.outputs[0].dtype if op.outputs else ""
+        lowered = dtype in rule.lowers and (not rule.mixed or self._allowed(op, before))
+        if cube:
+            own = self._cube_input(op) if dtype == "float32" else ""
+            written = "" if op.op_type in WIDE else rule.cube_out
+            return Formats(rule.cube_in or own, written) if lowered else Formats(own)
+        return Formats(rule.vector, rule.vector) if lowered else Formats()
+
+    def _cube_input(self, op: Op) -> str:
+        """Format in which the cube unit reads float32: HF32 where the device has it and is told to.
+
+        A device without float32 in its cube runs the operator on a scalar unit, in float32.
+        """
+        if HF32 not in self.profile.cube or not self.precision.uses_hf32(op):
+            return ""
+        return HF32 if op.op_type.startswith("Conv") else HF32_AWAY
+
+    def _allowed(self, op: Op, before: list[Formats]) -> bool:
+        """Whether mixed precision lowers an operator: by its list, gray ones follow their producer."""
+        shade = self.precision.mixlist.shade(op.op_type)
+        if shade != "gray":
+            return shade == "white"
+        produced: list[Operand] = [o for o in op.flat_inputs() if isinstance(o, Value | Param)]
+        first = produced[0] if produced else None
+        return isinstance(first, Value) and before[first.op].output != ""
+
+    def implementation(self, op: Op, formats: Formats) -> str:
+        """Return how the vector unit computes an operator: a key of `APPROXIMATIONS`, or exactly.
+
+        The fast implementations are those of 16-bit inputs; only ``super_performance`` is wider.
+        """
+        chosen = self.precision.implementation(op)
+        if chosen == "super_performance":
+            return chosen
+        dtype = op.outputs[0].dtype if op.outputs else ""
+        row = DTYPES.get(formats.output or dtype)
+        half = row is not None and row.is_float and row.storage.itemsize == 2
+        return chosen if half else "high_precision"
+
+    def round(self, array: F32, name: str, *, own: bool = False) -> F32:
+        """Round float32 values to a format of fewer bits, with the device's overflow behavior.
+
+        ``own``: the array is nobody else's and may be overwritten.
+        """
+        return ROUND[name or "float32"](array, saturate=self.saturates, own=own)
+
+    def store(self, array: Array, name: str) -> Array:
+        """Values as the device stores them in the dtype ``name``. Integers always saturate."""
+        row = dtype_row(name)
+        if row.limit and array.dtype.kind in "fV":  # its storage holds more than the format
+            return self.round(array.astype(np.float32, copy=False), name)
+        if row.storage.kind in "iu" and array.dtype.kind in "fiu" and array.dtype != row.storage:
+            return to_integer(array, name)
+        if self.saturates and row.is_float and array.dtype.kind == "f":
+            array = saturated(array, row.largest)
+        return array.astype(row.storage, copy=False)
+
+
+def numeric_model(name: str, precision: Precision | str | None = None) -> NumericModel:
+    """Return the model of a device; text is a precision mode, nothing the device's own for training.
+
+    Raises GraphError for unknown names and what the device cannot do.
+    """
+    device = profile(name)
+    if not isinstance(precision, Precision):
+        precision = Precision(precision or "")
+    mode = precision.mode or (device.training if precision.training else device.inference)
+    saturates = precision.saturate
+    if saturates is None:
+        saturates = device.overflow == "saturate"
+    if device.overflow != "either" and saturates != (device.overflow == "saturate"):
+        raise GraphError(
+            "run/overflow-mode", device=device.title, only=device.overflow, got=saturates
+        )
+    return NumericModel(device, precision, rule_of(mode, device), saturates)

@@ -1,0 +1,241 @@
+"""What a run asks of the compiler: precision mode, changed lists, implementations, HF32.
+
+`Precision` is the value; `read_precision` makes it from the options of the graph engine, whose rules
+(``op_impl_mode_config_parser``, ``modify_mixlist_config_parser``) these are, but a line that the
+engine passes over with a warning is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from workbench.core.errors import FormatError, GraphError
+from workbench.npu.modes import SHADES, Shade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from workbench.graph.graph import Op
+
+HIGH_PERFORMANCE = "high_performance"
+IMPLEMENTATIONS = (
+    "high_precision",
+    HIGH_PERFORMANCE,
+    "super_performance",
+    "enable_float_32_execution",
+    "enable_hi_float_32_execution",
+    "keep_fp16",
+    "support_out_of_bound_index",
+    "norm_class",
+)
+"""Values of ``op_precision_mode``. The last three change nothing here: the vector unit computes
+float16 operators in float32 and rounds once, and an index outside its axis always gives zeros."""
+
+SELECTIONS = {
+    "high_precision": "high_precision",
+    HIGH_PERFORMANCE: HIGH_PERFORMANCE,
+    "high_precision_for_all": "high_precision",
+    "high_performance_for_all": HIGH_PERFORMANCE,
+}
+"""Values of ``op_select_implmode``, and the implementation they choose."""
+
+_MIXLIST = "modify_mixlist"
+_HF32: dict[str, tuple[bool, bool]] = {
+    "00": (False, False),
+    "01": (True, False),
+    "10": (False, True),
+    "11": (True, True),
+    "0": (False, False),
+    "1": (True, True),
+    "false": (False, False),
+    "true": (True, True),
+}
+"""Values of ``allow_hf32``: for matrix products, for convolutions."""
+
+_HF32_SWITCH = {"enable_float_32_execution": False, "enable_hi_float_32_execution": True}
+
+
+@dataclass(frozen=True, slots=True)
+class MixList:
+    """Changes of the lists of mixed precision: operator type → the list it joins or leaves."""
+
+    added: Mapping[str, Shade] = field(default_factory=dict)
+    removed: Mapping[str, Shade] = field(default_factory=dict)
+
+    def shade(self, op_type: str) -> Shade:
+        """List that an operator type is on. What joins the gray list stays where it was."""
+        shade = SHADES.get(op_type, "gray")
+        if self.removed.get(op_type) == shade:
+            shade = "gray"
+        added = self.added.get(op_type, "gray")
+        return shade if added == "gray" else added
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How a graph is compiled for a device.
+
+    ``mode`` is a name of ``precision_mode`` or ``precision_mode_v2``; ``""`` the device's own for
+    training or inference. ``by_name`` and ``by_type`` are the sections of ``op_precision_mode``;
+    ``select`` and ``select_types`` stand for ``op_select_implmode`` and ``optypelist_for_implmode``.
+    ``hf32`` says whether matrix products and convolutions read float32 as HF32 (``None``: not said).
+    ``saturate`` chooses what overflow gives on a device that knows both ways.
+    """
+
+    mode: str = ""
+    training: bool = True
+    mixlist: MixList = MixList()
+    by_name: Mapping[str, str] = field(default_factory=dict)
+    by_type: Mapping[str, str] = field(default_factory=dict)
+    select: str = ""
+    select_types: tuple[str, ...] = ()
+    hf32: tuple[bool, bool] | None = None
+    saturate: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (*self.by_name.items(), *self.by_type.items()):
+            if value not in IMPLEMENTATIONS:
+                raise GraphError(
+                    "core/choice",
+                    place=name,
+                    subject="implementation mode",
+                    got=value,
+                    known=IMPLEMENTATIONS,
+                )
+        if self.select and self.select not in SELECTIONS:
+            raise GraphError(
+                "core/choice", subject="op_select_implmode", got=self.select, known=[*SELECTIONS]
+            )
+
+    def implementation(self, op: Op) -> str:
+        """Return how an operator is implemented: by its name, its type, or the rest of the options."""
+        if self.by_name or self.by_type:
+            chosen = self.by_name.get(op.name) or self.by_type.get(op.op_type)
+            return chosen or HIGH_PERFORMANCE
+        if self.select_types and op.op_type not in self.select_types:
+            return HIGH_PERFORMANCE
+        return SELECTIONS[self.select or HIGH_PERFORMANCE]
+
+    def uses_hf32(self, op: Op) -> bool:
+        """Whether a cube operator reads float32 as HF32: by name, by the switch, by type."""
+        convolution = op.op_type.startswith("Conv")
+        named = _HF32_SWITCH.get(self.by_name.get(op.name, ""))
+        switched = None if self.hf32 is None else self.hf32[convolution]
+        typed = _HF32_SWITCH.get(self.by_type.get(op.op_type, ""))
+        said = [one for one in (named, switched, typed) if one is not None]
+        return said[0] if said else convolution
+
+
+def read_precision(options: Mapping[str, str]) -> Precision:
+    """Make a `Precision` from options of the graph engine; others are left alone.
+
+    Files are given by their text: ``op_precision_mode`` is an ini text, ``modify_mixlist`` JSON.
+    ``graph_run_mode`` 0 is inference. Raises FormatError or GraphError for what is not understood.
+
+    >>> read_precision({"precision_mode_v2": "mixed_float16", "allow_hf32": "01"}).hf32
+    (True, False)
+    """
+    hf32 = options.get("allow_hf32", "")
+    if hf32 and hf32 not in _HF32:
+        raise GraphError("core/choice", subject="allow_hf32", got=hf32, known=[*_HF32])
+    by_name, by_type = _read_sections(options.get("op_precision_mode", ""))
+    types = options.get("optypelist_for_implmode", "").split(",")
+    return Precision(
+        mode=options.get("precision_mode") or options.get("precision_mode_v2", ""),
+        training=options.get("graph_run_mode", "1") != "0",
+        mixlist=read_mixlist(options.get("modify_mixlist", "")),
+        by_name=by_name,
+        by_type=by_type,
+        select=options.get("op_select_implmode", ""),
+        select_types=tuple(name.strip() for name in types if name.strip()),
+        hf32=_HF32[hf32] if hf32 else None,
+    )
+
+
+def _read_sections(text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Read ``[ByOpType]`` and ``[ByNodeName]``: (by name, by type). A name's first line counts."""
+    by_name: dict[str, str] = {}
+    by_type: dict[str, str] = {}
+    section = by_type
+    for number, line in enumerate(text.splitlines(), 1):
+        place, word = f"op_precision_mode:{number}", line.strip()
+        if not word or line.startswith("#"):
+            continue
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if word in ("[ByOpType]", "[ByNodeName]"):
+            section = by_type if word == "[ByOpType]" else by_name
+        elif not equals or not key:
+            raise FormatError("run/implementation-line", place=place, got=word)
+        elif value not in IMPLEMENTATIONS:
+            raise FormatError(
+                "core/choice",
+                place=place,
+                subject="implementation mode",
+                got=value,
+                known=IMPLEMENTATIONS,
+            )
+        else:
+            section.setdefault(key, value)
+    return by_name, by_type
+
+
+def read_mixlist(text: str) -> MixList:
+    """Read the JSON of ``modify_mixlist``; raises FormatError as the device would refuse it.
+
+    >>> read_mixlist('{"black-list": {"to-add": ["MatMul"]}}').shade("MatMul")
+    'black'
+    """
+    if not text:
+        return MixList()
+    added: dict[str, Shade] = {}
+    removed: dict[str, Shade] = {}
+    for shade, action, op_type in _mixlist_items(text):
+        target = added if action == "to-add" else removed
+        if target.setdefault(op_type, shade) != shade:
+            raise FormatError(
+                "run/mixlist-twice",
+                place=_MIXLIST,
+                type=op_type,
+                action=action,
+                lists=[target[op_type], shade],
+            )
+    for op_type, shade in removed.items():
+        joins = added.get(op_type, "" if shade == "gray" else "gray")
+        if joins in ("", shade):
+            raise FormatError("run/mixlist-removed", place=_MIXLIST, type=op_type, list=shade)
+    return MixList(added, removed)
+
+
+def _mixlist_items(text: str) -> Iterator[tuple[Shade, str, str]]:
+    """Yield (list, action, operator type) of every entry."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError("run/mixlist-json", place=_MIXLIST, why=error) from None
+    for shade in get_args(Shade):
+        lists = _taken(content, f"{shade}-list", dict, {})
+        for action in ("to-add", "to-remove"):
+            for op_type in _taken(lists, action, list, []):
+                if not isinstance(op_type, str):
+                    raise FormatError("run/mixlist-type", place=_MIXLIST, got=op_type)
+                yield shade, action, op_type
+        _check_keys(lists, ("to-add", "to-remove"))
+    _check_keys(content, tuple(f"{shade}-list" for shade in get_args(Shade)))
+
+
+def _taken(content: Any, key: str, kind: type, missing: Any) -> Any:
+    if not isinstance(content, dict):
+        raise FormatError("run/mixlist-object", place=_MIXLIST, got=content)
+    value = content.get(key, missing)
+    if not isinstance(value, kind):
+        code = "run/mixlist-object" if kind is dict else "run/mixlist-array"
+        raise FormatError(code, place=f"{_MIXLIST}: {key}", got=value)
+    return value
+
+
+def _check_keys(content: Mapping[str, Any], known: Iterable[str]) -> None:
+    for key in content:
+        if key not in known:
+            raise FormatError("core/choice", place=_MIXLIST, subject="key", got=key, known=[*known])

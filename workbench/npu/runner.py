@@ -1,0 +1,208 @@
+"""The simulated NPU: runs a graph with the numerics of a device, and with planted faults.
+
+Matrix products and convolutions go to the cube unit (`workbench.npu.cube`), everything else to the
+vector unit, which computes in float32 and rounds its result to the format in use. Which formats
+these are says the precision mode (`workbench.npu.modes`):
+
+======================== ======================= ============================ ===================
+precision mode           cube reads (float32)    cube writes                  vector unit
+======================== ======================= ============================ ===================
+must_keep_origin_dtype   910A, 310P: float32     float32                      float32
+                         (scalar unit); others:
+                         HF32 in convolutions,
+                         else float32
+cube_fp16in_fp32out,     float16                 float32                      float32
+force_fp32
+allow_fp32_to_fp16,      float16                 float16                      float32
+…_to_lowprecision
+allow_mix_precision,     float16, if white       float16                      float16 behind a
+…_fp16                                                                        float16 producer
+force_fp16               float16                 float16                      float16
+*_bf16                   bfloat16                bfloat16                     as above
+force_lowerprecision     bfloat16, else float16  the same                     the same
+cube_hif8 (950)          hifloat8                float16                      float32
+mixed_hif8 (950)         hifloat8, if white      float16                      float16 behind a
+                                                                              float16 producer
+======================== ======================= ============================ ===================
+
+Without a mode a device uses its own for training (`workbench.npu.profiles`): 910A and 310P
+``allow_fp32_to_fp16``, the others ``must_keep_origin_dtype``. Tensors keep the dtypes of the graph.
+910A and 310P saturate (largest finite value, 0 for NaN), the others give Inf and NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.checks import check_seed
+from workbench.graph.control_flow import Flow
+from workbench.npu.arena import Arena
+from workbench.npu.compile.folding import computed_weights
+from workbench.npu.device import Device
+from workbench.npu.faults import (
+    check_faults,
+    compiled_sites,
+    faults_in,
+    faulty_graph,
+    in_memory,
+    uploaded,
+)
+from workbench.npu.numerics import numeric_model
+from workbench.npu.orders.known import NO_ORDERS
+from workbench.npu.program import as_it_is
+from workbench.run.control_flow import run_flow
+from workbench.run.executor import NOTHING, execute, feeds_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from workbench.core.events import DeviceEvent
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Graph
+    from workbench.npu.faults import Fault
+    from workbench.npu.numerics import NumericModel
+    from workbench.npu.orders.known import Orders
+    from workbench.npu.precision import Precision
+    from workbench.npu.program import Program
+    from workbench.run.control_flow import RunGraph
+    from workbench.run.executor import Compute, Feeds, State, Watch
+    from workbench.run.ranks import Member
+
+
+def run_npu(
+    graph: Network,
+    feeds: Feeds = None,
+    *,
+    profile: str = "a2",
+    precision_mode: str | Precision | None = None,
+    faults: Sequence[Fault] = (),
+    seed: int = 0,
+    iteration: int = 0,
+    state: State | None = None,
+    orders: Orders = NO_ORDERS,
+) -> Iterator[TensorRecord]:
+    """Yield every tensor of one run on the simulated device, as `run_reference` does.
+
+    Outputs carry what the device reported of their operator. A run in which an operator fails ends with
+    the outputs of that operator, as they lie in memory that it has not written: zeros.
+
+    Parameters
+    ----------
+    profile : str
+        A key of `workbench.npu.profiles.PROFILES`.
+    precision_mode : str or Precision, optional
+        A name of ``precision_mode`` or ``precision_mode_v2``, or all that is asked of the compiler;
+        the device's own mode for training if left out.
+    faults : sequence of Fault
+        Each must meet an operator of the graph.
+    seed : int
+        Added to the seed of every fault.
+    state : dict, optional
+        Weights that earlier steps have updated, as `run_reference`'s.
+    orders : Orders, optional
+        In which order the device sums, where that is confirmed (`workbench.npu.orders`).
+
+    Raises
+    ------
+    GraphError
+        Unknown profile, mode or fault, or an input that does not fit.
+    """
+    check_seed(seed)
+    seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
+    model = replace(numeric_model(profile, precision_mode), orders=orders)
+    if isinstance(graph, Flow):
+        runs = flow_runs(graph, flow_programs(graph, model, seeded), seeded)
+        return run_flow(graph, runs, feeds, iteration=iteration, state=state)
+    program = as_it_is(faulty_graph(graph, seeded), model)
+    return run_program(program, feeds, faults=seeded, iteration=iteration, state=state)
+
+
+def flow_programs(
+    flow: Flow, model: NumericModel, faults: Sequence[Fault] = ()
+) -> dict[int, Program]:
+    """Return the programs of a flow's graphs by their ids, whose operators run one by one.
+
+    Raises GraphError as `workbench.npu.faults.check_faults` does for the operators of all graphs.
+    """
+    check_faults(faults, [op for graph in flow.graphs for op in graph.ops], flow.name)
+    return {
+        graph.graph_id: as_it_is(faulty_graph(graph, faults_in(graph, faults)), model)
+        for graph in flow.graphs
+    }
+
+
+def flow_runs(
+    flow: Flow,
+    programs: Mapping[int, Program],
+    faults: Sequence[Fault] = (),
+    member: Member | None = None,
+) -> Callable[[Graph], RunGraph]:
+    """Return how the graphs of a flow run on the device."""
+    own = {graph.graph_id: faults_in(graph, faults) for graph in flow.graphs}
+
+    def run(graph: Graph) -> RunGraph:
+        program, here = programs[graph.graph_id], own[graph.graph_id]
+        return partial(run_program, program, faults=here, member=member)
+
+    return run
+
+
+def run_program(
+    program: Program,
+    feeds: Feeds = None,
+    *,
+    faults: Sequence[Fault] = (),
+    iteration: int = 0,
+    watch: Watch = NOTHING,
+    state: State | None = None,
+    member: Member | None = None,
+) -> Iterator[TensorRecord]:
+    """Yield every tensor of one run of a program, as `run_npu` does.
+
+    ``member`` is the rank that runs it where there are several; it fails where a peer has. ``watch`` names
+    operators whose outputs are recorded again, as they lie in memory after another one
+    (`workbench.run.executor.execute`). Faults that alter the graph must be in the program already
+    (`workbench.npu.faults.altered_graph`); the others may be in operators of the network or of the
+    program.
+    """
+    computed = list(program.computed)
+    check_faults(faults, [*program.source.ops, *computed], program.source.name)
+    faults = [fault for fault in faults if fault.is_in(iteration)]
+    sites = compiled_sites(computed, faults, program.formats)
+    device = Device(program.model, program.graph, sites, faults)
+    given = uploaded(program.source, feeds_at(program.source, feeds, iteration), faults)
+    memory = _memory(program, given)
+    arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
+    compute: Compute = device.compute
+    if member is not None:
+        compute = member.joined(compute, iteration, device)
+    records = execute(program.graph, memory, compute, iteration, arena, watch, state)
+    return _reported(records, device.events)
+
+
+def _memory(program: Program, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the feeds and weights that a program reads, those that its compiler computes included."""
+    if not program.folded:
+        return feeds
+    made = computed_weights(program.source, feeds, program.folded, program.model)
+    read = {parameter.name for parameter in program.graph.parameters}
+    return {**{name: value for name, value in feeds.items() if name in read}, **made}
+
+
+def _reported(
+    records: Iterator[TensorRecord], events: Mapping[str, DeviceEvent]
+) -> Iterator[TensorRecord]:
+    """Yield records with the events of their operators, up to the end of one that failed."""
+    failed = ""
+    for record in records:
+        key = record.key
+        if failed and (key.op_name, key.io) != (failed, "output"):
+            return
+        if key.io == "output" and not record.after:
+            record = replace(record, event=events.get(key.op_name))
+            if record.event is not None and record.event.kind == "failure":
+                failed = key.op_name
+        yield record

@@ -1,0 +1,193 @@
+"""Ranks that run in lockstep: one thread each, which wait for each other at operators in which they meet.
+
+Only one of them runs at a time, until it waits; nothing else need know of threads. Every rank hands over its
+tensors and gets those of all, in the order of the ranks, so results do not depend on which thread was first.
+A rank that ends while others wait for it ends them, too: nothing hangs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Condition, Thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from workbench.core.errors import GraphError, WorkbenchError
+from workbench.core.words import Message
+from workbench.graph.table.collectives import COLLECTIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.graph.graph import Op
+
+    Array = NDArray[Any]
+    Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
+    Given = dict[int, tuple[Message, list[Array]]]
+
+
+Found = TypeVar("Found")
+
+
+class Fallible(Protocol):
+    """A device that may fail."""
+
+    failed: bool
+
+    def fail(self, op: Op, tensors: Sequence[Array]) -> list[Array]:
+        """Fail at an operator; return what lies where its outputs go."""
+        ...
+
+
+class LostRankError(GraphError):
+    """Another rank has ended, and this one waited for it."""
+
+
+class FailedRankError(LostRankError):
+    """The device of another rank has failed, and this one waited for it."""
+
+
+class Meeting:
+    """Where ``ranks`` ranks hand each other their tensors; who runs holds ``turn``."""
+
+    def __init__(self, ranks: int) -> None:
+        self.ranks = ranks
+        self.turn = Condition()
+        self._rounds: dict[int, Given] = {}
+        self._passed = [0] * ranks
+        self._gone: set[int] = set()
+        self._devices: dict[int, Fallible] = {}
+
+    def exchange(self, rank: int, place: Message, tensors: Sequence[Array]) -> list[Array]:
+        """Hand over a rank's tensors at an operator; return those of all ranks, rank by rank.
+
+        Raises LostRankError if a rank has ended before it came here (FailedRankError if its device failed),
+        GraphError if one came elsewhere.
+        """
+        with self.turn:
+            number = self._passed[rank]
+            self._passed[rank] += 1
+            given = self._rounds.setdefault(number, {})
+            given[rank] = (place, [tensor.copy() for tensor in tensors])
+            self.turn.notify_all()
+            self.turn.wait_for(lambda: len(given) == self.ranks or self._gone - given.keys())
+            if len(given) < self.ranks:
+                raise self._lost(self._gone - given.keys(), place)
+            if min(self._passed) > number:
+                self._rounds.pop(number, None)
+        _check(given)
+        return [tensor for one in sorted(given) for tensor in given[one][1]]
+
+    def _lost(self, ranks: set[int], place: Message) -> LostRankError:
+        failed = {rank for rank in ranks if (one := self._devices.get(rank)) and one.failed}
+        kind = FailedRankError if failed else LostRankError
+        return kind("run/rank-lost", rank=min(failed or ranks), waiting=place)
+
+    def attend(self, rank: int, device: Fallible | None) -> None:
+        """Take note of the device that a rank runs on."""
+        if device is not None:
+            self._devices[rank] = device
+
+    def leave(self, rank: int) -> None:
+        """Take note that a rank has ended."""
+        with self.turn:
+            self._gone.add(rank)
+            self.turn.notify_all()
+
+
+def _check(given: Given) -> None:
+    """Refuse ranks that are at different operators, or bring tensors of different shapes."""
+    (first, tensors), *others = (given[rank] for rank in sorted(given))
+    for place, arrays in others:
+        if place != first:
+            raise GraphError("run/ranks-apart", one=first, other=place)
+        mine, theirs = ([(a.shape, a.dtype.name) for a in one] for one in (tensors, arrays))
+        if mine != theirs:
+            raise GraphError("run/ranks-differ", where=first, one=mine, other=theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One rank of a meeting."""
+
+    meeting: Meeting
+    rank: int
+
+    def joined(self, compute: Compute, iteration: int, device: Fallible | None = None) -> Compute:
+        """Return how an operator is computed that may need the tensors of other ranks.
+
+        A ``device`` fails where those of its peers have, and is there no more once it has failed. Who has
+        ended otherwise did not go the way of the others: an error.
+        """
+        self.meeting.attend(self.rank, device)
+        own = {"rank": self.rank, "ranks": self.meeting.ranks}
+
+        def together(op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+            if op.op_type not in COLLECTIVES:
+                return compute(op, tensors, settings)
+            if device is not None and device.failed:
+                self.meeting.leave(self.rank)
+                return device.fail(op, tensors)
+            place = Message("run/meeting", op=op.name, iteration=iteration)
+            try:
+                everyone = self.meeting.exchange(self.rank, place, tensors)
+            except FailedRankError:
+                if device is None:
+                    raise
+                return device.fail(op, tensors)
+            return compute(op, everyone, {**settings, **own})
+
+        return together
+
+
+def in_lockstep(works: Sequence[Callable[[], Found]], meeting: Meeting) -> list[Found]:
+    """Run the work of every rank in a thread of its own; return what they return.
+
+    The first error of any ends all of them and is raised, with the rank in its message.
+    """
+    found: dict[int, Found] = {}
+    errors: dict[int, BaseException] = {}
+
+    def run(rank: int) -> None:
+        try:
+            with meeting.turn:
+                found[rank] = works[rank]()
+        except BaseException as error:
+            errors[rank] = error
+        finally:
+            meeting.leave(rank)
+
+    threads = [Thread(target=run, args=(rank,), name=f"rank {rank}") for rank in range(len(works))]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:  # an interrupt, or a thread too many, ends the others at their next meeting
+        for rank in range(len(works)):
+            meeting.leave(rank)
+    if errors:
+        raise _first(errors)
+    return [found[rank] for rank in range(len(works))]
+
+
+def _first(errors: Mapping[int, BaseException]) -> BaseException:
+    """Return the error that ended the others; it tells its rank unless all have the same."""
+    rank = min(errors, key=lambda one: (isinstance(errors[one], LostRankError), one))
+    error = errors[rank]
+    if not isinstance(error, WorkbenchError):
+        return error
+    alike = [
+        isinstance(one, WorkbenchError) and _kind(one) == _kind(error) for one in errors.values()
+    ]
+    if len(alike) > 1 and all(alike):
+        return error
+    named = error.at(f"rank {rank}")
+    named.__cause__ = error
+    return named
+
+
+def _kind(error: WorkbenchError) -> tuple[str, str, str]:
+    """Return what makes two errors the same one."""
+    return error.code, error.place, repr(error.values)
