@@ -57,28 +57,33 @@ def _measured(sample: Any, graphs: Sequence[str] | None) -> dict[str, Any]:
     return measure(sample) if chosen is None else measure(sample, chosen)
 
 
-def _read(file: Path | None, seed: int) -> list[dict[str, Any]]:
+def _read(file: Path | None, seed: int, networks: Sequence[str]) -> list[dict[str, Any]]:
     if file is None or not file.exists():
         return []
     content = json.loads(file.read_text(encoding="utf-8"))
     if content["seed"] != seed:
         raise SystemExit(f"{file} is of seed {content['seed']}, not {seed}")
+    if content.get("networks", []) != [*networks]:
+        raise SystemExit(f"{file} is of other networks")
     found: list[dict[str, Any]] = content["records"]
     return found
 
 
-def _write(file: Path, seed: int, records: Sequence[dict[str, Any]]) -> None:
+def _write(
+    file: Path, seed: int, networks: Sequence[str], records: Sequence[dict[str, Any]]
+) -> None:
     from diagnosis import plain
 
     part = file.with_name(f"{file.name}.part")
-    content = {"seed": seed, "records": plain(list(records))}
+    content = {"seed": seed, "networks": [*networks], "records": plain(list(records))}
     part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     part.replace(file)
 
 
 def measured(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Measure what is missing, and write every record as soon as it is there; stop when time is up."""
-    records = _read(arguments.json, arguments.seed)
+    networks = arguments.network or ()
+    records = _read(arguments.json, arguments.seed, networks)
     wanted = _wanted(arguments, records)
     end = time.monotonic() + 60 * arguments.minutes
     measure = partial(_measured, graphs=arguments.graphs)
@@ -86,7 +91,7 @@ def measured(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         for number, record in enumerate(pool.imap_unordered(measure, wanted), 1):
             records.append(record)
             if arguments.json is not None:
-                _write(arguments.json, arguments.seed, records)
+                _write(arguments.json, arguments.seed, networks, records)
             print(f"\r{number} of {len(wanted)} runs", end="", file=sys.stderr, flush=True)
             if time.monotonic() > end:
                 pool.terminate()
