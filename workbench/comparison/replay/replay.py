@@ -391,7 +391,7 @@ class _GraphReplay:
         return Arithmetic("cube") if self.npu else EXACT
 
     def _second(self, place: Place) -> None:
-        """Measure an open operator with the selected model, and against its condition."""
+        """Measure an open operator with the selected model, else exactly, and against its condition."""
         attempt = self._cache.attempt(*place)
         if not isinstance(attempt, Attempt):
             return
@@ -400,7 +400,8 @@ class _GraphReplay:
             own = assess_own_error(attempt, arithmetic, wide=self.wide)
             if own.suspect and attempt.invented and not self._golden_fits(place):
                 own = assess_own_error(attempt.without_inventions(), arithmetic, wide=self.wide)
-            self.own_errors[place] = own
+            plain = own if not own.suspect else assess_own_error(attempt, EXACT, wide=self.wide)
+            self.own_errors[place] = own if plain.suspect else plain
         except TROUBLE as error:
             self.own_errors.pop(place, None)
             self.reasons[place] = Message("compare/inputs-unfit", why=error)
