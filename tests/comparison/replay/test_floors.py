@@ -19,11 +19,12 @@ from workbench.comparison.replay.floors import (
     unit_of,
     written_unit,
 )
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, Kernel, plain_kernel
+from workbench.comparison.replay.kernel import Kernel, plain_kernel
 from workbench.comparison.replay.own_error import assess_own_error
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Op, Param, Value
+from workbench.npu.arithmetic import EXACT, Arithmetic
 
 RNG = np.random.default_rng(23)
 BLOCK = Execution(0, "Net", 0, 0, 0)

@@ -28,11 +28,12 @@ from workbench.comparison.measure.noise import (
     summation_length,
     sums,
 )
-from workbench.comparison.replay.kernel import EXACT, Change, Computation, distance
+from workbench.comparison.replay.kernel import Change, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
+from workbench.npu.arithmetic import EXACT
+from workbench.ops import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.replay.attempt import Attempt
-    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.graph.graph import Op
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
 

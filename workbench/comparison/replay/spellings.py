@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.replay.kernel import Kernel
 from workbench.graph.graph import Const, Op, Param, Value
-from workbench.graph.traits import settings
+from workbench.ops import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
