@@ -17,6 +17,7 @@ from workbench.graph.graph import Bundle, Const, Kernel, Op, Original, Value
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile.provenance import INSERTED
 from workbench.npu.numerics import UNTOUCHED, Formats
+from workbench.npu.ops_info import op_info
 from workbench.ops import OPS
 
 if TYPE_CHECKING:
@@ -28,20 +29,6 @@ if TYPE_CHECKING:
 
 STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))
 """Formats of the precision modes that tensors can have."""
-
-KEPT: dict[str, tuple[frozenset[int], frozenset[int]]] = {
-    "BatchNorm": (frozenset((1, 2, 3, 4)), frozenset((1, 2, 3, 4))),
-    "BNTrainingReduce": (frozenset(), frozenset((0, 1))),
-    "BNTrainingUpdate": (frozenset((1, 2, 3, 4, 5, 6)), frozenset((1, 2, 3, 4))),
-    "BatchNormGrad": (frozenset((2, 3, 4, 5)), frozenset((1, 2))),
-}
-"""Operator type → inputs, and outputs, whose kernel has no other dtype than the graph."""
-
-EITHER: dict[str, frozenset[str]] = {"AscendQuant": frozenset(("float16", "float32"))}
-"""Operator type → dtypes that it reads as they come, whatever the mode."""
-
-TOLD: dict[str, str] = {"AscendDequant": "dtype", "AscendAntiQuant": "dtype"}
-"""Operator type → attribute that tells the dtype of the result."""
 
 NUMBERS: dict[str, int] = {
     row.name: row.acl
@@ -97,14 +84,15 @@ def _lowered(builder: TransBuilder, op: Op, formats: Formats) -> Op:
     reads = formats.inputs if lowered and formats.inputs in STORED else ""
     writes = formats.output if lowered and formats.output in STORED else ""
     inputs = _inputs(builder, op, reads, writes)
-    _, kept = KEPT.get(op.op_type, (frozenset(), frozenset()))
+    info = op_info(op.op_type)
     outputs = tuple(
         spec._replace(dtype=writes)
-        if writes and spec.dtype in _FLOATS and slot not in kept
+        if writes and spec.dtype in _FLOATS and slot not in info.keeps_outputs
         else spec
         for slot, spec in enumerate(op.outputs)
     )
-    told = {TOLD[op.op_type]: NUMBERS[outputs[0].dtype]} if op.op_type in TOLD else {}
+    name = info.dtype_attribute
+    told = {name: NUMBERS[outputs[0].dtype]} if name else {}
     return replace(
         op, inputs=inputs, attrs={**op.attrs, **told}, outputs=outputs,
         input_specs=tuple(_spec(builder, operand) for operand in inputs),
@@ -115,15 +103,15 @@ def _lowered(builder: TransBuilder, op: Op, formats: Formats) -> Op:
 def _inputs(builder: TransBuilder, op: Op, reads: str, writes: str) -> tuple[Operand, ...]:
     """Operands in the dtypes that the kernel reads; the bias of a product is added to its sums."""
     count = 2 if OPS.get(op.op_type) and OPS[op.op_type].engine == "cube" else len(op.inputs)
-    kept, _ = KEPT.get(op.op_type, (frozenset(), frozenset()))
+    info = op_info(op.op_type)
     found = []
     for slot, operand in enumerate(op.inputs):
         spec = _spec(builder, builder.operand(operand))
-        if spec is not None and spec.dtype in EITHER.get(op.op_type, ()):
+        if spec is not None and spec.dtype in info.reads_as_is:
             found.append(builder.operand(operand))
         else:
             wanted = reads if slot < count else writes
-            found.append(_input(builder, operand, "" if slot in kept else wanted))
+            found.append(_input(builder, operand, "" if slot in info.keeps_inputs else wanted))
     return tuple(found)
 
 
