@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Kernel, Op, Param, Value
+from workbench.graph.graph import Op, Param, Value
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile import batch_norm, splitting
-from workbench.npu.compile.fused_kernel import Joined, join_shown
+from workbench.npu.compile.fused_kernel import fuse_ops, fuse_visible
 from workbench.npu.compile.patterns import Finder, Node, Number, scalar
 from workbench.npu.compile.provenance import IS_PART, origin_of, originals
 from workbench.ops import bind
@@ -257,14 +257,14 @@ FUSIONS: dict[str, Fusion] = {
     "TbeConvBnreduceFusionPass": Fusion(
         "buffer",
         (Node("BNTrainingReduce", (Node("Conv2D", role="main", shown=True),)),),
-        splitting.half, build=join_shown,
+        splitting.half, build=fuse_visible,
     ),
     "TbeBnupdateEltwiseEltwiseFusionPass": Fusion(
         "buffer",
-        (Node("ReLU", (Node("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=join_shown,
+        (Node("ReLU", (Node("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=fuse_visible,
     ),
     "TbeBnupdateEltwiseFusionPass": Fusion(
-        "buffer", (Node("ReLU", (_UPDATE,)),), splitting.undisturbed, build=join_shown,
+        "buffer", (Node("ReLU", (_UPDATE,)),), splitting.undisturbed, build=fuse_visible,
     ),
     "TbeConv2DActivationFusionPass": Fusion(
         "buffer", (Node(_ACTIVATIONS, (_CONVOLUTION,)),), _main,
@@ -363,22 +363,23 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
     """Return the operator that takes the place of a part, with operands of the graph as it is."""
     ops = finder.graph.ops
     members = sorted(part.members)
-    joined = Joined(finder.graph, members, [part.names[name] for name in fusion.inputs.split()])
     roles = [root, *(part.roles[name] for name in fusion.results.split())]
     results = [Value(number, 0) for number in roles]
+    first = [part.names[name] for name in fusion.inputs.split()]
+    joined = fuse_ops(finder.graph, members, results, first)
     last = ops[root]
     return Op(
         _name(fusion, [ops[number].name for number in members], root, part, finder),
         fusion.type or ops[part.roles["main"]].op_type,
-        tuple(joined.inputs),
+        joined.inputs,
         _attrs(attrs, [ops[number] for number in members]),
         tuple(ops[value.op].outputs[value.slot] for value in results),
-        tuple(joined.specs),
+        joined.specs,
         joined.device_inputs,
         last.device_outputs[:1] if len(results) == 1 else (),
         frames=last.frames,
         unless=last.unless,
-        fused=Kernel(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        fused=joined.kernel,
         origins=(origin_of(last, 0), *(None for _ in results[1:])),
     )
 
