@@ -8,7 +8,7 @@ from collections import defaultdict
 from generators.markdown import code, codes, page, table
 from workbench.graph.table import OPS
 from workbench.network.gradients import RULES
-from workbench.network.onnx.reader import OPSETS
+from workbench.network.onnx.lower import OPSETS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.run.kernels import KERNELS
 

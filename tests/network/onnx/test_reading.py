@@ -11,9 +11,9 @@ from kit.words import check_said, refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param, Value
+from workbench.graph_files.onnx.tensors import library
 from workbench.network.models import load_graph
 from workbench.network.onnx import read_onnx
-from workbench.network.onnx.files import library
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 WEIGHT = np.arange(8, dtype=np.float32).reshape(4, 2)
@@ -235,7 +235,7 @@ def test_what_a_node_cannot_ask_for_is_refused(made, code, values):
 
 
 def test_a_model_that_protobuf_cannot_read_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("workbench.network.onnx.files._MOST_BYTES", 4)
+    monkeypatch.setattr("workbench.network.onnx.lower.MAX_BYTES", 4)
     (tmp_path / "net.onnx").write_bytes(b"12345")
     with refused("graph/onnx-large", FormatError, got=5, limit=4):
         read_onnx(tmp_path / "net.onnx")

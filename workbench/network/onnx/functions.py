@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.network.onnx.files import library
+from workbench.graph_files.onnx.tensors import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
