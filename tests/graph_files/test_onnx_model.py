@@ -19,14 +19,8 @@ from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, FreeRef, GraphRef, Param, Value
 from workbench.graph_files.formats import read_graph
 from workbench.graph_files.onnx import model as onnx_model
-from workbench.graph_files.onnx.model import (
-    DOMAIN,
-    NOTES,
-    OPEN_SHAPES,
-    OUTPUTS,
-    UNNAMED,
-    parse_onnx_model,
-)
+from workbench.graph_files.onnx.dialect import DOMAIN, NOTES, OPEN_SHAPES, OUTPUTS, UNNAMED
+from workbench.graph_files.onnx.model import parse_onnx_model
 
 X = np.ones((2, 3), np.float32)
 WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.comparison.replay.kernel import Kernel
 from workbench.graph.graph import Const, Op, Param, Value
 from workbench.graph.traits import settings
+from workbench.graph_files.onnx.dialect import is_onnx, renamed_op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +23,8 @@ _AXES = {"axes": "axis", "dim": "axis", "keepdim": "keep_dims", "adj_x1": "trans
 
 def canonical_op(op: Op) -> Op | None:
     """Return the operator under the table's name; ``None`` if it has none there."""
+    if is_onnx(op):
+        return renamed_op(op)
     row = SPELLINGS.get(op.op_type)
     return row.respell(op, row.op_type) if row is not None else None
 

@@ -18,6 +18,7 @@ from workbench.core.files import open_file, size_within, unreadable
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, FreeRef, Graph, GraphRef, Op, Param, Parameter, Value
 from workbench.graph_files.look import FileBytes
+from workbench.graph_files.onnx.dialect import DIALECT, DOMAIN, NOTES, OPEN_SHAPES, OUTPUTS, UNNAMED
 from workbench.graph_files.onnx.source import STACK, frames_of
 from workbench.graph_files.onnx.tensors import Model, OnnxTensor
 from workbench.proto.schema import Schema, fields
@@ -30,15 +31,6 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Operand
     from workbench.graph_files.look import Look
     from workbench.proto.wire import Content, WireField
-
-DIALECT = "onnx"
-
-DOMAIN, OUTPUTS, NOTES, UNNAMED = "onnx:domain", "onnx:outputs", "onnx:metadata", "onnx:unnamed"
-"""Attributes of an operator that are none of the node's: its domain, the names of its outputs, what exporters have
-noted, and whether the model has no name for it. No attribute of ONNX has a colon in its name."""
-
-OPEN_SHAPES = "onnx:open-shapes"
-"""Attribute of a graph: input → its sizes where some are open, these by their names (``?``: without any)."""
 
 MAX_BYTES = 1 << 31
 """Most bytes of a model: protobuf reads no larger message."""

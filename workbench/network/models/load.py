@@ -60,7 +60,7 @@ def read_network(path: str | Path) -> Graph:
     Raises what `read_graph` and `read_onnx` raise.
     """
     from workbench.graph_files.formats import read_graph
-    from workbench.graph_files.onnx.model import DIALECT
+    from workbench.graph_files.onnx.dialect import DIALECT
 
     graph = read_graph(path)
     if graph.dialect != DIALECT:

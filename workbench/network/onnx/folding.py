@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.graph_files.onnx.model import OUTPUTS
+from workbench.graph_files.onnx.dialect import OUTPUTS
 from workbench.graph_files.onnx.tensors import library
 from workbench.network.symbolic import Operators
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
+from workbench.graph_files.onnx.dialect import STANDARD
 from workbench.graph_files.onnx.tensors import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from onnx import FunctionProto, ModelProto, NodeProto
-
-STANDARD = ("", "ai.onnx")
-"""Names of the standard domain."""
 
 _MOST_NODES = 1_000_000
 

@@ -16,12 +16,9 @@ from workbench.core.files import file_content, is_file
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph import graph as nodes
+from workbench.graph_files.onnx.dialect import DOMAIN, OPEN_SHAPES, OUTPUTS, STANDARD, UNNAMED
 from workbench.graph_files.onnx.model import (
-    DOMAIN,
     MAX_BYTES,
-    OPEN_SHAPES,
-    OUTPUTS,
-    UNNAMED,
     parse_onnx_model,
     read_onnx_model,
     title_of,
@@ -29,7 +26,7 @@ from workbench.graph_files.onnx.model import (
 from workbench.graph_files.onnx.tensors import OnnxTensor, library
 from workbench.network.finish import finish
 from workbench.network.onnx.folding import FOLDED, Folder
-from workbench.network.onnx.functions import STANDARD, expanded
+from workbench.network.onnx.functions import expanded
 from workbench.network.onnx.names import safe_name
 from workbench.network.onnx.node import Lacking, Node, OnnxTrace, values_of
 from workbench.network.onnx.table import CONVERTERS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph import graph as nodes
-from workbench.graph_files.onnx.model import NOTES, UNNAMED
+from workbench.graph_files.onnx.dialect import NOTES, UNNAMED
 from workbench.network.onnx.names import safe_name, scope_of
 from workbench.network.symbolic import Operators, Parameter, Tensor
 from workbench.network.tracer import ROOT, Trace
