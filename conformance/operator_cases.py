@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from kit.oracle.kernel_oracles import CASES  # noqa: E402
-from workbench.graph.ops import OPS  # noqa: E402
+from workbench.ops import OPS  # noqa: E402
 
 
 def packed(array: np.ndarray) -> dict[str, Any]:

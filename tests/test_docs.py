@@ -24,12 +24,12 @@ from kit import commands
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.pair.kernels import EXPECTED
-from workbench.graph.table import OPS
 from workbench.network.models import MODELS, TRAININGS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.npu.compile.fusions import FUSIONS
 from workbench.npu.faults.table import FAULTS
 from workbench.npu.precision import IMPLEMENTATIONS
+from workbench.ops import OPS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -13,9 +13,9 @@ from aligning.twin import NOTHING, Twin, overwrites
 from workbench.comparison.graphs.view import RESHAPING
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param, Value
-from workbench.graph.traits import COMMUTATIVE, CONTRACTIONS, IDENTITY
 from workbench.npu.compile.fusions import fuse
 from workbench.npu.compile.provenance import ORIGINAL_NAMES
+from workbench.ops import COMMUTATIVE, CONTRACTIONS, IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

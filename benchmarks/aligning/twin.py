@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import written
 from workbench.network.finish import renumber
+from workbench.ops import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -21,7 +21,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.npu import cube
 from workbench.npu import runner as npu
 from workbench.npu.device import Device
-from workbench.run.kernels import KERNELS
+from workbench.ops import run_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,7 +108,7 @@ class _OtherDevice(Device):
             wide = [
                 array.astype(np.float64) if array.dtype.kind == "f" else array for array in inputs
             ]
-            results = [_single(array) for array in KERNELS[op.op_type](wide, settings)]
+            results = [_single(array) for array in run_kernel(op.op_type, wide, settings)]
         elif op.op_type in ("MatMul", "BatchMatMul") and floats:
             turned = _from_the_end(inputs, settings)
             results = super()._results(replace(site, inputs=turned), settings, status)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.graph.graph import Param
-from workbench.graph.ops import bind, op_def
 from workbench.npu.faults import FAULTS, Fault
 from workbench.npu.modes import MODES_V2, modes_of
 from workbench.npu.profiles import PROFILES
+from workbench.ops import bind, op_def
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,11 +6,9 @@ import inspect
 from collections import defaultdict
 
 from generators.markdown import code, codes, page, table
-from workbench.graph.table import OPS
-from workbench.network.gradients import RULES
 from workbench.network.onnx.lower import OPSETS
 from workbench.network.onnx.table import CONVERTERS
-from workbench.run.kernels import KERNELS
+from workbench.ops import OPS
 
 UNITS = {"cube": "cube", "vector": "vector", "none": "none (renames data)"}
 
@@ -20,7 +18,7 @@ across ranks and those that read the overflow status. Names, arguments and their
 operators that only the graph engine has are spelled as in CANN.
 
 * **Unit**: the unit of the NPU that computes it.
-* **Kernel**: {kernels}; independent oracles test the kernels.
+* **Kernel**: all operators have one in NumPy, for the reference and for replay; independent oracles test the kernels.
 * **Gradient**: whether a training step can go backward through it; gradients and operators of integers have none.
 * **ONNX**: ONNX operators that become this one operator. Others are [built from several](#onnx-operators)."""
 
@@ -54,7 +52,7 @@ def operators() -> str:
     first, last = OPSETS
     return page(
         "Operators",
-        INTRODUCTION.format(count=len(OPS), kernels=_kernels()),
+        INTRODUCTION.format(count=len(OPS)),
         table(("Operator", "Arguments", "Unit", "Gradient", "ONNX"), rows),
         "## ONNX operators",
         ONNX.format(count=len(converted), first=first, last=last),
@@ -62,14 +60,8 @@ def operators() -> str:
     )
 
 
-def _kernels() -> str:
-    missing = [name for name in OPS if name not in KERNELS]
-    reach = f"all but {codes(missing)}" if missing else "all operators"
-    return f"{reach} have one in NumPy, for the reference and for replay"
-
-
 def _gradient(name: str) -> str:
-    return "yes" if name in RULES else "no"
+    return "yes" if OPS[name].gradient else "no"
 
 
 DIRECT = ("renamed", "joined", "reduced")

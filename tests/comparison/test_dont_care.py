@@ -5,8 +5,8 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, Shot, in_memory
-from workbench.graph.dont_care import WHOLE
 from workbench.graph.graph import Value
+from workbench.ops.dont_care import WHOLE
 
 RNG = np.random.default_rng(1)
 GOOD = [RNG.standard_normal((4, 4)).astype(np.float32) for _ in range(5)]

@@ -13,8 +13,8 @@ import workbench as wb
 from kit.build.small_dumps import Net, Shot, file_name, in_memory
 from workbench.comparison.map_file import parse_overrides, to_data
 from workbench.core.errors import FormatError
-from workbench.graph.dont_care import DONT_CARE, Whole
 from workbench.graph.graph import Const, Param, Value
+from workbench.ops.dont_care import DONT_CARE, Whole
 from workbench.pipeline.parquet import from_parquet, to_parquet
 from workbench.show.json_result import from_json, to_json
 

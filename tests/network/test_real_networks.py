@@ -8,9 +8,9 @@ import pytest
 
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Value
-from workbench.graph.ops import OPS, bind, written
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.network.models import load_graph
+from workbench.ops import OPS, bind, written
 from workbench.run.reference import compute, run_reference
 
 

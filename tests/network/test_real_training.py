@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from workbench.graph.graph import Const, Param, Value
-from workbench.graph.traits import settings
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.network import nn
 from workbench.network.tracer import trace
+from workbench.ops import settings
 
 ms = SimpleNamespace(float32="float32")
 BACKBONE = "Default/network-WithLossCell/_backbone-LeNet5"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from workbench.core.tensors import TensorSpec
-from workbench.graph.ops import OPS
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.approximations import APPROXIMATIONS
 from workbench.npu.precision import IMPLEMENTATIONS, Precision
 from workbench.npu.runner import run_npu
+from workbench.ops import OPS
 from workbench.run.reference import run_reference
 
 with np.errstate(invalid="ignore"):

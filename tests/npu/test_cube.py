@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kit.oracle.kernel_oracles import CASES
-from workbench.graph.ops import OPS
 from workbench.npu.cube import BLOCK, CUBE
 from workbench.npu.rounding import ROUND
+from workbench.ops import OPS
 
 round_float16 = ROUND["float16"]
 

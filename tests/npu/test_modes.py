@@ -4,10 +4,10 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.graph.ops import OPS
 from workbench.npu.modes import MODES, MODES_V2, SHADES, modes_of, rule_of
 from workbench.npu.profiles import PROFILES
 from workbench.npu.rounding import ROUND
+from workbench.ops import OPS
 
 BRAIN = {"allow_fp32_to_bf16", "allow_mix_precision_bf16"}
 TAPERED = {"cube_hif8", "mixed_hif8"}

@@ -5,10 +5,10 @@ import pytest
 
 from workbench.core.events import CAUSES, DeviceEvent
 from workbench.core.tensors import TensorSpec
+from workbench.network.cell import Cell
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import Dense
 from workbench.network.nn import functional as F
-from workbench.network.nn.cell import Cell
 from workbench.network.tracer import trace
 from workbench.npu.faults import Fault, parse_fault
 from workbench.npu.profiles import PROFILES

@@ -10,7 +10,6 @@ from kit.oracle.oracles_backward import X, Y
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.ops import OPS, infer_outputs
 from workbench.network.symbolic import record_all
 from workbench.network.tracer import trace
 from workbench.npu.compile.pipeline import compile_graph
@@ -18,7 +17,7 @@ from workbench.npu.cube import CUBE
 from workbench.npu.numerics import numeric_model
 from workbench.npu.rounding import ROUND
 from workbench.npu.runner import run_npu
-from workbench.run.kernels import KERNELS
+from workbench.ops import OPS, infer_outputs, run_kernel
 
 EDGES = [
     ("ReluGrad", [1, 1, 1], [0, 5, np.nan], [0, 1, 0]),
@@ -30,8 +29,8 @@ EDGES = [
 
 
 def run(name, *inputs, **settings):
-    return KERNELS[name](
-        [np.asarray(array) for array in inputs], {**OPS[name].defaults, **settings}
+    return run_kernel(
+        name, [np.asarray(array) for array in inputs], {**OPS[name].defaults, **settings}
     )
 
 

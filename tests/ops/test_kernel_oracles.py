@@ -15,9 +15,9 @@ import pytest
 
 from kit.build.onnx_models import node_cases, outcome
 from kit.oracle.kernel_oracles import CASES
-from workbench.graph.ops import OPS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.npu.runner import run_npu
+from workbench.ops import OPS
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Const, Graph, Op, Param, Value, once
-from workbench.graph.ops import OPS, bind, infer_outputs, op_def
+from workbench.ops import OPS, bind, infer_outputs, op_def
 
 
 def spec(*shape, dtype="float32"):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.graph.windows import pad_mode, pair, window
+from workbench.ops.kernels.window import pad_mode, pair, window
 
 SMALL = st.integers(1, 4)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from workbench.network.models import load_graph
-from workbench.run.kernels import KERNELS
-from workbench.run.kernels.matrix import together
+from workbench.ops import run_kernel
+from workbench.ops.kernels.matrix import together
 from workbench.run.plan import preparation
 from workbench.run.reference import run_reference
 
@@ -67,16 +67,17 @@ def test_images_that_are_worked_on_together_give_what_each_gives_alone(
         "group": 2, "pad_mode": "pad", "pad": (pads,) * 4, "stride": (stride,) * 2,
         "dilation": (dilation,) * 2, "filter_size": weight.shape, "input_size": x.shape,
     }  # fmt: skip
-    (forward,) = KERNELS["Conv2D"]([x, weight], settings)
+    (forward,) = run_kernel("Conv2D", [x, weight], settings)
     dout = rng.standard_normal(forward.shape)
     inputs = {
         "Conv2D": (x, weight),
         "Conv2DBackpropInput": (dout, weight),
         "Conv2DBackpropFilter": (dout, x),
     }[kind]
-    (whole,) = KERNELS[kind](inputs, settings)
+    (whole,) = run_kernel(kind, inputs, settings)
     alone = [
-        KERNELS[kind](
+        run_kernel(
+            kind,
             [one[image : image + 1] if len(one) == len(x) else one for one in inputs],
             {**settings, "input_size": (1, *x.shape[1:])},
         )[0]

@@ -13,7 +13,7 @@ from workbench.npu.faults import parse_fault
 from workbench.npu.numerics import numeric_model
 from workbench.npu.program import as_it_is
 from workbench.npu.runner import run_npu, run_program
-from workbench.run.kernels import KERNELS
+from workbench.ops import run_kernel
 from workbench.run.ranks import LostRankError, Meeting, Member, in_lockstep
 from workbench.run.reference import run_reference
 
@@ -66,7 +66,7 @@ def test_the_root_decides():
     graph = traced(lambda x: ops.broadcast((x,), 1)[0], 3, np.ones((2,), np.float32))
     assert [a.tolist() for a in everywhere(graph, inputs(3, 2))] == [[10, 10]] * 3
     x, y, z, w = (np.full(1, value) for value in range(4))
-    assert KERNELS["Broadcast"]([x, y, z, w], {"root_rank": 1, "ranks": 2}) == [z, w]
+    assert run_kernel("Broadcast", [x, y, z, w], {"root_rank": 1, "ranks": 2}) == [z, w]
 
 
 def test_a_device_rounds_after_every_rank_in_the_dtype_of_the_tensor():

@@ -14,12 +14,12 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.constants import literal
 from workbench.graph.graph import Const, FreeRef, Graph, Op, Param, Parameter, Value
-from workbench.graph.ops import bind
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.runner import run_npu
+from workbench.ops import bind
 from workbench.run.executor import Held
 from workbench.run.reference import compute, run_reference
 

@@ -25,7 +25,7 @@ from workbench.npu.profiles import PROFILES
 NET = """
 import numpy as np
 from workbench.network.nn import functional as F
-from workbench.network.nn.cell import Cell
+from workbench.network.cell import Cell
 
 INPUTS = (np.full((2, 4), 100, np.float32), np.full((4, 3), 100, np.float32))
 

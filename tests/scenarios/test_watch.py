@@ -19,7 +19,7 @@ from workbench.core.words import Message
 NET = """
 import numpy as np
 from workbench.network.nn import functional as F
-from workbench.network.nn.cell import Cell
+from workbench.network.cell import Cell
 
 INPUTS = np.linspace(-2, 2, 900, dtype=np.float32).reshape(9, 100)
 

@@ -24,7 +24,7 @@ from workbench.comparison.measure.noise import coarsest_roundoff, expected_round
 from workbench.comparison.results.coverage import Judged
 from workbench.comparison.results.verdict import Said, made_result
 from workbench.core.words import Message
-from workbench.graph.table.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

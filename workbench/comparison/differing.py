@@ -24,8 +24,8 @@ from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
-from workbench.graph.traits import MOVEMENT
 from workbench.npu.orders.known import NO_ORDERS
+from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -32,7 +32,7 @@ from workbench.core.errors import AlignError, FormatError
 from workbench.core.files import file_content, write_text
 from workbench.core.text import one_line
 from workbench.core.words import Message
-from workbench.graph.dont_care import BehindCount, WhereZero
+from workbench.ops.dont_care import BehindCount, WhereZero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

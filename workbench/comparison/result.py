@@ -76,7 +76,7 @@ class Coverage:
     (`workbench.comparison.results.coverage.EXPLAINED`), or one of the ``gaps``, by ``side:reason``; the side of
     pairs is ``pair``. ``outputs`` are operators that give a result of the network that was not compared.
     ``dont_care`` counts elements of compared pairs that were left out, by the reason why they mean nothing
-    (`workbench.graph.dont_care`).
+    (`workbench.ops.dont_care`).
     """
 
     matched: int = 0

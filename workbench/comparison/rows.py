@@ -54,7 +54,7 @@ class Row:
     the network's inputs moves (`workbench.run.envelope`; ``None``: no envelope was given, or it does not know).
     ``between_runs`` is the largest relative difference between runs of the target that counts as noise (``None``: no
     other run was given, or none shows any here).
-    ``dont_care`` elements were left out, as their values mean nothing (`workbench.graph.dont_care`).
+    ``dont_care`` elements were left out, as their values mean nothing (`workbench.ops.dont_care`).
     """
 
     op_name: str

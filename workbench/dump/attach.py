@@ -22,8 +22,8 @@ from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
-from workbench.graph.ops import groups_of
 from workbench.graph_files.formats import most_telling_first, read_graph
+from workbench.ops import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -162,11 +162,11 @@ def model_graphs(
 
 def with_hosts(index: Index, graphs: Mapping[Place, Graph]) -> Index:
     """Return the tensors, data in a device format with the host layout that their graph states."""
-    kinds, labels, rare = [*index.kinds], [*index.labels], dict(index.rare)
+    kinds, labels, extras = [*index.kinds], [*index.labels], dict(index.extras)
     rows = index.rows.copy()
     known: dict[tuple[int, HostLayout], int] = {}
     for row, spec, op in _stated(index, graphs):
-        stated, one = HostLayout(spec.shape, spec.format, groups_of(op)), rare.get(row, COMMON)
+        stated, one = HostLayout(spec.shape, spec.format, groups_of(op)), extras.get(row, COMMON)
         kind = int(rows["kind"][row])
         if isinstance(source := kinds[kind], FileSource):
             new = known.setdefault((kind, stated), len(kinds))
@@ -174,25 +174,25 @@ def with_hosts(index: Index, graphs: Mapping[Place, Graph]) -> Index:
                 kinds.append(source.with_host(stated))
             rows["kind"][row] = new
         elif isinstance(one.source, FileSource):
-            rare[row] = one._replace(source=one.source.with_host(stated))
+            extras[row] = one._replace(source=one.source.with_host(stated))
         elif spec.shape is not None:
             labels.append(_padded(labels[rows["label"][row]], spec.shape))
             rows["label"][row] = len(labels) - 1
     rows.setflags(write=False)
-    return replace(index, rows=rows, kinds=tuple(kinds), labels=tuple(labels), rare=rare)
+    return replace(index, rows=rows, kinds=tuple(kinds), labels=tuple(labels), extras=extras)
 
 
 def _stated(index: Index, graphs: Mapping[Place, Graph]) -> Iterator[tuple[int, TensorSpec, Op]]:
     """Number of each tensor of which a graph says more, and what it says."""
     tables: dict[Place, dict[str, Op]] = {}
-    for row in _unsettled(index).tolist():
+    has_graph = np.array([(one.rank, one.graph_id) in graphs for one in index.places], np.bool_)
+    rows = _unsettled(index)
+    for row in rows[has_graph[index.rows["place"][rows]]].tolist():
         one = index.rows[row]
         place = index.places[one["place"]]
-        graph = graphs.get(at := (place.rank, place.graph_id))
-        if graph is None:
-            continue
+        at = place.rank, place.graph_id
         if at not in tables:
-            tables[at] = {sanitize(op.name): op for op in graph.ops}
+            tables[at] = {sanitize(op.name): op for op in graphs[at].ops}
         op, slot = tables[at].get(index.op_names[one["op_name"]]), int(one["slot"])
         if op is None:
             continue
@@ -206,7 +206,7 @@ def _unsettled(index: Index) -> NDArray[np.intp]:
     device = np.array([_lies_on_device(kind) for kind in index.kinds])
     summed = np.array([one.shape is not None and not one.format for one in index.labels], np.bool_)
     found = device[index.rows["kind"]] | (summed[index.rows["label"]] & ~index.is_held)
-    for row, one in index.rare.items():
+    for row, one in index.extras.items():
         found[row] |= _lies_on_device(one.source)
     return np.flatnonzero(found)
 

@@ -29,7 +29,7 @@ _MACHINERY = frozenset(
         "network.tracer",
         "network.autodiff",
         "network.control",
-        "network.nn.cell",
+        "network.cell",
     )
 )
 

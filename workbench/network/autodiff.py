@@ -9,7 +9,7 @@ Nothing is computed that no weight asks for.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,18 +17,17 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param, Value, at_operator
-from workbench.graph.ops import bind
-from workbench.network.gradients import RULES
-from workbench.network.gradients.rule import Backward, NotDifferentiableError, undefined
-from workbench.network.symbolic import Parameter, Tensor, record, recorder
+from workbench.network.symbolic import Parameter, Tensor, record, record_all, recorder
 from workbench.network.tracer import ROOT
+from workbench.ops import OPS, bind
+from workbench.ops.gradient import Backward, NotDifferentiableError, not_differentiable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.graph.graph import Operand
-    from workbench.network.gradients.rule import Entries
     from workbench.network.tracer import Trace
+    from workbench.ops.gradient import Entries
 
 
 def gradients(
@@ -136,12 +135,14 @@ class _Flow:
             outputs=tuple(self._tensor(value) for value in values),
             grads=tuple(self.total(value) for value in values),
             settings=bound.settings,
+            record=record,
+            record_all=record_all,
         )
         try:
             with self._trace.behind(number):
                 for operand, entry in zip(bound.tensors, _entries(back), strict=True):
                     if entry is not None and operand in self._active:
-                        self.add(operand, entry(), op.scope)
+                        self.add(operand, cast("Tensor", entry()), op.scope)
         except NotDifferentiableError as error:
             raise at_operator(error, op) from error
 
@@ -159,10 +160,10 @@ class _Flow:
 
 def _entries(back: Backward) -> Entries:
     """What the operator's rule says."""
-    rule = RULES.get(back.op.op_type)
-    if rule is None:
-        undefined(back.op.op_type, Message("graph/grad-unknown"))
-    return rule(back)
+    row = OPS.get(back.op.op_type)
+    if row is None or row.gradient is None:
+        not_differentiable(back.op.op_type, Message("graph/grad-unknown"))
+    return row.gradient(back)
 
 
 def _shared(scopes: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Bundle, Graph, Param, Value
-from workbench.graph.ops import written
+from workbench.ops import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

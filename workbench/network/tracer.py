@@ -15,14 +15,13 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import graph as nodes
 from workbench.graph.graph import Bundle, Const, Op, Param, Value, at_operator
-from workbench.graph.infer import Call
-from workbench.graph.ops import OPS, infer_outputs, op_def
 from workbench.graph.source import FrameReader
+from workbench.network.cell import Cell
 from workbench.network.finish import finish
-from workbench.network.nn.cell import Cell
 from workbench.network.partition import split
 from workbench.network.regions import Layout
 from workbench.network.symbolic import ACTIVE, Operators, Parameter, Tensor
+from workbench.ops import OPS, Call, infer_outputs, op_def
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.windows import Window, window
-from workbench.run.kernels import recurrent
-from workbench.run.kernels.backward import recurrent as back
+from workbench.ops.kernels import recurrent
+from workbench.ops.kernels.window import Window, window
+from workbench.ops.table import call_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -241,7 +241,9 @@ def _recurrent(kernel: Callable[..., list[F32]]) -> Unit:
         inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Rounding | None
     ) -> list[F32]:
         plain = {"transpose_a": False, "transpose_b": False}
-        return kernel(inputs, settings, lambda a, b: matmul((a, b), plain, rounding))
+        return call_kernel(
+            kernel, inputs, settings, product=lambda a, b: matmul((a, b), plain, rounding)
+        )
 
     return unit
 
@@ -256,8 +258,8 @@ CUBE: dict[str, Unit] = {
     "DynamicRNN": _recurrent(recurrent.dynamic_rnn),
     "DynamicGRUV2": _recurrent(recurrent.dynamic_gru),
     "LSTM": _recurrent(recurrent.lstm),
-    "DynamicRNNGrad": _recurrent(back.dynamic_rnn),
-    "LSTMGrad": _recurrent(back.lstm),
+    "DynamicRNNGrad": _recurrent(recurrent.dynamic_rnn_grad),
+    "LSTMGrad": _recurrent(recurrent.lstm_grad),
 }
 """What the cube unit computes from float32, by operator type."""
 

@@ -16,7 +16,7 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_device
-from workbench.graph.ops import groups_of
+from workbench.ops import groups_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Const, Param, Value
-from workbench.graph.traits import IN_PLACE
 from workbench.npu.compile.no_task import pieces_of, runs_nothing
 from workbench.npu.layout import bytes_of, device_lie, host_lie
+from workbench.ops import IN_PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

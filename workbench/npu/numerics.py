@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.dtypes import DTYPES
-from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import OPS
-from workbench.npu.casting import to_integer
+from workbench.npu.arithmetic import store
 from workbench.npu.modes import rule_of
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.precision import Precision
 from workbench.npu.profiles import HF32, HF32_AWAY, profile
-from workbench.npu.rounding import ROUND, saturated
+from workbench.npu.rounding import ROUND
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,14 +115,7 @@ class NumericModel:
 
     def store(self, array: Array, name: str) -> Array:
         """Values as the device stores them in the dtype ``name``. Integers always saturate."""
-        row = dtype_row(name)
-        if row.limit and array.dtype.kind in "fV":  # its storage holds more than the format
-            return self.round(array.astype(np.float32, copy=False), name)
-        if row.storage.kind in "iu" and array.dtype.kind in "fiu" and array.dtype != row.storage:
-            return to_integer(array, name)
-        if self.saturates and row.is_float and array.dtype.kind == "f":
-            array = saturated(array, row.largest)
-        return array.astype(row.storage, copy=False)
+        return store(array, name, self.saturates)
 
 
 def numeric_model(name: str, precision: Precision | str | None = None) -> NumericModel:

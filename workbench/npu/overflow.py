@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.core.dtypes import dtype
 from workbench.npu.rounding import ROUND
-from workbench.run.kernels import KERNELS
+from workbench.ops import run_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,5 +125,5 @@ def _leaves(op_type: str, inputs: Sequence[Array], settings: Mapping[str, Any]) 
     if kind.kind not in "iu" or kind.itemsize > _WIDEST:
         return False
     limits = np.iinfo(kind)
-    (exact,) = KERNELS[op_type]([array.astype(np.float64) for array in inputs], settings)
+    (exact,) = run_kernel(op_type, [array.astype(np.float64) for array in inputs], settings)
     return bool(np.any((exact < limits.min) | (exact > limits.max)))

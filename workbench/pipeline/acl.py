@@ -332,7 +332,7 @@ class _Operators:
         Parameters
         ----------
         op_type : str
-            A type of `workbench.graph.ops.OPS`.
+            A type of `workbench.ops.OPS`.
         inputs : sequence of arrays
         outputs : list, optional
             Filled with the output arrays.

@@ -17,10 +17,10 @@ from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
 from workbench.graph.graph import Graph
-from workbench.graph.ops import op_def
 from workbench.network.models import MODELS, load_graph
 from workbench.network.models.load import read_network
 from workbench.npu.faults import check_faults, parse_fault
+from workbench.ops import op_def
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_run import Job
 from workbench.pipeline.process import prepared

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
-from workbench.graph.ops import OPS, op_def
 from workbench.network.symbolic import record_all
 from workbench.network.tracer import trace
+from workbench.ops import OPS, op_def
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.run.executor import parameter_values
 

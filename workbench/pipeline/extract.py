@@ -24,7 +24,7 @@ from workbench.core.words import Message
 from workbench.dump.formats.npy import save_npy
 from workbench.dump.new_folder import NewFolder
 from workbench.graph.graph import Param
-from workbench.graph.ops import OPS, bind
+from workbench.ops import OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

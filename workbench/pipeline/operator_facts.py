@@ -13,8 +13,8 @@ from workbench.comparison.align.differences import setting_differences
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.graph import Bundle, Graph, Param, Parameter, Value
-from workbench.graph.traits import settings
 from workbench.graph_files.mindspore.write_text import write_ms_text
+from workbench.ops import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

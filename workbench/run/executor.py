@@ -14,7 +14,7 @@ from workbench.core.dtypes import HELD_WIDER, dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.graph.graph import Value
-from workbench.graph.ops import OPS, bind, written
+from workbench.ops import OPS, bind, written
 from workbench.run.plan import preparation, stated_dtype
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def execute(
     """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
 
     ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored, followed by the new
-    values of the inputs that the operator overwrites (`workbench.graph.ops.written`); it is handed all
+    values of the inputs that the operator overwrites (`workbench.ops.written`); it is handed all
     inputs of a fused operator, and no settings. The records are those of MindSpore on a CPU: scalar
     settings are 0-d inputs, tuples 1-D int64 inputs; text has no record; inputs are as they are when the
     operator is done, weights as they are at the end. Values are dropped after their last use. ``watch``

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import GraphError
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
-from workbench.graph.ops import bind, left_in, written
+from workbench.ops import bind, left_in, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from workbench.core.errors import GraphError, WorkbenchError
 from workbench.core.words import Message
-from workbench.graph.table.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -16,11 +16,9 @@ import numpy as np
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.control_flow import Flow
-from workbench.graph.ops import written
-from workbench.graph.traits import CHOOSING
+from workbench.ops import CHOOSING, OPS, run_kernel, written
 from workbench.run.control_flow import run_flow
 from workbench.run.executor import NOTHING, execute, feeds_at
-from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,11 +90,10 @@ def compute(
 ) -> list[Array]:
     """Return the outputs of one operator in its stored dtypes, then what it leaves in its inputs.
 
-    ``tensors`` and ``settings`` are as `workbench.graph.ops.bind` sorts them; this is also what
+    ``tensors`` and ``settings`` are as `workbench.ops.bind` sorts them; this is also what
     replays an operator of a real dump.
     """
-    kernel = KERNELS.get(op.op_type)
-    if kernel is None:
+    if op.op_type not in OPS:
         raise GraphError("run/no-kernel", op=op.name, type=op.op_type)
     if op.op_type not in CHOOSING or any(one.dtype not in _AS_THEY_ARE for one in tensors):
         kind = np.dtype(dtype)
@@ -104,7 +101,7 @@ def compute(
     else:
         inputs = list(tensors)
     with np.errstate(all="ignore"):
-        outputs = kernel(inputs, settings)
+        outputs = run_kernel(op.op_type, inputs, settings)
         count = len(outputs) - len(places := written(op))
         stored = [_store(output, op, slot) for slot, output in enumerate(outputs[:count])]
         if not places:

@@ -7,7 +7,7 @@ import pytest
 from kit.build.small_dumps import Net
 from workbench.comparison.graphs.traverse import ALIAS, copies, producer, readers, storage_of
 from workbench.graph.graph import Graph, Op, Param, Value
-from workbench.graph.traits import IDENTITY, MOVEMENT
+from workbench.ops import IDENTITY, MOVEMENT
 
 
 def chain():

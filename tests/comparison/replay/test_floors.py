@@ -19,10 +19,11 @@ from workbench.comparison.replay.floors import (
     unit_of,
     written_unit,
 )
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, plain_kernel
+from workbench.comparison.replay.kernel import plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Op, Param
+from workbench.npu.arithmetic import EXACT, Arithmetic
 
 RNG = np.random.default_rng(23)
 BLOCK = Execution(0, "Net", 0, 0, 0)

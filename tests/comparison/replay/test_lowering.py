@@ -16,8 +16,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.onnx.dialect import DOMAIN, OUTPUTS
-from workbench.run.kernels import KERNELS
-from workbench.run.kernels.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES, OPS
 
 RNG = np.random.default_rng(5)
 
@@ -84,7 +83,7 @@ INT8 = {"input_specs": (SQUARE, TensorSpec("int8", (2, 2)))}
 TWO = named(("a", "MatMul"), ("b", "ReLU"))
 EXCLUSIVE = (
     [RANDOM, REGISTERS, COLLECTIVES],
-    [KERNELS, SPELLINGS, EXPANSIONS],
+    [OPS, SPELLINGS, EXPANSIONS],
 )
 """Sets of types that have none in common, so that the order of their rules decides nothing."""
 

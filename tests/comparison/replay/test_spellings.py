@@ -9,7 +9,7 @@ from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param
-from workbench.graph.ops import OPS
+from workbench.ops import OPS
 
 RNG = np.random.default_rng(3)
 X, Y, B = (RNG.standard_normal(shape).astype(np.float32) for shape in ((3, 4), (4, 5), (5,)))

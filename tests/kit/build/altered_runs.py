@@ -14,7 +14,7 @@ import numpy as np
 
 from kit.build.small_dumps import START, file_name, held
 from workbench.core.dtypes import dtype
-from workbench.graph.traits import CHOOSING
+from workbench.ops import CHOOSING
 from workbench.run.executor import execute, feeds_at
 from workbench.run.reference import compute
 

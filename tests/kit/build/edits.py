@@ -21,8 +21,8 @@ from kit.build.runs import (
     trial_of,
 )
 from workbench.comparison.explain.hypotheses.elements import count_runs
-from workbench.graph.ops import op_def
 from workbench.npu.numerics import numeric_model
+from workbench.ops import op_def
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

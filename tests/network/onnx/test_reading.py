@@ -7,6 +7,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from kit.build.onnx_models import FLOAT, computed, model, node
+from kit.wire import msg
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
@@ -284,6 +285,42 @@ def test_a_missing_file_and_one_that_is_no_model_are_refused(tmp_path):
     path.write_text("no model", encoding="utf-8")
     with refused("graph/onnx-invalid", FormatError, place=str(path)):
         load_graph(str(path))
+
+
+def deep(levels):
+    """A graph in an attribute of a node of a graph, again and again."""
+    data = b""
+    for _ in range(levels):
+        data = msg(1, msg(5, msg(6, data)))
+    return data
+
+
+LONG = b"\x3a\xff\xff\xff\xff\x7f"
+"""The begin of a graph of 32 GiB."""
+
+HOSTILE = {
+    "empty nodes": (msg(7, msg(1) * 2000), "proto/fields"),
+    "empty operator sets": (msg(8) * 2000, "proto/fields"),
+    "graphs inside each other": (msg(7, deep(300)), "graph/onnx-graphs-deep"),
+    "a graph longer than the file": (LONG + bytes(5000), "proto/cut-off"),
+    "a node longer than its graph": (msg(7, b"\x0a\xff\x7f" + bytes(5000)), "proto/cut-off"),
+    "functions of very many nodes": (
+        net().SerializeToString() + msg(25, msg(7) * 2000), "proto/fields",
+    ),
+}  # fmt: skip
+"""What a model may claim → the code of its refusal, before the library makes objects of it."""
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_model_is_refused_before_the_library_sees_it(tmp_path, monkeypatch, what):
+    data, code = HOSTILE[what]
+    path = tmp_path / "net.onnx"
+    path.write_bytes(data)
+    monkeypatch.setattr("workbench.graph_files.onnx.model._MAX_ENTRIES", 1000)
+    monkeypatch.setattr("workbench.network.onnx.functions.MAX_FIELDS", 1000)
+    with refused(code, FormatError) as error:
+        read_onnx(path)
+    assert error.value.place.startswith(f"{path}: byte ")
 
 
 def test_without_onnx_the_extra_is_named(monkeypatch):

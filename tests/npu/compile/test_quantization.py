@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.graph.ops import OPS
-from workbench.run.kernels import KERNELS
+from workbench.ops import OPS, run_kernel
 
 VECTORS = [
     (1.0, None, 0x40003F800000),
@@ -22,7 +21,7 @@ VECTORS = [
 def words(*inputs, **settings):
     arrays = [np.array([one], np.float32) for one in inputs if one is not None]
     defaults = OPS["TransQuantParamV2"].defaults
-    return KERNELS["TransQuantParamV2"](arrays, {**defaults, **settings})[0]
+    return run_kernel("TransQuantParamV2", arrays, {**defaults, **settings})[0]
 
 
 @pytest.mark.parametrize(("scale", "offset", "word"), VECTORS)
@@ -35,9 +34,9 @@ def test_dequantizing_by_a_word_is_dequantizing_by_its_nineteen_bits(scale, tota
     word = words(scale, round_mode=mode)
     x = np.array([total], np.int32)
     settings = OPS["AscendDequant"].defaults
-    (got,) = KERNELS["AscendDequant"]([x, word], settings)
+    (got,) = run_kernel("AscendDequant", [x, word], settings)
     used = Fraction(
-        float(KERNELS["AscendDequant"]([np.array([1], np.int32), word], settings)[0][0])
+        float(run_kernel("AscendDequant", [np.array([1], np.int32), word], settings)[0][0])
     )
     assert abs(used / Fraction(scale) - 1) <= Fraction(1, 2**10 if mode == 0 else 2**11)
     assert mode == 1 or used <= Fraction(scale)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.quantization import NOTHING, Quantised
-from workbench.graph.traits import COMMUTATIVE
+from workbench.ops import COMMUTATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,10 +10,10 @@ from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param, once
-from workbench.graph.traits import COMMUTATIVE, IDENTITY, argument_name, settings
 from workbench.graph_files.ge.graph import OpAttrs
 from workbench.graph_files.mindspore.pb import UNKNOWN
 from workbench.graph_files.onnx.dialect import is_onnx
+from workbench.ops import COMMUTATIVE, IDENTITY, argument_name, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

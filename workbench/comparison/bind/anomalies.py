@@ -14,9 +14,9 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.npy import NpySource, fingerprint
-from workbench.graph.dont_care import WHOLE
 from workbench.graph.graph import Param, Value
-from workbench.graph.traits import UNWRITTEN_ON_CPU
+from workbench.ops import UNWRITTEN_ON_CPU
+from workbench.ops.dont_care import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

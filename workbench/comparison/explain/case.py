@@ -14,11 +14,12 @@ from workbench.comparison.explain.regions import locate
 from workbench.comparison.explain.symptoms import Contrast, sources
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distance, sum_of_squares
+from workbench.comparison.replay.kernel import Change, distance, sum_of_squares
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.graph import Param, Value
+from workbench.npu.arithmetic import EXACT, Arithmetic
 from workbench.npu.cube import CUBE
 from workbench.npu.profiles import HF32, HF32_AWAY
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.regions import Region
-    from workbench.comparison.replay.kernel import Arithmetic, Trial
+    from workbench.comparison.replay.kernel import Trial
     from workbench.graph.graph import Op
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
 

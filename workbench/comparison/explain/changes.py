@@ -18,7 +18,7 @@ from workbench.core.dtypes import DTYPES, roundoff
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.graph.graph import Param
-from workbench.graph.traits import IDENTITY
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,8 +23,8 @@ from workbench.comparison.graphs.traverse import storage_of
 from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.graph.traits import IDENTITY, MOVEMENT
 from workbench.npu.compile.no_task import runs_nothing
+from workbench.ops import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -21,7 +21,7 @@ from workbench.comparison.replay.deviation import GRIDS, Store
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
 from workbench.graph.graph import Const
-from workbench.graph.traits import CHOOSING, STEPS
+from workbench.ops import CHOOSING, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,8 +14,8 @@ from workbench.comparison.limits import limits
 from workbench.comparison.result import Cause
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph.traits import MOVEMENT
 from workbench.graph_files.ge.silent_ops import why_no_dump
+from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

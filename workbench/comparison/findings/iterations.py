@@ -15,7 +15,7 @@ from workbench.comparison.graphs.roles import state_name, updates
 from workbench.comparison.graphs.traverse import producer
 from workbench.comparison.result import IterationRow
 from workbench.core.words import Message
-from workbench.graph.traits import IDENTITY
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,8 +14,8 @@ from workbench.core.words import Message
 from workbench.dump.formats.container import read_container
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Param, Value
-from workbench.graph.traits import IDENTITY
 from workbench.graph_files.ge.silent_ops import why_no_dump
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -21,7 +21,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
+from workbench.ops import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -16,7 +16,7 @@ from workbench.comparison.follow.ranks import OWN_BATCH, is_replicated, other_ra
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.dump.dump import Note
-from workbench.graph.table.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.comparison.limits import limits
-from workbench.graph.traits import IDENTITY
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from workbench.comparison.align.differences import Difference

@@ -37,7 +37,7 @@ from workbench.comparison.measure.quantization_error import (
 )
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
+from workbench.ops import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -54,7 +54,7 @@ from workbench.comparison.measure.noise import expected_rounding
 from workbench.comparison.trust import OWN, Trust, may_say
 from workbench.core.words import Message
 from workbench.graph.graph import Param, Value
-from workbench.graph.traits import IDENTITY, MOVEMENT
+from workbench.ops import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set

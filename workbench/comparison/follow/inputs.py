@@ -19,7 +19,7 @@ from workbench.comparison.follow.state import DIFFERS_AT_START, ValueState
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Value
-from workbench.graph.traits import IDENTITY
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

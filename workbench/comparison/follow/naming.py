@@ -27,7 +27,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.core.words.render import number as spoken
 from workbench.graph.graph import Value
-from workbench.graph.traits import IDENTITY, MOVEMENT
+from workbench.ops import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ from workbench.comparison.follow.state import INHERITS, VERSION_MATTER, ValueSta
 from workbench.comparison.graphs.roles import updates
 from workbench.comparison.trust import may_say
 from workbench.graph.graph import Value
-from workbench.graph.traits import MOVEMENT
+from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

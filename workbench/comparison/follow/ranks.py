@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import updates
 from workbench.core.words import Message
-from workbench.graph.table.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

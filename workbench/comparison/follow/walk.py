@@ -47,7 +47,7 @@ from workbench.comparison.follow.trace import Survey, Trace, excused, read_only,
 from workbench.comparison.measure.noise import NO_FILES, coarsest_roundoff, spec_roundoff
 from workbench.comparison.trust import Trust
 from workbench.graph.graph import Param, Value
-from workbench.graph.traits import MOVEMENT
+from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

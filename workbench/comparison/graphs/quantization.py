@@ -25,9 +25,9 @@ from workbench.comparison.graphs.ge_origins import (
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
 from workbench.core.dtypes import DTYPES
 from workbench.graph.graph import Value
-from workbench.graph.traits import IDENTITY
 from workbench.graph_files.ge.graph import OpAttrs
 from workbench.npu.compile.provenance import ORIGINAL_NAMES
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import roundoff
 from workbench.graph.graph import Param, Value, once
-from workbench.graph.traits import IN_PLACE, settings
 from workbench.graph_files.ge.lower import ITERATOR
+from workbench.ops import IN_PLACE, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from workbench.comparison.graphs.ge_origins import origin_of, original_names, or
 from workbench.comparison.graphs.roles import ends_of
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Graph, Op, Param, Value
-from workbench.graph.ops import OPS
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Operand

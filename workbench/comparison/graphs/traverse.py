@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Value
-from workbench.graph.table import OPS
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Param, Value
-from workbench.graph.traits import COMMUTATIVE, IDENTITY, IN_PLACE, settings
+from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

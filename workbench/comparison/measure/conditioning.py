@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.measure.noise import reduction_length
 from workbench.graph.graph import Const
-from workbench.graph.traits import CONTRACTIONS, MOVEMENT
+from workbench.ops import CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

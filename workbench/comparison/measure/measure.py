@@ -36,7 +36,7 @@ from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.statistics.compute import statistics_of
 from workbench.dump.statistics.dialects import TITLES
-from workbench.graph.dont_care import REGIONAL
+from workbench.ops.dont_care import REGIONAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -36,7 +36,7 @@ from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.graph.graph import Param, Value
-from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
+from workbench.ops import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

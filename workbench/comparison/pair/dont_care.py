@@ -1,4 +1,4 @@
-"""Which elements of a pair nobody has to compare: the regions of `workbench.graph.dont_care`, and what reads them.
+"""Which elements of a pair nobody has to compare: the regions of `workbench.ops.dont_care`, and what reads them.
 
 A region is left out where both dumps hold the tensor that defines it, agree on it, and differ inside of the region.
 Otherwise every element counts. Operators that treat elements or rows alone hand a region on to what they give. What
@@ -17,8 +17,8 @@ from workbench.comparison.pair.regions import Definitions, attention_care, care_
 from workbench.comparison.pair.spread import spread
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.graph.dont_care import REGIONAL, MaskedRows
 from workbench.graph.graph import Value
+from workbench.ops.dont_care import REGIONAL, MaskedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
-    from workbench.graph.dont_care import Region
     from workbench.graph.graph import Graph, Op
+    from workbench.ops.dont_care import Region
 
     Care = NDArray[np.bool_]
     Tensors = Mapping[tuple[str, int], Pair]

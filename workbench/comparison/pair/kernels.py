@@ -24,8 +24,8 @@ from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Value
-from workbench.graph.traits import argument_name
 from workbench.graph_files.ge.silent_ops import why_no_dump
+from workbench.ops import argument_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

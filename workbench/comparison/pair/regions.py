@@ -1,4 +1,4 @@
-"""Where the elements of a region lie: rows of `workbench.graph.dont_care` on the tensors of one operator.
+"""Where the elements of a region lie: rows of `workbench.ops.dont_care` on the tensors of one operator.
 
 Whatever does not fit (a shape, a number beyond the tensor, a setting that nobody knows) leaves nothing out.
 """
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.graph.dont_care import BehindCount, BehindGroups, MaskedRows, WhereZero
-from workbench.graph.traits import argument_name, settings
+from workbench.ops import argument_name, settings
+from workbench.ops.dont_care import BehindCount, BehindGroups, MaskedRows, WhereZero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.pair.pairing import Pair
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.dont_care import Region
     from workbench.graph.graph import Op
+    from workbench.ops.dont_care import Region
 
     Care = NDArray[np.bool_]
     Shape = tuple[int, ...]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.graph.graph import Const
-from workbench.graph.table.elementwise import ELEMENTWISE
-from workbench.graph.traits import IDENTITY, settings
+from workbench.ops import IDENTITY, activation, elementwise, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Set
@@ -29,7 +28,16 @@ _RESHAPES = frozenset(("Reshape", "ReshapeExt", "View", "Flatten", "ExpandDims",
 _FIRST = (IDENTITY - {"TransData"}) | {"BiasAdd", "PReLU"}
 """Types whose result has the places of their first input, whatever the others are."""
 
-_ELEMENTS = ELEMENTWISE.keys() - _FIRST - {"TransData", "ZerosLike", "OnesLike"}
+_ELEMENTS = (
+    frozenset(
+        name
+        for family in (elementwise, activation)
+        for name, row in family.ROWS.items()
+        if row.kernel is not None and not name.endswith("Grad")
+    )
+    - _FIRST
+    - {"TransData", "ZerosLike", "OnesLike"}
+) | {"Tril", "Triu"}
 _PRODUCTS = frozenset(
     ("MatMul", "BatchMatMul", "MatMulExt", "Dense", "GroupedMatmul", "GroupedMatmulV4")
 )

@@ -14,7 +14,7 @@ from workbench.comparison.graphs.roles import coarsens, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, path_back, producer
 from workbench.comparison.graphs.view import Origin
 from workbench.graph.graph import Param, Value
-from workbench.graph.traits import IDENTITY
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Set

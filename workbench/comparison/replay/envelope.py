@@ -20,7 +20,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import OPS, written
+from workbench.ops import OPS, written
 from workbench.run.envelope import Envelope, Place, check_runs, disturbed, epsilons, step, take
 
 if TYPE_CHECKING:

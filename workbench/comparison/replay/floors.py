@@ -27,10 +27,11 @@ from workbench.comparison.measure.noise import (
     summation_length,
     sums,
 )
-from workbench.comparison.replay.kernel import EXACT, Computation, distance
+from workbench.comparison.replay.kernel import Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
-from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
+from workbench.npu.arithmetic import EXACT
+from workbench.ops import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.replay.attempt import Attempt
-    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.graph.graph import Op
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
 

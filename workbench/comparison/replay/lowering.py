@@ -21,11 +21,8 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.graph.graph import Bundle, Const, Op, Param, Value, once
-from workbench.graph.ops import OPS, bind
-from workbench.graph.traits import IDENTITY
 from workbench.graph_files.onnx.dialect import is_onnx
-from workbench.run.kernels import KERNELS
-from workbench.run.kernels.collectives import COLLECTIVES
+from workbench.ops import COLLECTIVES, IDENTITY, OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -165,7 +162,7 @@ LOWERING_RULES: tuple[LoweringRule, ...] = (
         "before the types: a kernel that stands for several operators bears the type of one of them",
     ),
     LoweringRule(
-        "table", lambda op: op.op_type in KERNELS, _alone("table", _of_table),
+        "table", lambda op: op.op_type in OPS, _alone("table", _of_table),
         "a row of its own comes before other names; no type has both",
     ),
     LoweringRule(
@@ -219,7 +216,7 @@ class _Build:
     def add(self, number: int, op: Op) -> None:
         if not op.input_specs and any(True for _ in op.flat_inputs()):
             raise GraphError("compare/names-only")  # it is made of the target's
-        if op.op_type not in KERNELS or is_onnx(op):
+        if op.op_type not in OPS or is_onnx(op):
             other = canonical_op(op)
             if other is None:
                 raise GraphError("compare/no-kernel", op_type=op.op_type)
@@ -300,7 +297,7 @@ def _chain(op: Op) -> Kernel:
 def _kinds(op: Op) -> list[str]:
     """Types of a chain; of an operator that became several kernels the part that this one is."""
     kinds = list(original_types(op))
-    if is_part(op) and op.op_type in KERNELS:
+    if is_part(op) and op.op_type in OPS:
         if op.op_type not in kinds:
             kinds[0] = op.op_type
         elif kinds[-1] == "BatchNorm":

@@ -22,7 +22,7 @@ from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
 from workbench.graph.graph import Bundle, Const, Op, Param, Value
-from workbench.graph.ops import written
+from workbench.ops import written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

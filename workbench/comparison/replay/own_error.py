@@ -16,9 +16,10 @@ from workbench.comparison.limits import limits
 from workbench.comparison.repeats.measured import Spread
 from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import Floor, careful_floor, quick_floor, unit_of
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
+from workbench.comparison.replay.kernel import cast_like, distance
 from workbench.core.errors import GraphError
-from workbench.graph.traits import CHOOSING, STEPS
+from workbench.npu.arithmetic import EXACT, Arithmetic
+from workbench.ops import CHOOSING, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

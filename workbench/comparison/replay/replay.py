@@ -19,7 +19,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import summation_length, sums
 from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, ReplayCache
 from workbench.comparison.replay.floors import Floor, careful_floor, condition
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance
+from workbench.comparison.replay.kernel import distance
 from workbench.comparison.replay.models import candidates
 from workbench.comparison.replay.own_error import (
     OwnError,
@@ -31,8 +31,9 @@ from workbench.comparison.replay.own_error import (
 )
 from workbench.comparison.replay.slices import slice_error
 from workbench.core.words import Message
-from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
+from workbench.npu.arithmetic import EXACT, Arithmetic
 from workbench.npu.orders.known import NO_ORDERS, Orders
+from workbench.ops import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -38,7 +38,7 @@ from workbench.comparison.replay.floors import (
 from workbench.comparison.replay.kernel import Computation
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT, STEPS
+from workbench.ops import APPROXIMATED, CONTRACTIONS, MOVEMENT, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.measure.slices import Grid
     from workbench.comparison.replay.attempt import Attempt
-    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.core.tensors import Source
+    from workbench.npu.arithmetic import Arithmetic
 
     Floats = NDArray[np.float64]
 

@@ -25,8 +25,7 @@ from workbench.comparison.result import Coverage
 from workbench.core.dtypes import is_exact, roundoff
 from workbench.core.words import Message
 from workbench.graph.graph import Bundle, Const, Param, Value
-from workbench.graph.table import OPS
-from workbench.graph.traits import IDENTITY, MOVEMENT
+from workbench.ops import IDENTITY, MOVEMENT, OPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

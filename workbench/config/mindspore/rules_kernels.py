@@ -126,7 +126,7 @@ def _unlike(form: MindSporeForm, _: Context) -> Iterator[Breach]:
 
 @lru_cache(maxsize=1024)
 def _near(text: str) -> str:
-    from workbench.graph.ops import OPS
+    from workbench.ops import OPS
 
     if len(text) > _LONGEST:
         return ""

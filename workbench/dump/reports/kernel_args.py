@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import bind, op_def
+from workbench.ops import bind, op_def
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Op

@@ -2,6 +2,5 @@
 
 In: a model that nobody vouches for, of any operators. Out: a `Graph` whose weights are read when they are asked for
 (`tensors.OnnxTensor`, with the extra ``[onnx]``). `workbench.network.onnx` makes operators of ours of it.
-What is read of a node is added in `model`, what exporters keep of the source in `source`, an operator that is one of
-ours under another name in `dialect`.
+What is read of a node is added in `model`, what exporters keep of the source in `source`.
 """

@@ -22,7 +22,7 @@ from workbench.graph_files.onnx.dialect import DIALECT, DOMAIN, NOTES, OPEN_SHAP
 from workbench.graph_files.onnx.source import STACK, frames_of
 from workbench.graph_files.onnx.tensors import Model, OnnxTensor
 from workbench.proto.schema import Schema, fields
-from workbench.proto.wire import BYTES, VARINT, check_type, decode, walk
+from workbench.proto.wire import BYTES, VARINT, CutOffError, check_type, decode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -403,7 +403,7 @@ class _Reader:
                         check_type(ONNX_MODEL, message, row, found, self.model.where)
                         yield row.name, found
             except FormatError as error:
-                if self.entries:
+                if self.entries or isinstance(error, CutOffError):
                     raise
                 raise FormatError(
                     "graph/onnx-invalid", place=self.model.where, why=error

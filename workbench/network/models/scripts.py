@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError, WorkbenchError
 from workbench.core.files import is_file
-from workbench.network.nn.cell import Cell
+from workbench.network.cell import Cell
 from workbench.network.tracer import trace, trace_batches
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from workbench.network.cell import Cell
 from workbench.network.nn import functional
 from workbench.network.nn.activations import ELU, HSigmoid, HSwish, LeakyReLU, Mish, ReLU6, SiLU
-from workbench.network.nn.cell import Cell
 from workbench.network.nn.layers import (
     GELU,
     AvgPool2d,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.network.cell import Cell
 from workbench.network.nn import functional
-from workbench.network.nn.cell import Cell
 
 if TYPE_CHECKING:
     from workbench.network.symbolic import Operators, Tensor

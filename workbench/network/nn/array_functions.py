@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.infer import TYPE_IDS
 from workbench.network.symbolic import Operators, Tensor, binary, record, record_all
+from workbench.ops.definition import TYPE_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

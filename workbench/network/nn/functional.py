@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.graph.windows import PAD_MODES, pair
 from workbench.network.control import cond, while_loop
 from workbench.network.nn.array_functions import (
     amax,
@@ -59,6 +58,7 @@ from workbench.network.nn.math_functions import (
 )
 from workbench.network.nn.parallel import all_gather, all_reduce, broadcast, reduce_scatter
 from workbench.network.symbolic import Operators, Tensor, binary, record, record_all
+from workbench.ops.kernels.window import PAD_MODES, pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

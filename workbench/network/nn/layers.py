@@ -6,11 +6,11 @@ from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.graph.windows import pair
+from workbench.network.cell import Cell
 from workbench.network.nn import functional
 from workbench.network.nn.activations import ELU, HSigmoid, HSwish, LeakyReLU, Mish, ReLU6, SiLU
-from workbench.network.nn.cell import Cell
 from workbench.network.symbolic import Initial, Parameter
+from workbench.ops.kernels.window import pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

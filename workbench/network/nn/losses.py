@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
+from workbench.network.cell import Cell
 from workbench.network.nn import functional
-from workbench.network.nn.cell import Cell
 from workbench.network.symbolic import record, record_all
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
+from workbench.network.cell import Cell
 from workbench.network.nn import functional
-from workbench.network.nn.cell import Cell
 from workbench.network.nn.hyper import number
 from workbench.network.nn.schedules import LearningRateSchedule
 from workbench.network.symbolic import Parameter, record

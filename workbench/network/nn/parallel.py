@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.graph.table.collectives import WORLD
-from workbench.network.nn.cell import Cell
+from workbench.network.cell import Cell
 from workbench.network.symbolic import record, record_all
+from workbench.ops.collective import WORLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
+from workbench.network.cell import Cell
 from workbench.network.nn import array_functions as arrays
 from workbench.network.nn import functional
-from workbench.network.nn.cell import Cell
 from workbench.network.symbolic import Initial, Parameter, record_all
 
 if TYPE_CHECKING:

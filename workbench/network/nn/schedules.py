@@ -9,8 +9,8 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
+from workbench.network.cell import Cell
 from workbench.network.nn import functional
-from workbench.network.nn.cell import Cell
 from workbench.network.symbolic import binary
 
 if TYPE_CHECKING:

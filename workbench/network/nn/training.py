@@ -8,8 +8,8 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.network.autodiff import gradients
+from workbench.network.cell import Cell
 from workbench.network.nn import functional
-from workbench.network.nn.cell import Cell
 from workbench.network.nn.hyper import number
 from workbench.network.nn.optimizers import Optimizer
 from workbench.network.nn.parallel import (

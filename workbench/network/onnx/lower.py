@@ -26,7 +26,7 @@ from workbench.graph_files.onnx.model import (
 from workbench.graph_files.onnx.tensors import OnnxTensor, library
 from workbench.network.finish import finish
 from workbench.network.onnx.folding import FOLDED, Folder
-from workbench.network.onnx.functions import expanded
+from workbench.network.onnx.functions import expanded, whole_model
 from workbench.network.onnx.names import safe_name
 from workbench.network.onnx.node import Lacking, Node, OnnxTrace, values_of
 from workbench.network.onnx.table import CONVERTERS
@@ -103,12 +103,7 @@ def _proto(source: str | Path | ModelProto, where: str) -> ModelProto:
     """Return a model as onnx's inliner takes it, without the data that lie in other files."""
     if not isinstance(source, str | Path):
         return source
-    data = file_content(source, MAX_BYTES, "model")
-    try:
-        model: ModelProto = library().ModelProto.FromString(data)
-    except Exception as error:  # protobuf's own classes differ by version
-        raise FormatError("graph/onnx-invalid", place=where, why=error) from error
-    return model
+    return whole_model(file_content(source, MAX_BYTES, "model"), where)
 
 
 def _bytes_of(model: ModelProto, where: str) -> bytes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.graph_files.onnx.dialect import RENAMED
 from workbench.network.onnx import elementwise as each
 from workbench.network.onnx import layers, movement, recurrent, reduction, windows
 from workbench.network.onnx.elementwise import joined, renamed
 from workbench.network.onnx.reduction import composed, extreme, global_pool, place_of, reduced
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from workbench.network.onnx.node import Node
 
 CONVERTERS: dict[str, Callable[[Node], Any]] = {
-    # another name, and nothing else
-    **{name: renamed(*ours) for name, ours in RENAMED.items()},
+    # the same operator of ours under another name: its row says so
+    **{row.onnx: renamed(name, len(row.positions)) for name, row in OPS.items() if row.onnx},
     # every element alone
     "BitShift": each.shift,
     "Cast": each.convert_cast,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.graph import Param, Value
-from workbench.graph.ops import bind
-from workbench.graph.traits import IN_PLACE
 from workbench.npu.compile.patterns import Finder
+from workbench.ops import IN_PLACE, bind
 from workbench.run.executor import parameter_values
 from workbench.run.reference import run_reference
 

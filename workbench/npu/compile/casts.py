@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Const, Fused, Op, Original, Param, Value
-from workbench.graph.ops import OPS
 from workbench.graph.rewrite import Rewrite
 from workbench.npu.compile.provenance import INSERTED
 from workbench.npu.numerics import UNTOUCHED, Formats
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

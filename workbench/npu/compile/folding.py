@@ -15,10 +15,9 @@ import numpy as np
 
 from workbench.graph.constants import literal
 from workbench.graph.graph import Param, Parameter, Value
-from workbench.graph.ops import bind
 from workbench.graph.rewrite import Rewrite
+from workbench.ops import bind, run_kernel
 from workbench.run.executor import parameter_values
-from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -182,6 +181,6 @@ def _value(folded: Folded, given: list[Array], model: NumericModel) -> Array:
                 array = literal(operand)
             tensors.append(array.astype(np.float32) if array.dtype.kind in "fV" else array)
         with np.errstate(all="ignore"):
-            (result,) = KERNELS[op.op_type](tensors, bound.settings)
+            (result,) = run_kernel(op.op_type, tensors, bound.settings)
             values.append(model.store(result, op.outputs[0].dtype))
     return values[-1]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Fused, Op, Param, Value
-from workbench.graph.ops import bind
 from workbench.graph.rewrite import Rewrite
 from workbench.npu.compile import batch_norm, splitting
 from workbench.npu.compile.fused_kernel import Joined, join_shown
 from workbench.npu.compile.patterns import Finder, Node, Number, scalar
 from workbench.npu.compile.provenance import IS_PART, origin_of, originals
+from workbench.ops import bind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.graph.graph import Value
-from workbench.graph.ops import OPS, bind
-from workbench.graph.traits import IN_PLACE
 from workbench.npu.layout import bytes_of, device_lie, host_lie
+from workbench.ops import IN_PLACE, OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

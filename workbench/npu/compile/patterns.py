@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import GraphError
 from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Const, Param, Value
-from workbench.graph.ops import OPS, bind
-from workbench.graph.traits import COMMUTATIVE
+from workbench.ops import COMMUTATIVE, OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

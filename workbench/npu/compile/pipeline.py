@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Const
-from workbench.graph.ops import OPS, bind
 from workbench.npu.compile import formats
 from workbench.npu.compile.casts import lower, roundings
 from workbench.npu.compile.folding import fold, unread
@@ -20,6 +19,7 @@ from workbench.npu.compile.fusions import SWITCHES, VIRTUAL, fuse
 from workbench.npu.compile.no_task import leave_out
 from workbench.npu.compile.provenance import HCOM, SETTLED
 from workbench.npu.program import COMPILED, Program
+from workbench.ops import OPS, bind
 from workbench.run.executor import updates
 
 if TYPE_CHECKING:

@@ -23,13 +23,12 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Const, Op, Param, Parameter, Value
-from workbench.graph.ops import OPS
 from workbench.graph.rewrite import Rewrite
 from workbench.npu.compile.calibration import find_layers, input_scales, weight_scales
 from workbench.npu.compile.folding import Folded, unread
 from workbench.npu.compile.provenance import INSERTED, IS_PART, origin_of, originals
+from workbench.ops import OPS, run_kernel
 from workbench.run.executor import feeds_at
-from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,7 +201,7 @@ class _Sums(_Quantizing):
     def _layer(self, layer: Layer) -> None:
         op, last = self.old.ops[layer.op], self.old.ops[layer.last]
         scale = self._inputs[layer.op] * self._scales[layer.op]
-        words = KERNELS["TransQuantParamV2"]([scale], OPS["TransQuantParamV2"].defaults)[0]
+        words = run_kernel("TransQuantParamV2", [scale], OPS["TransQuantParamV2"].defaults)[0]
         used = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
         operands: dict[int, Operand] = {0: self._int8_input(layer), 1: self._int8(layer)}
         sums = Value(self.add(_part(self._with(op, operands))))

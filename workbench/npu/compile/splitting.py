@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Op, Original, Param, Value
-from workbench.graph.ops import bind
 from workbench.npu.compile.provenance import IS_PART, originals
+from workbench.ops import bind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Bundle, Const, Param, Value
-from workbench.graph.infer import Call
-from workbench.graph.ops import bind, infer_outputs, op_def
-from workbench.graph.windows import PAD_MODES
+from workbench.ops import Call, bind, infer_outputs, op_def
+from workbench.ops.kernels.window import PAD_MODES
 
 if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec

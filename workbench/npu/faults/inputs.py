@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.graph.ops import bind
 from workbench.npu.cube import BLOCK
 from workbench.npu.faults.fault import outstanding
+from workbench.ops import bind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.ops import op_def
+from workbench.ops import op_def
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

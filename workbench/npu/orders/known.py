@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.infer import reduced_axes
+from workbench.ops.definition import reduced_axes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,8 +13,8 @@ from workbench.comparison.explain.case import FAILURES, Candidate
 from workbench.comparison.explain.hypotheses.outputs import round_numbers_near
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
-from workbench.graph.ops import bind
-from workbench.graph.windows import pair, window
+from workbench.ops import bind
+from workbench.ops.kernels.window import pair, window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Op
 
     Array = NDArray[Any]
-    from workbench.graph.windows import Window
+    from workbench.ops.kernels.window import Window
 
 FIXED = frozenset((
     "dtype", "output_type", "dst_type", "shape", "size", "input_size", "filter_size", "size_splits",

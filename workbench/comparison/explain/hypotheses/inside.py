@@ -23,7 +23,7 @@ from workbench.comparison.replay.kernel import Change, Kernel, Trial
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
 from workbench.graph.graph import Bundle, Const, Op, Param, Value
-from workbench.graph.traits import CONTRACTIONS
+from workbench.ops import CONTRACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,8 +12,8 @@ from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
 from workbench.graph.graph import Param
-from workbench.graph.ops import bind
-from workbench.graph.windows import window
+from workbench.ops import bind
+from workbench.ops.kernels.window import window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.comparison.bind.wiring import Wiring, array_of, infer_wiring
 from workbench.comparison.follow.state import SOME_INPUT
-from workbench.graph.traits import IN_PLACE, MOVEMENT
+from workbench.ops import IN_PLACE, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

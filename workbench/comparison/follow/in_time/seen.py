@@ -31,8 +31,7 @@ from workbench.comparison.measure.noise import (
 )
 from workbench.comparison.replay.spellings import SPELLINGS
 from workbench.graph.graph import Op, Param
-from workbench.graph.table.collectives import COLLECTIVES
-from workbench.graph.traits import CONTRACTIONS, MOVEMENT, STEPS
+from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
