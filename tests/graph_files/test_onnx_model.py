@@ -131,6 +131,15 @@ def test_attributes_are_values_and_tensors_are_read_when_they_are_asked_for():
     assert op.attrs["untyped"] == (7, 8)
 
 
+def test_a_model_cannot_say_what_the_dialect_adds():
+    made = node("Neg", ["x"], ["y"], "n")
+    for name in (DOMAIN, NOTES, OUTPUTS, UNNAMED):
+        made.attribute.append(helper.make_attribute(name, "mine"))
+    silent = node("Print", ["x"], [], "p")
+    for op, outputs in zip(parsed([made, silent]).ops, (("y",), ()), strict=True):
+        assert op.attrs == {OUTPUTS: outputs}
+
+
 def test_notes_and_source_lines_stay_with_their_node():
     notes = {
         "pkg.torch.onnx.stack_trace": 'File "net.py", line 7, in forward\n    return a',

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 DIALECT = "onnx"
 
+PREFIX = "onnx:"
 DOMAIN, OUTPUTS, NOTES, UNNAMED = "onnx:domain", "onnx:outputs", "onnx:metadata", "onnx:unnamed"
 """Attributes of an operator that are none of the node's: its domain, the names of its outputs, what exporters have
 noted, and whether the model has no name for it. No attribute of ONNX has a colon in its name."""

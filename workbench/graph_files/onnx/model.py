@@ -18,7 +18,15 @@ from workbench.core.files import open_file, size_within, unreadable
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, FreeRef, Graph, GraphRef, Op, Param, Parameter, Value
 from workbench.graph_files.look import FileBytes
-from workbench.graph_files.onnx.dialect import DIALECT, DOMAIN, NOTES, OPEN_SHAPES, OUTPUTS, UNNAMED
+from workbench.graph_files.onnx.dialect import (
+    DIALECT,
+    DOMAIN,
+    NOTES,
+    OPEN_SHAPES,
+    OUTPUTS,
+    PREFIX,
+    UNNAMED,
+)
 from workbench.graph_files.onnx.source import STACK, frames_of
 from workbench.graph_files.onnx.tensors import Model, OnnxTensor
 from workbench.proto.schema import Schema, fields
@@ -283,7 +291,7 @@ class _Reader:
     def _sparse(self, span: Span, name: str = "") -> OnnxTensor:
         said = self._decode("SparseTensor", span)
         values = said.values
-        spec = TensorSpec(_dtype(values.data_type), tuple(said.dims))
+        spec = TensorSpec(_dtype(values.data_type), self._list(said.dims, span))
         name = name or self._text(values.name)
         return OnnxTensor(name, spec, values.data_type, self.model, *span, sparse=True)
 
@@ -310,7 +318,6 @@ class _Reader:
                 names.operands[one] = Value(number, slot)
         own = {
             DOMAIN: self._text(node.domain),
-            OUTPUTS: outputs,
             NOTES: {key: text for key, text in notes.items() if key != STACK},
             UNNAMED: not name,
         }
@@ -318,7 +325,7 @@ class _Reader:
             shown,
             op_type,
             operands,
-            attrs | {key: value for key, value in own.items() if value},
+            attrs | {OUTPUTS: outputs} | {key: value for key, value in own.items() if value},
             tuple(names.specs.get(one, _UNKNOWN) for one in outputs),
             tuple(self._spec_of(one, here) for one in inputs),
             frames=frames_of(notes, self._text(node.doc_string)),
@@ -347,12 +354,15 @@ class _Reader:
             raise GraphError("graph/onnx-output-nowhere", place=place, got=name) from None
 
     def _attrs(self, span: Span, title: str, here: _Scopes) -> dict[str, Any]:
+        """Attributes of a node; one that is called as what the dialect adds is none of ONNX's."""
         found: dict[str, Any] = {}
         for row, one in self._fields("NodeProto", (span,)):
             if row == "attribute":
-                said = self._decode("AttributeProto", Span(one.start, one.end))
+                at = Span(one.start, one.end)
+                said = self._decode("AttributeProto", at)
                 name = self._text(said.name)
-                found[name] = self._value(said, Span(one.start, one.end), name, title, here)
+                if not name.startswith(PREFIX):
+                    found[name] = self._value(said, at, name, title, here)
         return found
 
     def _value(self, said: Any, span: Span, name: str, title: str, here: _Scopes) -> Any:
