@@ -13,7 +13,6 @@ from workbench.comparison.replay.kernel import Change
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
 from workbench.npu.approximations import (
-    APPROXIMATIONS,
     exp,
     exp_quadratic,
     reciprocal,
@@ -23,6 +22,7 @@ from workbench.npu.approximations import (
 )
 from workbench.npu.arithmetic import EXACT
 from workbench.npu.cube import CUBE
+from workbench.npu.ops_info import APPROXIMATIONS
 from workbench.npu.profiles import HF32, HF32_AWAY
 
 if TYPE_CHECKING:
