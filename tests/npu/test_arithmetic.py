@@ -10,10 +10,10 @@ import pytest
 from kit.build.programs import target_for
 from kit.oracle.kernel_oracles import CASES
 from workbench.comparison.replay.attempt import cast_like
-from workbench.comparison.replay.kernel import Kernel, compute_kernel
+from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.models import arithmetic_of
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Bundle, Const, Graph, Kernel, Op, Param, Parameter, Value
 from workbench.npu.compile.pipeline import OP_BY_OP, compile_graph
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program

@@ -112,7 +112,7 @@ def told_beside(scale):
     """What is told of a wrong bias beside noise, and the share of the elements that are bit-equal."""
     right = trial(np.zeros((30, 40), np.float32))
     wrong = np.where(np.arange(40) == 6, np.float32(9), B)
-    given = right.kernel.run({**right.inputs, 2: wrong}, right.arithmetic)[0]
+    given = compute_kernel(right.kernel, {**right.inputs, 2: wrong}, right.arithmetic)[0]
     noise = np.random.default_rng(12).normal(size=given.shape)
     given = (given * (1 + scale * noise)).astype(np.float32)
     (first, *_) = explain(trial(given))
