@@ -10,7 +10,12 @@ from workbench.network.onnx.reader import OPSETS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.ops import OPS
 
-UNITS = {"cube": "cube", "vector": "vector", "none": "none (renames data)"}
+UNITS = {
+    "cube": "cube",
+    "vector": "vector",
+    "mixed": "cube and vector",
+    "none": "none (renames data)",
+}
 
 INTRODUCTION = """\
 The workbench can trace and simulate these {count} operators. It can replay them, except random operators, operators

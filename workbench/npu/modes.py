@@ -80,7 +80,7 @@ MODES_V2: dict[str, str] = {
 
 SHADES: dict[str, Shade] = {
     **dict.fromkeys(
-        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter", "MatMul",
+        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter", "Conv3D", "MatMul",
          "BatchMatMul", "DynamicRNN", "DynamicRNNGrad", "DynamicGRUV2", "LSTM", "LSTMGrad"),
         "white",
     ),

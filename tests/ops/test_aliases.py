@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.comparison.replay.kernel import plain_kernel
-from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
+from workbench.comparison.replay.kernel import Kernel, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param
 from workbench.ops import OPS
+from workbench.ops.aliases import ALIASES, canonical_op
+from workbench.ops.decompositions import DECOMPOSITIONS
 
 RNG = np.random.default_rng(3)
 X, Y, B = (RNG.standard_normal(shape).astype(np.float32) for shape in ((3, 4), (4, 5), (5,)))
@@ -20,8 +21,12 @@ def op(op_type, *inputs, **attrs):
 
 
 def run(operator, *arrays):
-    expand = EXPANSIONS.get(operator.op_type)
-    kernel = expand(operator) if expand else plain_kernel(canonical_op(operator))
+    expand = DECOMPOSITIONS.get(operator.op_type)
+    kernel = (
+        Kernel(expand(operator).ops, expand(operator).results)
+        if expand
+        else plain_kernel(canonical_op(operator))
+    )
     return kernel.run(dict(enumerate(arrays)))[0]
 
 
@@ -34,14 +39,14 @@ def wide(*arrays):
 
 
 def test_every_spelling_is_that_of_a_row():
-    assert {row.op_type for row in SPELLINGS.values()} <= OPS.keys()
-    assert not (SPELLINGS.keys() | EXPANSIONS.keys()) & OPS.keys()  # a row of its own comes first
+    assert {row.op_type for row in ALIASES.values()} <= OPS.keys()
+    assert not (ALIASES.keys() | DECOMPOSITIONS.keys()) & OPS.keys()  # a row of its own comes first
 
 
 def test_a_name_of_the_table_and_an_unknown_one_are_no_spelling():
     for op_type in ("MatMul", "NoSuchOperator"):
         assert canonical_op(op(op_type, Param(0))) is None
-        assert op_type not in EXPANSIONS
+        assert op_type not in DECOMPOSITIONS
 
 
 @pytest.mark.parametrize(
