@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from workbench.core.device_shape import device_shape
 from workbench.dump.convert import convert
-from workbench.dump.formats.container import Block, Container, element_count
+from workbench.dump.formats.container import Container, TensorEntry, element_count
 from workbench.dump.formats.container_write import write_container
 
 MB = 1_000_000
@@ -48,7 +48,7 @@ def big_container(path: Path, case: tuple, size: int) -> None:
     open_dim = max(1, size // (width * int(np.prod([dim for dim in shape if dim]))))
     full = tuple(dim or open_dim for dim in shape)
     held = device_shape(full, host, _DEVICES[code], "float16") if code in _DEVICES else full
-    block = Block(
+    block = TensorEntry(
         "output", 0, element_count(held) * width, number, code, held, full, address=1
     )  # fmt: skip
     noise = np.random.default_rng(1).integers(0, 60, block.size, np.uint8)
@@ -60,7 +60,7 @@ def small_containers(folder: Path, count: int) -> None:
     """Write many containers of three tensors of 4 KiB."""
     shape = (1024,)
     blocks = tuple(
-        Block(part, slot, 4096, 1, 2, shape, shape, address=1)
+        TensorEntry(part, slot, 4096, 1, 2, shape, shape, address=1)
         for part, slot in (("input", 0), ("input", 1), ("output", 0))
     )
     data = np.zeros(4096, np.uint8)

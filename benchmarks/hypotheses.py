@@ -2,8 +2,9 @@
 
 ``python benchmarks/hypotheses.py --seeds 2000-2019``: a confusion matrix and the calibration, over faults of the
 simulated device and over edited outputs, of which some have no name: whatever is said of these is wrong. ``--json
-FILE`` keeps the records, and a second run goes on where the first one ended. ``--markdown FILE`` writes the
-calibration. ``--fit --seeds 1000-1079``: the weights of `workbench.comparison.explain.explain`.
+FILE`` keeps the records; a second run goes on where the first one ended, and judges all by the weights of its day.
+``--markdown FILE`` writes the calibration. ``--fit --seeds 1000-1079,3000-3149``: the weights of
+`workbench.comparison.explain.explain`.
 """
 
 from __future__ import annotations
@@ -40,9 +41,8 @@ def main():
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
-    first, last = (int(part) for part in options.seeds.split("-"))
     records = measured(
-        range(first, last + 1),
+        seeds_in(options.seeds),
         options.kinds and options.kinds.split(","),
         options.jobs,
         options.json,
@@ -61,8 +61,16 @@ def main():
         options.markdown.write_text(document(records, command), encoding="utf-8")
 
 
+def seeds_in(text):
+    """Seeds of ranges with commas between them."""
+    for part in text.split(","):
+        first, last = map(int, part.split("-"))
+        yield from range(first, last + 1)
+
+
 def measured(seeds, kinds, jobs, file):
     """Records of all seeds, those in the file and those still to do."""
+    seeds = [*seeds]
     done = json.loads(file.read_text()) if file is not None and file.exists() else {}
     left = [(seed, kinds) for seed in seeds if str(seed) not in done]
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
@@ -72,7 +80,18 @@ def measured(seeds, kinds, jobs, file):
                 file.write_text(json.dumps(done) + "\n", encoding="utf-8")
             print(f"\r{len(done)} seeds", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    return [record for seed in seeds for record in done[str(seed)]]
+    return [judged(record) for seed in seeds for record in done[str(seed)]]
+
+
+def judged(record):
+    """A record as it is judged by today's weights: the guesses do not depend on them, what is said of the best does."""
+    from workbench.comparison.explain.explain import chance_of
+    from workbench.comparison.limits import limits
+
+    chance = chance_of(record["features"]) if record["features"] else 0.0
+    if chance < limits().cause_likely:
+        return {**record, "said": "", "probability": None}
+    return {**record, "said": record["first"], "probability": chance}
 
 
 def measure_seed(task):
@@ -96,15 +115,20 @@ def measure(one, seed):
     import numpy as np
 
     from workbench.comparison.explain.case import BUDGET, with_fitted_arithmetic
-    from workbench.comparison.explain.explain import explain, features, score_hypotheses
+    from workbench.comparison.explain.explain import (
+        features,
+        rank_explanations,
+        score_hypotheses,
+    )
     from workbench.comparison.explain.symptoms import describe_symptom
 
     start = time.perf_counter()
-    causes = [row.cause for row in explain(one.trial) if row.cause is not None]
-    took = time.perf_counter() - start
     with np.errstate(all="ignore"):
         case = with_fitted_arithmetic(one.trial, BUDGET)
-        tried, _ = score_hypotheses(case) if case.error > case.floor else ([], [])
+        tried, missed = score_hypotheses(case) if case.error > case.floor else ([], [])
+        found = rank_explanations(case, tried, missed)
+        took = time.perf_counter() - start
+        causes = [row.cause for row in found if row.cause is not None]
         about = features(case, tried) if tried else {}
         symptom = describe_symptom(one.trial.given, one.trial.expected, one.trial.floor)
     return {

@@ -104,7 +104,7 @@ def test_a_renamed_tree_says_no_name_and_no_line(tmp_path):
     tree = write_tree(run, "full", tmp_path / "tree", "mindspore-o0o1", "npy", "a2")
     names = " ".join(map(str, contents(tree)))
     texts = "".join(path.read_text() for path in tree.rglob("*.ir"))
-    for said in ("fc1-Dense", "conv2-Conv2d", "models.py", "Conv2D-op0"):
+    for said in ("fc1-Dense", "conv2-Conv2d", "networks.py", "Conv2D-op0"):
         assert said not in names
         assert said not in texts
     assert word(FC1) in texts

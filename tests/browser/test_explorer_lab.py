@@ -216,6 +216,7 @@ def test_row_18_run_again_and_closed_it_leaves_no_widget(user, lab):
     assert python(page, count) == before
 
 
+@pytest.mark.exhaustive  # every run opens a notebook with an explorer so: test_notebooks.py
 @pytest.mark.criterion(17)
 def test_row_17_saved_it_can_be_read_untrusted_and_without_a_kernel(user, lab, chromium):
     page = user.page

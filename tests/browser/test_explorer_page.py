@@ -27,7 +27,9 @@ def counts(comparison):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "most"), [(2_000, 200), (20_000, 1_000)])
+@pytest.mark.parametrize(
+    ("rows", "most"), nightly([(2_000, 200), (20_000, 1_000)], [(20_000, 1_000)])
+)
 @pytest.mark.criterion(9)
 def test_row_9_large_comparisons_come_as_small_messages_and_show_every_row(show, rows, most):
     comparison = wb.Comparison(network_result(rows, 4))

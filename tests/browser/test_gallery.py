@@ -1,6 +1,6 @@
 """What the face looks like: a picture of every panel, light and dark, wide and narrow, and what is measured of it.
 
-Every run takes each panel in both themes and both widths by turns, the nightly run in all four ways.
+Every run takes each panel in one theme and width, by turns, the nightly run in all four ways.
 """
 
 import os
@@ -118,11 +118,7 @@ VIEWS = {
 
 
 POSES = [(*way, view) for way in WAYS for view in VIEWS]
-DAILY = [
-    (*way, view)
-    for number, view in enumerate(VIEWS)
-    for way in (WAYS[::3] if number % 2 else WAYS[1:3])
-]
+DAILY = [(*WAYS[number % len(WAYS)], view) for number, view in enumerate(VIEWS)]
 
 STILL = within(
     60,
@@ -241,7 +237,7 @@ def test_the_plot_changes_its_colors_with_the_theme_while_nothing_runs(sitter, l
     assert_it_shows_something(seen["dark"], "dark")
 
 
-@pytest.mark.parametrize(("theme", "width"), nightly(WAYS, WAYS[1:3]))
+@pytest.mark.parametrize(("theme", "width"), nightly(WAYS, WAYS[2:3]))
 def test_the_explorer_in_a_frame_looks_right(sitter, lab, pictures, theme, width):
     sitter.pose(lab, "divergence", theme, width)
     page, place = sitter.page, sitter.page.locator(FRAME)

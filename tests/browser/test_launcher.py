@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.face.jupyter_lab import READY, Reader, workbench_lab
+from kit.face.jupyter_lab import CONNECTED, READY, Reader, workbench_lab
 from kit.face.pages import GUILTY
 from kit.face.screen import label
 
@@ -35,11 +35,13 @@ def test_the_card_opens_a_copy_of_the_dashboard(user, lab):
     page.screenshot(path=lab.root / "launcher.png")
     card.click()
     page.evaluate(READY, COPY)
+    page.evaluate(CONNECTED)  # until then the notebook takes the keys
     copy, original = lab.root / COPY, ROOT / "notebooks/dashboard.ipynb"
     cells = [[c["source"] for c in json.loads(p.read_text())["cells"]] for p in (copy, original)]
     assert cells[0] == cells[1]
 
 
+@pytest.mark.exhaustive  # it is the dashboard, cell for cell, which the command below runs every time
 @pytest.mark.criterion(1)
 def test_the_copy_runs_and_shows_the_guilty_operator(user, lab):
     page = user.page

@@ -179,9 +179,9 @@ def test_a_saved_notebook_stays_small(author, tree, name):
 
 
 @pytest.mark.criterion(17)
-def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(author, lab):
+@pytest.mark.parametrize("name", nightly((*DAILY, "03_dump_configurations"), DAILY))
+def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(author, lab, name):
     """Last, for it takes the kernel of the author's."""
-    name = "03_dump_configurations"
     page = author[name].page
     assert page.locator("[class$=-still]:visible").count() == 0
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")

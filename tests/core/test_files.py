@@ -1,10 +1,10 @@
 """Only regular files are opened; nothing blocks, nothing is allocated for what is not there."""
 
 import os
-import tracemalloc
 
 import pytest
 
+from kit.memory import peak_below
 from kit.words import refused
 from workbench.core.errors import FormatError, OutputError
 from workbench.core.files import encoded, file_content, is_file, open_file, open_text, write_text
@@ -20,11 +20,8 @@ def test_the_content_is_read_up_to_a_limit(tmp_path):
 
 def test_a_limit_costs_no_memory(tmp_path):
     (tmp_path / "a").write_bytes(b"12345")
-    tracemalloc.start()
-    file_content(tmp_path / "a", 1 << 40)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 100_000
+    with peak_below(100_000):
+        file_content(tmp_path / "a", 1 << 40)
 
 
 @pytest.mark.parametrize("name", ["pipe", "folder", "missing", "nul\0", "circle"])

@@ -1,13 +1,14 @@
 """Messages whose words stand in a row: compared by name and values, handed on as they are, written at the end."""
 
 import copy
+import math
 import pickle
 
 import pytest
 
 from workbench.core.problems import Problem
 from workbench.core.words import Message, RowMessage
-from workbench.core.words.render import fill, quoted, template
+from workbench.core.words.render import fill, number, quoted, template
 
 ONE = RowMessage("step", "{key}: {fault}", key="dump_step", fault=Message("config/no"))
 
@@ -77,6 +78,15 @@ def test_what_is_long_loses_its_middle():
     assert text.endswith("...}")
 
 
+@pytest.mark.parametrize("place", ["", "a.json:3"])
+def test_a_message_begins_with_its_place_and_is_written_down_with_it(place):
+    message = Message("core/missing", got="x", place=place)
+    alone = str(Message("core/missing", got="x"))
+    assert str(message) == (f"{place}: {alone}" if place else alone)
+    assert eval(repr(message), {"Message": Message}) == message
+    assert ("place" in repr(message)) == bool(place)
+
+
 def test_a_message_never_changes():
     message = Message("core/missing", got="x")
     for name, value in (("code", "core/empty"), ("place", "y"), ("other", 1)):
@@ -89,3 +99,33 @@ def test_a_code_without_a_sentence_is_told():
     for code in ("core/no-such-code", "nowhere/missing", "missing"):
         with pytest.raises(LookupError):
             template(code)
+
+
+FIGURES = {
+    0.0: "0",
+    -3.0: "-3",
+    0.000_999: "1e-3",
+    0.001: "0.001",
+    0.0123: "0.012",
+    99.4: "99",
+    99.6: "100",
+    100.4: "100",
+    9999.0: "9999",
+    9999.4: "9999",
+    9999.6: "1e4",
+    10_000.0: "1e4",
+    10_000.5: "1e4",
+    10_001.0: "1e4",
+    -0.000_04: "-4e-5",
+    math.inf: "Inf",
+    -math.inf: "-Inf",
+}
+
+
+@pytest.mark.parametrize(("value", "text"), FIGURES.items(), ids=map(str, FIGURES))
+def test_a_figure_has_two_digits_and_a_whole_number_all_below_ten_thousand(value, text):
+    assert number(value) == text
+
+
+def test_what_is_no_number_is_said_to_be_none():
+    assert number(math.nan) == "NaN"

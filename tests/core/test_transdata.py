@@ -1,13 +1,12 @@
 """Conversion between formats, against loops over every element that follow the written index formulas."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.cases import examples
+from kit.memory import peak_below
 from kit.oracle.dump_files import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 from kit.words import refused
 from workbench.core.device_shape import arrange, device_shape
@@ -329,22 +328,6 @@ def test_two_and_one_named_axes_are_permuted_too():
 # ---------------------------------------------------------------- dtypes, order in memory, chunks
 
 
-@pytest.mark.parametrize("name", NATIVE)
-@pytest.mark.parametrize("device", ["NC1HWC0", "FRACTAL_Z", "C1HWNCoC0", "FRACTAL_NZ"])
-def test_elements_of_every_dtype_keep_their_bits(name, device):
-    storage = DTYPES[name].storage
-    bits = np.random.default_rng(5).integers(0, 256, 3 * 70 * 4 * storage.itemsize, np.uint8)
-    array = bits.view(storage).reshape(3, 70, 2, 2)
-    if name == "bool":
-        array = (bits & 1).view(np.bool_).reshape(3, 70, 2, 2)
-    there = to_device(array, "NCHW", device)
-    assert there.dtype == storage
-    assert there.shape[-1] == lanes_of(name)
-    same(to_host(there, device, "NCHW", array.shape), array)
-    kept = np.count_nonzero(there.view(np.uint8)) if storage.itemsize == 1 else None
-    assert kept is None or kept == np.count_nonzero(array.view(np.uint8))
-
-
 @pytest.mark.parametrize("order", [">f4", "<f4", ">c16", ">i2"])
 def test_the_byte_order_is_kept(order):
     array = counted((2, 18, 3, 4)).astype(order)
@@ -404,27 +387,18 @@ def test_chunks_of_matrices_groups_and_permutations(host, device, shape, groups)
     same(np.concatenate(pieces), array)
 
 
-def peak(action):
-    tracemalloc.start()
-    action()
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return most
-
-
 @pytest.mark.parametrize("device", ["NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"])
 def test_nothing_but_the_result_is_allocated(device):
     array = np.ones((64, 30, 20, 20), np.float32)
     there = to_device(array, "NCHW", device)
     spare = 100_000
-    assert peak(lambda: to_device(array, "NCHW", device)) < there.nbytes + spare
-    assert peak(lambda: to_host(there, device, "NCHW", array.shape)) < array.nbytes + spare
-
-    def drain():
+    with peak_below(there.nbytes + spare):
+        to_device(array, "NCHW", device)
+    with peak_below(array.nbytes + spare):
+        to_host(there, device, "NCHW", array.shape)
+    with peak_below(400_000 + spare):
         for piece in host_chunks(there, device, "NCHW", array.shape, limit=200_000):
             assert piece.nbytes <= 200_000
-
-    assert peak(drain) < 400_000 + spare
 
 
 # ---------------------------------------------------------------- refusals

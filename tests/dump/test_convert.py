@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.foreign_files import MSACCUCMP
+from kit.build.small_dumps import container_bytes
 from kit.cases import examples
 from kit.trees import contents
 from kit.words import check_said, refused
@@ -28,14 +29,16 @@ from workbench.core.formats import FormatWord
 from workbench.core.transdata import to_device
 from workbench.core.words import Message
 from workbench.dump.convert import convert
-from workbench.dump.formats.container import Block, Container, list_tensors
-from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.formats.container import Container, TensorEntry, list_tensors
+from workbench.dump.formats.container_write import tensor_block
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.new_folder import WORK
 from workbench.dump.payload import rearrange
 from workbench.dump.payload.blocks import array
 from workbench.dump.payload.extent import Extent, HostLayout, spec_of
 from workbench.dump.payload.host_layout import with_host
+from workbench.dump.reports.core_elf import Core
+from workbench.dump.reports.exception import Argument, exception_container, failed_core
 from workbench.dump.reports.opdebug import (
     Accelerator,
     OverflowRecord,
@@ -50,10 +53,8 @@ ND, NCHW, NHWC, NC1HWC0, FRACTAL_Z, HWCN, FRACTAL_NZ = 2, 0, 1, 3, 4, 16, 29
 
 def packed(*pieces, **fields) -> bytes:
     """A container of blocks with their data."""
-    file = io.BytesIO()
     container = Container(tuple(block for block, _ in pieces), **fields)
-    write_container(file, container, [data for _, data in pieces])
-    return file.getvalue()
+    return container_bytes(container, [data for _, data in pieces])
 
 
 def piece(array, dtype="", part="output", slot=0, **fields):
@@ -61,7 +62,7 @@ def piece(array, dtype="", part="output", slot=0, **fields):
 
 
 def raw(part: str, slot: int, data: bytes, **fields):
-    return Block(part, slot, len(data), **fields), np.frombuffer(data, np.uint8)
+    return TensorEntry(part, slot, len(data), **fields), np.frombuffer(data, np.uint8)
 
 
 @pytest.fixture
@@ -218,19 +219,8 @@ def test_npy_files_are_numpys_own_byte_for_byte(run, dtype, shape):
     assert found[f"{NAME}.output.0.npy"] == expected.getvalue()
 
 
-def test_the_container_of_the_seed_gives_its_matrix(run):
-    data = bytes.fromhex(
-        "3300000000000000 0a03322e30 108080f9c0c1c48203 1a12 0802 1002 1a04 0a020202 3008 3a04 0a020202"
-        "320f 44656661756c742f4164642d6f7031 003c 0040 0042 0044"
-    )
-    _, found = run(data, "Add.Default_Add-op1.0.0.1700000000000000")
-    array = load(found["Add.Default_Add-op1.0.0.1700000000000000.output.0.npy"])
-    assert array.dtype == np.float16
-    assert array.tolist() == [[1, 2], [3, 4]]
-
-
 def by_hand(number: int, size: int, shape, data: bytes, **fields) -> bytes:
-    block = Block("output", 0, size, number, ND, tuple(shape), tuple(shape), **fields)
+    block = TensorEntry("output", 0, size, number, ND, tuple(shape), tuple(shape), **fields)
     return packed((block, np.frombuffer(data, np.uint8)))
 
 
@@ -301,15 +291,15 @@ def test_what_follows_the_elements_is_left_out_with_a_remark(run):
 
 @pytest.mark.parametrize("shape", [None, ()])
 def test_without_a_shape_all_elements_are_in_a_row(run, shape):
-    block = Block("output", 0, 8, 1, ND, shape)
+    block = TensorEntry("output", 0, 8, 1, ND, shape)
     _, found = run(packed((block, np.float32([1, 2]).view(np.uint8))))
     assert load(found[f"{NAME}.output.0.npy"]).tolist() == [1, 2]
 
 
 def test_an_open_dimension_and_too_few_bytes_leave_a_row_with_a_remark(run):
     data = np.float32([1, 2])
-    opened = Block("output", 0, 8, 1, ND, (-1, 2), (2, 2))
-    short = Block("output", 1, 8, 1, NCHW, (2, 3), (2, 3))
+    opened = TensorEntry("output", 0, 8, 1, ND, (-1, 2), (2, 2))
+    short = TensorEntry("output", 1, 8, 1, NCHW, (2, 3), (2, 3))
     content = packed((opened, data.view(np.uint8)), (short, data.view(np.uint8)))
     result, found = run(content, format="NCHW")
     assert [load(data).tolist() for data in found.values()] == [[1, 2], [1, 2]]
@@ -356,73 +346,7 @@ def test_nothing_to_convert_is_an_error_that_names_the_file(run, data):
     assert Path(caught.value.place).name == NAME
 
 
-@settings(FIXED, max_examples=examples(200))
-@given(st.data())
-def test_mutated_files_neither_crash_nor_write_elsewhere(data):
-    good = packed(
-        piece(ON_DEVICE[:1, :, :1], **DEVICE | {"original_shape": (1, 20, 1, 5)}),
-        piece(np.arange(5, dtype=np.uint8) % 2, "uint1", slot=1, format=ND),
-        raw("space", 0, b"abc"),
-        op_name="Default/../../x",
-    )
-    content = bytearray(good)
-    for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(0, 120))] = data.draw(st.integers(0, 255))
-    cut = data.draw(st.integers(0, len(content)) | st.just(len(content)))
-    options = {
-        "format": data.draw(st.sampled_from(["", "NCHW", "HWCN", "ND"])),
-        "type": data.draw(st.sampled_from(["npy", "bin", "msnpy"])),
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        (root / NAME).write_bytes(bytes(content[:cut]))
-        try:
-            result = convert(root / NAME, root / "out", **options)
-        except FormatError:
-            assert not contents(root / "out")
-        else:
-            assert set(contents(root / "out")) >= set(result.written)
-        assert {path.name for path in root.iterdir()} <= {NAME, "out"}
-
-
 # ---------------------------------------------------------------- formats
-
-
-def device_place(name: str, shape, index, c0: int) -> tuple[int, ...]:
-    """Index in the device array of an element, from the table of positions."""
-    if name == "FRACTAL_NZ":
-        *lead, i, j = index
-        return (*lead, j // c0, i // 16, i % 16, j % c0)
-    n, c, h, w = index
-    if name == "NC1HWC0":
-        return (n, c // c0, h, w, c % c0)
-    height, width = shape[2:]
-    return ((c // c0 * height + h) * width + w, n // 16, n % 16, c % c0)
-
-
-LOOPS = [
-    ("NC1HWC0", NC1HWC0, (2, 20, 4, 5), (2, 2, 4, 5, 16)),
-    ("FRACTAL_Z", FRACTAL_Z, (18, 20, 3, 2), (12, 2, 16, 16)),
-    ("FRACTAL_NZ", FRACTAL_NZ, (20, 33), (3, 2, 16, 16)),
-    ("FRACTAL_NZ", FRACTAL_NZ, (2, 3, 5, 17), (2, 3, 2, 1, 16, 16)),
-]
-
-
-@pytest.mark.parametrize(("name", "number", "shape", "device"), LOOPS)
-@pytest.mark.parametrize("piece_bytes", [64 << 20, 4000, 1])
-def test_device_formats_become_host_formats(
-    run, monkeypatch, name, number, shape, device, piece_bytes
-):
-    monkeypatch.setattr(rearrange, "PIECE", piece_bytes)
-    monkeypatch.setattr(rearrange, "_SHORT", 0)
-    host = np.random.default_rng(5).integers(1, 2000, shape).astype(np.float16)
-    there = np.zeros(device, np.float16)
-    for index in np.ndindex(*shape):
-        there[device_place(name, shape, index, 16)] = host[index]
-    result, found = run(small(there, format=number, original_shape=shape), format="NCHW")
-    assert list(found) == [f"{NAME}.output.0.{'x'.join(map(str, shape))}.npy"]
-    assert np.array_equal(load(*found.values()), host)
-    assert not result.remarks
 
 
 @pytest.mark.parametrize("there", [(2, 1, 16, 16), (1, 2, 16, 16), (20,)])
@@ -440,14 +364,6 @@ def test_a_vector_in_fractal_nz_lies_as_a_row_a_column_or_as_it_was(run, there):
     assert not result.remarks
 
 
-def test_an_original_shape_in_another_host_format_is_found_out(run):
-    there = to_device(IMAGE, "NCHW", "NC1HWC0")
-    data = small(there, format=NC1HWC0, original_shape=(2, 4, 5, 20))
-    for target, order in (("NCHW", (0, 1, 2, 3)), ("NHWC", (0, 2, 3, 1)), ("HWCN", (2, 3, 1, 0))):
-        _, found = run(data, format=target)
-        assert np.array_equal(load(*found.values()), IMAGE.transpose(order))
-
-
 @pytest.mark.parametrize("host", ["CHWN", "HWCN", "NHWC", "NCHW"])
 def test_conversion_and_comparison_know_the_same_host_formats(run, tmp_path, host):
     """There is one list of them, and one function that finds the one that is meant."""
@@ -455,8 +371,10 @@ def test_conversion_and_comparison_know_the_same_host_formats(run, tmp_path, hos
     original = IMAGE.transpose(order)
     there = to_device(IMAGE, "NCHW", "NC1HWC0")
     data = small(there, format=NC1HWC0, original_shape=original.shape)
-    _, found = run(data, format="NCHW")
-    assert np.array_equal(load(*found.values()), IMAGE)
+    for target in ("NCHW", "NHWC", "HWCN"):
+        _, found = run(data, format=target)
+        expected = IMAGE.transpose(["NCHW".index(axis) for axis in target])
+        assert np.array_equal(load(*found.values()), expected)
     path = tmp_path / NAME
     path.write_bytes(data)
     (extent,) = list_tensors(str(path)).outputs
@@ -620,6 +538,32 @@ def test_a_record_that_is_none_is_kept_as_its_tensor(run):
     result, found = run(small(np.arange(3, dtype=np.uint8), format=ND), name)
     assert list(found) == [f"{name}.output.0.npy"]
     check_said(remarks(result)[0][1], "dump/overflow-size", got=3, expected=2048)
+
+
+FAILED = [
+    Argument("input", MATRIX, address=4096),
+    Argument("output", MATRIX.astype(np.float32), arg_index=1, address=8192),
+    Argument("workspace", np.arange(4, dtype=np.uint8), arg_index=2, address=12288),
+]
+FAILURES = {  # what a scene states of its tensors: their types and shapes, or their bytes alone
+    "Add.net_add.5.20250102030405678": (
+        container_bytes(*exception_container(FAILED, 17, op_name="net/add")), True,
+    ),
+    "exception_info.12.5.20250102030405678": (container_bytes(*exception_container(FAILED, 17)), False),
+    "te_add.12.5.20250102030405678.core": (failed_core(FAILED, Core("te_add", 0, 5, (), (0,))), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_a_failed_operator_left_becomes_its_tensors(run, name):
+    data, typed = FAILURES[name]
+    result, found = run(data, name)
+    assert found.pop(f"{name}.space.0.bin") == bytes(range(4))
+    for tail, stated in (("input.0", MATRIX), ("output.0", MATRIX.astype(np.float32))):
+        expected = stated if typed else np.frombuffer(stated.tobytes(), np.int8)
+        got = load(found.pop(f"{name}.{tail}.npy"))
+        assert (got.dtype, got.tolist()) == (expected.dtype, expected.tolist())
+    assert (found, result.remarks) == ({}, ())
 
 
 # ---------------------------------------------------------------- npy files of MindSpore

@@ -55,31 +55,50 @@ def test_copies_of_a_model_are_graphs_in_order_of_their_ids(tree):
     assert paths == {0: "7", 1: "11"}
 
 
-def test_the_graph_file_that_names_a_model_counts_more_than_its_size(tree):
-    (tree / "ge_proto_00292_Build.txt").write_text(ge_text(INIT))
-    found = load(tree)
-    assert {net for net, _ in nets(found)} == {INIT}
-    assert how(found) == Message("dump/model-only-graph", graph="ge_proto_00292_Build.txt")
-    assert {graph.name for graph in found.graphs.values()} == {INIT}
+ONE, TWO = "ge_proto_00001_Build.txt", "ge_proto_00002_Build.txt"
+BOTH = {ONE: ge_text(NET), TWO: ge_text(INIT).replace("layer1/Relu", "save/Relu")}
+CHOSEN = {
+    "the only graph": ({ONE: ge_text(INIT)}, None, INIT, "only-graph", {"graph": ONE}),
+    "the first graph has an iterator": (
+        {ONE: ge_text(NET, iterator=True), TWO: ge_text(INIT)}, None, NET, "graph", {"graph": ONE},
+    ),
+    "the second graph has an iterator": (
+        {ONE: ge_text(NET), TWO: ge_text(INIT, iterator=True)}, None, INIT, "graph", {"graph": TWO},
+    ),
+    "no graph has an iterator": (BOTH, None, NET, "largest-several", {"files": 4}),
+    "its name": ({}, INIT, INIT, "asked", {}),
+    "an operator of its graph": (BOTH, "save/Relu", INIT, "graph", {"graph": TWO}),
+    "an operator of the other graph": (BOTH, "layer1/Relu", NET, "graph", {"graph": ONE}),
+    "an operator of its files": ({}, "loss/Tanh", NET, "operator", {"operator": "loss/Tanh"}),
+}  # fmt: skip
+"""What says which model is meant: graph files, what is asked for; the model, and how it was found."""
 
 
-@pytest.mark.parametrize("with_iterator", [NET, INIT])
-def test_of_several_graphs_the_one_with_an_iterator_is_the_networks(tree, with_iterator):
-    for number, name in enumerate((NET, INIT)):
-        text = ge_text(name, iterator=name == with_iterator)
-        (tree / f"ge_proto_0000{number}_Build.txt").write_text(text)
-    found = load(tree)
-    assert {net for net, _ in nets(found)} == {with_iterator}
-    file = f"ge_proto_0000{(NET, INIT).index(with_iterator)}_Build.txt"
-    check_said(how(found), "dump/model-graph", graph=file)
+def load_with(tree, graphs, model):
+    for name, text in graphs.items():
+        (tree / name).write_text(text)
+    return load(tree, model=model)
 
 
-def test_graphs_without_an_iterator_leave_it_to_the_size(tree):
-    for number, name in enumerate((NET, INIT)):
-        (tree / f"ge_proto_0000{number}_Build.txt").write_text(ge_text(name))
-    found = load(tree)
-    assert {net for net, _ in nets(found)} == {NET}
-    check_said(how(found), "dump/model-largest-several", files=4)
+@pytest.mark.parametrize(("graphs", "model", "net", "code", "values"), CHOSEN.values(), ids=CHOSEN)
+def test_a_model_is_told_by_what_there_is(tree, graphs, model, net, code, values):
+    found = load_with(tree, graphs, model)
+    assert {name for name, _ in nets(found)} == {net}
+    check_said(how(found), f"dump/model-{code}", **values)
+    assert {graph.name for graph in found.graphs.values()} == ({net} if graphs else set())
+
+
+@pytest.mark.parametrize(
+    ("graphs", "model", "code", "values"),
+    [
+        ({}, "other", "unknown", {"known": [INIT, NET]}),
+        (BOTH, "layer1", "unknown", {}),
+        ({}, "layer1/Relu", "several", {"models": [INIT, NET]}),
+    ],
+)
+def test_a_name_of_no_model_or_of_several_is_refused(tree, graphs, model, code, values):
+    with refused(f"dump/model-{code}", FormatError, got=model, **values):
+        load_with(tree, graphs, model)
 
 
 def test_the_graph_that_is_given_says_which_model_is_meant(tree):
@@ -88,14 +107,6 @@ def test_the_graph_that_is_given_says_which_model_is_meant(tree):
     (tree / "given/mine.txt").write_text(ge_text(INIT))
     found = load(tree, graph=tree / "given/mine.txt")
     assert {net for net, _ in nets(found)} == {INIT}
-
-
-def test_a_model_is_taken_by_name(tree):
-    found = load(tree, model=INIT)
-    assert {net for net, _ in nets(found)} == {INIT}
-    check_said(how(found), "dump/model-asked")
-    with refused("dump/model-unknown", FormatError, got="other", known=[INIT, NET]):
-        load(tree, model="other")
 
 
 def test_a_model_is_taken_by_its_folder(tree):
@@ -176,24 +187,3 @@ def test_a_model_that_is_named_leaves_other_sessions_out(sessions):
     assert nets(found) == {(INIT, 0)}
     assert {s.name.split("/")[0] for s in found.skipped} == {NET}
     check_said(told(found)[1], "dump/model-idle", folders=[NEW], models=(NET,), network=INIT)
-
-
-def test_a_model_is_taken_by_an_operator_of_its_graph(tree):
-    graph_of(tree, NET)
-    (tree / f"ge_proto_1_{INIT}_Build.txt").write_text(
-        ge_text(INIT).replace("layer1/Relu", "save/Relu")
-    )
-    assert {net for net, _ in nets(load(tree, model="save/Relu"))} == {INIT}
-    found = load(tree, model="layer1/Relu")
-    assert {net for net, _ in nets(found)} == {NET}
-    check_said(how(found), "dump/model-graph", graph=f"ge_proto_0_{NET}_Build.txt")
-    with refused("dump/model-unknown", FormatError, got="layer1"):
-        load(tree, model="layer1")
-
-
-def test_without_graphs_an_operator_is_known_by_its_files(tree):
-    found = load(tree, model="loss/Tanh")
-    assert {net for net, _ in nets(found)} == {NET}
-    check_said(how(found), "dump/model-operator", operator="loss/Tanh")
-    with refused("dump/model-several", FormatError, got="layer1/Relu", models=[INIT, NET]):
-        load(tree, model="layer1/Relu")

@@ -93,87 +93,39 @@ def test_other_names_of_containers_are_read(leaf, name, op_name, task, stream):
     assert (record.key.op_name, record.task_id, record.stream_id) == (op_name, task, stream)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bfloat16", "int4", "uint1", "float8_e5m2", "complex64", "hifloat8"]
-)
-def test_every_kind_of_number_is_read(leaf, dtype):
-    values = np.complex64([1, 0]) if dtype == "complex64" else np.float32([1, 0])
-    save_container(leaf / NAME, [], [(values, {"dtype": dtype})])
-    (record,) = load(leaf).records
-    assert record.label.dtype == dtype
-    assert record.source.array().astype(np.complex64).tolist() == [1, 0]
+MUL, RECORD = f"Mul.b.6.3.{START}", f"Opdebug.Node_OpDebug.9.3.{START}"
+OLDEST = "Default--Conv2D-op1_output_0_shape_2_3_Float32_DefaultFormat.bin"
+GIVEN = "3141592653589793.npy"
+SKIPPED = {
+    "nothing": ({MUL: b""}, "unreadable", "dump/container-short"),
+    "half a length": ({MUL: b"\x05\0\0\0"}, "unreadable", "dump/container-short"),
+    "no header": ({MUL: b"\xff" * 64}, "unreadable", "dump/header-size"),
+    "no protobuf": ({MUL: b"\x08\0\0\0\0\0\0\0" + b"\xff" * 8}, "unreadable", "proto/varint"),
+    "an ELF": ({MUL: b"\x7fELF" + bytes(60)}, "unreadable", "dump/elf"),
+    "no tensors": ({MUL: b"\x05\0\0\0\0\0\0\0\x0a\x032.0"}, "empty", "dump/container-empty"),
+    "more tensors than any operator has": (
+        {MUL: (10_000).to_bytes(8, "little") + b"\x22\x00" * 5000}, "unreadable", "dump/tensors",
+    ),
+    "no overflow record": ({RECORD: b"{"}, "unreadable", "dump/container-short"),
+    "no overflow record in JSON": ({f"{RECORD}.output.0.json": b"{"}, "unreadable", "dump/json"),
+    "a file of the oldest versions": ({OLDEST: b""}, "too-old", "dump/too-old"),
+    "a name of no kind in a mapping": (
+        {GIVEN: b"", "mapping.csv": f"{GIVEN},readme\n".encode()}, "unmapped", "dump/mapped-unknown",
+    ),
+}  # fmt: skip
 
 
-def cut(host, fields=()):
-    """A float16 tensor of four axes as NC1HWC0, by loops."""
-    n, c, h, w = host.shape
-    device = np.zeros((n, -(-c // 16), h, w, 16), host.dtype)
-    for at in np.ndindex(host.shape):
-        device[at[0], at[1] // 16, at[2], at[3], at[1] % 16] = host[at]
-    return device, {"format": 3, "original_shape": host.shape, **dict(fields)}
-
-
-def test_a_device_format_becomes_the_hosts(leaf):
-    host = np.arange(2 * 17 * 2 * 3, dtype=np.float16).reshape(2, 17, 2, 3)
-    save_container(leaf / NAME, [cut(host)], [])
-    (record,) = load(leaf).records
-    assert record.label == ("float16", None, "NC1HWC0")
-    assert record.source.spec() == ("float16", (2, 17, 2, 3), "NCHW")
-    assert (record.source.array() == host).all()
-
-
-def test_the_host_format_is_the_one_whose_device_shape_fits(leaf):
-    host = np.arange(2 * 3 * 4 * 5, dtype=np.float16).reshape(2, 3, 4, 5)
-    save_container(leaf / NAME, [cut(host, {"original_shape": (2, 4, 5, 3)})], [])
-    (record,) = load(leaf).records
-    assert record.source.spec() == ("float16", (2, 4, 5, 3), "NHWC")
-    assert (record.source.array() == host.transpose(0, 2, 3, 1)).all()
-
-
-def test_a_graph_settles_which_of_two_host_formats_is_meant(leaf):
-    """All four axes are equally long, so shapes do not tell NCHW from NHWC."""
-    host = np.arange(2 * 4**3, dtype=np.float16).reshape(2, 4, 4, 4)
-    save_container(leaf / NAME.replace("Default_Add-op1", "a"), [], [cut(host)])
-    text = (
-        'graph {\n  name: "net"\n  op { name: "a" type: "Add" output_desc { dtype: DT_FLOAT16 layout: "NC1HWC0" '
-        'shape { dim: 2 dim: 1 dim: 4 dim: 4 dim: 16 } attr { key: "origin_format" value { s: "NHWC" } } '
-        'attr { key: "origin_shape" value { list { i: 2 i: 4 i: 4 i: 4 } } } } } }'
-    )
-    (record,) = load(leaf).records
-    assert record.source.spec().format == "NCHW"
-    (leaf.parents[4] / "ge_proto_1_Build.txt").write_text(text)
-    (record,) = load(leaf.parents[4]).records
-    assert record.source.spec() == ("float16", (2, 4, 4, 4), "NHWC")
-    assert (record.source.array() == host.transpose(0, 2, 3, 1)).all()
-
-
-@pytest.mark.parametrize("fields", [{"original_shape": ()}, {"original_shape": (9, 9, 9, 9)}])
-def test_data_stay_as_they_lie_where_the_hosts_shape_says_nothing(leaf, fields):
-    device, more = cut(np.ones((2, 3, 4, 5), np.float16), fields)
-    save_container(leaf / NAME, [(device, more)], [])
-    (record,) = load(leaf).records
-    assert record.source.spec() == ("float16", (2, 1, 4, 5, 16), "NC1HWC0")
-    assert record.source.array().shape == (2, 1, 4, 5, 16)
-
-
-BROKEN = {
-    "empty": b"",
-    "short": b"\x05\0\0\0",
-    "no header": b"\xff" * 64,
-    "no protobuf": b"\x08\0\0\0\0\0\0\0" + b"\xff" * 8,
-    "an ELF": b"\x7fELF" + bytes(60),
-}
-
-
-@pytest.mark.parametrize("data", BROKEN.values(), ids=list(BROKEN))
-def test_what_is_no_container_is_skipped_with_the_place(leaf, data):
+@pytest.mark.parametrize(("files", "reason", "code"), SKIPPED.values(), ids=SKIPPED)
+def test_what_holds_no_tensor_is_skipped_with_the_reason(leaf, files, reason, code):
     save_container(leaf / NAME, [], [ONE])
-    (leaf / f"Mul.b.6.3.{START}").write_bytes(data)
+    for name, data in files.items():
+        (leaf / name).write_bytes(data)
     dump = load(leaf)
     assert len(dump.records) == 1
-    ((name, reason, detail),) = [(s.name, s.reason, s.detail) for s in dump.skipped]
-    assert (name, reason) == (f"0/0/Mul.b.6.3.{START}", "unreadable")
-    assert str(detail).startswith(f"{leaf}/Mul.b.6.3.{START}: byte ")
+    (skipped,) = dump.skipped
+    assert (skipped.reason, skipped.detail.code) == (reason, code)
+    if reason == "unreadable":
+        assert skipped.detail.place.startswith(f"{leaf}/{next(iter(files))}")
 
 
 def test_a_container_that_is_cut_off_keeps_what_is_whole(leaf):
@@ -185,18 +137,6 @@ def test_a_container_that_is_cut_off_keeps_what_is_whole(leaf):
     with refused("dump/data-end", FormatError):
         second.source.array()
     assert kinds(dump) == [("container", NAME)]
-
-
-def test_a_container_without_tensors_is_skipped(leaf):
-    save_container(leaf / NAME, [], [])
-    assert [(s.reason, s.name) for s in load(leaf).skipped] == [("empty", f"0/0/{NAME}")]
-
-
-def test_a_header_with_more_tensors_than_any_operator_is_refused(leaf):
-    data = b"\x22\x00" * 5000
-    (leaf / NAME).write_bytes(len(data).to_bytes(8, "little") + data)
-    dump = load(leaf)
-    assert (dump.records, [s.reason for s in dump.skipped]) == ((), ["unreadable"])
 
 
 def test_a_file_that_goes_away_says_so_when_it_is_compared(leaf):
@@ -358,14 +298,6 @@ def test_an_overflow_of_an_operator_that_was_not_dumped_is_named_by_its_file(lea
     assert kinds(dump) == [("overflow", name)]
 
 
-@pytest.mark.parametrize(
-    "name", [f"Opdebug.Node_OpDebug.9.3.{START}", f"Opdebug.Node_OpDebug.9.3.{START}.output.0.json"]
-)
-def test_a_broken_overflow_record_is_skipped(leaf, name):
-    (leaf / name).write_bytes(b"{")
-    assert [s.reason for s in load(leaf).skipped] == ["unreadable"]
-
-
 def test_an_exception_is_told_beside_the_tensors(tmp_path):
     dump_of = ge_dump(tmp_path, ge_network())
     folder = tmp_path / "extra-info/data-dump/0"
@@ -399,12 +331,6 @@ def test_an_exception_is_told_beside_the_tensors(tmp_path):
     check_said(found.notes[1].detail, "dump/failed", inputs=1, outputs=1, scene="detail")
     assert [s.reason for s in found.skipped] == ["unreadable"] * 2
     assert len(found.records) == 10
-
-
-def test_names_of_the_oldest_versions_are_known(leaf):
-    save_container(leaf / NAME, [], [ONE])
-    (leaf / "Default--Conv2D-op1_output_0_shape_2_3_Float32_DefaultFormat.bin").write_bytes(b"")
-    assert [s.reason for s in load(leaf).skipped] == ["too-old"]
 
 
 def test_arguments_of_kernels_are_passed_over(leaf):
@@ -443,14 +369,6 @@ def test_names_of_files_are_those_of_the_vendors(tmp_path):
     ge_dump(tmp_path, [Call("a/b.c d", "Add", (), (ONE,))])
     (record,) = load(tmp_path).records
     assert record.key.op_name == file_name("a/b.c d") == "a_b_c_d"
-
-
-def test_a_mapping_to_a_name_of_no_kind_is_told(leaf):
-    save_container(leaf / NAME, [], [ONE])
-    (leaf / "3141592653589793.npy").write_bytes(b"")
-    (leaf / "mapping.csv").write_text("3141592653589793.npy,readme\n")
-    ((reason, detail),) = [(s.reason, s.detail) for s in load(leaf).skipped]
-    assert (reason, detail.code) == ("unmapped", "dump/mapped-unknown")
 
 
 def test_an_output_that_was_dumped_again_is_skipped_by_both_names(leaf):

@@ -92,26 +92,6 @@ def test_every_row_is_in_the_table_of_the_tests():
     assert {row.name for row in LAYOUTS} == {name for name, *_ in TREES}
 
 
-@pytest.mark.parametrize(
-    ("folder", "file", "place"),
-    [
-        ("Net/1/10", NPY, (0, "Net", 1, 10)),
-        ("1/10", NPY, (0, "", 1, 10)),
-        ("10", NPY, (0, "", 0, 10)),
-        ("", NPY, (0, "", 0, 0)),
-        ("3/net/1/10", GE, (3, "net", 0, 10)),
-        ("net/1/10", GE, (0, "net", 0, 10)),
-        ("1/10", GE, (0, "", 0, 10)),
-        ("", GE, (0, "", 0, 0)),
-        ("", CSV, (0, "", 0, 0)),
-        ("", CAPTURED, (0, "", 0, 0)),
-    ],
-)
-def test_the_lower_levels_of_a_copied_tree_are_enough(tmp_path, folder, file, place):
-    make(tmp_path / "copied", folder, file)
-    assert places(survey(tmp_path / "copied")) == [place]
-
-
 def test_numbers_come_in_their_order(tmp_path):
     for folder in ("rank_0/Net/0/0", "rank_3/Net/0/2", "rank_3/Net/0/10", "rank_3/Net/1/2",
                    "rank_3/Net/0/constants", "rank_3/graphs", "rank_3/execution_order"):  # fmt: skip

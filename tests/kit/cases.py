@@ -36,24 +36,28 @@ def two_by_two(networks, surfaces, devices):
     ]
 
 
-def pairs_of(case):
-    """Every two values of a case, each with its place in it."""
-    return frozenset(combinations(enumerate(case), 2))
+def values_of(case, together=1):
+    """Every so many values of a case together, each with its place in it."""
+    return frozenset(combinations(enumerate(case), together))
+
+
+def each_once(cases, together=1):
+    """Some of the cases, in their order, that hold every value which any case holds.
+
+    Always the case that adds most, the first of several: no case is taken whose values the others have.
+    """
+    values = {case: values_of(case, together) for case in cases}
+    open_values, taken = frozenset().union(*values.values()), set()
+    while open_values:
+        best = max(values, key=lambda case: len(values[case] & open_values))
+        open_values -= values.pop(best)
+        taken.add(best)
+    return [case for case in cases if case in taken]
 
 
 def pairwise(cases):
-    """Some of the cases, in their order, that hold every two values which any case holds together.
-
-    Always the case that adds most, the first of several: no case is taken whose pairs the others have.
-    """
-    open_pairs = frozenset().union(*map(pairs_of, cases))
-    left, taken = dict.fromkeys(cases), set()
-    while open_pairs:
-        best = max(left, key=lambda case: len(pairs_of(case) & open_pairs))
-        open_pairs -= pairs_of(best)
-        taken.add(best)
-        del left[best]
-    return [case for case in cases if case in taken]
+    """Some of the cases, in their order, that hold every two values which any case holds together."""
+    return each_once(cases, together=2)
 
 
 def nightly(cases, daily):

@@ -21,7 +21,7 @@ def test_a_model_is_the_same_for_the_same_seed(name):
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_lines_of_a_model_are_its_own_not_those_of_the_layers(name):
     for op in load_graph(name).ops:
-        assert op.frame.file.endswith("models.py")
+        assert op.frame.file.endswith("networks.py")
         assert any(word in op.frame.code for word in ("self.", "ops.", "outputs[:, -1]"))
 
 

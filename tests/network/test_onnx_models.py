@@ -100,7 +100,7 @@ def with_random_weights(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.parametrize("name", nightly(RANDOM, ("light_squeezenet", "light_shufflenet")))
 def test_a_network_with_random_weights_gives_what_onnx_says(name):
     model = with_random_weights(name)
     graph = read_onnx(model)

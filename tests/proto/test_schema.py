@@ -99,7 +99,7 @@ def test_a_row_is_number_name_kind_and_how_many():
 def test_googles_library_is_loaded_when_a_class_is_asked_for():
     code = (
         "import sys, workbench.dump.formats.container_header, workbench.graph_files.formats\n"
-        "import workbench.graph_files.ge.binary; print('google.protobuf' in sys.modules)"
+        "import workbench.graph_files.ge.binary, workbench.graph_files.ge.text; print('google.protobuf' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,6 +1,6 @@
 """The text form of messages that no graph has: scalars of every kind. Protobuf's parser is the oracle.
 
-The language itself (layouts, comments, escapes, errors with caret) is held by `tests/graph_files/test_ge_text.py`.
+The language itself (layouts, comments, escapes, errors with caret) is held by `tests/graph_files/ge/test_text.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.proto.schema import Schema, fields
-from workbench.proto.text import TextReader
+from workbench.proto.text import MAX_SHOWN, TextReader, excerpt, line_of
 
 TOY = Schema(
     "text toy",
@@ -82,3 +82,25 @@ def test_a_double_keeps_its_digits_and_a_float_the_fewest_that_name_it():
     values, _ = read("single: 0.100000001490116 real: 0.100000001490116")
     assert values == {"single": 0.1, "real": 0.100000001490116}
     assert math.isinf(read("single: 1e300")[0]["single"])
+
+
+LONG = "x" * 1000
+HALF = MAX_SHOWN // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "line", "shown", "caret"),
+    [
+        ("abc", 0, 1, "abc", 0),
+        ("abc", 3, 1, "abc", 3),
+        ("\nabc", 0, 1, "", 0),
+        ("\nabc", 1, 2, "abc", 0),
+        ("a\nbcd\ne", 4, 2, "bcd", 2),
+        ("a\tb\0c\n", 4, 1, "a?b?c", 4),
+        (LONG, 500, 1, "x" * MAX_SHOWN, HALF),
+        (f"a\n{LONG}", 1001, 2, "x" * (HALF + 1), HALF),
+    ],
+)
+def test_an_error_shows_its_line_or_a_part_of_it_and_a_caret(text, position, line, shown, caret):
+    assert line_of(text, position) == line
+    assert excerpt(text, position) == f"{shown}\n{' ' * caret}^"

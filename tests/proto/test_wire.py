@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import tracemalloc
+from collections import deque
 
 import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.memory import peak_below
 from kit.wire import f32, f64, msg, num, varint
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.proto.schema import Schema, fields
-from workbench.proto.wire import MAX_FIELDS, STRAIGHT, WireField, decode, walk, walk_declared
+from workbench.proto.wire import (
+    MAX_DEPTH,
+    MAX_FIELDS,
+    STRAIGHT,
+    WireField,
+    decode,
+    walk,
+    walk_declared,
+)
 
 TOY = Schema(
     "wire toy",
@@ -44,6 +53,15 @@ def test_a_walk_says_where_fields_lie():
     ]
 
 
+@pytest.mark.parametrize("value", [0, 127, 128, 1 << 62, (1 << 64) - 1])
+def test_a_number_ends_where_its_bytes_do(value):
+    data = num(2, value)
+    assert list(walk(data, "m", 0, len(data))) == [WireField(2, 0, 1, len(data))]
+    for end in range(1, len(data)):
+        with refused("proto/varint", FormatError, place="m: byte 1", end=end):
+            list(walk(data, "m", 0, end))
+
+
 def test_declared_fields_come_before_those_inside_them():
     found = [
         (message, row.name)
@@ -67,6 +85,11 @@ REFUSED = {
     "a cut off name": (b"\x0a\x05ab", "proto/cut-off", 0),
     "a cut off inner message": (WHOLE + msg(3, b"\x12\x04\x08"), "proto/cut-off", len(WHOLE) + 2),
     "a number without end": (WHOLE + b"\x10\xff", "proto/varint", len(WHOLE) + 1),
+    "a number of eleven bytes": (
+        WHOLE + b"\x10" + b"\x80" * 10 + b"\x01",
+        "proto/varint",
+        len(WHOLE) + 1,
+    ),
     "a group": (b"\x0b\x0c", "proto/tag", 0),
     "field 0": (b"\x02\x01a", "proto/tag", 0),
     "a number for a name": (num(1, 3), "proto/field-type", 1),
@@ -99,16 +122,36 @@ def test_what_nobody_declares_is_left_out(extra):
 
 def test_a_hostile_message_takes_no_more_memory_than_a_short_one():
     """Google's library alone takes 100 MB for 2 MB of empty messages."""
-    hostile = msg(3) * (1 << 20)
+    hostile, place = msg(3) * (1 << 20), f"m: byte {2 * MAX_FIELDS + 2}"
     decode(TOY, "Net", WHOLE, "m")
-    tracemalloc.start()
-    with refused(
-        "proto/fields", FormatError, limit=MAX_FIELDS, place=f"m: byte {2 * MAX_FIELDS + 2}"
-    ):
+    with peak_below(1 << 20), refused("proto/fields", FormatError, limit=MAX_FIELDS, place=place):
         decode(TOY, "Net", hostile, "m")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1 << 20
+
+
+def nested(depth: int) -> bytes:
+    """Messages inside each other, of which the innermost has a number."""
+    data = num(1, 7)
+    for _ in range(depth):
+        data = msg(2, data)
+    return data
+
+
+def test_messages_may_be_nested_as_deep_as_the_library_reads_them():
+    part = TOY.message_class("Part")
+    depth = next(depth for depth in range(1, 1000) if not reads(part, nested(depth + 1)))
+    found = [*walk_declared(TOY, "Part", data := nested(depth), "m", 0, len(data))]
+    assert len(found) == depth + 1
+    data = nested(20_000)
+    with peak_below(1 << 20), refused("proto/deep", FormatError, limit=MAX_DEPTH):
+        deque(walk_declared(TOY, "Part", data, "m", 0, len(data)), 0)
+
+
+def reads(message, data) -> bool:
+    try:
+        message.FromString(data)
+    except DecodeError:
+        return False
+    return True
 
 
 @given(st.binary(max_size=40))

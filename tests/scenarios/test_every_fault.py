@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kit.cases import nightly, pairwise
+from kit.cases import each_once, nightly
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
 from workbench.network.models import MODELS, load_graph
@@ -111,9 +111,10 @@ UNITS = [
     (kind, network, "vector" if place == VECTOR.get(network) else "cube", surface, device)
     for kind, network, place, surface, device in CELLS
 ]
-_TAKEN = {*pairwise(UNITS)}
-DAILY = [cell for cell, row in zip(CELLS, UNITS, strict=True) if row in _TAKEN]
-"""Every two of a kind, a network, a unit, a surface and a device that any cell puts together."""
+_ROWS = [((kind, unit), network, surface, device) for kind, network, unit, surface, device in UNITS]
+_TAKEN = {*each_once(_ROWS)}
+DAILY = [cell for cell, row in zip(CELLS, _ROWS, strict=True) if row in _TAKEN]
+"""Every kind in every unit that it has a place in, every network, surface and device at least once."""
 
 
 def test_the_table_has_every_kind_and_device():

@@ -153,12 +153,9 @@ CLEAN = [
 ]
 CLEAN_DAILY = [
     ("mlp_train", "mindspore-o0o1", None),
-    ("mlp_train", "tensorflow", "allow_mix_precision_bf16"),
-    ("lenet_train", "mindspore-o0o1", "allow_mix_precision_bf16"),
-    ("lenet_train", "mindspore-o0o1", "force_fp16"),
-    ("lenet_train", "tensorflow", None),
     ("mlp_train", "tensorflow", "force_fp16"),
-    ("lenet_train", "tensorflow", "force_fp16"),
+    ("lenet_train", "mindspore-o0o1", "allow_mix_precision_bf16"),
+    ("lenet_train", "tensorflow", None),
 ]
 
 

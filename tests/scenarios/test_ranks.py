@@ -1,11 +1,13 @@
 """Several ranks on every surface: what they write, what is foretold, and which of them is wrong."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 import workbench as wb
+from kit.cases import nightly
 from kit.evidence import clauses, codes, defects, the, within
 from kit.trees import contents
 from kit.words import check_said, refused
@@ -17,6 +19,8 @@ from workbench.network.models import MLP, TRAININGS, load_graph
 from workbench.pipeline.simulate import SIMULATED
 
 SURFACES = [name for name in SIMULATED if name != "acl"]
+LAID_OUT = ("mindspore-o0o1", "mindspore-o2", "torchair")
+"""A surface of each way in which the trees of ranks lie beside each other."""
 PRODUCT = "Gradients/Default/network-WithLossCell/_backbone-MLP/head-Dense/Grad_MatMul/MatMul-op0"
 
 
@@ -78,8 +82,10 @@ def test_one_rank_may_dump_alone(mlp, tmp_path):
         run(mlp, "mindspore-o0o1", tmp_path / "c", env={"RANK_ID": "5"})
 
 
-@pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-o2", "torchair"])
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(
+    ("surface", "ranks"),
+    nightly([*product(LAID_OUT, (2, 3))], [*zip(LAID_OUT, (2, 3, 2), strict=True)]),
+)
 def test_a_fault_of_one_rank_is_found_there(surface, ranks, tmp_path):
     graph = load_graph("mlp_train", 0, ranks)
     golden = run(graph, surface, tmp_path / "g", device="reference", ranks=ranks)
@@ -150,7 +156,7 @@ def trained(graph, surface, out, faults=()):
     return wb.simulate(graph, None, plan, out, **options)
 
 
-@pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-o2", "torchair"])
+@pytest.mark.parametrize("surface", nightly(LAID_OUT, ("mindspore-o2",)))
 def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_found(surface, tmp_path):
     graph = load_graph("mlp_train", 0, 3)
     update = "Default/optimizer-SGD/SGD-op2"
@@ -199,8 +205,10 @@ def test_a_step_is_skipped_on_all_ranks_if_one_overflows(tmp_path):
         assert len(updates) == count
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("surface", ["mindspore-o2", "torchair", "mindspore-o0o1"])
+@pytest.mark.parametrize(
+    ("surface", "rank"),
+    nightly([*product(LAID_OUT, (0, 1))], [*zip(LAID_OUT, (0, 1, 0), strict=True)]),
+)
 def test_every_rank_has_the_graph_that_runs_there(surface, rank, mlp, tmp_path):
     update = "Default/optimizer-SGD/SGD-op0"
     faults = [f"wrong-attribute:{update}:nesterov=True,rank={rank}"]

@@ -14,17 +14,22 @@ from workbench.core.words import render, sentence
 
 PACKAGE = Path(workbench.__file__).parent
 TABLES = PACKAGE / "core" / "words"
-TREES = {
-    path: ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if path.parent != TABLES
-}
 TEXTS = [
     path.read_text(encoding="utf-8")
     for ending in ("j2", "mjs")
     for path in PACKAGE.rglob(f"*.{ending}")
 ]
 KNOWN = {f"{area}/{name}" for area in render.AREAS for name in render.table(area)}
+
+
+@pytest.fixture(scope="module")
+def trees():
+    """Syntax tree of every module that may say something; parsed by the one process that runs these tests."""
+    return {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent != TABLES
+    }
 
 
 def test_no_code_stands_twice_in_a_table():
@@ -35,9 +40,9 @@ def test_no_code_stands_twice_in_a_table():
                 assert len(keys) == len(set(keys)), path.name
 
 
-def test_every_code_that_is_said_has_words_and_every_sentence_is_said():
+def test_every_code_that_is_said_has_words_and_every_sentence_is_said(trees):
     whole, begun = (
-        set().union(*found) for found in zip(*map(codes_in, TREES.values()), strict=True)
+        set().union(*found) for found in zip(*map(codes_in, trees.values()), strict=True)
     )
     whole |= set().union(*map(codes_in_text, TEXTS))
     assert whole - KNOWN == set()
@@ -45,10 +50,10 @@ def test_every_code_that_is_said_has_words_and_every_sentence_is_said():
     assert {code for code in unsaid if not code.startswith(tuple(begun))} == set()
 
 
-def test_errors_and_messages_are_made_of_codes_alone():
+def test_errors_and_messages_are_made_of_codes_alone(trees):
     raw = [
         f"{path.relative_to(PACKAGE)}:{line} {text!r}"
-        for path, tree in TREES.items()
+        for path, tree in trees.items()
         for line, text in written_out(tree)
         if not text.startswith(tuple(f"{area}/" for area in render.AREAS)) or " " in text
     ]
@@ -72,10 +77,10 @@ def written_out(tree):
                 yield node.lineno, ast.unparse(first)
 
 
-def test_a_sentence_is_given_the_values_that_it_names():
+def test_a_sentence_is_given_the_values_that_it_names(trees):
     wrong = [
         f"{path.relative_to(PACKAGE)}:{line} {code}: names {sorted(fields(code))}, given {sorted(names)}"
-        for path, tree in TREES.items()
+        for path, tree in trees.items()
         for line, code, names in said_in(tree)
         if code in KNOWN and not fields(code) <= names
     ]

@@ -19,9 +19,7 @@ _Number = TypeVar("_Number", int, float)
 
 _CLEAN = "every clean pair of real dumps we know"
 _UNRECORDED = "not recorded"
-_OUTLIERS = (
-    "86 clean runs with outlier channels, of 61 device modes: hifloat8 aside no slice above 0.02"
-)
+_OUTLIERS = "86 clean runs with outlier channels, 61 device modes: no slice above 0.02 but hifloat8"
 _ROUNDING = "× expected rounding"
 _ERROR = "relative error"
 
@@ -293,9 +291,13 @@ class Limits:
         4.0, "×", "explain", _UNRECORDED,
         "The expected rounding of a case is lowered by no more.",
     )
-    bits_right: float = _row(
-        0.5, "share", "explain", _UNRECORDED,
-        "Elements right to the last bit from which the others are no noise.",
+    bits_near: float = _row(
+        4.0, "last bits", "explain", _UNRECORDED,
+        "Elements that differ by no more may be right but for rounding.",
+    )
+    bits_share: float = _row(
+        2 / 3, "share", "explain", _UNRECORDED,
+        "Of the elements that are not off, more have to be so near that they tell the noise.",
     )
     rounding_flips: float = _row(
         3.0, "× below a rounding", "explain", _UNRECORDED,

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container import Block, Container
+    from workbench.dump.formats.container import Container, TensorEntry
     from workbench.dump.payload.extent import Extent
 
     Progress = Callable[[int, int, str], None]
@@ -244,7 +244,7 @@ class _Run:
             with self._new(record_name(os.path.basename(path), slot), below) as file:
                 file.write(text.encode())
 
-    def _tensor(self, path: str, below: str, block: Block, op_name: str) -> None:
+    def _tensor(self, path: str, below: str, block: TensorEntry, op_name: str) -> None:
         tensor, problems = read_tensor(path, block, self._target)
         kind = disk_type(tensor.extent.dtype)
         form = Form(tensor.shape, format_word(block.format))
@@ -340,7 +340,9 @@ class Rearranged(NamedTuple):
         return shape if self.order is None else tuple(shape[axis] for axis in self.order)
 
 
-def read_tensor(path: str, block: Block, target: str) -> tuple[Rearranged, tuple[Message, ...]]:
+def read_tensor(
+    path: str, block: TensorEntry, target: str
+) -> tuple[Rearranged, tuple[Message, ...]]:
     """Return what can be had of a tensor, and what is to be known of it; ``target`` is a host format, or empty.
 
     Raises FormatError if no bytes of it can be had.
@@ -388,7 +390,7 @@ def rearrange_to(extent: Extent, target: str) -> Rearranged:
     return Rearranged(found, permutation(found.host.format, target, len(original)))
 
 
-def believed(block: Block) -> tuple[Block, tuple[Message, ...]]:
+def believed(block: TensorEntry) -> tuple[TensorEntry, tuple[Message, ...]]:
     """Return a block as it can be read, and what is wrong with it.
 
     One without a shape is flat, as msaccucmp has it; so is one with fewer bytes than its shape asks

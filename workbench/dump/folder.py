@@ -19,18 +19,20 @@ from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Overflow, Skipped
-from workbench.dump.formats.container import quick_tensors
+from workbench.dump.formats.container import HeaderForm, read_form, text_of
 from workbench.dump.formats.container_header import decode_numbers
-from workbench.dump.formats.ffts import slice_records, turns
+from workbench.dump.formats.ffts import by_execution, slice_records
 from workbench.dump.formats.file import DumpFile, FileContent, FileName
 from workbench.dump.formats.mindspore_name import dtype_of_word
 from workbench.dump.formats.renamed import FILE_NAME, is_renamed, parse_mapping
 from workbench.dump.formats.table import TABLE, format_of, parse_name, parse_names
 from workbench.dump.index import (
     DTYPE,
+    EMPTY,
     ENCODING,
     IO,
     Index,
+    Numbers,
     Place,
     Strings,
     as_numbers,
@@ -57,14 +59,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.dump.dump import Failure
-    from workbench.dump.formats.container import PlacedTensor, QuickTensors
-    from workbench.dump.formats.ffts import Part
+    from workbench.dump.formats.ffts import SliceFile
     from workbench.dump.formats.file import At
     from workbench.dump.formats.table import CommonNames
+    from workbench.dump.payload.extent import Extent
     from workbench.dump.reports.opdebug import OverflowRecord
     from workbench.dump.survey import DumpFolder
 
 _UNKNOWN = FileName("")
+
+_BATCH = 8 << 20
+"""Bytes of headers after which those read by then are taken apart."""
 
 T = TypeVar("T")
 
@@ -209,60 +214,86 @@ def _npy_part(files: Index, found: CommonNames) -> _Part:
 
 def _container_part(files: Index, found: CommonNames) -> tuple[_Part, list[int]]:
     """Tensors of containers whose headers are sound, and the numbers of the files that have no such."""
-    sides: list[QuickTensors] = []
-    unusual = []
-    for number, name in zip(found.numbers, files.files.all(), strict=True):
+    forms: Numbers[HeaderForm] = Numbers()
+    batches = [_place_tensors(forms, batch) for batch in _read_headers(files)]
+    rows = np.concatenate([EMPTY.rows, *(rows for rows, _ in batches)])
+    for column in ("op_type", "op_name", "time", "task", "stream"):
+        rows[column] = files.rows[column][rows["file"]]
+    names, origins = _numbered(chain.from_iterable(names for _, names in batches))
+    rows["origin"][rows["origin"] > 0] = np.array(origins, np.uint32) + 1
+    index = _with_kinds(replace(files, rows=rows, origins=Strings.of(names)), forms.all)
+    sound = np.zeros(len(files), np.bool_)
+    sound[rows["file"]] = True
+    numbers = np.array(found.numbers)
+    writer = (int(numbers[sound][0]), ON_NPU) if len(rows) else None
+    return _Part(index, numbers[rows["file"]], writer), numbers[~sound].tolist()
+
+
+_Header = tuple[int, HeaderForm, bytes]
+"""Number of a file, what its header says, and the file up to the header's end."""
+
+
+def _read_headers(files: Index) -> Iterator[list[_Header]]:
+    """Read the headers of containers, some MB at a time; those that hold anything unusual are left out."""
+    batch: list[_Header] = []
+    size = 0
+    for row, name in enumerate(files.files.all()):
         checkpoint()
-        one = _quick(files.folders[0] + name)
-        if one is None:
-            unusual.append(number)
-        sides.append(one or ([], []))
-    counts = np.array([(len(inputs), len(outputs)) for inputs, outputs in sides])
-    tensors = [tensor for inputs, outputs in sides for tensor in (*inputs, *outputs)]
-    rows = np.repeat(files.rows, counts.sum(axis=1))
-    rows["io"] = np.repeat(np.tile((0, 1), len(sides)), counts.ravel())
-    ends = np.repeat(np.cumsum(counts), counts.ravel())
-    rows["slot"] = np.arange(len(rows)) - ends + np.repeat(counts.ravel(), counts.ravel())
-    index = _with_places(replace(files, rows=rows), tensors)
-    numbers = np.repeat(np.array(found.numbers), counts.sum(axis=1))
-    writer = (int(numbers[0]), ON_NPU) if len(numbers) else None
-    return _Part(index, numbers, writer), unusual
+        try:
+            found = read_form(files.folders[0] + name)
+        except FormatError:
+            continue  # the careful reader says why
+        if found is None or not found[0].tensors:
+            continue
+        batch.append((row, *found))
+        if (size := size + len(found[1])) > _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
-def _quick(path: str) -> QuickTensors | None:
-    try:
-        found = quick_tensors(path)
-    except FormatError:
-        return None  # the careful reader says why
-    return found if found is not None and any(found) else None
+def _place_tensors(
+    forms: Numbers[HeaderForm], batch: Sequence[_Header]
+) -> tuple[NDArray[np.void], list[str]]:
+    """A row for each tensor, and the names of the origins of those whose origin is not 0.
+
+    ``kind`` is the number of the tensor among those of all forms.
+    """
+    files, used, headers = zip(*batch, strict=True)
+    known, places = _numbered(used)
+    numbers = np.array([forms.number(form) for form in known])[places]
+    sizes = np.array([len(form.tensors) for form in forms.all])
+    counts = sizes[numbers]
+    rows = np.zeros(counts.sum(), DTYPE)
+    rows["file"] = np.repeat(files, counts)
+    behind = np.cumsum(sizes)[numbers] - np.cumsum(counts)
+    rows["kind"] = np.arange(len(rows)) + np.repeat(behind, counts)
+    said = np.array([one[1:] for form in forms.all for one in form.tensors])
+    io, slot, start, output, *spans = said.T[:, rows["kind"]]
+    rows["io"], rows["slot"], rows["start"], rows["origin_slot"] = io, slot, start, output
+    data = b"".join(headers)
+    lengths = np.fromiter(map(len, headers), np.int64, len(headers))
+    begins = np.repeat(np.cumsum(lengths) - lengths, counts)
+    rows["address"] = decode_numbers(data, begins + spans[0], begins + spans[1])
+    rows["origin"] = named = spans[3] > 0
+    names = zip(*((begins + place)[named].tolist() for place in spans[2:]), strict=True)
+    return rows, [text_of(data[start:end]) for start, end in names]
 
 
-def _with_places(index: Index, tensors: Sequence[PlacedTensor]) -> Index:
-    """Add to the tensors of containers where they lie."""
-    if not tensors:
-        return index
-    rows = index.rows.copy()
-    kinds, rows["start"], addresses, origins = zip(*tensors, strict=True)
-    rows["address"] = decode_numbers(addresses)
-    known, rows["kind"] = _numbered(kinds)
-    rows["kind"] += 1
+def _with_kinds(index: Index, forms: Sequence[HeaderForm]) -> Index:
+    """Replace numbers of tensors of forms by those of kinds and labels."""
+    known: Numbers[Extent] = Numbers(key=id)
+    kinds = np.array([known.number(one.alike) for form in forms for one in form.tensors], np.uint32)
     labels, numbers = _numbered(
-        TensorSpec(one.alike.dtype.name, None, one.alike.format.name) for one in known
+        TensorSpec(one.dtype.name, None, one.format.name) for one in known.all
     )
-    rows["label"] = np.array(numbers)[rows["kind"] - 1]
-    names, numbers = _numbered(one[0] if one else "" for one in origins)
-    rows["origin"] = [
-        number + 1 if one else 0 for one, number in zip(origins, numbers, strict=True)
-    ]
-    rows["origin_slot"] = [one[1] if one else 0 for one in origins]
+    rows = index.rows
+    rows["kind"] = kinds[rows["kind"]]
+    rows["label"] = np.array(numbers, np.uint32)[rows["kind"]]
+    rows["kind"] += 1
     rows.setflags(write=False)
-    return replace(
-        index,
-        rows=rows,
-        labels=labels,
-        kinds=(None, *(ExtentSource(one.alike) for one in known)),
-        origins=Strings.of(names),
-    )
+    return replace(index, labels=labels, kinds=(None, *map(ExtentSource, known.all)))
 
 
 # ---------------------------------------------------------------- any file
@@ -319,13 +350,13 @@ def _is_no_tensor(name: str) -> bool:
     return not any(parse_name(begin) is not None for begin in begins)
 
 
-def _join_slices(parts: Iterable[Part], at: At) -> Iterator[FileContent]:
+def _join_slices(parts: Iterable[SliceFile], at: At) -> Iterator[FileContent]:
     """Put slices of operators together; those that do not fit stay files of their own."""
-    operators: dict[tuple[str, str, bool], list[Part]] = {}
+    operators: dict[tuple[str, str, bool], list[SliceFile]] = {}
     for part in parts:
         operator = part.name.op_type, part.op_name, part.cut.automatic
         operators.setdefault(operator, []).append(part)
-    for turn in chain.from_iterable(map(turns, operators.values())):
+    for turn in chain.from_iterable(map(by_execution, operators.values())):
         try:
             records = tuple(slice_records(turn, at))
         except FormatError as error:
@@ -337,7 +368,7 @@ def _join_slices(parts: Iterable[Part], at: At) -> Iterator[FileContent]:
             yield FileContent(records, (), (Note("slices", turn[0].op_name, detail),), ON_NPU)
 
 
-def _read_slice(part: Part, at: At) -> FileContent:
+def _read_slice(part: SliceFile, at: At) -> FileContent:
     """Read a slice as a file of its own."""
     file = DumpFile(part.path, part.path.rpartition("/")[2], part.name, at)
     try:

@@ -2,8 +2,8 @@
 
 `COLUMNS` declares what is known of a tensor that is a number, or the number of something in a table beside it: names
 stand once in the bytes of `Strings`, whatever many tensors share (place in the run, label, how the data lie) once as
-a value, and what few have (statistics, an event of the device, data in memory) under its row in `Index.rare`. A tensor
-takes about 70 bytes besides its names. `Index.records` shows the rows as `TensorRecord`.
+a value, and what few have (statistics, an event of the device, data in memory) under its row in `Index.extras`. A
+tensor takes about 70 bytes besides its names. `Index.records` shows the rows as `TensorRecord`.
 
 An index is never written to: every stage of loading takes one and returns another.
 """
@@ -83,7 +83,7 @@ class Place(NamedTuple):
     net_name: str
 
 
-class Rare(NamedTuple):
+class Extras(NamedTuple):
     """What few tensors have: a source that is no place in a file, and what `TensorRecord` says of the others."""
 
     source: Source | None = None
@@ -92,7 +92,7 @@ class Rare(NamedTuple):
     after: str = ""
 
 
-COMMON = Rare()
+COMMON = Extras()
 
 
 # ---------------------------------------------------------------- texts
@@ -165,9 +165,9 @@ class Index:
     folders : tuple of str
         Folders with a slash behind them; ``file_folders`` has the number of each file's.
     op_types, places, labels, kinds : tuple
-        What the columns of these names number. The first of ``kinds`` is `None` (no data, or one of `rare`), any
+        What the columns of these names number. The first of ``kinds`` is `None` (no data, or one of `extras`), any
         other a source whose place is still to be filled in.
-    rare : mapping
+    extras : mapping
         Row → what this tensor alone has.
     """
 
@@ -181,7 +181,7 @@ class Index:
     labels: tuple[TensorSpec, ...] = ()
     kinds: tuple[Source | None, ...] = (None,)
     origins: Strings = Strings()
-    rare: Mapping[int, Rare] = field(default_factory=dict)
+    extras: Mapping[int, Extras] = field(default_factory=dict)
     _views: list[Any] = field(default_factory=list, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -207,7 +207,7 @@ class Index:
     def is_held(self) -> NDArray[np.bool_]:
         """Which tensors have data, and not only statistics."""
         held: NDArray[np.bool_] = self.rows["kind"] != 0
-        for row, one in self.rare.items():
+        for row, one in self.extras.items():
             held[row] |= one.source is not None
         return held
 
@@ -220,12 +220,14 @@ class Index:
         """Return some of the tensors, in the order of their numbers; a mask takes those that it marks."""
         numbers = np.asarray(numbers)
         numbers = np.flatnonzero(numbers) if numbers.dtype == np.bool_ else numbers.astype(np.intp)
-        rare = self.rare
-        if rare:
-            rare = {
-                row: rare[number] for row, number in enumerate(numbers.tolist()) if number in rare
+        extras = self.extras
+        if extras:
+            extras = {
+                row: extras[number]
+                for row, number in enumerate(numbers.tolist())
+                if number in extras
             }
-        return replace(self, rows=_frozen(self.rows[numbers]), rare=rare)
+        return replace(self, rows=_frozen(self.rows[numbers]), extras=extras)
 
     def with_columns(self, **columns: NDArray[Any] | Sequence[int]) -> Index:
         """Return the tensors with other values in some columns."""
@@ -308,25 +310,41 @@ def _make_records(index: Index) -> Iterator[TensorRecord]:
     paths = [folder + name for folder, name in zip(folders, names, strict=True)]
     places = [(one.graph_id, one.iteration, one.rank, one.net_name) for one in index.places]
     for row, one in enumerate(index.rows.tolist()):
-        op_type, op_name, io, slot, place, turn, label, kind, *lie, time, task, stream, file = one
+        (
+            op_type,
+            op_name,
+            io,
+            slot,
+            place,
+            turn,
+            label,
+            kind,
+            *location,
+            time,
+            task,
+            stream,
+            file,
+        ) = one
         key = _new(
             TensorKey,
             (index.op_types[op_type], op_names[op_name], IO[io], slot, *places[place], turn),
         )
-        rare, path = index.rare.get(row, COMMON), paths[file]
-        source = _placed(index.kinds[kind], path, lie, origins) if kind else rare.source
+        extras, path = index.extras.get(row, COMMON), paths[file]
+        source = _placed(index.kinds[kind], path, location, origins) if kind else extras.source
         yield TensorRecord(
-            key, index.labels[label], source, rare.statistics, time, task, stream, path,
-            rare.event, rare.after,
+            key, index.labels[label], source, extras.statistics, time, task, stream, path,
+            extras.event, extras.after,
         )  # fmt: skip
 
 
-def _placed(kind: Source | None, path: str, lie: Sequence[int], origins: Sequence[str]) -> Source:
+def _placed(
+    kind: Source | None, path: str, location: Sequence[int], origins: Sequence[str]
+) -> Source:
     """Source of the data of one tensor."""
     if isinstance(kind, NpySource):
         return NpySource(path, kind.device, kind.dtype, kind.stated)
     assert isinstance(kind, ExtentSource)
-    start, address, origin, slot = lie
+    start, address, origin, slot = location
     came = (origins[origin - 1], slot) if origin else None
     fields = path, start, *kind.extent[2:9], address, came, *kind.extent[11:]
     return ExtentSource(_new(Extent, fields))
@@ -361,7 +379,7 @@ def kind_key(kind: Source | None) -> Any:
     return kind
 
 
-class Lie(NamedTuple):
+class Location(NamedTuple):
     """Where data lie: how, from which byte on, at which address, and whose output they are."""
 
     kind: Source | None = None
@@ -370,17 +388,17 @@ class Lie(NamedTuple):
     origin: tuple[str, int] | None = None
 
 
-def lie_of(source: Source | None, path: str) -> Lie:
+def location_of(source: Source | None, path: str) -> Location:
     """Take a source in a file apart; of any other there is no kind."""
     if isinstance(source, NpySource) and source.path == path:
-        return Lie(NpySource("", source.device, source.dtype, source.stated))
+        return Location(NpySource("", source.device, source.dtype, source.stated))
     if not isinstance(source, ExtentSource):
-        return Lie()
+        return Location()
     one = source.extent
     if one.path != path or one.slices or one.problem is not None or one.start < 0:
-        return Lie()
+        return Location()
     kind = ExtentSource(one._replace(path="", start=0, address=0, origin=None))
-    return Lie(kind, one.start, one.address, one.origin)
+    return Location(kind, one.start, one.address, one.origin)
 
 
 def index_of(records: Iterable[TensorRecord]) -> Index:
@@ -390,19 +408,21 @@ def index_of(records: Iterable[TensorRecord]) -> Index:
     op_types, op_names, places = Numbers[str](), Numbers[str](), Numbers[Place]()
     labels, kinds = Numbers[TensorSpec](), Numbers[Any]([None], kind_key)
     origins, paths = Numbers[str](), Numbers[str]()
-    rare: dict[int, Rare] = {}
+    extras: dict[int, Extras] = {}
     rows = []
     for row, one in enumerate(records):
-        key, lie = one.key, lie_of(one.source, one.path)
-        other = Rare(one.source if lie.kind is None else None, one.statistics, one.event, one.after)
+        key, location = one.key, location_of(one.source, one.path)
+        other = Extras(
+            one.source if location.kind is None else None, one.statistics, one.event, one.after
+        )
         if other != COMMON:
-            rare[row] = other
-        name, slot = lie.origin or ("", 0)
+            extras[row] = other
+        name, slot = location.origin or ("", 0)
         rows.append((
             op_types.number(key.op_type), op_names.number(key.op_name), IO.index(key.io), key.slot,
             places.number(Place(key.graph_id, key.iteration, key.rank, key.net_name)), key.turn,
-            labels.number(one.label), kinds.number(lie.kind), lie.start, lie.address,
-            1 + origins.number(name) if lie.origin else 0, slot,
+            labels.number(one.label), kinds.number(location.kind), location.start, location.address,
+            1 + origins.number(name) if location.origin else 0, slot,
             one.timestamp_us, one.task_id, one.stream_id, paths.number(one.path),
         ))  # fmt: skip
     folders, numbers, names = split_paths(paths.all)
@@ -410,7 +430,7 @@ def index_of(records: Iterable[TensorRecord]) -> Index:
         _frozen(np.array(rows, DTYPE)),
         Strings.of(op_names.all), Strings.of(names), numbers, folders,
         tuple(op_types.all), tuple(places.all), tuple(labels.all), tuple(kinds.all),
-        Strings.of(origins.all), rare,
+        Strings.of(origins.all), extras,
     )  # fmt: skip
 
 
@@ -449,15 +469,15 @@ def join(parts: Iterable[Index]) -> Index:
     tables = {
         name: _join_table(name, parts, spans) for name in ("op_type", "place", "label", "kind")
     }
-    rare = {
+    extras = {
         end - len(part) + row: one
         for part, end in zip(parts, ends, strict=True)
-        for row, one in part.rare.items()
+        for row, one in part.extras.items()
     }
     return Index(
         _frozen(rows), texts["op_name"], texts["file"],
         as_numbers(np.concatenate(file_folders), len(folders.all)), tuple(folders.all),
-        tables["op_type"], tables["place"], tables["label"], tables["kind"], texts["origin"], rare,
+        tables["op_type"], tables["place"], tables["label"], tables["kind"], texts["origin"], extras,
     )  # fmt: skip
 
 
@@ -495,7 +515,7 @@ def _join_texts(parts: Sequence[Index], spans: Sequence[NDArray[Any]]) -> dict[s
 
 
 def _concatenated(data: bytes, texts: Iterable[Strings]) -> Strings:
-    """Texts that lie in the same bytes, one after the other."""
+    """Texts that location in the same bytes, one after the other."""
     texts = [*texts]
     starts = np.concatenate([one.starts for one in texts])
     return Strings.at(data, starts, np.concatenate([one.ends for one in texts]))

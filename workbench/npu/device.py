@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +12,11 @@ from workbench.core.errors import GraphError
 from workbench.core.events import DeviceEvent
 from workbench.graph.constants import literal
 from workbench.graph.graph import Param, Value
-from workbench.npu.approximations import APPROXIMATIONS
-from workbench.npu.cube import CUBE, INTEGERS
+from workbench.npu.arithmetic import Arithmetic, compute, load
 from workbench.npu.faults import apply_faults, in_memory
 from workbench.npu.overflow import Status
 from workbench.npu.rounding import ROUND
-from workbench.ops import CHOOSING, OPS, bind, left_in, op_def, run_kernel, written
-from workbench.ops.kernels.collective import REDUCING
+from workbench.ops import CHOOSING, bind, left_in, op_def, written
 from workbench.run.executor import empty
 
 if TYPE_CHECKING:
@@ -181,27 +178,20 @@ class Device:
         return site, results
 
     def _results(self, site: Site, settings: Mapping[str, Any], status: Status) -> list[Array]:
-        op, inputs = site.op, site.inputs
-        stored = op.outputs[0].dtype if op.outputs else ""
-        ordered = self._model.orders.compute(op.op_type, stored, inputs, settings)
-        if ordered is not None and site.accumulator == "float32":
-            return [ordered]
-        if _for_cube(op, inputs):
-            rounding = None
-            if site.accumulator != "float32":
-                rounding = partial(self._sum, name=site.accumulator, status=status)
-            return CUBE[op.op_type](inputs, settings, rounding)
-        if op.op_type not in OPS:
-            raise GraphError("run/no-kernel", op=op.name, type=op.op_type)
-        if op.op_type in REDUCING:
-            rounding = partial(self._model.store, name=op.outputs[0].dtype)
-            return run_kernel(op.op_type, inputs, settings, rounding=rounding)
-        fast = APPROXIMATIONS.get(self._implementation(site), {}).get(op.op_type)
-        if fast is not None and all(array.dtype.kind == "f" for array in inputs):
-            results = [fast.compute(*inputs)]
-        else:
-            results = run_kernel(op.op_type, inputs, settings)
-        return [self._flushed(result, site) for result in results]
+        return compute(site.op, site.inputs, settings, self._arithmetic(site), status.summed)
+
+    def _arithmetic(self, site: Site) -> Arithmetic:
+        model, formats = self._model, site.formats
+        return Arithmetic(
+            "cube",
+            formats.inputs,
+            formats.output,
+            site.accumulator,
+            self._implementation(site),
+            model.saturates,
+            model.profile.flushes,
+            model.orders,
+        )
 
     def _implementation(self, site: Site) -> str:
         return site.implementation or self._model.implementation(site.op, site.formats)
@@ -215,23 +205,10 @@ class Device:
         """Return an input as its unit reads it: float32, rounded to the input format."""
         if array.dtype.kind in "biu" or array.dtype == np.float64:
             return array
-        wide = array.astype(np.float32, copy=False)
-        if not settled:
-            status.loaded(wide, site.formats.inputs)
-            wide = self._model.round(wide, site.formats.inputs)
-        return self._flushed(wide, site)
-
-    def _flushed(self, array: Array, site: Site) -> Array:
-        """Subnormal numbers as zeros, where the instruction of the operator takes them for zero."""
-        if site.op.op_type not in self._model.profile.flushes or array.dtype.kind != "f":
-            return array
-        name = site.formats.output or (site.op.outputs[0].dtype if site.op.outputs else "")
-        least = 2.0**-14 if name == "float16" else 2.0**-126
-        return np.where(np.abs(array) < least, np.copysign(array.dtype.type(0), array), array)
-
-    def _sum(self, sums: Array, name: str, status: Status) -> Array:
-        status.summed(sums, name)
-        return self._model.round(sums, name)
+        if settled:
+            return array.astype(np.float32, copy=False)
+        status.loaded(array.astype(np.float32, copy=False), site.formats.inputs)
+        return load(array, self._arithmetic(site))
 
     def _store(self, array: Array, slot: int, site: Site, status: Status, *, exact: bool) -> Array:
         if slot >= len(site.op.outputs):
@@ -250,14 +227,6 @@ class Device:
 def _unit(op: Op) -> Unit:
     """Return the unit that computes an operator."""
     return "cube" if op_def(op.op_type).engine == "cube" else "vector"
-
-
-def _for_cube(op: Op, inputs: Sequence[Array]) -> bool:
-    """Whether the cube unit multiplies these: float32, or integers of 8 bits."""
-    kinds = {array.dtype for array in inputs}
-    if kinds == {np.dtype(np.float32)}:
-        return op.op_type in CUBE
-    return op.op_type in INTEGERS and all(k.kind in "iu" and k.itemsize == 1 for k in kinds)
 
 
 def _settled(

@@ -16,6 +16,7 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_device
+from workbench.npu.ops_info import op_info
 from workbench.ops import groups_of
 
 if TYPE_CHECKING:
@@ -23,30 +24,6 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Io
     from workbench.graph.graph import Op
-
-_MAP, _WEIGHT, _MATRIX = "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
-
-FORMATS_OF: dict[str, tuple[str, ...]] = {
-    "Conv2D": (_MAP, _WEIGHT, _MAP),
-    "Conv2DBackpropInput": (_MAP, _WEIGHT, _MAP),
-    "Conv2DBackpropFilter": (_MAP, _MAP, _WEIGHT),
-    "MaxPool": (_MAP, _MAP),
-    "AvgPool": (_MAP, _MAP),
-    "BatchNorm": (_MAP, _MAP),
-    "BNTrainingReduce": (_MAP, ""),
-    "BNTrainingUpdate": (_MAP, "", "", "", "", "", "", _MAP),
-    "BiasAdd": (_MAP, "", _MAP),
-    "AscendQuant": (_MAP, _MAP),
-    "ReLU": (_MAP, _MAP),
-    "BiasAddGrad": (_MAP, ""),
-    "ReluGrad": (_MAP, _MAP, _MAP),
-    "BatchNormGrad": (_MAP, _MAP, _MAP),
-    "MaxPoolGrad": (_MAP, _MAP, _MAP, _MAP),
-    "AvgPoolGrad": (_MAP, _MAP, _MAP, _MAP),
-    "MatMul": (_MATRIX, _MATRIX, _MATRIX),
-    "BatchMatMul": (_MATRIX, _MATRIX, _MATRIX),
-}
-"""Operator type → format of each input, then that of the first output; empty: as in the graph."""
 
 _TYPES = frozenset(
     ("float16", "float32", "bfloat16", "int8", "int32", "hifloat8", "float8_e4m3fn", "float8_e5m2")
@@ -107,14 +84,14 @@ def device_lie(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> Lie:
     form, shape = _format(op, io, slot), spec.shape
     if op is None or not form or shape is None or spec.dtype not in _TYPES:
         return host_lie(shape)
-    return _lie(form, shape, spec.dtype, groups_of(op) if form == _WEIGHT else 1)
+    return _lie(form, shape, spec.dtype, groups_of(op) if form == "FRACTAL_Z" else 1)
 
 
 @lru_cache(maxsize=4096)
 def _lie(form: str, shape: tuple[int, ...], dtype: str, groups: int) -> Lie:
-    if not (len(shape) >= 2 if form == _MATRIX else len(shape) == 4):
+    if not (len(shape) >= 2 if form == "FRACTAL_NZ" else len(shape) == 4):
         return host_lie(shape)
-    host = "ND" if form == _MATRIX else "NCHW"
+    host = "ND" if form == "FRACTAL_NZ" else "NCHW"
     try:
         there = device_shape(shape, host, form, dtype, groups=groups)
     except FormatError:  # open or impossible in a graph that nobody has run
@@ -149,7 +126,7 @@ def bytes_of(spec: TensorSpec, lie: Lie) -> int:
 
 
 def _format(op: Op | None, io: Io, slot: int) -> str:
-    formats = FORMATS_OF.get(op.op_type, ()) if op is not None else ()
+    formats = op_info(op.op_type).formats if op is not None else ()
     if io == "output":
         return formats[-1] if formats and slot == 0 else ""
     return formats[slot] if slot < len(formats) - 1 else ""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.dtypes import DTYPES
-from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
-from workbench.npu.casting import to_integer
+from workbench.npu.arithmetic import store
 from workbench.npu.modes import rule_of
+from workbench.npu.ops_info import op_info
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.precision import Precision
 from workbench.npu.profiles import HF32, HF32_AWAY, profile
-from workbench.npu.rounding import ROUND, saturated
+from workbench.npu.rounding import ROUND
 from workbench.ops import OPS
 
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ class Formats:
 
 UNTOUCHED = Formats()
 """The graph's own dtypes and nothing else."""
-
-
-WIDE = frozenset(("Conv2DBackpropFilter",))
-"""Operators whose kernel writes its float32 sums as they are (``res_dtype`` of CANN's), whatever it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ class NumericModel:
         lowered = dtype in rule.lowers and (not rule.mixed or self._allowed(op, before))
         if cube:
             own = self._cube_input(op) if dtype == "float32" else ""
-            written = "" if op.op_type in WIDE else rule.cube_out
+            written = "" if op_info(op.op_type).wide_output else rule.cube_out
             return Formats(rule.cube_in or own, written) if lowered else Formats(own)
         return Formats(rule.vector, rule.vector) if lowered else Formats()
 
@@ -118,14 +114,7 @@ class NumericModel:
 
     def store(self, array: Array, name: str) -> Array:
         """Values as the device stores them in the dtype ``name``. Integers always saturate."""
-        row = dtype_row(name)
-        if row.limit and array.dtype.kind in "fV":  # its storage holds more than the format
-            return self.round(array.astype(np.float32, copy=False), name)
-        if row.storage.kind in "iu" and array.dtype.kind in "fiu" and array.dtype != row.storage:
-            return to_integer(array, name)
-        if self.saturates and row.is_float and array.dtype.kind == "f":
-            array = saturated(array, row.largest)
-        return array.astype(row.storage, copy=False)
+        return store(array, name, self.saturates)
 
 
 def numeric_model(name: str, precision: Precision | str | None = None) -> NumericModel:

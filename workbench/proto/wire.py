@@ -26,6 +26,9 @@ STRAIGHT = 1 << 16
 MAX_FIELDS = 200_000
 """Most fields of a longer message, those of messages inside it among them."""
 
+MAX_DEPTH = 100
+"""Most messages inside each other in the outermost, as Google's library has it."""
+
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
 _NUMBERS = {"float": FIXED32, "double": FIXED64}
 _CONTENT = frozenset(("string", "text", "bytes"))
@@ -91,14 +94,20 @@ def _varint(data: ByPlace, where: str, position: int, end: int) -> tuple[int, in
 
 
 def walk_declared(
-    schema: Schema, message: str, data: ByPlace, where: str, start: int, end: int
+    schema: Schema,
+    message: str,
+    data: ByPlace,
+    where: str,
+    start: int,
+    end: int,
+    limit: int = MAX_FIELDS,
 ) -> Iterator[tuple[str, Field, WireField]]:
     """Yield the declared fields of a message and of all messages inside it, each before those inside it.
 
     Each comes with the name of its message. Raises FormatError at the first field that has another type than it
-    is declared with, and at the first above `MAX_FIELDS`.
+    is declared with, and at the first above ``limit`` or deeper than `MAX_DEPTH`.
     """
-    budget = MAX_FIELDS
+    budget = limit
     waiting = [(message, schema.by_number[message], walk(data, where, start, end))]
     while waiting:
         name, known, fields = waiting[-1]
@@ -107,9 +116,9 @@ def walk_declared(
             waiting.pop()
             continue
         budget -= 1
-        if budget < 0:
-            place = f"{where}: byte {found.start}"
-            raise FormatError("proto/fields", place=place, limit=MAX_FIELDS)
+        if budget < 0 or len(waiting) - 1 > MAX_DEPTH:
+            code, most = ("fields", limit) if budget < 0 else ("deep", MAX_DEPTH)
+            raise FormatError(f"proto/{code}", place=f"{where}: byte {found.start}", limit=most)
         row = known.get(found.number)
         if row is None:
             continue

@@ -9,10 +9,11 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, Trial, cast_like, plain_kernel
+from workbench.comparison.replay.kernel import Trial, cast_like, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Op, Param
+from workbench.npu.arithmetic import EXACT, Arithmetic
 
 RNG = np.random.default_rng(7)
 

@@ -93,8 +93,8 @@ def test_nan_may_be_handed_on_where_the_output_is_off(case):
         check_said(one.said, "compare/inside-nan", op_type="Mul")
 
 
-def scored(remains, parameters=0.0, score=0.0):
-    return ScoredCandidate(Candidate("kind", np.zeros(1), None, parameters), remains, 0.5, score)
+def scored(remains, parameters=0.0, score=0.0, kind="kind"):
+    return ScoredCandidate(Candidate(kind, np.zeros(1), None, parameters), remains, 0.5, score)
 
 
 MORE = LIMITS.rival_numbers
@@ -122,15 +122,15 @@ def test_rivals_explain_as_much_with_as_few_numbers(case):
     [
         (np.ones(4), 0.01, 0.5, [scored(0.1, 2.0)],
          {"left": math.log(10), "beyond": math.log(10), "loose": math.log(3) * math.log(2501),
-          "visible": math.log(50), "lead": math.log1p(1e4), "free": math.log(3), "blank": 1.0,
+          "visible": math.log(50), "lead": math.log1p(1e4), "free": math.log(3), "places": 0.0, "blank": 1.0,
           "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0, "rest": 0.25, "solved": 0.0}),
         (np.arange(4.0), 0.01, 50.0, [scored(1e-9, 9.0, -1.0), scored(9.0, 0.0, 2.0)],
          {"left": math.log(0.1), "beyond": 0.0, "loose": math.log(5) * math.log(2501),
-          "visible": math.log(1e3), "lead": math.log(4), "free": math.log(5), "blank": 0.0,
+          "visible": math.log(1e3), "lead": math.log(4), "free": math.log(5), "places": 0.0, "blank": 0.0,
           "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0, "rest": 0.25, "solved": 1.0}),
         (np.arange(4.0), 0.0, 0.5, [scored(0.0)],
          {"left": 0.0, "beyond": 0.0, "loose": 0.0,
-          "visible": 3.0, "lead": math.log1p(1e4), "free": 0.0, "blank": 0.0,
+          "visible": 3.0, "lead": math.log1p(1e4), "free": 0.0, "places": 0.0, "blank": 0.0,
           "few": math.log(2501), "exact": 0.5, "one": 1.0, "rivals": 0.0, "rest": 0.25, "solved": 1.0}),
     ],
     ids=["one", "two", "without noise"],
@@ -139,6 +139,17 @@ def test_features_of_the_best_guess(given, floor, error, tried, expected):
     case = SimpleNamespace(given=given, floor=floor, error=error, still_off=lambda _: 0.25)
     found = {name: value for name, value in features(case, tried).items() if name[:3] != "is "}
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", ["nan-output", "bit-flip", "overwritten-element"])
+def test_numbers_that_are_read_off_at_their_places_are_no_fitted_ones(kind):
+    case = SimpleNamespace(given=np.arange(4.0), floor=0.01, error=50.0, still_off=lambda _: 0.0)
+    found = features(case, [scored(1e-9, 9.0, kind=kind)])
+    assert (found["places"], found["free"], found["loose"]) == (
+        pytest.approx(math.log(5)),
+        0.0,
+        0.0,
+    )
 
 
 def test_what_may_lie_at_the_beginning_of_an_input():

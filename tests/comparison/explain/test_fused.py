@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, cast_like
+from workbench.comparison.replay.kernel import Kernel, Trial, cast_like
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param, Value
+from workbench.npu.arithmetic import Arithmetic
 
 RNG = np.random.default_rng(11)
 X, W, B = (RNG.normal(size=shape).astype(np.float32) for shape in ((30, 64), (40, 64), (40,)))
@@ -95,3 +98,22 @@ def test_a_fault_in_any_part_is_told(given, kind, code, values):
 
 def test_a_right_kernel_gives_nothing():
     assert explain(trial(layer())) == []
+
+
+def test_a_wrong_bias_is_told_as_surely_by_either_cpu_of_which_the_sums_are_equal_in_about_half():
+    few, many = (told_beside(scale) for scale in (6e-8, 5.4e-8))
+    assert few.equal < 0.49
+    assert many.equal > 0.51
+    assert few.cause.kind == many.cause.kind == "wrong-weight-element"
+    assert few.cause.probability == pytest.approx(many.cause.probability, abs=0.01)
+
+
+def told_beside(scale):
+    """What is told of a wrong bias beside noise, and the share of the elements that are bit-equal."""
+    right = trial(np.zeros((30, 40), np.float32))
+    wrong = np.where(np.arange(40) == 6, np.float32(9), B)
+    given = right.kernel.run({**right.inputs, 2: wrong}, right.arithmetic)[0]
+    noise = np.random.default_rng(12).normal(size=given.shape)
+    given = (given * (1 + scale * noise)).astype(np.float32)
+    (first, *_) = explain(trial(given))
+    return SimpleNamespace(equal=float(np.mean(given == right.expected)), cause=first.cause)

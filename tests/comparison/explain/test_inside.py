@@ -7,9 +7,10 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, cast_like
+from workbench.comparison.replay.kernel import Kernel, Trial, cast_like
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param, Value
+from workbench.npu.arithmetic import Arithmetic
 
 RNG = np.random.default_rng(3)
 X, W, B = (RNG.normal(size=shape).astype(np.float32) for shape in ((12, 32), (40, 32), (40,)))

@@ -12,11 +12,12 @@ from kit.build.runs import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, shoot
 from workbench.comparison.bind.binding import Execution
 from workbench.comparison.replay.attempt import Attempt, ReplayCache
-from workbench.comparison.replay.kernel import EXACT, plain_kernel
+from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.own_error import share_unequal
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Op, Param
+from workbench.npu.arithmetic import EXACT
 
 RNG = np.random.default_rng(17)
 BLOCK = Execution(0, "Net", 0, 0, 0)

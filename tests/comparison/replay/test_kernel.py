@@ -11,8 +11,6 @@ import pytest
 
 from kit.words import refused
 from workbench.comparison.replay.kernel import (
-    EXACT,
-    Arithmetic,
     Change,
     Kernel,
     Trial,
@@ -23,6 +21,7 @@ from workbench.comparison.replay.kernel import (
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param, Value
+from workbench.npu.arithmetic import EXACT, Arithmetic
 
 X = np.array([[1.0, 2.0], [3.0, -4.0]], np.float32)
 W = np.array([[0.5, 1.0], [-1.0, 2.0]], np.float32)

@@ -10,9 +10,9 @@ from comparison.replay.test_floors import attempt
 
 from workbench.comparison.limits import Limits, using
 from workbench.comparison.measure.slices import Slice
-from workbench.comparison.replay.kernel import EXACT
 from workbench.comparison.replay.slices import copied_slices, slice_error
 from workbench.core.tensors import ArraySource
+from workbench.npu.arithmetic import EXACT
 
 SHAPE = (64, 256)
 

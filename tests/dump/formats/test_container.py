@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 import struct
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -15,17 +13,20 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.arrays import stored
 from kit.build.small_dumps import LEAF
+from kit.build.small_dumps import container_bytes as written
 from kit.cases import examples
+from kit.memory import peak_below
 from kit.oracle import dump_files as wire
+from kit.wire import varint
 from kit.words import check_said, refused
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.packing import decode, packed_bytes
 from workbench.core.words import Message
 from workbench.dump.formats.container import (
-    Block,
     Container,
     Origin,
+    TensorEntry,
     block_bytes,
     locate,
     read_container,
@@ -46,12 +47,6 @@ ADD = bytes.fromhex(
 """The float16 matrix 1, 2, 3, 4 of ``Default/Add-op1``, byte by byte from the field numbers."""
 
 
-def written(container: Container, payload) -> bytes:
-    file = io.BytesIO()
-    write_container(file, container, payload)
-    return file.getvalue()
-
-
 def save(tmp_path, data: bytes) -> str:
     path = tmp_path / "Add.Default_Add-op1.0.0.1700000000000000"
     path.write_bytes(data)
@@ -65,7 +60,7 @@ def arrays(path: str, container: Container):
 def tensor(number: int, *, size: int, dims=(), dtype: int = 1, address: int = 0, data=b"") -> bytes:
     """A message of an input (4) or output (3) made by hand, with what is asked for alone."""
     at = {3: (5, 6, 9), 4: (4, 5, 8)}[number]
-    body = wire.field(1, dtype) + wire.field(3, wire.field(1, b"".join(map(wire.to_varint, dims))))
+    body = wire.field(1, dtype) + wire.field(3, wire.field(1, b"".join(map(varint, dims))))
     body += wire.field(at[0], data) if data else b""
     body += wire.field(at[1], size) + (wire.field(at[2], address) if address else b"")
     return wire.field(number, body)
@@ -142,7 +137,7 @@ def blocks(draw):
         if part == "output":
             more["origin"] = draw(st.sampled_from([None, Origin("a/b", 1, 2, 3), Origin("ü")]))
             more["dim_range"] = tuple(draw(st.lists(st.tuples(NUMBER, NUMBER), max_size=2)))
-        block = Block(
+        block = TensorEntry(
             part, at[part], len(data) + padding, row.code, draw(st.integers(0, 49)), shape,
             draw(st.sampled_from([None, (), shape, (-1, 3)])), draw(st.integers(0, 2**16)),
             draw(st.integers(1, 2**64 - 1)), draw(NUMBER), draw(st.integers(0, 2**32 - 1)), **more,
@@ -151,7 +146,7 @@ def blocks(draw):
         found.append((block, data + bytes(padding)))
     for part in ("buffer", "space"):
         for slot, data in enumerate(draw(st.lists(st.binary(max_size=9), max_size=2))):
-            found.append((Block(part, slot, len(data), type=draw(st.integers(0, 3))), data))
+            found.append((TensorEntry(part, slot, len(data), type=draw(st.integers(0, 3))), data))
     return found
 
 
@@ -204,17 +199,27 @@ def test_all_that_was_written_is_read(tmp_path_factory, made):
 
 
 def test_an_open_dimension_is_written_as_its_complement():
-    block = Block("input", 0, 8, 1, 2, (-1, 2))
+    block = TensorEntry("input", 0, 8, 1, 2, (-1, 2))
     assert b"\x0a\x0b" + b"\xff" * 9 + b"\x01\x02" in header_bytes(Container((block,)))
 
 
 @pytest.mark.parametrize(
     ("block", "data", "code", "values"),
     [
-        (Block("input", 0, 8), bytes(7), "payload-size", {"needed": 8, "got": 7}),
-        (Block("buffer", 0, 1, format=3), bytes(1), "field-unused", {"name": "format", "got": 3}),
-        (Block("output", 0, 1, input_type=2), bytes(1), "field-unused", {"name": "input_type"}),
-        (Block("space", 0, -1), b"", "field-range", {"name": "size"}),
+        (TensorEntry("input", 0, 8), bytes(7), "payload-size", {"needed": 8, "got": 7}),
+        (
+            TensorEntry("buffer", 0, 1, format=3),
+            bytes(1),
+            "field-unused",
+            {"name": "format", "got": 3},
+        ),
+        (
+            TensorEntry("output", 0, 1, input_type=2),
+            bytes(1),
+            "field-unused",
+            {"name": "input_type"},
+        ),
+        (TensorEntry("space", 0, -1), b"", "field-range", {"name": "size"}),
     ],
 )
 def test_what_cannot_be_written_is_refused(block, data, code, values):
@@ -292,7 +297,7 @@ def test_a_file_long_enough_for_all_has_bytes_for_all(tmp_path):
 
 def test_the_writer_leaves_out_the_bytes_of_tensors_without_an_address(tmp_path):
     made = Container(
-        (Block("input", 0, 8, 1, 2, (2,)), Block("input", 1, 4, 1, 2, (1,), address=9))
+        (TensorEntry("input", 0, 8, 1, 2, (2,)), TensorEntry("input", 1, 4, 1, 2, (1,), address=9))
     )
     path = save(tmp_path, written(made, [b"", F32[:4]]))
     assert stored(path, read_container(path).blocks[1]).tolist() == [1]
@@ -438,12 +443,8 @@ def test_a_shape_beyond_memory_is_refused_before_memory_is_taken(tmp_path):
     ]
     for case in cases:
         path = save(tmp_path, file_of(case, F32[:4]))
-        tracemalloc.start()
-        with pytest.raises(FormatError):
+        with peak_below(1_000_000), pytest.raises(FormatError):
             stored(path, read_container(path).blocks[0])
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 1_000_000
 
 
 LINE_FEEDS = {
@@ -463,17 +464,10 @@ def test_a_large_file_that_begins_with_a_line_feed_takes_no_memory(tmp_path, beg
     os.truncate(path, 512 << 20)  # a hole: it takes no room on the disk
     wb.load(tmp_path)  # modules are not counted
     for read in (lambda: read_container(path), lambda: wb.convert(path, tmp_path / "out")):
-        tracemalloc.start()
-        with pytest.raises(FormatError):
+        with peak_below(4 << 20), pytest.raises(FormatError):
             read()
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 4 << 20
-    tracemalloc.start()
-    assert [one.reason for one in wb.load(tmp_path).skipped] == ["unreadable"]
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 << 20
+    with peak_below(4 << 20):
+        assert [one.reason for one in wb.load(tmp_path).skipped] == ["unreadable"]
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kit.arrays import sources_of as sources
 from kit.build.small_dumps import save_container
-from kit.oracle import dump_files
+from kit.oracle.dump_files import field
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.formats.container import list_tensors
@@ -58,51 +58,42 @@ def test_tensors_come_as_they_were_described(tmp_path_factory, inputs, outputs):
     ]
 
 
-def test_a_header_longer_than_the_first_read_is_read(tmp_path):
-    path = save_container(tmp_path / "a", [FLOATS] * 3, [FLOATS], op_name="n" * 5000)
+@pytest.mark.parametrize("length", [5_000, 100_000], ids=["first", "second"])
+def test_a_header_longer_than_what_is_read_of_it_at_once_is_read(tmp_path, length):
+    path = save_container(tmp_path / "a", [FLOATS] * 3, [FLOATS], op_name="n" * length)
     assert [spec.shape for _, _, spec in specs(path)] == [(2, 3)] * 4
 
 
-def test_a_header_longer_than_the_second_is_read_carefully(tmp_path):
-    path = save_container(tmp_path / "a", [FLOATS], [FLOATS], op_name="n" * 100_000)
-    assert [spec.shape for _, _, spec in specs(path)] == [(2, 3)] * 2
+INT = field(1, 7) + field(3, field(1, b"\x01"))
+INSIDE = field(1, 7) + field(5, b"\x07\0\0\0")
+BY_HAND = {
+    "a buffer and a workspace beside a tensor": (
+        field(3, INT + field(6, 4)) + field(5, field(3, 8)) + field(8, field(3, 2)),
+        (9).to_bytes(4, "little") + bytes(10), [((1,), [9], None)],
+    ),
+    "data inside the header": (field(3, INT + field(5, b"\x07\0\0\0")), b"", [((1,), [7], None)]),
+    "original operators with a slot, without a name, none": (
+        b"".join(
+            field(3, INSIDE + more)
+            for more in (field(4, field(1, b"scope/bias") + field(2, 3)), field(4, field(2, 1)), b"")
+        ),
+        b"", [((1,), [7], ("scope/bias", 3)), ((1,), [7], None), ((1,), [7], None)],
+    ),
+    "an open dimension": (
+        field(3, field(1, 7) + field(3, field(1, b"\xff" * 9 + b"\x01\x02")) + field(6, 8)),
+        b"\1\0\0\0\2\0\0\0", [((2,), [1, 2], None)],
+    ),
+}  # fmt: skip
+"""Header field by field, payload; of each output its shape, its elements, and whose tensor it is."""
 
 
-def test_buffers_and_workspaces_are_no_tensors(tmp_path):
-    """Written field by field: an output of 4 bytes, a buffer of 8, a workspace of 2."""
-    field = dump_files.field
-    header = field(1, b"2.0") + field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(6, 4))
-    header += field(5, field(3, 8)) + field(8, field(3, 2))
+@pytest.mark.parametrize(("header", "payload", "expected"), BY_HAND.values(), ids=BY_HAND)
+def test_headers_made_by_hand_say_what_lies_behind_them(tmp_path, header, payload, expected):
     path = tmp_path / "a"
-    path.write_bytes(
-        len(header).to_bytes(8, "little") + header + (9).to_bytes(4, "little") + bytes(10)
-    )
-    assert specs(path) == [("output", 0, ("int32", (1,), "NCHW"))]
-
-
-def test_data_inside_the_header_are_found(tmp_path):
-    field = dump_files.field
-    header = field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(5, b"\x07\0\0\0"))
-    path = tmp_path / "a"
-    path.write_bytes(len(header).to_bytes(8, "little") + header)
-    (source,) = sources(path)
-    assert source.array().tolist() == [7]
-
-
-def test_an_output_tells_whose_tensor_it_is(tmp_path):
-    """Written field by field: an original operator with a slot, one without a name, none."""
-    field = dump_files.field
-    rest = field(1, 7) + field(5, b"\x07\0\0\0")
-    named = field(4, field(1, b"scope/bias") + field(2, 3))
-    header = b"".join(field(3, rest + more) for more in (named, field(4, field(2, 1)), b""))
-    path = tmp_path / "a"
-    path.write_bytes(len(header).to_bytes(8, "little") + header)
-    assert [source.place.origin for source in sources(path)] == [("scope/bias", 3), None, None]
-
-
-def test_an_open_dimension_makes_the_data_flat(tmp_path):
-    path = save_container(tmp_path / "a", [], [(FLOATS, {"shape": (-1, 3)})])
-    assert specs(path) == [("output", 0, ("float32", (6,), "ND"))]
+    path.write_bytes(len(header).to_bytes(8, "little") + header + payload)
+    found = sources(path)
+    assert [(one.spec().shape, one.array().tolist(), one.place.origin) for one in found] == expected
+    assert {one.spec().dtype for one in found} == {"int32"}
 
 
 @pytest.mark.parametrize("number", [3, 4, 29])
@@ -113,6 +104,14 @@ def test_impossible_device_shapes_stay_as_they_are(tmp_path, number, shape):
     )
     ((_, _, spec),) = specs(path)
     assert spec.format in ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ")
+
+
+@pytest.mark.parametrize("original", [(), (9, 9, 9, 9)])
+def test_data_stay_as_they_lie_where_the_hosts_shape_does_not_fit(tmp_path, original):
+    there = np.ones((2, 1, 4, 5, 16), np.float16)
+    more = {"format": 3, "original_shape": original}
+    path = save_container(tmp_path / "a", [], [(there, more)])
+    assert specs(path) == [("output", 0, ("float16", there.shape, "NC1HWC0"))]
 
 
 def test_types_that_comparisons_do_not_know_come_as_float32(tmp_path):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kit.arrays import read_all
 from kit.cases import examples
 from kit.oracle import dump_files
+from kit.wire import varint
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.transdata import to_device
@@ -27,7 +28,7 @@ field = dump_files.field
 
 
 def ints(values) -> bytes:
-    return b"".join(dump_files.to_varint(value % (1 << 64)) for value in values)
+    return b"".join(varint(value) for value in values)
 
 
 def tensor(io: str, array, *, format=2, original=None, shape=None) -> bytes:

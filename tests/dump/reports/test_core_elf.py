@@ -32,43 +32,30 @@ CORE = Core(
 DATA = [b"ARGUMENT", X, Y]
 
 
+def unpacked(form: str, names: str, data: bytes, at: int = 0) -> dict:
+    return dict(zip(names.split(), struct.unpack_from(form, data, at), strict=True))
+
+
 def elf(data: bytes):
     """Header and (name, fields, content) of every section, by the offsets of the ELF standard."""
-    header = {
-        "ident": data[:16],
-        **dict(
-            zip(("type", "machine", "version"), struct.unpack_from("<HHI", data, 16), strict=True)
-        ),
-        **dict(zip(("entry", "phoff", "shoff"), struct.unpack_from("<3Q", data, 24), strict=True)),
-        **dict(
-            zip(
-                ("flags", "ehsize", "phentsize", "phnum", "shentsize", "shnum", "shstrndx"),
-                struct.unpack_from("<I6H", data, 48),
-                strict=True,
-            )
-        ),
-    }
-    names = ("name", "type", "flags", "addr", "offset", "size", "link", "info", "align", "entsize")
+    header = unpacked(
+        "<16sHHI3QI6H",
+        "ident type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx",
+        data,
+    )
     rows = [
-        dict(
-            zip(
-                names,
-                struct.unpack_from("<IIQQQQIIQQ", data, header["shoff"] + 64 * at),
-                strict=True,
-            )
+        unpacked(
+            "<IIQQQQIIQQ",
+            "name type flags addr offset size link info align entsize",
+            data,
+            header["shoff"] + 64 * at,
         )
         for at in range(header["shnum"])
     ]
-    table = rows[header["shstrndx"]]
-    text = data[table["offset"] : table["offset"] + table["size"]]
-    return header, [
-        (
-            text[row["name"] : text.index(b"\0", row["name"])].decode(),
-            row,
-            data[row["offset"] : row["offset"] + row["size"]],
-        )
-        for row in rows
-    ]
+    contents = [data[row["offset"] : row["offset"] + row["size"]] for row in rows]
+    text = contents[header["shstrndx"]]
+    names = [text[row["name"] : text.index(b"\0", row["name"])].decode() for row in rows]
+    return header, list(zip(names, rows, contents, strict=True))
 
 
 def test_the_file_is_an_elf_core_of_an_ascend_with_sections_alone():

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
 from kit.arrays import stored
+from kit.build.small_dumps import container_bytes
 from kit.oracle import dump_files as wire
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.formats.container import block_bytes, locate
-from workbench.dump.formats.container_write import write_container
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.ge_name import exception_stamp, format_ge_name
 from workbench.dump.payload.extent import spec_of
@@ -41,9 +39,7 @@ ALL = [
 
 
 def written(*args, **kwargs) -> bytes:
-    file = io.BytesIO()
-    write_container(file, *exception_container(*args, **kwargs))
-    return file.getvalue()
+    return container_bytes(*exception_container(*args, **kwargs))
 
 
 def numbers(message: dict) -> dict:
@@ -110,13 +106,6 @@ def test_a_task_without_arguments_has_no_file():
 def test_an_argument_of_another_role_is_refused():
     with refused("core/choice", FormatError, subject="argument role", got="FFTS address"):
         exception_container([Argument("FFTS address", X)], 17)
-
-
-def test_a_core_is_no_container(tmp_path):
-    path = tmp_path / "te_add.12.5.20250102030405678.core"
-    path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))
-    with refused("dump/elf", FormatError, place=f"{path}: byte 0"):
-        read_exception(path)
 
 
 def test_the_detailed_scene_keeps_the_memory_of_the_arguments(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 
@@ -11,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.foreign_files import MSACCUCMP
+from kit.build.small_dumps import container_bytes
 from kit.cases import examples
 from kit.oracle import dump_files as wire
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.dump.formats.container_write import write_container
 from workbench.dump.reports.opdebug import (
     ACCELERATORS,
     CLASSIC,
@@ -265,15 +264,9 @@ def test_the_first_accelerator_with_a_status_is_the_one():
 # ---------------------------------------------------------------- files
 
 
-def written(record) -> bytes:
-    file = io.BytesIO()
-    write_container(file, *overflow_container(record, 1700000000000006))
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("data", [classic(), magic(1, AIV)], ids=["classic", "magic"])
 def test_a_record_is_one_output_of_bytes(tmp_path, data):
-    made = written(parse_record(data))
+    made = container_bytes(*overflow_container(parse_record(data), 1700000000000006))
     header, ((part, _, stated, payload),) = wire.container(made)
     assert (part, payload) == ("output", data)
     assert (header["op_name"], header["dump_time"]) == ("Node_OpDebug", 1700000000000006)

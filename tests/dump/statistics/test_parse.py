@@ -1,11 +1,12 @@
-"""Tables that are wrong all over: every row is counted, few are told, nothing takes long."""
+"""Columns of tables; tables that are wrong all over: every row is counted, few are told, nothing takes long."""
 
 import pytest
 
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
+from workbench.core.plan import CATEGORIES
 from workbench.core.words import Message
-from workbench.dump.statistics.dialects import IDENTITY
+from workbench.dump.statistics.dialects import DIALECTS, IDENTITY, columns
 from workbench.dump.statistics.parse import MANY, MAX_LINE, parse_statistics
 
 HEADER = ",".join(IDENTITY) + "\n"
@@ -51,3 +52,25 @@ def test_of_two_columns_of_one_name_the_first_counts():
         [HEADER.strip() + ",Slot\n", "Add,a,0,3,17,output,1,4,int8,(4),2\n"]
     ).rows
     assert row.parts.slot == 1
+
+
+def test_every_title_stands_for_a_known_category():
+    known = {*CATEGORIES, "sha1"}
+    assert all(set(row.titles) <= known for row in DIALECTS.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "got"),
+    [
+        ("ge", ("max",), (*CATEGORIES[:4], *CATEGORIES[6:9])),
+        (
+            "msprobe-l2",
+            ("positive inf count", "l2norm", "max"),
+            ("max", "l2norm", "positive inf count"),
+        ),
+        ("ge-kfc", ("max",), ("count", "max")),
+        ("ge-kfc", (), ("count",)),
+    ],
+)
+def test_columns_follow_the_writers_own_rule(name, asked, got):
+    assert columns(DIALECTS[name], asked) == got

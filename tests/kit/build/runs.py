@@ -20,20 +20,14 @@ from kit.build.small_dumps import file_name, held
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.pair.pair import pair_tensors
-from workbench.comparison.replay.kernel import (
-    EXACT,
-    Arithmetic,
-    Trial,
-    cast_like,
-    distance,
-    plain_kernel,
-)
+from workbench.comparison.replay.kernel import Trial, cast_like, distance, plain_kernel
 from workbench.comparison.replay.replay import replay
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
 from workbench.graph.constants import constant
 from workbench.graph.graph import Param, Value
 from workbench.network.models import load_graph
+from workbench.npu.arithmetic import EXACT, Arithmetic
 from workbench.npu.faults import FAULTS, Fault
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_npu

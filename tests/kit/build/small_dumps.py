@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -240,6 +241,13 @@ class Call(NamedTuple):
     outputs: tuple[Any, ...]
 
 
+def container_bytes(container: Container, payload: Iterable[Any]) -> bytes:
+    """A container with the bytes of its blocks, as its writer lays it out."""
+    file = BytesIO()
+    write_container(file, container, payload)
+    return file.getvalue()
+
+
 def save_container(
     path: Path, inputs: Iterable[Any], outputs: Iterable[Any], **fields: Any
 ) -> Path:
@@ -253,8 +261,7 @@ def save_container(
             blocks.append(block)
             payload.append(data)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        write_container(file, Container(tuple(blocks), **fields), payload)
+    path.write_bytes(container_bytes(Container(tuple(blocks), **fields), payload))
     return path
 
 

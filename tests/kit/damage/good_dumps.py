@@ -15,19 +15,19 @@ import numpy as np
 import workbench as wb
 from kit.arrays import stored
 from kit.build.foreign_files import DATA, saved_by_torch
-from kit.build.small_dumps import write_ms_pb
+from kit.build.small_dumps import container_bytes, write_ms_pb
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.text import readable
 from workbench.dump.formats.container import (
-    Block,
     Container,
     Origin,
+    TensorEntry,
     block_bytes,
     locate,
     read_container,
 )
-from workbench.dump.formats.container_write import tensor_block, write_container
+from workbench.dump.formats.container_write import tensor_block
 from workbench.dump.formats.file import FileName, Ids
 from workbench.dump.formats.ge_name import format_ge_name
 from workbench.dump.formats.mindspore_name import format_name
@@ -71,12 +71,6 @@ LEAF = "20231114221320/0/net/1/0"
 MS_LEAF = "rank_0/Net/0/0"
 FLOATS = np.linspace(-2, 3, 24, dtype=np.float32).reshape(2, 3, 4)
 DEVICE = {"format": "NC1HWC0", "original_shape": (1, 20, 2, 3)}
-
-
-def written(container: Container, payload: Any) -> bytes:
-    file = io.BytesIO()
-    write_container(file, container, payload)
-    return file.getvalue()
 
 
 BYTE = r" byte \d+: "
@@ -168,8 +162,8 @@ def container_files() -> Files:
         tensor_block("output", 0, FLOATS, "bfloat16", origin=Origin("a/b", 0, 1, 1)),
         tensor_block("output", 1, rng.standard_normal(9), "hifloat8", dim_range=((0, 1),)),
         tensor_block("output", 2, np.zeros((1, 2, 2, 3, 16), np.float16), **DEVICE),
-        (Block("buffer", 0, 7), rng.bytes(7)),
-        (Block("space", 0, 5, type=0), rng.bytes(5)),
+        (TensorEntry("buffer", 0, 7), rng.bytes(7)),
+        (TensorEntry("space", 0, 5, type=0), rng.bytes(5)),
     ]
 
     def made(*places: int, **more: Any) -> bytes:
@@ -181,7 +175,7 @@ def container_files() -> Files:
         for block, _ in some:
             numbers[block.part] += 1
             renumbered.append(block._replace(slot=numbers[block.part]))
-        return written(Container(tuple(renumbered), **more), [data for _, data in some])
+        return container_bytes(Container(tuple(renumbered), **more), [data for _, data in some])
 
     ids = FileName("tensors", "MatMul", "net/mm", START, 3, 1)
     part = ids._replace(ids=Ids(12, 0, 0))
@@ -214,7 +208,7 @@ def slice_files() -> Files:
             attrs = (("_sgt_json_info", json.dumps(attribute)),)
             container = Container(tuple(block for block, _ in tensors), attrs=attrs)
             path = f"{LEAF}/MatMul.{name.format(number)}.3.1.{START}.4.9.{number}.0"
-            found[path] = written(container, [data for _, data in tensors])
+            found[path] = container_bytes(container, [data for _, data in tensors])
     return found
 
 
@@ -261,7 +255,7 @@ RECORDS = {
 def overflow_files() -> Files:
     name = FileName("overflow", "Opdebug", "Node_OpDebug", START, 57, 563)
     return {
-        f"{LEAF}/{format_ge_name(name._replace(task_id=number))}": written(
+        f"{LEAF}/{format_ge_name(name._replace(task_id=number))}": container_bytes(
             *overflow_container(parse_record(data), START)
         )
         for number, data in enumerate(RECORDS.values())
@@ -297,7 +291,7 @@ EXCEPTIONS = {
 
 def exception_files() -> Files:
     return {
-        f"extra-info/data-dump/0/{format_ge_name(name)}": written(
+        f"extra-info/data-dump/0/{format_ge_name(name)}": container_bytes(
             *exception_container(ARGUMENTS, START, **more)
         )
         for name, more in EXCEPTIONS.values()

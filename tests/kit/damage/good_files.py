@@ -29,6 +29,7 @@ from workbench.core.errors import ConfigError
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.table import parse_name
+from workbench.graph.graph import Value
 from workbench.graph_files.formats import GRAPH_FORMATS
 from workbench.graph_files.ge.files import find_computational_graph
 from workbench.graph_files.ge.schema import GE_IR
@@ -149,6 +150,9 @@ def ask_graph(_root: Path, path: Path, number: int) -> object:
     dumps.touch(graph)
     if graph.dialect != "ge" and path.suffix == ".ir":
         read_ms_text(path)
+    for at, op in enumerate(graph.ops if path.suffix in (".ir", ".pb") else ()):
+        producers = [one.op for one in op.flat_inputs() if isinstance(one, Value)]
+        assert all(producer < at for producer in producers)
     return graph.ops
 
 
@@ -405,7 +409,7 @@ def acts(root: Path, tree: Path, whole: Path, number: int) -> list[Callable[[], 
     """Load, look into, compare with the whole tree, convert."""
     return [
         lambda: dumps.ask_tree(tree),
-        lambda: json.dumps(wb.inspect(wb.load(tree), at="models.py:100")),
+        lambda: json.dumps(wb.inspect(wb.load(tree), at="networks.py:100")),
         lambda: _compare(tree, whole, number),
         lambda: _compare(whole, tree, number + 1),
         lambda: dumps.ask_conversion(root, tree, number),

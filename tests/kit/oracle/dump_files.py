@@ -13,6 +13,7 @@ import struct
 
 import numpy as np
 
+from kit.wire import msg, num
 from workbench.graph.graph import Const, GraphRef
 
 # ---------------------------------------------------------------- containers
@@ -49,15 +50,6 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if byte < 128:
             return value, at
-
-
-def to_varint(value: int) -> bytes:
-    value %= 1 << 64
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes((*out, value))
 
 
 def message(kind: str, data: bytes) -> dict:
@@ -112,9 +104,7 @@ def container(data: bytes) -> tuple[dict, list[tuple[str, int, dict, bytes]]]:
 
 def field(number: int, value: int | bytes) -> bytes:
     """One field of a message, made by hand."""
-    if isinstance(value, int):
-        return to_varint(number << 3) + to_varint(value)
-    return to_varint(number << 3 | 2) + to_varint(len(value)) + value
+    return num(number, value) if isinstance(value, int) else msg(number, value)
 
 
 def mutate(data: bytes, rng) -> bytes:

@@ -3,10 +3,12 @@
 import sys
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, numpy_helper
 
 from kit.build.onnx_models import FLOAT, computed, model, node
+from kit.wire import msg
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
@@ -284,6 +286,55 @@ def test_a_missing_file_and_one_that_is_no_model_are_refused(tmp_path):
     path.write_text("no model", encoding="utf-8")
     with refused("graph/onnx-invalid", FormatError, place=str(path)):
         load_graph(str(path))
+
+
+def deep(levels):
+    """A graph in an attribute of a node of a graph, again and again."""
+    data = b""
+    for _ in range(levels):
+        data = msg(1, msg(5, msg(6, data)))
+    return data
+
+
+LONG = b"\x3a\xff\xff\xff\xff\x7f"
+"""The begin of a graph of 32 GiB."""
+
+HOSTILE = {
+    "empty nodes": (msg(7, msg(1) * 2000), "proto/fields", None),
+    "empty operator sets": (msg(8) * 2000, "proto/fields", None),
+    "dimensions of a type": (
+        msg(7, msg(11, msg(2, msg(1, msg(2, msg(1) * 2000))))), "proto/fields", None,
+    ),
+    "graphs inside each other": (msg(7, deep(300)), "proto/deep", "graph/onnx-invalid"),
+    "a graph longer than the file": (LONG + bytes(5000), "proto/cut-off", "graph/onnx-invalid"),
+    "a node longer than its graph": (
+        msg(7, b"\x0a\xff\x7f" + bytes(5000)), "proto/cut-off", "graph/onnx-invalid",
+    ),
+}  # fmt: skip
+"""What a model may claim → the code of a long one's refusal before the library makes objects, of a short one's."""
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_model_is_refused_before_the_library_sees_it(tmp_path, monkeypatch, what):
+    data, long, short = HOSTILE[what]
+    path = tmp_path / "net.onnx"
+    path.write_bytes(data)
+    if short is not None:
+        with refused(short, FormatError, place=str(path)):
+            read_onnx(path)
+    monkeypatch.setattr("workbench.graph.onnx.files.MAX_FIELDS", 1000)
+    monkeypatch.setattr(onnx, "load_model_from_string", None)
+    with refused(long, FormatError) as error:
+        read_onnx(path)
+    assert error.value.place.startswith(f"{path}: byte ")
+
+
+def test_a_long_model_is_read_as_a_short_one(tmp_path, monkeypatch):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model(NET, {"x": X}, ["y"], {"w": WEIGHT}).SerializeToString())
+    short = read_onnx(path)
+    monkeypatch.setattr("workbench.graph.onnx.files.MAX_FIELDS", path.stat().st_size // 2 - 1)
+    assert read_onnx(path).ops == short.ops
 
 
 def test_without_onnx_the_extra_is_named(monkeypatch):

@@ -120,7 +120,7 @@ def test_the_source_is_in_the_report(panel, tmp_path):
     panel.writers["html"].click()
     text = (tmp_path / "r.html").read_text()
     assert 'id="source"' in text
-    assert "graph/models.py" in text[text.index('id="source"') :]
+    assert "models/networks.py" in text[text.index('id="source"') :]
 
 
 def test_of_many_operators_the_worst_can_be_pinned_and_every_pin_stays(bench, monkeypatch):

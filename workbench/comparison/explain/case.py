@@ -14,11 +14,12 @@ from workbench.comparison.explain.regions import locate
 from workbench.comparison.explain.symptoms import Contrast, sources
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distance, sum_of_squares
+from workbench.comparison.replay.kernel import Change, distance, sum_of_squares
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.graph import Param, Value
+from workbench.npu.arithmetic import EXACT, Arithmetic
 from workbench.npu.cube import CUBE
 from workbench.npu.profiles import HF32, HF32_AWAY
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.regions import Region
-    from workbench.comparison.replay.kernel import Arithmetic, Trial
+    from workbench.comparison.replay.kernel import Trial
     from workbench.graph.graph import Op
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
 
@@ -453,10 +455,8 @@ def with_fitted_arithmetic(trial: Trial, budget: float) -> Evaluation:
     case = Evaluation(trial, Budget(budget))
     if not case.is_float or not case.error > case.floor:
         return case
-    told = case.expected != 0  # zeros are right whatever the arithmetic
-    right = np.count_nonzero(case.given[told] == case.expected[told])
-    if right >= limits().bits_right * max(told.sum(), 1):
-        return _lowered(case, case.coarse / limits().rounding_flips)
+    if (noise := last_bits(case)) is not None:
+        return _lowered(case, max(noise, case.coarse / limits().rounding_flips))
     if trial.arithmetic != EXACT or case.floor <= limits().floor_closer * case.coarse:
         return case
     least, best = case.surprise(trial.expected), trial
@@ -494,12 +494,34 @@ def _others(trial: Trial) -> Iterator[Trial]:
             yield replace(trial, expected=expected, arithmetic=arithmetic)
 
 
+def last_bits(case: Evaluation) -> float | None:
+    """Return the noise that right elements show where they differ by a few last bits at most, relative to `scale`.
+
+    ``None`` where they do not: too many of those that the floor takes for noise are neither so near nor off. Of
+    noise that is normal and as wide as that allows, the elements within a few bits show more than half, and it
+    counts `noise_spread` times: the floor that is lowered to it never lies below the noise, however many are equal.
+    """
+    told = case.expected != 0  # zeros are right whatever the arithmetic
+    gap = np.abs(case.given - case.expected)
+    bit = np.ldexp(2 * case.coarse, np.frexp(case.expected)[1] - 1)
+    near = told & (gap <= limits().bits_near * bit)
+    if np.count_nonzero(near) <= limits().bits_share * np.count_nonzero(told & (near | ~case.off)):
+        return None
+    return _noise(gap[near], case)
+
+
 def _measured(case: Evaluation) -> float:
     """Noise of the elements that are not off, within what the floor was."""
     near = ~case.off
     if not near.any():
         return case.floor
     gap = (case.given[near] - case.expected[near]).astype(np.float64)
-    gap = gap[np.isfinite(gap)]
-    noise = float(np.sqrt(np.mean(gap**2))) / case.rms if gap.size else case.floor
-    return min(max(limits().noise_spread * noise, case.floor / limits().floor_closer), case.floor)
+    noise = _noise(gap[np.isfinite(gap)], case) if gap.size else case.floor
+    return min(max(noise, case.floor / limits().floor_closer), case.floor)
+
+
+def _noise(gap: Array, case: Evaluation) -> float:
+    """What counts as noise where right elements differ so much."""
+    if not gap.size:
+        return case.floor
+    return limits().noise_spread * float(np.sqrt(np.mean(gap.astype(np.float64) ** 2))) / case.rms

@@ -23,10 +23,11 @@ from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.kernel import EXACT, NOTHING
+from workbench.comparison.replay.kernel import NOTHING
 from workbench.comparison.trust import may_say
 from workbench.core.tensors import ArraySource
 from workbench.graph.graph import Value
+from workbench.npu.arithmetic import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

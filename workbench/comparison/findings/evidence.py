@@ -84,6 +84,8 @@ def _distance(flow: Trace, origin: Origin, worst: Measured, *, multiple: bool) -
         found = first_difference(worst)
         if found is not None:
             return Message("compare/exact-differs", where=place, **found._asdict())
+    if not worst.error:  # a reader of overwritten memory that took nothing of it up
+        return Message("compare/error-none", where=place)
     floor = event.rounding_floor
     times = times_expected(worst.error, floor) if multiple else None
     if times is None:
@@ -186,7 +188,7 @@ def _measured(own: OwnError, place: Message, *, multiple: bool) -> Message:
     if own.slices is not None:
         return Message("compare/replay-local", where=place, **own.slices.said)
     if not math.isfinite(error):
-        return Message("compare/replay-non-finite", where=place, elements=_elements(own))
+        return Message("compare/replay-non-finite", where=place)
     if own.is_outlier:
         return Message("compare/replay-outlier", where=place, error=error, elements=_elements(own))
     if not own.floor.largest:

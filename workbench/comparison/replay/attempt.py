@@ -12,11 +12,12 @@ import numpy as np
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.pair.dont_care import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
-from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
+from workbench.comparison.replay.kernel import Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
+from workbench.npu.arithmetic import EXACT
 from workbench.npu.rounding import ROUND
 from workbench.ops import OPS, left_in
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import InputValue
-    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.core.dtypes import DType
     from workbench.graph.graph import Op
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
 

@@ -21,7 +21,7 @@ from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_declared
-from workbench.comparison.replay.kernel import EXACT, cast_like
+from workbench.comparison.replay.kernel import cast_like
 from workbench.comparison.replay.kernel import distance as norm_distance
 from workbench.comparison.replay.lowering import lower
 from workbench.comparison.replay.models import Candidate, candidates
@@ -30,6 +30,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Value
+from workbench.npu.arithmetic import EXACT
 from workbench.ops import OPS, left_in, written
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
-    from workbench.comparison.replay.kernel import Arithmetic, Kernel
+    from workbench.comparison.replay.kernel import Kernel
     from workbench.comparison.replay.lowering import Lowering
     from workbench.graph.graph import Graph, Op, Operand
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
     Place = tuple[str, int]

@@ -13,11 +13,9 @@ from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.graph.constants import literal
 from workbench.graph.graph import Const, Param, Value, once
-from workbench.npu.approximations import APPROXIMATIONS
-from workbench.npu.cube import CUBE
-from workbench.npu.orders.known import NO_ORDERS, Orders
-from workbench.npu.rounding import ROUND, saturated
-from workbench.ops import CONTRACTIONS, OPS, bind, left_in, run_kernel, written
+from workbench.npu.arithmetic import EXACT, Arithmetic, compute, load, round_to, stored_dtype
+from workbench.npu.rounding import saturated
+from workbench.ops import CONTRACTIONS, OPS, bind, left_in, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,30 +25,6 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Op, Operand
 
     Array = NDArray[Any]
-
-
-class Arithmetic(NamedTuple):
-    """How a kernel is computed.
-
-    ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
-    ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
-    none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
-    `workbench.npu.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
-    ``flushes`` names operators that take subnormal numbers for zero, ``orders`` are those in which sums are known
-    to be computed.
-    """
-
-    precision: str = "float64"
-    inputs: str = ""
-    output: str = ""
-    accumulator: str = "float32"
-    implementation: str = ""
-    saturates: bool = False
-    flushes: frozenset[str] = frozenset()
-    orders: Orders = NO_ORDERS
-
-
-EXACT = Arithmetic()
 
 
 class Change(NamedTuple):
@@ -159,20 +133,7 @@ def _computed(
     if change.load is not None:
         tensors = change.load(tensors)
     settings |= change.settings
-    ordered = arithmetic.orders.compute(op.op_type, _stored(op), tensors, settings)
-    if ordered is not None:
-        return [ordered]
-    cube = arithmetic.precision == "cube" and op.op_type in CUBE
-    if cube and all(array.dtype == np.float32 for array in tensors):
-        name = arithmetic.accumulator
-        rounding = None if name == "float32" else _Sum(name)
-        return list(CUBE[op.op_type](tensors, settings, rounding))
-    least = _least(op, arithmetic)
-    tensors = [_flushed(array, least) for array in tensors]
-    fast = APPROXIMATIONS.get(arithmetic.implementation, {}).get(op.op_type)
-    if fast is not None and all(array.dtype == np.float32 for array in tensors):
-        return [_flushed(fast.compute(*tensors), least)]
-    return [_flushed(array, least) for array in run_kernel(op.op_type, tensors, settings)]
+    return compute(op, tensors, settings, arithmetic)
 
 
 def _operands(
@@ -189,35 +150,6 @@ def _operands(
         for name, value in bound.settings.items()
     }
     return tensors, settings
-
-
-def _stored(op: Op) -> str:
-    return op.outputs[0].dtype if op.outputs else ""
-
-
-def _least(op: Op, arithmetic: Arithmetic) -> float:
-    """Least magnitude that an operator's instruction does not take for zero."""
-    if op.op_type not in arithmetic.flushes:
-        return 0.0
-    specs = op.device_outputs or op.outputs
-    name = arithmetic.output or (specs[0].dtype if specs else "")
-    return 2.0**-14 if name == "float16" else 2.0**-126
-
-
-def _flushed(array: Array, least: float) -> Array:
-    if not least or array.dtype.kind != "f":
-        return array
-    return np.where(np.abs(array) < least, np.copysign(array.dtype.type(0), array), array)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """Rounds running sums to a format."""
-
-    name: str
-
-    def __call__(self, sums: NDArray[np.float32]) -> NDArray[np.float32]:
-        return ROUND[self.name](sums, saturate=False, own=False)
 
 
 def _read(operand: Operand, inputs: Mapping[int, Array], done: Sequence[Sequence[Array]]) -> Array:
@@ -238,22 +170,14 @@ def _loaded(
 ) -> Array:
     """Return an operand as the unit reads it; integers and bools as they are."""
     array = _read(operand, inputs, done)
-    if array.dtype.kind in "biu":
-        return array
     if array.dtype.kind == "c":
         raise GraphError("compare/not-real", dtype=array.dtype.name)
-    wide = np.float64 if arithmetic.precision == "float64" else np.float32
-    array = array.astype(wide, copy=False)
-    return array if isinstance(operand, Value) else _rounded(array, arithmetic.inputs, arithmetic)
+    return array if isinstance(operand, Value) else load(array, arithmetic)
 
 
 def _rounded(array: Array, name: str, arithmetic: Arithmetic) -> Array:
-    """Round floats to a format of fewer bits; float64 passes through float32."""
-    if not name or array.dtype.kind != "f":
-        return array
-    narrow = array.astype(np.float32, copy=False)
-    rounded = ROUND[name](narrow, saturate=arithmetic.saturates, own=False)
-    return rounded.astype(array.dtype, copy=False)
+    """Round results to a format of fewer bits, if there is one."""
+    return round_to(array, name, arithmetic.saturates) if name else array
 
 
 def _plain(array: Array) -> Any:
@@ -287,7 +211,7 @@ class Computation:
         (op,) = self.kernel.ops
         tensors, settings = _operands(op, self.inputs, (), arithmetic)
         orders = arithmetic.orders
-        return orders.order_of(op.op_type, _stored(op), tensors, settings) is not None
+        return orders.order_of(op.op_type, stored_dtype(op), tensors, settings) is not None
 
     def computed(
         self,

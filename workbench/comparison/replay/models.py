@@ -12,9 +12,9 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.replay.kernel import Arithmetic
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
+from workbench.npu.arithmetic import Arithmetic
 from workbench.npu.modes import modes_of
 from workbench.npu.numerics import NumericModel, numeric_model
 from workbench.npu.precision import Precision
@@ -94,13 +94,14 @@ def _candidates(graph: Graph) -> Iterator[Candidate]:
             formats = model.formats(graph)
         except GraphError:
             continue
-        said = tuple(_arithmetic(model, graph, n, one) for n, one in enumerate(formats))
+        said = tuple(arithmetic_of(model, graph, n, one) for n, one in enumerate(formats))
         if said not in seen:
             seen.add(said)
             yield Candidate(title, said)
 
 
-def _arithmetic(model: NumericModel, graph: Graph, number: int, formats: Formats) -> Arithmetic:
+def arithmetic_of(model: NumericModel, graph: Graph, number: int, formats: Formats) -> Arithmetic:
+    """How a model computes an operator of a graph, by its number, in the formats that it has there."""
     op = graph.ops[number]
     flushes = op.op_type if op.op_type in model.profile.flushes else ""
     return _shared(formats, model.implementation(op, formats), model.saturates, flushes)

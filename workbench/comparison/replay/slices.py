@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.measure.slices import Grid
     from workbench.comparison.replay.attempt import Attempt
-    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.core.tensors import Source
+    from workbench.npu.arithmetic import Arithmetic
 
     Floats = NDArray[np.float64]
 

@@ -48,6 +48,7 @@ _ORIGINS: dict[str, str] = {
         "{where}: {unequal:count} of {size:count element} unequal (integers are exact); "
         "first at {at}: {target} (target), {golden} (golden)"
     ),
+    "error-none": "{where}: equal to the golden",
     "error-alone": "{where}: relative error {error:number}",
     "error": "{where}: relative error {error:number}, {times:number} × expected rounding error ({floor:number})",
     "mismatch": (
@@ -82,7 +83,7 @@ _ORIGINS: dict[str, str] = {
         "golden {op_type} ({name}): {count:count} NaN or Inf, all inputs finite "
         "(largest magnitude {largest:number})"
     ),
-    "replay-non-finite": "replay differs at {where}: non-finite on one side only; {elements}",
+    "replay-non-finite": "replay differs at {where}: non-finite on one side only",
     "replay-outlier": (
         "replay differs at {where} by {error:number}; {elements}; all other operators of its type are bit-identical"
     ),
@@ -144,7 +145,7 @@ _ORIGINS: dict[str, str] = {
     ),
     "undecided": "No verdict at {operator}",
     "undecided-at": "undecided at {operator}",
-    "undecided-supply": "supply the graph of the run (--target-graph FILE), or dump all operators in full",
+    "undecided-supply": "supply a missing graph of the run (--target-graph FILE), or dump all operators in full",
     "undecided-given-apart": "a weight or feed differs: the device may hold it in fewer bits, or it is another one",
     "undecided-from-unseen": "an input of which the producer was not dumped differs: the error comes from before",
     "undecided-behind-undecided": "an operator before it is undecided: the error may come from there",

@@ -5,6 +5,7 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     # binary
     "message": "invalid protobuf message {message}: {why}",
+    "deep": "messages are nested more than {limit} deep",
     "fields": "the message has more than {limit:count field}",
     "field-type": "field {number} ({name}) of {message}: expected {kind}, got wire type {got}",
     "tag": "invalid protobuf field tag {got:#x}; the file is damaged",

@@ -27,13 +27,11 @@ from workbench.dump.formats.container_header import (
     BLOCKS,
     MAX_DIMS,
     MESSAGES,
-    Entry,
-    EntryCache,
+    FormCache,
     decode_numbers,
-    encode_number,
+    find_places,
     message_class,
     parse_short,
-    quick_entries,
     read_fields,
 )
 from workbench.dump.payload.blocks import raw_chunks
@@ -41,22 +39,22 @@ from workbench.dump.payload.extent import Extent, HostLayout
 from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from workbench.dump.formats.container_header import Span
 
-Part = Literal["input", "output", "buffer", "space"]
+Section = Literal["input", "output", "buffer", "space"]
 
 VERSION = "2.0"
 
 _TENSOR = ("data_type", "format", "size", "sub_format", "address", "offset", "arg_index")
-NUMBERS: dict[Part, dict[str, str]] = {
+NUMBERS: dict[Section, dict[str, str]] = {
     "input": {name: name for name in (*_TENSOR, "input_type")},
     "output": {name: name for name in _TENSOR},
     "buffer": {"type": "buffer_type", "size": "size"},
     "space": {"type": "type", "size": "size", "arg_index": "arg_index"},
 }
-"""Part → number of a `Block` → field of its message that holds it."""
+"""Section → number of a `TensorEntry` → field of its message that holds it."""
 
 ALL_NUMBERS = frozenset(name for numbers in NUMBERS.values() for name in numbers)
 
@@ -70,7 +68,7 @@ class Origin(NamedTuple):
     format: int = 0
 
 
-class Block(NamedTuple):
+class TensorEntry(NamedTuple):
     """One piece of a container's payload: a tensor, a buffer or a workspace.
 
     ``size`` is bytes. ``shape`` is that of the data as they lie there, in the device's format;
@@ -79,7 +77,7 @@ class Block(NamedTuple):
     ``start`` is the byte where the data begin; ``problem`` says why they cannot be had.
     """
 
-    part: Part
+    part: Section
     slot: int
     size: int
     data_type: int = 0
@@ -157,12 +155,7 @@ _FIRST = 4096
 _LONGEST = 1 << 16
 _FLAGS = getattr(os, "O_NOFOLLOW", 0)
 
-_ENTRIES = EntryCache()
 _NAMED = b"x"
-_NOWHERE = -1 << 80
-"""A place so far before a file that no sizes lead back into it."""
-
-_new = tuple.__new__  # makes an extent without a call in between: there is one for every tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +167,7 @@ class Container:
     say what is unusual in the file.
     """
 
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[TensorEntry, ...] = ()
     version: str = VERSION
     dump_time: int = 0
     op_name: str = ""
@@ -182,7 +175,7 @@ class Container:
     dfx_message: str = field(default="", repr=False)
     notes: tuple[Message, ...] = ()
 
-    def part(self, part: Part) -> tuple[Block, ...]:
+    def part(self, part: Section) -> tuple[TensorEntry, ...]:
         """Blocks of one part by slot."""
         return tuple(block for block in self.blocks if block.part == part)
 
@@ -195,7 +188,7 @@ def element_count(shape: Sequence[int]) -> int:
     return count
 
 
-def unaddressed(blocks: Sequence[Block]) -> set[int]:
+def unaddressed(blocks: Sequence[TensorEntry]) -> set[int]:
     """Places of the tensors without an address, whose bytes the device writer leaves out.
 
     Files that state no address at all are older, or were written by the host.
@@ -213,7 +206,7 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     A block that cannot be had keeps its description and says why in ``problem``.
     """
     where = os.fspath(path)
-    blocks: list[Block] = []
+    blocks: list[TensorEntry] = []
     attrs: list[tuple[str, str]] = []
     said: dict[str, Any] = {"version": b"", "dump_time": 0, "op_name": b"", "dfx_message": b""}
     slots = dict.fromkeys(BLOCKS, 0)
@@ -222,15 +215,15 @@ def read_container(path: str | os.PathLike[str]) -> Container:
         size = _header_size(file, held, where)
         for name, value, span in read_fields(file, size, where):
             if name in slots:
-                blocks.append(_block(cast("Part", name), slots[name], value, span, where))
+                blocks.append(_block(cast("Section", name), slots[name], value, span, where))
                 slots[name] += 1
             elif name == "attr":
-                attrs.append((_text(value.name), _text(value.value)))
+                attrs.append((text_of(value.name), text_of(value.value)))
             else:
                 said[name] = value
     blocks.sort(key=lambda block: BLOCKS.index(block.part))
     notes: list[Message] = []
-    version = _text(said["version"])
+    version = text_of(said["version"])
     if version not in ("", "1.0", VERSION):
         notes.append(Message("dump/version-unknown", got=version, used=VERSION))
     placed = _place(blocks, _WORD + size, held, where, notes)
@@ -238,9 +231,9 @@ def read_container(path: str | os.PathLike[str]) -> Container:
         tuple(map(with_problem, placed)),
         version,
         said["dump_time"],
-        _text(said["op_name"]),
+        text_of(said["op_name"]),
         tuple(attrs),
-        _text(said["dfx_message"]),
+        text_of(said["dfx_message"]),
         tuple(notes),
     )
 
@@ -261,11 +254,14 @@ def _header_size(file: BinaryIO, held: int, where: str) -> int:
     return length
 
 
-def _text(data: bytes) -> str:
+def text_of(data: bytes) -> str:
+    """Text of a header; bytes that are none are kept."""
     return data.decode("utf-8", "surrogateescape")
 
 
-def _block(part: Part, slot: int, message: Any, span: Span | None = None, where: str = "") -> Block:
+def _block(
+    part: Section, slot: int, message: Any, span: Span | None = None, where: str = ""
+) -> TensorEntry:
     """Describe one block; data inside the header, which ``span`` places, count in place of the payload."""
     numbers = {name: getattr(message, source) for name, source in NUMBERS[part].items()}
     start = -1
@@ -284,8 +280,8 @@ def _block(part: Part, slot: int, message: Any, span: Span | None = None, where:
         more["dim_range"] = tuple((one.dim_start, one.dim_end) for one in message.dim_range)
         if message.HasField("original_op"):
             name, *rest = (getattr(message.original_op, one) for one in Origin._fields)
-            more["origin"] = Origin(_text(name), *rest)
-    return Block(part, slot, start=start, **numbers, **more)
+            more["origin"] = Origin(text_of(name), *rest)
+    return TensorEntry(part, slot, start=start, **numbers, **more)
 
 
 def _signed(dims: Sequence[int]) -> tuple[int, ...]:
@@ -294,8 +290,8 @@ def _signed(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def _place(
-    blocks: Sequence[Block], begin: int, held: int, where: str, notes: list[Message]
-) -> Iterator[Block]:
+    blocks: Sequence[TensorEntry], begin: int, held: int, where: str, notes: list[Message]
+) -> Iterator[TensorEntry]:
     """Give every block its place; raises FormatError if sizes and file cannot belong together.
 
     Sizes that do not add up to the file may each be the wrong one. Then only those blocks are
@@ -330,8 +326,8 @@ def _place(
 
 
 def _walk_payload(
-    blocks: Sequence[Block], absent: set[int], at: int, held: int, *, exact: bool
-) -> list[Block]:
+    blocks: Sequence[TensorEntry], absent: set[int], at: int, held: int, *, exact: bool
+) -> list[TensorEntry]:
     placed, believed = [], True
     for number, block in enumerate(blocks):
         if block.start >= 0:
@@ -352,7 +348,7 @@ def _walk_payload(
     return placed
 
 
-def with_problem(block: Block) -> Block:
+def with_problem(block: TensorEntry) -> TensorEntry:
     """Add what is wrong with a block's own claims."""
     if block.problem or block.part not in ("input", "output"):
         return block
@@ -384,10 +380,12 @@ def list_tensors(path: str) -> Tensors:
 
     Raises FormatError if it is none, or if not one of its blocks can be placed.
     """
-    found = quick_tensors(path)
+    found = read_form(path)
     if found is not None:
-        inputs, outputs = (tuple(one.extent(path) for one in side) for side in found)
-        return Tensors(inputs, outputs)
+        form, data = found
+        extents = (*form.extents(path, data),)
+        count = sum(not one.is_output for one in form.tensors)
+        return Tensors(extents[:count], extents[count:])
     container = read_container(path)
     sides = container.part("input"), container.part("output")
     if (count := sum(map(len, sides))) > MAX_TENSORS:
@@ -397,7 +395,7 @@ def list_tensors(path: str) -> Tensors:
     return Tensors(inputs, outputs, container.notes)
 
 
-def locate(path: str, block: Block) -> Extent:
+def locate(path: str, block: TensorEntry) -> Extent:
     """Extent of a container's tensor, in the host layout that the file states."""
     shape, origin = block.stored_shape, block.origin
     if origin is not None and not origin.name:
@@ -423,7 +421,7 @@ def locate(path: str, block: Block) -> Extent:
     return with_host(extent)
 
 
-def block_bytes(path: str, block: Block) -> bytes:
+def block_bytes(path: str, block: TensorEntry) -> bytes:
     """Every byte of a block, padding included, whatever it is; raises FormatError if they cannot be had."""
     if block.start < 0:
         raise block.refusal(f"{path}: byte 0: {block.part} {block.slot}")
@@ -443,36 +441,42 @@ def _unknown_type(number: int) -> DType:
     return replace(DATA_TYPES[0], code=number, word="", name=f"type {number}", packing=UNKNOWN)
 
 
-class TensorKind:
-    """Tensors of headers that are described alike: an extent without file, place, address and origin."""
+class FormTensor(NamedTuple):
+    """A tensor of all files whose headers are of one form; what differs lies at the last four places of a header.
 
-    __slots__ = ("alike",)
+    ``alike`` is its extent without file, place, address and origin. ``output`` is the number of its origin's output.
+    """
 
-    def __init__(self, alike: Extent) -> None:
-        self.alike = alike
-
-
-class PlacedTensor(NamedTuple):
-    """A tensor of a header: its kind, and what differs from one of that kind to the next; ``address`` is encoded."""
-
-    kind: TensorKind
+    alike: Extent
+    is_output: bool
+    slot: int
     start: int
-    address: bytes
-    origin: tuple[str, int] | None
-
-    def extent(self, path: str) -> Extent:
-        """Return its extent in the file that it is of."""
-        kind, start, number, origin = self
-        address = int(decode_numbers([number])[0])
-        return kind.alike._replace(path=path, start=start, address=address, origin=origin)
+    output: int
+    address: int
+    address_end: int
+    name: int
+    name_end: int
 
 
-QuickTensors = tuple[list[PlacedTensor], list[PlacedTensor]]
-"""Inputs and outputs by slot."""
+@dataclass(frozen=True, slots=True, eq=False)
+class HeaderForm:
+    """What headers say that differ in times, addresses and names alone: tensors, inputs first, and the file's size."""
+
+    tensors: tuple[FormTensor, ...]
+    size: int
+
+    def extents(self, path: str, data: bytes) -> Iterator[Extent]:
+        """Extents of the tensors of a file, whose header ``data`` ends with."""
+        spans = np.array([(one.address, one.address_end) for one in self.tensors]).reshape(-1, 2)
+        addresses = decode_numbers(data, *spans.T).tolist()
+        for one, address in zip(self.tensors, addresses, strict=True):
+            name = text_of(data[one.name : one.name_end])
+            origin = (name, one.output) if name else None
+            yield one.alike._replace(path=path, start=one.start, address=address, origin=origin)
 
 
-def quick_tensors(path: str) -> QuickTensors | None:
-    """Tensors of a header whose sizes add up to its file; ``None`` if anything is unusual.
+def read_form(path: str) -> tuple[HeaderForm, bytes] | None:
+    """Form of a header whose sizes add up to its file, and the file up to its end; ``None`` if anything is unusual.
 
     Raises FormatError if the file cannot be opened.
     """
@@ -480,74 +484,59 @@ def quick_tensors(path: str) -> QuickTensors | None:
     end = _WORD + int.from_bytes(data[:_WORD], "little")
     if end > len(data):
         return None
-    entries, behind = quick_entries(data[:end], _WORD), 0
-    if entries is None:
-        entries, behind = _all_entries(data[_WORD:end])
-    inputs, outputs = entries["input"], entries["output"]
-    if len(inputs) + len(outputs) > MAX_TENSORS:
-        return None
-    placed: QuickTensors = ([], [])
-    at = _side(placed[0], end, "input", inputs)
-    at = _side(placed[1], at, "output", outputs)
-    return placed if at + behind == held else None
+    data = data[:end]
+    form = _FORMS.get(data) or _learn_form(data)
+    return (form, data) if form is not None and form.size == held else None
 
 
-def _all_entries(data: bytes) -> tuple[dict[str, list[bytes]], int]:
-    """Messages of the tensors of any header, and the bytes behind them; no byte of a file if it is unusual."""
-    header = parse_short(data)
+def _learn_form(data: bytes) -> HeaderForm | None:
+    """Read a header whose like was not met yet; ``None`` if anything in it is unusual."""
+    header = parse_short(data[_WORD:])
     if header is None or header.version not in _VERSIONS:
-        return {"input": [], "output": []}, _NOWHERE
+        return None
+    described = [(part, *one) for part in MESSAGES for one in enumerate(getattr(header, part))]
     rest = [*header.buffer, *header.space]
-    behind = _NOWHERE if any(one.data for one in rest) else sum(one.size for one in rest)
-    return {
-        part: [one.SerializeToString() for one in getattr(header, part)] for part in MESSAGES
-    }, behind
-
-
-def _side(found: list[PlacedTensor], at: int, part: Part, entries: Iterable[bytes]) -> int:
-    """Place tensors that lie side by side; return the byte behind, no byte of a file if one is unusual."""
-    for data in entries:
-        entry = _ENTRIES.get(part, data) or _learn(part, data)
-        if entry is None:
-            return _NOWHERE
-        kind, address, name, output = entry
-        origin = (_text(name), output) if name else None
-        found.append(_new(PlacedTensor, (kind, at, address, origin)))
-        at += kind.alike.nbytes
-    return at
-
-
-def _learn(part: Part, data: bytes) -> Entry | None:
-    """Read the message of a tensor whose like was not met yet; ``None`` if its claims do not fit.
-
-    What differs from one tensor to the next is taken from it; the rest of it is a key.
-    """
-    message = parse_short(data, MESSAGES[part])
-    if message is None or message.data:
+    if len(described) > MAX_TENSORS or any(one.data for *_, one in (*described, *zip(rest))):
         return None
-    said = message.original_op if part == "output" else None
-    name, output = (said.name, said.output_index) if said else (b"", 0)
-    address, alike = encode_number(message.address), type(message).FromString(data)
-    alike.ClearField("address")
-    if name:
-        alike.original_op.name = _NAMED
-    kind = _kind(part, alike.SerializeToString())
-    if kind is None:
+    try:
+        places, mask = find_places(data)
+    except FormatError:
         return None
-    _ENTRIES.put(part, data, message, kind)
-    return Entry(kind, address, name, output if name else 0)
+    tensors, at = [], len(data)
+    for (part, slot, message), place in zip(described, places, strict=True):
+        output = message.original_op.output_index if place.name else 0
+        alike = _kind(part, _without_differences(message))
+        if alike is None:
+            return None
+        tensors.append(FormTensor(alike, part == "output", slot, at, output, *place))
+        at += alike.nbytes
+    form = HeaderForm(tuple(tensors), at + sum(one.size for one in rest))
+    _FORMS.put(data, mask, form)
+    return form
+
+
+def _without_differences(message: Any) -> bytes:
+    """Message of a tensor with no address, and a name that stands for any."""
+    message.ClearField("address")
+    if hasattr(message, "original_op") and message.original_op.name:
+        message.original_op.name = _NAMED
+    data: bytes = message.SerializeToString()
+    return data
+
+
+_FORMS = FormCache[HeaderForm]()
 
 
 @lru_cache(maxsize=4096)  # a network has few kinds of tensors
-def _kind(part: Part, data: bytes) -> TensorKind | None:
-    """Kind of the tensors that a message describes; ``None`` if its claims do not fit."""
+def _kind(part: Section, data: bytes) -> Extent | None:
+    """Extent of the tensors that a message describes; ``None`` if its claims do not fit."""
     message = message_class(MESSAGES[part]).FromString(data)
     if max(len(message.shape.dim), len(message.original_shape.dim)) > MAX_DIMS:
         return None
     block = with_problem(_block(part, 0, message))
     if block.problem is not None:
         return None
-    return TensorKind(locate("", block)._replace(start=0, address=0, origin=None))
+    return locate("", block)._replace(start=0, address=0, origin=None)
 
 
 def _beginning(path: str) -> tuple[bytes, int]:

@@ -10,23 +10,24 @@ here loads the library before it is needed.
 from __future__ import annotations
 
 import os
-import re
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 
 from workbench.core.errors import FormatError
 from workbench.core.files import fill
 from workbench.proto.schema import Schema, fields
-from workbench.proto.wire import VARINT, decode, walk, walk_declared
+from workbench.proto.wire import VARINT, check_type, decode, walk, walk_declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from workbench.proto.schema import Field
     from workbench.proto.wire import ByPlace, WireField
+
+T = TypeVar("T")
 
 _MESSAGES = {
     "DumpData": "1 version bytes, 2 dump_time uint64, 3 output OpOutput*, 4 input OpInput*, "
@@ -69,6 +70,7 @@ _ENTRY = 64
 _START = 8
 """Where a header begins: behind its length."""
 
+_FREE = ("dump_time", "op_name")
 _TEXTS = ("version", "dump_time", "op_name", "dfx_message")
 
 
@@ -197,14 +199,16 @@ def _entry(window: _Window, where: str, field: Field, place: WireField, budget: 
     return Found(field.name, message_class(field.kind).FromString(data), span)
 
 
-def parse_short(data: bytes, name: str = "DumpData") -> Any | None:
-    """Decode a message that is short enough to be harmless; ``None`` if it is none."""
+def parse_short(data: bytes) -> Any | None:
+    """Decode a header that is short enough to be harmless; ``None`` if not every byte of it is understood."""
     from google.protobuf.message import DecodeError
 
     try:
-        return message_class(name).FromString(data)
+        message = message_class("DumpData").FromString(data)
     except DecodeError:
         return None
+    message.DiscardUnknownFields()
+    return message if message.ByteSize() == len(data) else None
 
 
 def locate(data: bytes, start: int, where: str) -> dict[str, list[Span]]:
@@ -235,181 +239,115 @@ def _walk(
 # ---------------------------------------------------------------- headers like thousands of others
 
 
-class Entry(NamedTuple):
-    """A tensor of a header: its kind, and what differs from one tensor of that kind to the next.
+class TensorPlaces(NamedTuple):
+    """Where a header states what differs from one tensor of a kind to the next; two zeros: nowhere.
 
-    ``address`` is the number as it is on the wire, empty where none is stated. ``name`` is the operator of the
-    network that an output is of, ``output`` the number of its output there; empty and 0 where none is stated.
+    Its address is a number, its name that of the operator of the network that an output is of.
     """
 
-    kind: Any
-    address: bytes = b""
-    name: bytes = b""
-    output: int = 0
+    address: int = 0
+    address_end: int = 0
+    name: int = 0
+    name_end: int = 0
 
 
-_Key = tuple[str, bytes, "bytes | None"]
+_MORE = 0x80
+"""Bit of a number's byte that says whether another follows."""
+
+_MAX_CACHED = 4 << 20
+_MAX_MASKS = 16
 
 
-class _Rest(NamedTuple):
-    """What stands behind the shape and the origin of a kind, before and behind its address."""
+def find_places(data: bytes) -> tuple[list[TensorPlaces], bytes]:
+    """Places of the tensors of a header, inputs first, and a mask of what else it says.
 
-    before: bytes
-    behind: bytes
-    kind: Any
-    output: int
-
-
-class _Cut(NamedTuple):
-    """A tensor's message as the library writes it: up to its shape, name and rest of its origin, all behind."""
-
-    key: _Key
-    name: bytes
-    rest: bytes
-
-
-_VARINT = re.compile(rb"[\x80-\xff]{0,9}[\x00-\x7f]")
-_TYPE, _FORMAT, _SHAPE, _ORIGIN, _NAME = 0x08, 0x10, 0x1A, 0x22, 0x0A
-"""First bytes of the fields that stand at the beginning of a tensor's message."""
-
-_ONE_BYTE = 0x7F
-_TWO_BYTES = 0x3FFF
-_LONGEST_NUMBER = 11
-"""Largest numbers that are a byte and two on the wire; bytes of the longest with its field."""
-
-_VERSION, _TIME, _OUTPUT, _INPUT, _OP_NAME = 0x0A, 0x10, 0x1A, 0x22, 0x32
-
-_new = tuple.__new__  # makes an entry without a call in between: there is one for every tensor
-
-_QUICK_VERSIONS = (b"1.0", b"2.0")
-_MAX_KINDS = 4096
-
-
-def quick_entries(data: bytes, at: int) -> dict[str, list[bytes]] | None:
-    """Messages of the tensors of a header that begins at a byte of ``data`` and ends with it.
-
-    ``None`` if it holds anything but tensors, the name of its operator, a time and a version that is known.
+    ``data`` is a file up to the end of its header. Whatever is the same under the mask has the same fields at the
+    same bytes: free are the bytes of names, and seven bits of each of a number's. Raises FormatError if a field is
+    none, or a tensor states its address or name twice.
     """
-    outputs: list[bytes] = []
-    inputs: list[bytes] = []
-    end, is_known = len(data), False
-    try:
-        while at < end:
-            tag, length, first, tag_at = data[at], data[at + 1], at + 2, at
-            if tag == _TIME:
-                while data[first - 1] > _ONE_BYTE:
-                    first += 1
-                if (at := first) > end or first - tag_at > _LONGEST_NUMBER:
-                    return None
-                continue
-            if length > _ONE_BYTE:
-                length, first = (length & _ONE_BYTE) + 128 * data[first], first + 1
-                if length > _TWO_BYTES:
-                    return None
-            at = first + length
-            if tag == _INPUT:
-                inputs.append(data[first:at])
-            elif tag == _OUTPUT:
-                outputs.append(data[first:at])
-            elif tag == _VERSION:
-                is_known = data[first:at] in _QUICK_VERSIONS
-            elif tag != _OP_NAME:
-                return None
-    except IndexError:
-        return None
-    return {"input": inputs, "output": outputs} if at == end and is_known else None
+    tensors: dict[str, list[TensorPlaces]] = {part: [] for part in MESSAGES}
+    mask = bytearray(b"\xff" * len(data))
+    for field, name in _named_fields("DumpData", data, _START, len(data)):
+        found = [(name, field)] if name in _FREE else []
+        if name in MESSAGES:
+            found = _tensor_fields(name, data, field)
+            starts = {one: place.start for one, place in found}
+            ends = {f"{one}_end": place.end for one, place in found}
+            tensors[name].append(TensorPlaces(**starts, **ends))
+        for _, (_, wire, start, end) in found:
+            mask[start:end] = (bytes((_MORE,)) if wire == VARINT else b"\0") * (end - start)
+    return [one for part in MESSAGES for one in tensors[part]], bytes(mask)
 
 
-class EntryCache:
-    """Kinds of the tensors that were met, by all of their messages but address and name.
+def _tensor_fields(part: str, data: bytes, message: WireField) -> list[tuple[str, WireField]]:
+    """Address and name in the message of a tensor; raises FormatError if it has one of them twice."""
+    found: list[tuple[str, WireField]] = []
+    for field, name in _named_fields(MESSAGES[part], data, message.start, message.end):
+        if name == "address":
+            found.append(("address", field))
+        elif name == "original_op":
+            inside = _named_fields("OriginalOp", data, field.start, field.end)
+            found += (("name", one) for one, its in inside if its == "name" and one.end > one.start)
+    if len({name for name, _ in found}) < len(found):
+        raise FormatError(
+            "proto/message", place=f"byte {message.start}", message=MESSAGES[part], why=""
+        )
+    return found
 
-    A message is one of a kind if it is that kind's byte for byte but for an address (any number) and the name of an
-    origin (any bytes of the length that is stated): whatever reads the one reads the other.
+
+def _named_fields(
+    message: str, data: bytes, start: int, end: int
+) -> Iterator[tuple[WireField, str]]:
+    """Declared fields of a message, each with its name; raises FormatError for one of another type."""
+    known = HEADER.by_number[message]
+    for field in walk(data, "", start, end):
+        if (row := known.get(field.number)) is not None:
+            check_type(HEADER, message, row, field, "")
+            yield field, row.name
+
+
+class FormCache(Generic[T]):
+    """What was read of headers, for those that say the same but for times, addresses and names.
+
+    A header is looked up by its bytes under the mask of each form of its length.
     """
 
     def __init__(self) -> None:
-        self._kinds: dict[_Key, list[_Rest]] = {}
-        self._count = 0
+        self._by_length: dict[int, dict[int, dict[bytes, T]]] = {}
+        self._held = 0
 
-    def get(self, part: str, data: bytes) -> Entry | None:
-        """Return what a message says; ``None`` if none of its kind was met."""
-        cut = _cut(part, data)
-        if cut is None:
-            return None
-        key, name, rest = cut
-        for before, behind, kind, output in self._kinds.get(key, ()):
-            if rest.startswith(before) and rest.endswith(behind):
-                number = rest[len(before) : len(rest) - len(behind)]
-                if not before and not number:
-                    return _new(Entry, (kind, b"", name, output))
-                if before and _VARINT.fullmatch(number):
-                    return _new(Entry, (kind, number, name, output))
+    def get(self, data: bytes) -> T | None:
+        """Return what was read of a header like this one; ``None`` if there was none."""
+        size = len(data)
+        number = int.from_bytes(data, "little")
+        for mask, forms in self._by_length.get(size, {}).items():
+            if (found := forms.get((number & mask).to_bytes(size, "little"))) is not None:
+                return found
         return None
 
-    def put(self, part: str, data: bytes, message: Any, kind: Any) -> None:
-        """Keep the kind of a message that is as the library writes it, and not yet among the kinds."""
-        cut = _cut(part, data)
-        if cut is None or not _is_plain(message, data):
-            return
-        if self._count >= _MAX_KINDS:
-            self._kinds.clear()
-            self._count = 0
-        self._count += 1
-        output = message.original_op.output_index if cut.name else 0
-        before, behind = b"", cut.rest
-        if message.address:
-            number = encode_number(message.address)
-            known = type(message).FromString(data)
-            for field, _ in message.ListFields():
-                if field.number > known.DESCRIPTOR.fields_by_name["address"].number:
-                    known.ClearField(field.name)
-            ahead = known.SerializeToString()
-            before = ahead[len(data) - len(cut.rest) : len(ahead) - len(number)]
-            behind = data[len(ahead) :]
-        self._kinds.setdefault(cut.key, []).append(_Rest(before, behind, kind, output))
+    def put(self, data: bytes, mask: bytes, form: T) -> None:
+        """Keep what was read of a header; what is free in it, the mask says."""
+        if self._held > _MAX_CACHED:
+            self._by_length.clear()
+            self._held = 0
+        self._held += len(data)
+        masks = self._by_length.setdefault(len(data), {})
+        if len(masks) >= _MAX_MASKS:
+            masks.clear()
+        number = int.from_bytes(mask, "little")
+        fixed = (int.from_bytes(data, "little") & number).to_bytes(len(data), "little")
+        masks.setdefault(number, {})[fixed] = form
 
 
-def _is_plain(message: Any, data: bytes) -> bool:
-    """Whether the fields of a message begin where `_cut` takes them to."""
-    small = range(_ONE_BYTE + 1)
-    return (
-        message.SerializeToString() == data
-        and message.data_type in small
-        and message.format in small
-    )
+def decode_numbers(data: bytes, starts: NDArray[Any], ends: NDArray[Any]) -> NDArray[np.uint64]:
+    """Values of numbers that lie between places of ``data``, of ten bytes at most; 0 where there are none.
 
-
-def _cut(part: str, data: bytes) -> _Cut | None:
-    """Cut a tensor's message; ``None`` if it does not begin with a type, a format and a shape."""
-    try:
-        at = 4 if data[2] == _FORMAT else 2
-        if data[0] != _TYPE or data[at] != _SHAPE or data[at + 1] > _ONE_BYTE:
-            return None
-        at += 2 + data[at + 1]
-        if part == "input" or data[at] != _ORIGIN:
-            return _new(_Cut, ((part, data[:at], None), b"", data[at:]))
-        end, size, name = at + 2 + data[at + 1], data[at + 3], at + 4
-        if data[at + 2] != _NAME or not 0 < size <= end - name or end - at > _ONE_BYTE:
-            return None
-        key = part, data[:at], data[name + size : end]
-        return _new(_Cut, (key, data[name : name + size], data[end:]))
-    except IndexError:
-        return None
-
-
-def decode_numbers(varints: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Values of numbers as they are on the wire, none of more than ten bytes; of ten the lowest 64 bits count."""
-    padded = b"".join([one.ljust(_DIM_BYTES, b"\0") for one in varints])
-    groups = np.frombuffer(padded, np.uint8).reshape(-1, _DIM_BYTES).astype(np.uint64) & _ONE_BYTE
-    places = np.arange(_DIM_BYTES, dtype=np.uint64) * 7
-    values: NDArray[np.uint64] = np.bitwise_or.reduce(groups << places, axis=1)
+    Of ten bytes the lowest 64 bits count.
+    """
+    values = np.zeros(len(starts), np.uint64)
+    content = np.frombuffer(data, np.uint8)
+    for place in range(int((ends - starts).max(initial=0))):
+        found = np.flatnonzero(starts + place < ends)
+        digits = content[starts[found] + place].astype(np.uint64) & (_MORE - 1)
+        values[found] |= digits << (7 * place)
     return values
-
-
-def encode_number(number: int) -> bytes:
-    """Return a number as it is on the wire."""
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes((*found, number))

@@ -10,7 +10,7 @@ from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FormatWord, format_number, read_format
 from workbench.core.packing import encode
-from workbench.dump.formats.container import ALL_NUMBERS, NUMBERS, Block, unaddressed
+from workbench.dump.formats.container import ALL_NUMBERS, NUMBERS, TensorEntry, unaddressed
 from workbench.dump.formats.container_header import message_class
 
 if TYPE_CHECKING:
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container import Container, Part
+    from workbench.dump.formats.container import Container, Section
 
 
 def tensor_block(
-    part: Part,
+    part: Section,
     slot: int,
     array: NDArray[Any],
     dtype: str = "",
     *,
     format: int | str = "ND",
     **fields: Any,
-) -> tuple[Block, NDArray[np.uint8]]:
+) -> tuple[TensorEntry, NDArray[np.uint8]]:
     """Describe an array and return it with its bytes.
 
     Parameters
@@ -41,7 +41,7 @@ def tensor_block(
     format : int or str
         GE's number, or a name that may state its groups: ``FRACTAL_Z:32``.
     **fields
-        More of `Block`; ``original_shape`` is the array's own if not given.
+        More of `TensorEntry`; ``original_shape`` is the array's own if not given.
     """
     row = data_type_of(dtype or array.dtype.name)
     data = encode(row, array)
@@ -51,7 +51,7 @@ def tensor_block(
         word = read_format(format)
         stated["format"] = format_number(FormatWord(word.name))
         stated.setdefault("sub_format", word.groups if word.groups > 1 else 0)
-    return Block(part, slot, data.nbytes, row.code, **stated), data
+    return TensorEntry(part, slot, data.nbytes, row.code, **stated), data
 
 
 def header_bytes(container: Container) -> bytes:
@@ -74,7 +74,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _describe(message: Any, block: Block) -> None:
+def _describe(message: Any, block: TensorEntry) -> None:
     """Set the fields of a block's message; what its kind cannot hold must be 0."""
     numbers = NUMBERS[block.part]
     place = f"{block.part} {block.slot}"

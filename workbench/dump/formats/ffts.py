@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.core.dtypes import DType
     from workbench.core.formats import FormatWord
     from workbench.core.tensors import Io
-    from workbench.dump.formats.container import Block, Container
+    from workbench.dump.formats.container import Container, TensorEntry
     from workbench.dump.formats.file import FileName
 
 _MANUAL = re.compile(r"_lxslice(\d{1,9})", re.ASCII)
@@ -42,7 +42,7 @@ _SLACK = 64
 Range = tuple[int, int]
 
 
-class Cut(NamedTuple):
+class SliceInfo(NamedTuple):
     """What the attribute of a slice says.
 
     ``automatic``: the slices are threads. ``total`` is how many there are (0: not stated). For input and
@@ -56,26 +56,26 @@ class Cut(NamedTuple):
     ranges: dict[str, Any]
 
 
-class Part(NamedTuple):
+class SliceFile(NamedTuple):
     """A file of a slice: its name and header, the operator's own name, what it says of the cut, its number."""
 
     path: str
     name: FileName
     op_name: str
     container: Container
-    cut: Cut
+    cut: SliceInfo
     number: int
 
 
-def read_part(path: str, name: FileName, container: Container) -> Part | None:
+def read_part(path: str, name: FileName, container: Container) -> SliceFile | None:
     """Read what a file says of the operator that it is a slice of; ``None`` if it says nothing."""
     cut = _cut(container)
     if cut is None:
         return None
     found = manual_slice(name.op_name)
     if cut.automatic or found is None:
-        return Part(path, name, name.op_name, container, cut, name.ids.thread or 0)
-    return Part(path, name, found[0], container, cut, found[1])
+        return SliceFile(path, name, name.op_name, container, cut, name.ids.thread or 0)
+    return SliceFile(path, name, found[0], container, cut, found[1])
 
 
 def manual_slice(op_name: str) -> tuple[str, int] | None:
@@ -90,7 +90,7 @@ def manual_slice(op_name: str) -> tuple[str, int] | None:
     return op_name[: found.start()] + op_name[found.end() :], int(found[1])
 
 
-def _cut(container: Container) -> Cut | None:
+def _cut(container: Container) -> SliceInfo | None:
     for _, text in container.attrs:
         if text[:1] == "{" and len(text) <= _MAX_TEXT:
             try:
@@ -100,7 +100,7 @@ def _cut(container: Container) -> Cut | None:
             if "threadMode" in told:
                 count = told.get("slice_instance_num")
                 sides = ("input", "output")
-                return Cut(
+                return SliceInfo(
                     bool(told["threadMode"]),
                     count if isinstance(count, int) else 0,
                     {io: told.get(f"{io}CutList") for io in sides},
@@ -109,18 +109,18 @@ def _cut(container: Container) -> Cut | None:
     return None
 
 
-def turns(parts: Sequence[Part]) -> Iterator[list[Part]]:
+def by_execution(parts: Sequence[SliceFile]) -> Iterator[list[SliceFile]]:
     """Part the slices of one operator by execution, in order of time; each has every number once."""
     left = sorted(parts, key=lambda part: part.name.timestamp_us)
     while left:
-        turn: dict[int, Part] = {}
+        turn: dict[int, SliceFile] = {}
         for part in left:
             turn.setdefault(part.number, part)
         left = [part for part in left if turn[part.number] is not part]
         yield [turn[number] for number in sorted(turn)]
 
 
-def slice_records(parts: Sequence[Part], at: tuple[int, int, int, str]) -> list[TensorRecord]:
+def slice_records(parts: Sequence[SliceFile], at: tuple[int, int, int, str]) -> list[TensorRecord]:
     """Records of one execution of an operator: its tensors, put together from their slices.
 
     Parameters
@@ -151,8 +151,8 @@ def slice_records(parts: Sequence[Part], at: tuple[int, int, int, str]) -> list[
 
 
 def _records(
-    parts: Sequence[Part],
-    blocks: Sequence[Block],
+    parts: Sequence[SliceFile],
+    blocks: Sequence[TensorEntry],
     io: Io,
     slot: int,
     at: tuple[int, int, int, str],
@@ -176,13 +176,13 @@ def _records(
     yield _record(parts[0], key, whole, label)
 
 
-def _record(part: Part, key: TensorKey, extent: Extent, label: TensorSpec) -> TensorRecord:
+def _record(part: SliceFile, key: TensorKey, extent: Extent, label: TensorSpec) -> TensorRecord:
     ids = part.name.task_id or 0, part.name.stream_id or 0
     source = ExtentSource(extent)
     return TensorRecord(key, label, source, None, part.name.timestamp_us, *ids, part.path)
 
 
-def _may_overlap(cut: Cut, slot: int) -> bool:
+def _may_overlap(cut: SliceInfo, slot: int) -> bool:
     """Whether an input is cut, and nothing says what its slices have in common."""
     told = cut.lists["input"]
     told = told[slot] if isinstance(told, list) and slot < len(told) else None
@@ -190,7 +190,7 @@ def _may_overlap(cut: Cut, slot: int) -> bool:
     return not is_whole and not (cut.automatic and cut.ranges["input"])
 
 
-def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -> Extent:
+def _tensor(parts: Sequence[SliceFile], blocks: Sequence[TensorEntry], io: Io, slot: int) -> Extent:
     """Put one tensor together; raises FormatError if its slices do not fit each other."""
     first = blocks[0]
     if len({(one.data_type, one.format, one.sub_format) for one in blocks}) > 1:
@@ -245,7 +245,7 @@ def _originals(stated: list[tuple[int, ...]]) -> tuple[HostLayout, ...]:
 
 
 def _windows(
-    parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int
+    parts: Sequence[SliceFile], blocks: Sequence[TensorEntry], io: Io, slot: int
 ) -> list[tuple[Range, ...]]:
     """Places that every slice holds along every axis: as its thread's ranges say, else side by side."""
     cut = parts[0].cut
@@ -277,7 +277,7 @@ def _ranges(told: Any, thread: int, slot: int) -> tuple[Range, ...]:
     return found
 
 
-def _listed(cut: Cut, io: Io, slot: int, rank: int) -> list[int] | None:
+def _listed(cut: SliceInfo, io: Io, slot: int, rank: int) -> list[int] | None:
     """Axes that the list of a tensor calls cut; ``None`` if there is no list for it."""
     told = cut.lists[io]
     told = told[slot] if isinstance(told, list) and slot < len(told) else None
@@ -286,7 +286,9 @@ def _listed(cut: Cut, io: Io, slot: int, rank: int) -> list[int] | None:
     return [axis for axis, number in enumerate(told) if number != 1]
 
 
-def _placed(used: Sequence[tuple[Part, Block, tuple[Range, ...]]], axis: int) -> tuple[Slice, ...]:
+def _placed(
+    used: Sequence[tuple[SliceFile, TensorEntry, tuple[Range, ...]]], axis: int
+) -> tuple[Slice, ...]:
     """Slices one behind the other along an axis; raises FormatError if they leave gaps."""
     slices: list[Slice] = []
     end = 0
@@ -311,7 +313,7 @@ def _placed(used: Sequence[tuple[Part, Block, tuple[Range, ...]]], axis: int) ->
     return tuple(slices)
 
 
-def _holds(block: Block, shape: tuple[int, ...]) -> bool:
+def _holds(block: TensorEntry, shape: tuple[int, ...]) -> bool:
     """Whether a block can be a slice of a shape: it states that many elements, or those of the whole."""
     assert block.row is not None
     count = math.prod(shape)

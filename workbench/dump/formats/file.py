@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from workbench.core.tensors import Io, TensorRecord
     from workbench.dump.dump import Failure, Note, Skipped
-    from workbench.dump.formats.ffts import Part
+    from workbench.dump.formats.ffts import SliceFile
     from workbench.dump.reports.opdebug import OverflowRecord
 
     At = tuple[int, int, int, str]
@@ -81,7 +81,7 @@ class FileContent(NamedTuple):
     writer: str = ""
     overflows: tuple[tuple[str, OverflowRecord], ...] = ()
     failures: tuple[Failure, ...] = ()
-    part: Part | None = None
+    part: SliceFile | None = None
 
 
 NOTHING = FileContent()

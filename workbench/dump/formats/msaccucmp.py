@@ -14,7 +14,7 @@ from workbench.core.formats import read_format
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.dump.formats.container import Block
+    from workbench.dump.formats.container import TensorEntry
 
 FileType = Literal["npy", "bin", "msnpy"]
 
@@ -46,14 +46,16 @@ class Form(NamedTuple):
     converted: bool = False
 
 
-def tensor_name(dump: str, block: Block, form: Form, file_type: FileType, op_name: str) -> str:
+def tensor_name(
+    dump: str, block: TensorEntry, form: Form, file_type: FileType, op_name: str
+) -> str:
     """Name of a tensor's file.
 
-    >>> from workbench.dump.formats.container import Block
+    >>> from workbench.dump.formats.container import TensorEntry
     >>> form = Form((2, 3), "NCHW", converted=True)
-    >>> tensor_name("Add.add.1.2.3", Block("output", 0, 12, 2), form, "npy", "")
+    >>> tensor_name("Add.add.1.2.3", TensorEntry("output", 0, 12, 2), form, "npy", "")
     'Add.add.1.2.3.output.0.2x3.npy'
-    >>> tensor_name("Add.add.1.2.3", Block("output", 0, 12, 2), form, "bin", "")
+    >>> tensor_name("Add.add.1.2.3", TensorEntry("output", 0, 12, 2), form, "bin", "")
     'Add.add.1.2.3.output.0.2_3.float16.NCHW.bin'
     """
     if file_type == "msnpy":
@@ -77,11 +79,11 @@ def _scoped(dump: str, op_name: str) -> str:
     return ".".join((parts[0], last, *parts[2:]))
 
 
-def type_word(block: Block) -> str:
+def type_word(block: TensorEntry) -> str:
     """NumPy's name of a tensor's number format as its container states it.
 
-    >>> from workbench.dump.formats.container import Block
-    >>> type_word(Block("input", 0, 8, 27)), type_word(Block("input", 0, 8, 0))
+    >>> from workbench.dump.formats.container import TensorEntry
+    >>> type_word(TensorEntry("input", 0, 8, 27)), type_word(TensorEntry("input", 0, 8, 0))
     ('bfloat16', 'int8')
     """
     row = block.row
@@ -104,11 +106,11 @@ def format_word(number: int) -> str:
         return str(number)
 
 
-def bytes_name(dump: str, block: Block) -> str:
+def bytes_name(dump: str, block: TensorEntry) -> str:
     """Name of the file of a buffer or workspace.
 
-    >>> from workbench.dump.formats.container import Block
-    >>> bytes_name("a.b.1.2.3", Block("buffer", 1, 8)), bytes_name("a.b.1.2.3", Block("space", 0, 8))
+    >>> from workbench.dump.formats.container import TensorEntry
+    >>> bytes_name("a.b.1.2.3", TensorEntry("buffer", 1, 8)), bytes_name("a.b.1.2.3", TensorEntry("space", 0, 8))
     ('a.b.1.2.3.l1buffer.1.bin', 'a.b.1.2.3.space.0.bin')
     """
     if block.part == "space":

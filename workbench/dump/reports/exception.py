@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.dump.formats.container import Block, Container, read_container
+from workbench.dump.formats.container import Container, TensorEntry, read_container
 from workbench.dump.formats.container_write import tensor_block
 from workbench.dump.reports.core_elf import Core, Memory, core_bytes, read_core
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container import Part
+    from workbench.dump.formats.container import Section
 
 Scene = Literal["brief", "norm", "detail"]
 
@@ -51,7 +51,7 @@ ROLES: dict[int, str] = {
 }
 """``input_type`` of an argument → what it is."""
 
-_PARTS: dict[str, Part] = {
+_PARTS: dict[str, Section] = {
     "general": "input",
     "input": "input",
     "tiling data": "input",
@@ -81,10 +81,10 @@ class Argument(NamedTuple):
     address: int = 0
 
 
-def role(block: Block) -> str:
+def role(block: TensorEntry) -> str:
     """What a block of an exception's file was to its kernel.
 
-    >>> role(Block("input", 0, 8, input_type=7))
+    >>> role(TensorEntry("input", 0, 8, input_type=7))
     'tiling data'
     """
     if block.part != "input":
@@ -113,7 +113,7 @@ def read_failed_core(path: str | os.PathLike[str]) -> tuple[Core, Container]:
     Raises FormatError as `workbench.dump.reports.core_elf.read_core`.
     """
     core = read_core(path)
-    blocks: list[Block] = []
+    blocks: list[TensorEntry] = []
     slots = dict.fromkeys(_PARTS.values(), 0)
     for memory in core.memories:
         part = _PARTS.get(ROLES.get(memory.kind, ""))
@@ -121,7 +121,7 @@ def read_failed_core(path: str | os.PathLike[str]) -> tuple[Core, Container]:
             kind = memory.kind if part == "input" else 0
             shape = memory.shape or None if part != "space" else None
             blocks.append(
-                Block(
+                TensorEntry(
                     part, slots[part], memory.size, shape=shape, address=memory.address,
                     input_type=kind, start=memory.start,
                 )
@@ -184,7 +184,7 @@ def exception_container(
     return container, [data for _, data in found]
 
 
-def _described(one: Argument, *, brief: bool) -> tuple[Block, NDArray[np.uint8]]:
+def _described(one: Argument, *, brief: bool) -> tuple[TensorEntry, NDArray[np.uint8]]:
     part = _PARTS.get(one.role)
     if part is None:
         raise FormatError(
@@ -200,7 +200,7 @@ def _described(one: Argument, *, brief: bool) -> tuple[Block, NDArray[np.uint8]]
         arg_index=one.arg_index,
     )
     if part == "space":
-        return Block(part, 0, block.size, arg_index=one.arg_index), data
+        return TensorEntry(part, 0, block.size, arg_index=one.arg_index), data
     if brief:
         keeps = one.shaped and one.role != "tiling data"
         block = block._replace(data_type=0, format=0, shape=block.shape if keeps else None)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.formats.container import Block
+    from workbench.dump.formats.container import TensorEntry
 
 SIZE = 2048
 """Bytes of a record in either layout."""
@@ -175,7 +175,7 @@ def read_overflow(path: str | os.PathLike[str]) -> tuple[OverflowRecord, ...]:
     )
 
 
-def _is_bounded(block: Block, path: str) -> bool:
+def _is_bounded(block: TensorEntry, path: str) -> bool:
     if block.size > SIZE:
         place = f"{path}: byte {max(block.start, 0)}"
         raise FormatError("dump/overflow-size", place=place, got=block.size, expected=SIZE)

@@ -27,7 +27,7 @@ from workbench.dump.write.figures import TensorContent, content_of, engine_figur
 from workbench.dump.write.mindspore import CONTROL, CONTROL_FLOW, no_npy, stored_type
 from workbench.dump.write.pieces import AddressMap, container_of, converted, lie_of, stored_tensor
 from workbench.dump.write.plan_files import (
-    Taken,
+    TensorOutcome,
     TreeLeaf,
     container_file,
     ending_in_tables,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph, Op
     from workbench.npu.layout import Lie
 
-    Ended = Generator[NewFile | Taken, None, bool]
+    Ended = Generator[NewFile | TensorOutcome, None, bool]
     """What `TreeFiles` yields; returns whether the device failed at an operator, and nothing came after it."""
 
 
@@ -169,7 +169,7 @@ def model_of(plan: DumpPlan, graph: Graph, target: Target, clock: Clock) -> Mode
     return Model(plan, graph, target, clock, choice, time_folder(clock.now))
 
 
-class Way(NamedTuple):
+class GeFileStyle(NamedTuple):
     """How a writer lays out what it dumps of a model.
 
     ``folder`` is that of an iteration. Files are ``decoded`` if the host writes numbers and not the device its
@@ -198,14 +198,14 @@ def ge_files(records: Iterable[TensorRecord], model: Model) -> Ended:
     plan, target = model.plan, model.target
     if plan.files == "npy" and target.surface.startswith("mindspore"):
         header = partial(format_header, model.categories)
-        way = Way(ge_folder, True, _always, _npy_files, header)
+        way = GeFileStyle(ge_folder, True, _always, _npy_files, header)
     else:
         operator = _device_table if plan.saved == "statistic" else device_container
-        way = Way(ge_folder, False, _never, operator)
+        way = GeFileStyle(ge_folder, False, _never, operator)
     return model_files(records, model, way)
 
 
-def model_files(records: Iterable[TensorRecord], model: Model, way: Way) -> Ended:
+def model_files(records: Iterable[TensorRecord], model: Model, way: GeFileStyle) -> Ended:
     """Yield the files that are written of a model in some way, and its tables even if the records end in an error."""
     leaves: dict[int, TreeLeaf] = {}
 
@@ -219,7 +219,7 @@ def model_files(records: Iterable[TensorRecord], model: Model, way: Way) -> Ende
 class _Growing:
     """A tree while it grows; an operator is handed on when all its records have come."""
 
-    def __init__(self, model: Model, way: Way, leaves: dict[int, TreeLeaf]) -> None:
+    def __init__(self, model: Model, way: GeFileStyle, leaves: dict[int, TreeLeaf]) -> None:
         self._model, self._way, self._leaves = model, way, leaves
         self._overflows = 0
 
@@ -281,13 +281,13 @@ class _Growing:
             leaf = self._leaf(iteration)
             name = self._name(leaf, tensors[0].record)
             for one in self._way.operator(self._model, leaf, name, tensors):
-                if isinstance(one, Taken):
+                if isinstance(one, TensorOutcome):
                     refused[one.key] = one.refused
                 else:
                     yield one
         sizes = {one.record.key: one.content.nbytes for one in tensors}
         for record in records:
-            yield Taken(record.key, sizes.get(record.key, 0), refused.get(record.key))
+            yield TensorOutcome(record.key, sizes.get(record.key, 0), refused.get(record.key))
 
     def _stored(self, record: TensorRecord, *, on_device: bool = False) -> StoredTensor | None:
         """Say how a tensor lies in its file; ``on_device``: as the device has it, whatever the plan."""
@@ -394,7 +394,7 @@ def _npy_files(
         key, spec = one.record.key, one.content.spec
         stored = stored_type(one.dtype, spec.dtype, "Ascend")
         if not stored:
-            yield Taken(key, 0, no_npy(one.dtype, "Ascend"))
+            yield TensorOutcome(key, 0, no_npy(one.dtype, "Ascend"))
             continue
         word = dtype_word(one.dtype, "Ascend")
         file = f"{base}.{key.io}.{key.slot}.{one.lie.format}.{word}.npy"

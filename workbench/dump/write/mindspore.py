@@ -35,7 +35,7 @@ from workbench.dump.statistics.print import format_header, format_row, name_in_t
 from workbench.dump.write.figures import content_of, figures_of
 from workbench.dump.write.pieces import lie_of
 from workbench.dump.write.plan_files import (
-    Taken,
+    TensorOutcome,
     TreeLeaf,
     data_file,
     ending_in_tables,
@@ -252,7 +252,7 @@ class _Tree:
         content = content_of(record)
         nbytes = 0 if content is None else content.nbytes
         if content is not None and content.spec.size == 0:
-            yield Taken(record.key, nbytes, Message("dump/tensor-empty"), wanted)
+            yield TensorOutcome(record.key, nbytes, Message("dump/tensor-empty"), wanted)
             return
         parts, content = self._described(record, content)
         refused = None
@@ -265,7 +265,7 @@ class _Tree:
                 yield file
         if self._plan.saved != "tensor":
             self._add_row(leaf, parts, record, content, sample)
-        yield Taken(record.key, nbytes, refused, wanted)
+        yield TensorOutcome(record.key, nbytes, refused, wanted)
 
     def _described(
         self, record: TensorRecord, content: TensorContent | None

@@ -21,7 +21,13 @@ from workbench.dump.statistics.dialects import NAMED_TYPES, TITLES
 from workbench.dump.statistics.parse import StatisticRow
 from workbench.dump.statistics.print import format_l2_statistics
 from workbench.dump.write.figures import TensorContent, figures_of
-from workbench.dump.write.ge import Way, device_container, device_rows, model_files, parts_of
+from workbench.dump.write.ge import (
+    GeFileStyle,
+    device_container,
+    device_rows,
+    model_files,
+    parts_of,
+)
 from workbench.dump.write.pieces import device_bytes
 from workbench.dump.write.plan_files import npy_file, raw_file
 from workbench.dump.write.targets import time_folder
@@ -67,13 +73,13 @@ def msprobe_files(records: Iterable[TensorRecord], model: Model) -> Ended:
     as_it_lies = replace(model, plan=replace(plan, saved=saved, host_format=False))
     header = partial(format_l2_statistics, (), _summed(as_it_lies))
     if saved == "tensor" and files != "npy":
-        way = Way(_acl_folder, False, _never, device_container, header)
+        way = GeFileStyle(_acl_folder, False, _never, device_container, header)
     elif saved == "tensor":
-        way = Way(_step_folder, True, _is_converted, _tensor_files, header)
+        way = GeFileStyle(_step_folder, True, _is_converted, _tensor_files, header)
     elif _MD5 in plan.statistics:
-        way = Way(_step_folder, True, _is_converted, _host_sums, header)
+        way = GeFileStyle(_step_folder, True, _is_converted, _host_sums, header)
     else:
-        way = Way(_step_folder, False, _never, _device_figures, header)
+        way = GeFileStyle(_step_folder, False, _never, _device_figures, header)
     return model_files(records, as_it_lies, way)
 
 

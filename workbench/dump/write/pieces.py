@@ -14,7 +14,7 @@ from workbench.core.dtypes import DATA_TYPES, PACKED, PLAIN, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.packing import encode, packed_bytes
-from workbench.dump.formats.container import Block, Container, Origin, element_count
+from workbench.dump.formats.container import Container, Origin, TensorEntry, element_count
 from workbench.npu.layout import Lie, device_lie, host_lie
 from workbench.npu.memory import ALIGNED, plan_memory, room_of
 
@@ -172,7 +172,7 @@ def container_of(
     ``None`` if a size is unknown. Tensors that are left out leave no gap: slots are counted anew, as
     the device writer does.
     """
-    blocks: list[Block] = []
+    blocks: list[TensorEntry] = []
     slots = {"input": count(), "output": count()}
     for tensor in tensors:
         if tensor.size is None or tensor.row is None:
@@ -182,13 +182,13 @@ def container_of(
     return Container(tuple(blocks), dump_time=time, op_name=op_name), map(device_bytes, tensors)
 
 
-def _block(tensor: StoredTensor, slot: int, data_type: int, size: int) -> Block:
+def _block(tensor: StoredTensor, slot: int, data_type: int, size: int) -> TensorEntry:
     lie, spec = tensor.lie, tensor.content.spec
     code = _code(lie.format)
     origin = None
     if tensor.origin is not None:
         origin = Origin(*tensor.origin, data_type, _code(lie.host_format))
-    return Block(
+    return TensorEntry(
         tensor.record.key.io,
         slot,
         size,

@@ -3,7 +3,7 @@
 The layout is that of protobuf's C++ printer: two blanks a level, fields by number, maps by key, members
 that have their default left out, octal escapes, floats of six or else nine digits. A graph becomes one of GE
 first (`workbench.graph_files.ge.lower`), whose attributes have few kinds: numbers, words, bytes, lists of them,
-tensors and maps of options. Promise (`tests/graph_files/test_ge_text_writer.py`): protobuf's own parser reads the
+tensors and maps of options. Promise (`tests/graph_files/ge/test_write_text.py`): protobuf's own parser reads the
 message that was meant, and `workbench.graph_files.ge.text` the same graph.
 """
 

@@ -1,7 +1,7 @@
 """Writer of ``ms_output_trace_code_graph_{id}.pb``: the debugger's protobuf that lies next to the ``.ir``.
 
 It is made from the lines of the ``.ir`` text, so node ``%n`` there is the node called ``n + 1`` here, and
-both files of a dump agree. Promise (`tests/graph_files/test_ms_pb_writer.py`):
+both files of a dump agree. Promise (`tests/graph_files/mindspore/test_write_pb.py`):
 `workbench.graph_files.mindspore.pb` reads the same graph as far as the format holds it (its docstring
 says what is not held), and the messages have the fields
 that MindSpore sets, in its order. Only the entry graph is written, as MindSpore does.

@@ -3,7 +3,7 @@
 Operators and their operands are what the graph says; the structural nodes that MindSpore puts
 between them are made anew: a weight is read through ``Load``, an output of a multi-output operator
 through ``TupleGetItem``, a tuple through ``MakeTuple``, and a final ``UpdateState`` and ``Depend``
-order the loads. Promise (`tests/graph_files/test_ms_text_writer.py`):
+order the loads. Promise (`tests/graph_files/mindspore/test_write_text.py`):
 `workbench.graph_files.mindspore.text` reads back the same operators, with the device types that a
 kernel without its own takes from the host.
 """
@@ -49,7 +49,7 @@ def write_ms_text(graph: Graph) -> str:
     blocks, first = [], 1
     for one in graphs:
         blocks.append(_Block(one, first))
-        first += len(one.parameters)
+        first += len(one.parameters) + bool(blocks[-1].state)
     bodies = [block.text(entry=block.graph is graph) for block in blocks]
     return "".join((_header(graph, blocks), _counting(blocks), *bodies))
 

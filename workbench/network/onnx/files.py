@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -12,7 +13,9 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
-from workbench.core.files import is_file, open_file
+from workbench.core.files import file_content, is_file, open_file
+from workbench.proto.schema import Field, Schema
+from workbench.proto.wire import walk_declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1 << 31  # protobuf reads no larger message
 _MOST_ELEMENTS = 1 << 40
+MAX_FIELDS = 2_000_000
+"""Most fields of a model and all messages inside it; the library takes some 80 bytes for each."""
 
 
 @cache
@@ -48,12 +53,33 @@ def read_model(path: Path) -> ModelProto:
     if path.stat().st_size >= _MOST_BYTES:
         size = path.stat().st_size
         raise FormatError("graph/onnx-large", place=str(path), got=size, limit=_MOST_BYTES)
+    data = file_content(path, _MOST_BYTES)
+    if len(data) > 2 * MAX_FIELDS:  # a field has two bytes at least
+        name = onnx.ModelProto.DESCRIPTOR.full_name
+        walked = walk_declared(_messages(), name, data, str(path), 0, len(data), MAX_FIELDS)
+        deque(walked, 0)
     try:
-        model: ModelProto = onnx.load(str(path), format="protobuf", load_external_data=False)
+        model: ModelProto = onnx.load_model_from_string(data)
     except Exception as error:  # protobuf's own classes differ by version
         kind = type(error).__name__
         raise FormatError("graph/onnx-invalid", place=str(path), error=kind, why=error) from error
     return model
+
+
+@cache
+def _messages() -> Schema:
+    """Return the messages of a model that other messages are in."""
+    found: dict[str, tuple[Field, ...]] = {}
+    waiting = [library().ModelProto.DESCRIPTOR]
+    while waiting:
+        message = waiting.pop()
+        inner = [field for field in message.fields if field.message_type is not None]
+        found[message.full_name] = tuple(
+            Field(field.number, field.name, field.message_type.full_name) for field in inner
+        )
+        types = {field.message_type.full_name: field.message_type for field in inner}
+        waiting += (kind for name, kind in types.items() if name not in found)
+    return Schema("onnx", found)
 
 
 _NUMBERS = frozenset(

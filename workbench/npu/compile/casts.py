@@ -17,30 +17,18 @@ from workbench.graph.graph import Bundle, Const, Fused, Op, Original, Param, Val
 from workbench.graph.rewrite import Rewrite
 from workbench.npu.compile.provenance import INSERTED
 from workbench.npu.numerics import UNTOUCHED, Formats
+from workbench.npu.ops_info import op_info
 from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.graph.graph import Graph, Operand
-    from workbench.npu.numerics import NumericModel
+    from workbench.npu.ops_info import op_info
+from workbench.npu.numerics import NumericModel
 
 STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))
 """Formats of the precision modes that tensors can have."""
-
-KEPT: dict[str, tuple[frozenset[int], frozenset[int]]] = {
-    "BatchNorm": (frozenset((1, 2, 3, 4)), frozenset((1, 2, 3, 4))),
-    "BNTrainingReduce": (frozenset(), frozenset((0, 1))),
-    "BNTrainingUpdate": (frozenset((1, 2, 3, 4, 5, 6)), frozenset((1, 2, 3, 4))),
-    "BatchNormGrad": (frozenset((2, 3, 4, 5)), frozenset((1, 2))),
-}
-"""Operator type → inputs, and outputs, whose kernel has no other dtype than the graph."""
-
-EITHER: dict[str, frozenset[str]] = {"AscendQuant": frozenset(("float16", "float32"))}
-"""Operator type → dtypes that it reads as they come, whatever the mode."""
-
-TOLD: dict[str, str] = {"AscendDequant": "dtype", "AscendAntiQuant": "dtype"}
-"""Operator type → attribute that tells the dtype of the result."""
 
 NUMBERS: dict[str, int] = {
     row.name: row.acl
@@ -99,23 +87,24 @@ class _Lowering(Inserting):
         writes = formats.output if formats.output in STORED else ""
         lowered = bool(reads or writes) and _is_float(op)
         count = 2 if OPS.get(op.op_type) and OPS[op.op_type].engine == "cube" else len(op.inputs)
-        kept_inputs, kept_outputs = KEPT.get(op.op_type, (frozenset(), frozenset()))
+        info = op_info(op.op_type)
         inputs = []
         for slot, operand in enumerate(op.inputs):
             wanted = reads if slot < count else writes  # the bias is added to the sums
-            kept = slot in kept_inputs or not lowered
+            kept = slot in info.keeps_inputs or not lowered
             spec = self._spec(self.operand(operand))
-            if spec is not None and spec.dtype in EITHER.get(op.op_type, ()):
+            if spec is not None and spec.dtype in info.reads_as_is:
                 inputs.append(self.operand(operand))
             else:
                 inputs.append(self._input(operand, "" if kept else wanted))
         outputs = tuple(
             spec._replace(dtype=writes)
-            if lowered and writes and spec.dtype in _FLOATS and slot not in kept_outputs
+            if lowered and writes and spec.dtype in _FLOATS and slot not in info.keeps_outputs
             else spec
             for slot, spec in enumerate(op.outputs)
         )
-        told = {TOLD[op.op_type]: NUMBERS[outputs[0].dtype]} if op.op_type in TOLD else {}
+        name = info.dtype_attribute
+        told = {name: NUMBERS[outputs[0].dtype]} if name else {}
         new = replace(
             op, inputs=tuple(inputs), attrs={**op.attrs, **told}, outputs=outputs, input_specs=self._specs(inputs),
             origins=_origins(op, outputs), fused=_fused(op.fused, writes if lowered else ""),

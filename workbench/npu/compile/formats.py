@@ -1,6 +1,6 @@
 """Device formats of compiled operators, in three steps as the fusion engine takes them.
 
-Heavy operators (`workbench.npu.layout.FORMATS_OF`) choose theirs; those that work on any layout take over
+Heavy operators (`workbench.npu.ops_info.OPS_INFO`) choose theirs; those that work on any layout take over
 what reaches them; and where an operator reads another format than its producer wrote, a TransData is
 inserted. Between two device formats it takes two, by way of the host's.
 """
@@ -16,22 +16,12 @@ from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Bundle, Const, Op, Param, Value
 from workbench.npu.compile.casts import Inserting
 from workbench.npu.layout import Lie, device_lie, host_lie, laid_spec
+from workbench.npu.ops_info import op_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.graph.graph import Graph, Operand
-
-SPREAD = frozenset(
-    ("Cast", "ReLU", "ReLU6", "LeakyReLU", "Elu", "Sigmoid", "Tanh", "GeLU", "Add", "Sub", "Mul", "RealDiv", "Div",
-     "Maximum", "Minimum", "BiasAdd", "AscendDequant", "Abs", "Neg", "Sqrt", "Square", "Exp", "HSwish", "HSigmoid",
-     "SiLU", "ReluGrad", "ReLU6Grad", "EluGrad", "SigmoidGrad", "TanhGrad", "GeLUGrad", "HSwishGrad", "HSigmoidGrad",
-     "SiLUGrad", "SqrtGrad", "RsqrtGrad", "SoftplusGrad", "DropoutGrad")
-)  # fmt: skip
-"""Operators that work on any layout, as long as all tensors of the output's shape have it."""
-
-_BY_CHANNEL = frozenset(("BiasAdd", "AscendDequant"))
-"""Those of them that read one number a channel, which lies as in the graph."""
 
 
 def choose(graph: Graph) -> Graph:
@@ -41,7 +31,7 @@ def choose(graph: Graph) -> Graph:
 
 def _chosen(graph: Graph, op: Op) -> Op:
     """Return an operator with the formats that its kernel asks for; any that it can take are the host's."""
-    kind = None if op.op_type in SPREAD else op
+    kind = None if op_info(op.op_type).format_agnostic else op
     inputs = [device_lie(kind, "input", n, spec) for n, spec in enumerate(_read(graph, op))]
     outputs = [device_lie(kind, "output", n, spec) for n, spec in enumerate(op.outputs)]
     return _laid(graph, op, inputs, outputs)
@@ -85,7 +75,7 @@ def spread(graph: Graph) -> Graph:
 
 
 def _spread(graph: Graph, done: list[Op], op: Op) -> Op:
-    if op.op_type not in SPREAD or len(op.outputs) != 1:
+    if not op_info(op.op_type).format_agnostic or len(op.outputs) != 1:
         return op
     shape, lanes = op.outputs[0].shape, c0_of(op.outputs[0].dtype)
     lies, alike = [], []
@@ -97,7 +87,7 @@ def _spread(graph: Graph, done: list[Op], op: Op) -> Op:
         if shape is not None and spec.shape == shape:
             lie = _written(done, operand) or lie
             alike.append(lie)
-        elif spec.size != 1 and op.op_type not in _BY_CHANNEL:
+        elif spec.size != 1 and not op_info(op.op_type).per_channel:
             return op
         lies.append(lie)
     if not alike or not alike[0].is_cut or any(lie != alike[0] for lie in alike):

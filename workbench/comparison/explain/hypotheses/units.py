@@ -9,11 +9,10 @@ import numpy as np
 
 from workbench.comparison.explain.case import FAILURES, FORMATS, Candidate, recomputed
 from workbench.comparison.limits import limits
-from workbench.comparison.replay.kernel import EXACT, Change
+from workbench.comparison.replay.kernel import Change
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
 from workbench.npu.approximations import (
-    APPROXIMATIONS,
     exp,
     exp_quadratic,
     reciprocal,
@@ -21,7 +20,9 @@ from workbench.npu.approximations import (
     rsqrt,
     rsqrt_estimate,
 )
+from workbench.npu.arithmetic import EXACT
 from workbench.npu.cube import CUBE
+from workbench.npu.ops_info import APPROXIMATIONS
 from workbench.npu.profiles import HF32, HF32_AWAY
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.case import Evaluation
-    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.graph.graph import Op
+    from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
     Function = Callable[..., Array]

@@ -203,6 +203,16 @@ def test_weights_are_loaded_once_and_changed_where_they_lie():
     assert "Load(%para4_" not in text
 
 
+@pytest.mark.parametrize("key", ["w", ""])
+@pytest.mark.parametrize("is_weight", [True, False])
+def test_weights_with_a_key_are_references_and_nothing_else_is(is_weight, key):
+    op = Op("Default/Add-op0", "Add", (Param(0),), {}, (F,), (F,))
+    text = write_ms_text(Graph("g", (Parameter("w", F, is_weight, key),), (op,), (Value(0),)))
+    loads = int(is_weight and key == "w")
+    assert (text.count("= Load(%para1_w"), text.count("<Ref[")) == (loads, 2 * loads)
+    assert parse_ms_text(text).ops[0].inputs == (Param(0),)
+
+
 def test_the_counts_are_those_of_the_node_lines():
     text = write_ms_text(GRAPH)
     nodes = text.count("\n  %") + text.count("\n  Return(")
@@ -279,6 +289,11 @@ def test_a_graph_that_others_call_says_so_as_real_ones_do():
         "%para4_u: <UMonad, NoShape>  :  <UMonadxDefaultFormat[const vector]{}>  :  IsWeight: false",
     ]
     assert "# Total params: 4" in text
+    inner = Graph("body", (Parameter("n", Y),), (), (Param(0),), dialect="mindspore")
+    behind = write_ms_text(replace(then, subgraphs=(inner,)))
+    assert [line for line in behind.splitlines() if line.startswith("%para")] == head
+    assert "# Total params: 4" in behind
+    assert parse_ms_text(behind).subgraphs == (inner,)
     assert "Load(%para1_dense0.weight, %para4_u)" in text
     assert "UMonad[U]" not in text
     for graph in (entry, join, then, orelse):

@@ -357,6 +357,13 @@ def test_a_dimension_beyond_64_bits_is_open(dim):
     assert [dim.size for dim in node.output_type.tensor_type.shape.dim] == [-1, 3]
 
 
+def test_results_of_which_the_text_states_no_type_are_left_out():
+    text = "subgraph @g() {\n  %0(y) = Op()\n      : () -> (<Tensor[Float32], (2)>)\n  Return(%0, %0)\n"
+    assert list(MODEL.FromString(pb_and_constants(text + "}\n")[0]).graph.outputs) == []
+    one = pb_and_constants(text + "      : (<Tensor[Float32], (2)>)\n}\n")[0]
+    assert [kept.name for kept in MODEL.FromString(one).graph.outputs] == ["1"]
+
+
 SCALARS = (
     st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.none()
     | st.floats(allow_nan=False).map(lambda x: float(np.float32(min(max(x, -1e30), 1e30))))

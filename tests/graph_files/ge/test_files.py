@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.memory import peak_below
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.graph_files.ge import files as ge_files
@@ -16,7 +15,6 @@ from workbench.graph_files.ge.files import (
     ge_graph_directory,
     ge_graph_file,
 )
-from workbench.graph_files.ge.text import read_ge_text
 
 
 @pytest.mark.parametrize(
@@ -43,12 +41,6 @@ def test_the_folder_is_the_first_that_the_environment_names(env, folder):
 )
 def test_a_file_is_called_by_its_number_and_stage(index, stage, name):
     assert ge_graph_file(index, stage) == name
-
-
-def test_the_reader_knows_the_graph_id_of_a_file(tmp_path):
-    path = tmp_path / "ge_proto_00000094_graph_11_Build.txt"
-    path.write_text(text_of("g"))
-    assert read_ge_text(path).graph_id == 11
 
 
 def found_in(folder, operator="", **options):
@@ -188,12 +180,9 @@ def test_a_large_file_is_searched_in_little_memory(tmp_path):
         for _ in range(64):
             file.write(b"#" * (1 << 20))
         file.write(b'  op {\n    name: "Iterator"\n  }\n}\n')
-    tracemalloc.start()
-    found = found_in(tmp_path)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with peak_below(8 << 20):
+        found = found_in(tmp_path)
     assert found.name == "big"
-    assert peak < 8 << 20
 
 
 @pytest.mark.parametrize(
