@@ -68,6 +68,9 @@ def elementwise() -> list[Case]:
     ]
     return [
         *found,
+        Case("L2Loss", (x,), lambda a: F.mse_loss(a, torch.zeros_like(a), reduction="sum") / 2),
+        Case("SoftmaxGrad", (x.softmax(1), y), softmax_grad, {"axes": (1,)}),
+        Case("View", (x, (2, -1)), torch.Tensor.view),
         Case("Muls", (x, 2), torch.mul),
         Case("Muls", (x,), lambda a: torch.mul(a, 0.375), {"value": 0.375}),
         Case("Adds", (x,), lambda a: torch.add(a, -1.5), {"value": -1.5}),
@@ -85,6 +88,11 @@ def elementwise() -> list[Case]:
             )
         ),
     ]
+
+
+def softmax_grad(out: Tensor, grad: Tensor) -> Tensor:
+    """Return the gradient of a softmax along its last axis."""
+    return torch.ops.aten._softmax_backward_data(grad, out, 1, torch.float32)
 
 
 def swiglu(x: Tensor, dim: int) -> Tensor:
@@ -330,6 +338,20 @@ def updates() -> list[Case]:
         optimizer.step()
         return weight.detach(), optimizer.state[weight]["sum"]
 
+    def adam(*given: Any) -> Tensor:
+        """PyTorch's third step, where the moments carry two steps."""
+        v, m, s, _, _, r, b1, b2, e, g = given
+        weight = torch.nn.Parameter(v.clone())
+        scale = float(torch.sqrt(1 - b2**3))  # the epsilon stands beside the root as it is
+        optimizer = torch.optim.Adam(
+            [weight], lr=float(r), betas=(float(b1), float(b2)), eps=float(e) / scale
+        )
+        state = {"step": torch.tensor(2.0), "exp_avg": m.clone(), "exp_avg_sq": s.clone()}
+        optimizer.state[weight].update(state)
+        weight.grad = g
+        optimizer.step()
+        return weight.detach()
+
     def rms_prop(*given: Any) -> Tensor:
         """MindSpore's formula: the epsilon stands inside the root."""
         v, s, m, r, g, decay, momentum, epsilon = given
@@ -338,6 +360,14 @@ def updates() -> list[Case]:
 
     return [
         Case("ApplyAdagrad", (var, state, rate, grad), adagrad, outputs=(0, 1)),
+        Case(
+            "ApplyAdam",
+            (
+                var, numbers(3, 4, seed=3), state, *map(torch.tensor, (0.729, 0.729, 0.125)),
+                *map(torch.tensor, (0.9, 0.9, 1e-4)), grad,
+            ),
+            adam,
+        ),
         Case(
             "ApplyRMSProp", (var, state, numbers(3, 4, seed=3), rate, grad, 0.75, 0.5, 0.25),
             rms_prop,

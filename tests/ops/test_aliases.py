@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.words import refused
 from workbench.comparison.replay.kernel import Kernel, plain_kernel
+from workbench.comparison.replay.lowering import RANDOM, REGISTERS
+from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param
-from workbench.ops import OPS
+from workbench.ops import COLLECTIVES, OPS
 from workbench.ops.aliases import ALIASES, canonical_op
 from workbench.ops.decompositions import DECOMPOSITIONS
+from workbench.ops.not_computed import NOT_COMPUTED
+from workbench.ops.table import KNOWN
 
 RNG = np.random.default_rng(3)
 X, Y, B = (RNG.standard_normal(shape).astype(np.float32) for shape in ((3, 4), (4, 5), (5,)))
@@ -110,3 +115,70 @@ def test_a_product_of_any_ranks():
     stack = np.stack([X, 2 * X])
     x, y = wide(stack, Y)
     check(run(op("MatMulExt", Param(0), Param(1)), stack, Y), x @ y)
+
+
+# --- what files name -----------------------------------------------------------------------------
+
+IN_FILES = """
+    Adam Add AddN ApplyMomentum Assign AssignAdd AvgPool AvgPoolGrad BatchMatMul
+    BatchMultiClassNonMaxSuppression BiasAdd BiasAddGrad Cast ConcatD Const Constant Conv2D
+    Conv2DBackpropFilter Conv2DBackpropInput Data ExpandDims Flatten Gather GatherV2 GatherV2D GeLU LayerNorm
+    MaskedFill MatMul MatMulBiasAddFusion MatMulBiasAddReluFusion MaxPool MaxPoolGrad Mul Muls NetOutput NoOp
+    OneHot Pow ReLU RealDiv ReduceMean ReduceSum ReluGrad Reshape Sigmoid SigmoidGrad Softmax
+    SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits Square StridedSliceD Sub Tanh TanhGrad
+    Transpose TransposeD Variable
+""".split()  # noqa: SIM905
+"""Operator types of real dumps and graph files: MindSpore's, the graph engine's, AscendCL's."""
+
+WAYS = (OPS, ALIASES, DECOMPOSITIONS, NOT_COMPUTED)
+
+
+def test_every_type_that_files_name_is_computed_or_listed_with_its_reason():
+    for name in {*IN_FILES, *KNOWN}:
+        assert sum(name in way for way in WAYS) == 1, name
+
+
+def test_nothing_is_listed_that_a_rule_of_its_own_tells():
+    assert not NOT_COMPUTED.keys() & (RANDOM | REGISTERS | COLLECTIVES.keys())
+
+
+@pytest.mark.parametrize(
+    ("op_type", "settings", "code"),
+    [
+        ("FlashAttentionScore", {"head_num": 1, "keep_prob": 0.9}, "core/choice"),
+        ("FlashAttentionScore", {"head_num": 1, "sparse_mode": 7}, "core/choice"),
+        ("FlashAttentionScore", {"head_num": 1, "input_layout": "TH"}, "core/choice"),
+        ("FlashAttentionScore", {"head_num": 1, "next_tokens": 0}, "core/choice"),
+        ("FlashAttentionScore", {"head_num": 1, "padding_mask": 1}, "core/choice"),
+        ("PromptFlashAttention", {"pse_shift": 1}, "core/choice"),
+        (
+            "PromptFlashAttention",
+            {"num_heads": 2, "num_key_value_heads": 1, "next_tokens": 9},
+            "graph/shape",
+        ),
+        ("IncreFlashAttention", {"block_table": 1}, "core/choice"),
+    ],
+)
+def test_what_documents_leave_open_is_refused(op_type, settings, code):
+    x = RNG.standard_normal((1, 3, 4)).astype(np.float32)
+    mask = {"attn_mask": np.zeros((3, 3), bool)}
+    kernel = plain_kernel(op(op_type, Param(0), Param(1), Param(2), **mask, **settings))
+    with refused(code, GraphError):
+        kernel.run(dict.fromkeys(range(3), x))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "more", "code"),
+    [
+        ("Embedding", {"max_norm": 1.0}, "core/choice"),
+        ("AvgPool2D", {"divisor_override": 3}, "core/choice"),
+        ("MaxPoolWithMask", {"kernel_size": 2, "dilation": (2, 2)}, "core/choice"),
+        ("L1LossExt", {"reduction": 7}, "core/choice"),
+        ("Pad", {"paddings": None}, "graph/sizes-unknown"),
+        ("UpsampleNearest2D", {"scales": (1.5, 2.0)}, "graph/sizes-unknown"),
+        ("Convolution", {}, "graph/open-shape"),
+    ],
+)
+def test_a_part_that_cannot_be_computed_is_refused(op_type, more, code):
+    with refused(code, GraphError):
+        DECOMPOSITIONS[op_type](op(op_type, Param(0), Param(1), **more))

@@ -53,6 +53,7 @@ class Alias(NamedTuple):
 
 ALIASES: dict[str, Alias] = {
     "AddV2": Alias("Add"),
+    "ApplyAdam": Alias("Adam"),
     "BatchMatMulExt": Alias("BatchMatMul"),
     "BatchMatMulV2": Alias("BatchMatMul"),
     "BiasAddV1": Alias("BiasAdd"),
@@ -78,5 +79,6 @@ ALIASES: dict[str, Alias] = {
     "TransposeExt": Alias("Transpose"),
     "Unsqueeze": Alias("ExpandDims"),
     "UnsqueezeExt": Alias("ExpandDims"),
+    "View": Alias("Reshape"),
 }
 """Operator type → its name in the table. Types are told apart, so that the order decides nothing."""

@@ -211,6 +211,24 @@ def _difference(kind: str) -> Callable[[Op], Fused]:
     return decompose
 
 
+def _half_square(op: Op) -> Fused:
+    """Half the sum of all squares."""
+    parts = Parts(op)
+    total = parts.add("ReduceSum", parts.add("Square", parts.needed(0)), axis=(), keep_dims=False)
+    parts.add("Mul", total, number(0.5))
+    return parts.done()
+
+
+def _softmax_grad(op: Op) -> Fused:
+    """y·(g - Σ y·g), y what the softmax gave."""
+    parts = Parts(op)
+    out, grad = parts.needed(0), parts.needed(1)
+    axes = op.attrs.get("axes", -1)
+    total = parts.add("ReduceSum", parts.add("Mul", out, grad), axis=axes, keep_dims=True)
+    parts.add("Mul", out, parts.add("Sub", grad, total))
+    return parts.done()
+
+
 def _smooth_l1(op: Op) -> Fused:
     """d²/(2·beta) below beta, |d| - beta/2 beyond: m·(|d| - m/2)/beta with m = min(|d|, beta)."""
     parts = Parts(op)
@@ -474,6 +492,8 @@ def _pad(op: Op) -> Fused:
     """Zeros around a tensor: widths before and behind of every axis, the first axis first."""
     parts = Parts(op)
     widths = parts.setting("paddings")
+    if widths is None:
+        raise GraphError("graph/sizes-unknown", subject="paddings", got=None)
     flat = tuple(int(one) for pair in reversed(tuple(widths)) for one in pair)
     parts.add("PadV3", parts.needed("x"), paddings=flat, mode="constant", constant_value=0)
     return parts.done()
@@ -494,6 +514,7 @@ DECOMPOSITIONS: dict[str, Callable[[Op], Fused]] = {
     "Dense": _dense,
     "Embedding": _embedding,
     "InplaceAddExt": _scaled("Add"),
+    "L2Loss": _half_square,
     "L1LossExt": _difference("Abs"),
     "LayerNormExt": _layer_norm,
     "LayerNormV3": _layer_norm_v3,
@@ -505,6 +526,7 @@ DECOMPOSITIONS: dict[str, Callable[[Op], Fused]] = {
     "Muls": _with_number("Mul"),
     "Pad": _pad,
     "SmoothL1Loss": _smooth_l1,
+    "SoftmaxGrad": _softmax_grad,
     "SoftplusExt": _softplus,
     "SubExt": _scaled("Sub"),
     "SwiGlu": _swiglu,
