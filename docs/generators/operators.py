@@ -6,7 +6,7 @@ import inspect
 from collections import defaultdict
 
 from generators.markdown import code, codes, page, table
-from workbench.network.onnx.reader import OPSETS
+from workbench.network.onnx.lower import OPSETS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.ops import OPS
 from workbench.ops.aliases import ALIASES
@@ -42,7 +42,7 @@ One error lists every unsupported operator with its nodes."""
 
 OTHERS = """\
 `compare` also replays these types of other dialects: each is an operator above under another name, or is
-computed as several of them. PyTorch's results on a CPU check them (`make conformance-torch`).
+computed as several of them. Results of PyTorch on a CPU (`make conformance-torch`) or closed formulas check them.
 
 An operator is not replayed with settings that documents leave open: dropout in attention (`keep_prob` below 1),
 a shift of scores in inference, sequences of several lengths in `PromptFlashAttention`, a cache in pages, quantized

@@ -12,7 +12,7 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param
 from workbench.ops import COLLECTIVES, OPS
-from workbench.ops.aliases import ALIASES, canonical_op
+from workbench.ops.aliases import ALIASES, resolve_alias
 from workbench.ops.decompositions import DECOMPOSITIONS
 from workbench.ops.not_computed import NOT_COMPUTED
 from workbench.ops.table import KNOWN
@@ -30,7 +30,7 @@ def run(operator, *arrays):
     kernel = (
         Kernel(expand(operator).ops, expand(operator).results)
         if expand
-        else plain_kernel(canonical_op(operator))
+        else plain_kernel(resolve_alias(operator))
     )
     return kernel.run(dict(enumerate(arrays)))[0]
 
@@ -50,7 +50,7 @@ def test_every_spelling_is_that_of_a_row():
 
 def test_a_name_of_the_table_and_an_unknown_one_are_no_spelling():
     for op_type in ("MatMul", "NoSuchOperator"):
-        assert canonical_op(op(op_type, Param(0))) is None
+        assert resolve_alias(op(op_type, Param(0))) is None
         assert op_type not in DECOMPOSITIONS
 
 

@@ -17,7 +17,7 @@ _AXES = {"axes": "axis", "dim": "axis", "keepdim": "keep_dims", "adj_x1": "trans
 """Settings under other names."""
 
 
-def canonical_op(op: Op) -> Op | None:
+def resolve_alias(op: Op) -> Op | None:
     """Return the operator under the table's name; ``None`` if it has none there."""
     row = ALIASES.get(op.op_type)
     return row.respell(op, row.op_type) if row is not None else None

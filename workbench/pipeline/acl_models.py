@@ -17,8 +17,8 @@ from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
 from workbench.graph.graph import Graph
-from workbench.graph_files.formats import read_graph
 from workbench.network.models import MODELS, load_graph
+from workbench.network.models.load import read_network
 from workbench.npu.faults import check_faults, parse_fault
 from workbench.ops import op_def
 from workbench.pipeline.acl_errors import AclError, AclRefusal
@@ -136,7 +136,7 @@ def _read(text: str) -> Graph:
         raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, said)
     if ".py:" in text:
         return one_graph(load_graph(text), "a model")
-    return read_graph(file)
+    return read_network(file)
 
 
 def _check_runnable(graph: Graph) -> None:

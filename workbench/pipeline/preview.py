@@ -342,6 +342,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     if not isinstance(graph, str | Path):
         return _all_graphs(graph)
     from workbench.network.models import MODELS, TRAININGS, load_graph, split_graph
+    from workbench.network.models.load import read_network
 
     known = {*MODELS, *TRAININGS}
     text = str(graph)
@@ -351,9 +352,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     if Path(text).is_dir():
         return _graphs_of(Path(text))
     if path:
-        from workbench.graph_files.formats import read_graph
-
-        return (read_graph(path),)
+        return (read_network(path),)
     raise GraphError("pipeline/graph", got=text, known=sorted(known))
 
 

@@ -15,6 +15,7 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph_files.onnx.dialect import DOMAIN, OUTPUTS
 from workbench.ops import COLLECTIVES, OPS
 from workbench.ops.aliases import ALIASES
 from workbench.ops.decompositions import DECOMPOSITIONS
@@ -112,6 +113,9 @@ def test_a_mask_of_eight_bits_is_no_step_of_int8(op_type, count, read, given):
     assert lower(0, masked, None).kernel is not None
 
 
+ONNX = {OUTPUTS: ("y",)}
+"""What a node of ONNX has beside its attributes."""
+
 BOTH = [
     (op("Dropout", Param(0)), "random", "table"),
     (op("StandardNormal", Param(0), **INT8), "random", "int8"),
@@ -123,6 +127,8 @@ BOTH = [
     (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
     (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
     (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
+    (op("QuantizeLinear", Param(0), **INT8, **ONNX), "int8", "onnx"),
+    (op("Relu", Param(0), **TWO, **ONNX), "onnx", "fusion"),
     (op("MatMul", Param(0), Param(1)), "table", "unknown"),
     (op("MatMulV2", Param(0), Param(1)), "spelling", "unknown"),
     (op("MatMulExt", Param(0), Param(1)), "expansion", "unknown"),
@@ -163,6 +169,30 @@ def test_three_ways_to_the_same_product(op_type, rule):
     x, y = RNG.standard_normal((2, 2, 2))
     assert work.rule == rule
     np.testing.assert_allclose(work.kernel.run({0: x, 1: y})[0], x @ y)
+
+
+def test_a_node_of_onnx_is_computed_if_it_is_one_of_ours_under_another_name():
+    work = lower(0, op("Relu", Param(0), **ONNX), None)
+    assert work.rule == "spelling"
+    np.testing.assert_array_equal(work.kernel.run({0: np.float32([-1, 2])})[0], [0, 2])
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        op("Softmax", Param(0), axis=1, **ONNX),  # along all axes from 1 on before opset 13
+        op("Flatten", Param(0), axis=2, **ONNX),
+        op("ReduceMax", Param(0), **ONNX),  # ONNX keeps the axes if nothing is said
+        op("MaxPool", Param(0), kernel_shape=(2, 2), strides=(1, 1), **ONNX),
+        op("Relu", Param(0), **ONNX, **{DOMAIN: "my.ops"}),
+        op("Add", Param(0), **ONNX),
+    ],
+    ids=lambda one: f"{one.attrs.get(DOMAIN, '')} {one.op_type}",
+)
+def test_a_node_of_onnx_that_only_sounds_like_ours_is_not_computed(node):
+    work = lower(0, node, None)
+    assert work.kernel is None
+    check_said(work.reason, "compare/no-kernel", op_type=node.op_type)
 
 
 def test_an_operator_that_stands_for_itself_is_plain():

@@ -23,6 +23,7 @@ from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.formats.npy import payload_as
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
+from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import IDENTITY, MOVEMENT, OPS, left_in
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class DumpedInputs:
         producer, depth = one.producer, one.depth + 1
         if producer is None or not isinstance(one.operand, Value) or depth > _DEEPEST:
             return None
-        if producer.op_type not in MOVEMENT & OPS.keys() or _renames(producer):
+        if producer.op_type not in MOVEMENT & OPS.keys() or _renames(producer) or is_onnx(producer):
             return None
         try:
             kernel = plain_kernel(producer)
