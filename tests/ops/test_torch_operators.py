@@ -20,6 +20,7 @@ from workbench.graph.graph import Const, Op, Param
 from workbench.ops import OPS
 from workbench.ops.aliases import ALIASES
 from workbench.ops.decompositions import DECOMPOSITIONS
+from workbench.ops.kernels import transformer
 
 RECORD = Path(__file__).parents[1] / "data" / "conformance" / "aclnn_torch_2.14.1_cpu.json"
 CASES = json.loads(RECORD.read_text(encoding="utf-8"))["cases"]
@@ -104,3 +105,11 @@ def test_an_operator_gives_what_pytorch_gives(case):
         np.testing.assert_allclose(
             got.astype(np.float64), want.astype(np.float64), rtol=close, atol=close
         )
+
+
+@pytest.mark.parametrize("scores", [1, 12])
+def test_attention_is_the_same_in_blocks_of_few_rows(monkeypatch, scores):
+    monkeypatch.setattr(transformer, "_SCORES", scores)
+    for case in CASES:
+        if case["op"] == "FlashAttentionScore":
+            test_an_operator_gives_what_pytorch_gives(case)

@@ -125,20 +125,32 @@ def attend(
     All are (B, N, S, D); keys and values may have fewer heads, each for as many queries' heads in a row.
     Where ``hidden`` is true nothing counts; a row of which nothing counts is zero.
     """
-    group = query.shape[1] // key.shape[1]
-    key, value = (np.repeat(one, group, axis=1) for one in (key, value))
-    scores = query @ key.swapaxes(-1, -2)
-    if shift is not None:
-        scores += np.asarray(shift, scores.dtype)
-    scores *= scores.dtype.type(scale)
-    if hidden is not None:
-        scores[np.broadcast_to(hidden, scores.shape)] = -np.inf
-    largest = scores.max(axis=-1, keepdims=True)
-    base = np.where(np.isfinite(largest), largest, 0).astype(scores.dtype)
-    shares = np.exp(scores - base)
-    total = shares.sum(axis=-1, keepdims=True)
-    out = (shares @ value) / np.where(total == 0, 1, total).astype(total.dtype)
+    group, keys = query.shape[1] // key.shape[1], key.shape[2]
+    shape = (*query.shape[:3], keys)
+    shifts = None if shift is None else np.broadcast_to(np.asarray(shift, query.dtype), shape)
+    covered = None if hidden is None else np.broadcast_to(hidden, shape)
+    out = np.empty((*query.shape[:3], value.shape[-1]), query.dtype)
+    largest, total = np.empty((2, *query.shape[:3], 1), query.dtype)
+    rows = max(_SCORES // max(keys, 1), 1)
+    for batch, head, first in np.ndindex(*query.shape[:2], -(-query.shape[2] // rows)):
+        some = (batch, head, slice(first * rows, (first + 1) * rows))
+        scores = query[some] @ key[batch, head // group].T
+        if shifts is not None:
+            scores += shifts[some]
+        scores *= query.dtype.type(scale)
+        if covered is not None:
+            scores[covered[some]] = -np.inf
+        largest[some] = scores.max(axis=-1, keepdims=True)
+        scores -= np.where(np.isfinite(largest[some]), largest[some], 0)
+        np.exp(scores, out=scores)
+        total[some] = scores.sum(axis=-1, keepdims=True)
+        out[some] = scores @ value[batch, head // group]
+        out[some] /= np.where(total[some] == 0, 1, total[some])
     return out, largest, total
+
+
+_SCORES = 1 << 22
+"""Scores of one head that are held at a time."""
 
 
 def flash_attention(
