@@ -227,6 +227,15 @@ FILES_GROW = {
     "_Writer": "the message while it is filled",
 }
 """The same of `core`, `proto`, `graph_files` and `dump`; messages of protobuf are filled by whoever writes them."""
+COMPILER_GROWS = {
+    "GraphBuilder": "operators of a graph while it is written; `build` gives the frozen graph",
+    "TransBuilder": "conversions that were inserted by now",
+    "_FoldingBuilder": "constants that are computed by now",
+    "_KernelBuilder": "operators of one kernel while they are put together",
+    "_Marks": "operators while they are marked",
+    "_QuantizingBuilder": "constants of a network while it is quantized",
+}
+"""The same of the compiler of the simulated device and of `workbench.graph.rewrite`."""
 CHANGES = re.compile(
     "add|append|appendleft|clear|discard|extend|fill|insert|move_to_end|pop|popitem|put|remove"
     "|reverse|setdefault|setflags|sort|update"
@@ -329,6 +338,43 @@ def in_files(trees):
     return [(kind, said) for kind, said in found if kind in ours]
 
 
+def is_compiler(path: Path) -> bool:
+    """Whether a module makes programs of graphs."""
+    place = path.relative_to(PACKAGE).as_posix()
+    return place.startswith("npu/compile/") or place in (
+        "graph/rewrite.py",
+        "npu/program.py",
+        "npu/target.py",
+    )
+
+
+@pytest.fixture(scope="module")
+def in_compiler(trees):
+    return [
+        (kind, f"{path.relative_to(PACKAGE)}: {function} changes {what} ({kind})")
+        for path in filter(is_compiler, MODULES)
+        for kind, function, what in breaches(trees[path])
+    ]
+
+
+def test_nothing_that_is_compiled_changes_after_it_was_made(in_compiler):
+    assert [said for kind, said in in_compiler if kind not in COMPILER_GROWS] == []
+    assert COMPILER_GROWS.keys() <= {kind for kind, _ in in_compiler}
+
+
+def test_constructors_of_the_compiler_compile_nothing(trees):
+    """What works over a graph is a loop that can be read, not a constructor with an effect."""
+    made = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in filter(is_compiler, MODULES)
+        for one in ast.walk(trees[path])
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+        for node in ast.walk(one)
+        if isinstance(node, ast.For | ast.While)
+    ]
+    assert made == []
+
+
 def test_nothing_in_the_comparison_changes_after_it_was_made(in_comparison):
     assert [said for kind, said in in_comparison if kind not in GROWS] == []
 
@@ -383,7 +429,7 @@ def test_dataclasses_of_the_rebuilt_areas_are_frozen(trees):
     loose = {
         node.name
         for path in MODULES
-        if area(path) in REBUILT
+        if area(path) in REBUILT or is_compiler(path)
         for node in ast.walk(trees[path])
         if isinstance(node, ast.ClassDef)
         for made in node.decorator_list

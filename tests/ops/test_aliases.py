@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kit.words import refused
-from workbench.comparison.replay.kernel import Kernel, plain_kernel
+from workbench.comparison.replay.kernel import compute_kernel, plain_kernel
 from workbench.comparison.replay.lowering import RANDOM, REGISTERS
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -27,12 +27,8 @@ def op(op_type, *inputs, **attrs):
 
 def run(operator, *arrays):
     expand = DECOMPOSITIONS.get(operator.op_type)
-    kernel = (
-        Kernel(expand(operator).ops, expand(operator).results)
-        if expand
-        else plain_kernel(resolve_alias(operator))
-    )
-    return kernel.run(dict(enumerate(arrays)))[0]
+    kernel = expand(operator) if expand else plain_kernel(resolve_alias(operator))
+    return compute_kernel(kernel, dict(enumerate(arrays)))[0]
 
 
 def check(found, expected):
@@ -164,7 +160,7 @@ def test_what_documents_leave_open_is_refused(op_type, settings, code):
     mask = {"attn_mask": np.zeros((3, 3), bool)}
     kernel = plain_kernel(op(op_type, Param(0), Param(1), Param(2), **mask, **settings))
     with refused(code, GraphError):
-        kernel.run(dict.fromkeys(range(3), x))
+        compute_kernel(kernel, dict.fromkeys(range(3), x))
 
 
 @pytest.mark.parametrize(

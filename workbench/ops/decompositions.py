@@ -1,6 +1,6 @@
 """Operators that do the work of several of the table: what they are made of.
 
-Each is a function of the operator that gives `workbench.graph.graph.Fused`: in its operands ``Param(i)`` is
+Each is a function of the operator that gives `workbench.graph.graph.Kernel`: in its operands ``Param(i)`` is
 flat input ``i`` of the operator. Argument names and defaults are MindSpore's (its operator definitions, 2.10),
 for types that only CANN has those of its documents. What a document leaves open is refused.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Const, Fused, Op, Param, Value
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 from workbench.ops.aliases import renamed
 from workbench.ops.kernels.loss import reduction_of
 from workbench.ops.table import KNOWN
@@ -48,9 +48,9 @@ class Parts:
         self.ops.append(Op(self.op.name, kind, inputs, attrs, self.op.outputs[:1], ()))
         return Value(len(self.ops) - 1)
 
-    def done(self, *results: Value) -> Fused:
+    def done(self, *results: Value) -> Kernel:
         """Return the parts; without results, the last one gives the only one."""
-        return Fused(tuple(self.ops), results or (Value(len(self.ops) - 1),))
+        return Kernel(tuple(self.ops), results or (Value(len(self.ops) - 1),))
 
     def tensor(self, name: str | int) -> Operand | None:
         """Tensor argument by name or place, a constant as it is; ``None`` if it is not given."""
@@ -113,10 +113,10 @@ class Parts:
 # --- elementwise -------------------------------------------------------------------------------
 
 
-def _scaled(kind: str) -> Callable[[Op], Fused]:
+def _scaled(kind: str) -> Callable[[Op], Kernel]:
     """X ± alpha·y."""
 
-    def decompose(op: Op) -> Fused:
+    def decompose(op: Op) -> Kernel:
         parts = Parts(op)
         x, y, alpha = parts.needed(0), parts.needed(1), parts.tensor(2)
         if alpha is None and "alpha" in op.attrs:
@@ -129,10 +129,10 @@ def _scaled(kind: str) -> Callable[[Op], Fused]:
     return decompose
 
 
-def _with_number(kind: str) -> Callable[[Op], Fused]:
+def _with_number(kind: str) -> Callable[[Op], Kernel]:
     """X and a number, which GE holds in the attribute ``value``."""
 
-    def decompose(op: Op) -> Fused:
+    def decompose(op: Op) -> Kernel:
         parts = Parts(op)
         other = parts.tensor(1)
         parts.add(kind, parts.needed(0), number(op.attrs["value"]) if other is None else other)
@@ -141,7 +141,7 @@ def _with_number(kind: str) -> Callable[[Op], Fused]:
     return decompose
 
 
-def _clamp(op: Op) -> Fused:
+def _clamp(op: Op) -> Kernel:
     """Between two tensors, either of which may be missing."""
     parts = Parts(op)
     value = parts.needed("input")
@@ -152,12 +152,12 @@ def _clamp(op: Op) -> Fused:
     return parts.done() if parts.ops else _only(parts, value)
 
 
-def _only(parts: Parts, value: Operand) -> Fused:
+def _only(parts: Parts, value: Operand) -> Kernel:
     parts.add("Mul", value, number(1))
     return parts.done()
 
 
-def _softplus(op: Op) -> Fused:
+def _softplus(op: Op) -> Kernel:
     """log(1 + exp(beta·x)) / beta, and x itself beyond a threshold."""
     parts = Parts(op)
     x, beta = parts.needed("input"), parts.setting("beta", 1)
@@ -168,7 +168,7 @@ def _softplus(op: Op) -> Fused:
     return parts.done()
 
 
-def _swiglu(op: Op) -> Fused:
+def _swiglu(op: Op) -> Kernel:
     """SiLU of the first half times the second half."""
     parts = Parts(op)
     parts.add("Split", parts.needed(0), axis=int(_dim(parts)), output_num=2)
@@ -186,7 +186,7 @@ def _dim(parts: Parts) -> Any:
 # --- losses ------------------------------------------------------------------------------------
 
 
-def _reduced(parts: Parts, loss: Value, default: str = "mean") -> Fused:
+def _reduced(parts: Parts, loss: Value, default: str = "mean") -> Kernel:
     """Loss of each element, their sum or their mean."""
     reduction = reduction_of(parts.setting("reduction", default))
     if reduction != "none":
@@ -200,10 +200,10 @@ def _weighted(parts: Parts, loss: Value) -> Value:
     return loss if weight is None else parts.add("Mul", loss, weight)
 
 
-def _difference(kind: str) -> Callable[[Op], Fused]:
+def _difference(kind: str) -> Callable[[Op], Kernel]:
     """Square or magnitude of the difference."""
 
-    def decompose(op: Op) -> Fused:
+    def decompose(op: Op) -> Kernel:
         parts = Parts(op)
         loss = parts.add(kind, parts.add("Sub", parts.needed("input"), parts.needed("target")))
         return _reduced(parts, loss)
@@ -211,7 +211,7 @@ def _difference(kind: str) -> Callable[[Op], Fused]:
     return decompose
 
 
-def _half_square(op: Op) -> Fused:
+def _half_square(op: Op) -> Kernel:
     """Half the sum of all squares."""
     parts = Parts(op)
     total = parts.add("ReduceSum", parts.add("Square", parts.needed(0)), axis=(), keep_dims=False)
@@ -219,7 +219,7 @@ def _half_square(op: Op) -> Fused:
     return parts.done()
 
 
-def _softmax_grad(op: Op) -> Fused:
+def _softmax_grad(op: Op) -> Kernel:
     """y·(g - Σ y·g), y what the softmax gave."""
     parts = Parts(op)
     out, grad = parts.needed(0), parts.needed(1)
@@ -229,7 +229,7 @@ def _softmax_grad(op: Op) -> Fused:
     return parts.done()
 
 
-def _smooth_l1(op: Op) -> Fused:
+def _smooth_l1(op: Op) -> Kernel:
     """d²/(2·beta) below beta, |d| - beta/2 beyond: m·(|d| - m/2)/beta with m = min(|d|, beta)."""
     parts = Parts(op)
     difference = parts.add("Sub", parts.needed("prediction"), parts.needed("target"))
@@ -243,7 +243,7 @@ def _smooth_l1(op: Op) -> Fused:
     return _reduced(parts, loss, "none")
 
 
-def _cross_entropy(op: Op) -> Fused:
+def _cross_entropy(op: Op) -> Kernel:
     """-(t·log x + (1 - t)·log(1 - x)), logarithms at least -100."""
     parts = Parts(op)
     x, target = parts.needed("input"), parts.needed("target")
@@ -258,7 +258,7 @@ def _cross_entropy(op: Op) -> Fused:
     return _reduced(parts, _weighted(parts, loss))
 
 
-def _logits_cross_entropy(op: Op) -> Fused:
+def _logits_cross_entropy(op: Op) -> Kernel:
     """(1 - t)·x + (1 + (p - 1)·t)·log(1 + exp(-x)), p the weight of the positive class."""
     parts = Parts(op)
     x, target, positive = parts.needed("input"), parts.needed("target"), parts.tensor("posWeight")
@@ -274,10 +274,10 @@ def _logits_cross_entropy(op: Op) -> Fused:
 # --- products and convolutions -----------------------------------------------------------------
 
 
-def _biased(*after: str) -> Callable[[Op], Fused]:
+def _biased(*after: str) -> Callable[[Op], Kernel]:
     """MatMul and BiasAdd in one, and what follows."""
 
-    def decompose(op: Op) -> Fused:
+    def decompose(op: Op) -> Kernel:
         parts, own = Parts(op), renamed(op.attrs)
         turned = {name: own.get(name, False) for name in ("transpose_a", "transpose_b")}
         value = parts.add("MatMul", parts.needed(0), parts.needed(1), **turned)
@@ -289,7 +289,7 @@ def _biased(*after: str) -> Callable[[Op], Fused]:
     return decompose
 
 
-def _dense(op: Op) -> Fused:
+def _dense(op: Op) -> Kernel:
     """x·wᵀ + b, b may be missing."""
     parts = Parts(op)
     turned = {"transpose_a": False, "transpose_b": True}
@@ -300,7 +300,7 @@ def _dense(op: Op) -> Fused:
     return parts.done()
 
 
-def _product(op: Op) -> Fused:
+def _product(op: Op) -> Kernel:
     """Matrix product of any ranks."""
     parts = Parts(op)
     plain = {"transpose_a": False, "transpose_b": False}
@@ -320,7 +320,7 @@ def _convolution_settings(parts: Parts, rank: int) -> dict[str, Any]:
     }
 
 
-def _convolution(op: Op) -> Fused:
+def _convolution(op: Op) -> Kernel:
     """Convolution over two or three axes, or a transposed one over two, and its bias."""
     parts = Parts(op)
     rank = len(parts.shape("weight")) - 2
@@ -341,7 +341,7 @@ def _convolution(op: Op) -> Fused:
     return parts.done()
 
 
-def _convolution_grad(op: Op) -> Fused:
+def _convolution_grad(op: Op) -> Kernel:
     """Gradients of input, weight and bias of a convolution over two axes."""
     parts = Parts(op)
     if len(parts.shape("weight")) != 4:
@@ -359,7 +359,7 @@ def _convolution_grad(op: Op) -> Fused:
 # --- normalizations ----------------------------------------------------------------------------
 
 
-def _add_rms_norm(op: Op) -> Fused:
+def _add_rms_norm(op: Op) -> Kernel:
     """RmsNorm of a sum: its result, the factor of every row, and the sum."""
     parts = Parts(op)
     total = parts.add("Add", parts.needed(0), parts.needed(1))
@@ -372,7 +372,7 @@ def _inverse_deviation(parts: Parts, variance: Value, epsilon: float) -> Value:
     return parts.add("Rsqrt", parts.add("Add", variance, number(epsilon)))
 
 
-def _batch_norm(op: Op) -> Fused:
+def _batch_norm(op: Op) -> Kernel:
     """BatchNorm; in training with the mean of the batch and 1 / its deviation."""
     parts = Parts(op)
     channels = parts.shape("input")[1]
@@ -396,7 +396,7 @@ def _batch_norm(op: Op) -> Fused:
     return parts.done(value, Value(value.op, 3), inverse)
 
 
-def _layer_norm(op: Op) -> Fused:
+def _layer_norm(op: Op) -> Kernel:
     """LayerNorm over axes of given sizes: with the mean and 1 / the deviation of every row."""
     parts = Parts(op)
     begin = -len(tuple(parts.setting("normalized_shape")))
@@ -404,14 +404,14 @@ def _layer_norm(op: Op) -> Fused:
     return _normalized(parts, gamma, beta, begin, parts.setting("eps", 1e-5))
 
 
-def _layer_norm_v3(op: Op) -> Fused:
+def _layer_norm_v3(op: Op) -> Kernel:
     """LayerNorm that gives 1 / the deviation in place of the variance."""
     parts = Parts(op)
     begin, epsilon = op.attrs.get("begin_norm_axis", 0), op.attrs.get("epsilon", 1e-5)
     return _normalized(parts, parts.needed(1), parts.needed(2), begin, epsilon)
 
 
-def _normalized(parts: Parts, gamma: Operand, beta: Operand, begin: int, epsilon: float) -> Fused:
+def _normalized(parts: Parts, gamma: Operand, beta: Operand, begin: int, epsilon: float) -> Kernel:
     axes = {"begin_norm_axis": begin, "begin_params_axis": begin}
     value = parts.add("LayerNorm", parts.needed(0), gamma, beta, epsilon=epsilon, **axes)
     inverse = _inverse_deviation(parts, Value(value.op, 2), epsilon)
@@ -434,7 +434,7 @@ def _pool(parts: Parts, strides: str, pads: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _mean_pool(op: Op) -> Fused:
+def _mean_pool(op: Op) -> Kernel:
     """Mean of windows; padding counts unless the setting says otherwise."""
     parts = Parts(op)
     parts.refuse("divisor_override", 0)
@@ -444,7 +444,7 @@ def _mean_pool(op: Op) -> Fused:
     return parts.done()
 
 
-def _max_pool(op: Op) -> Fused:
+def _max_pool(op: Op) -> Kernel:
     """Largest value of windows; the mask that it gives for its gradient is not computed."""
     parts = Parts(op)
     if parts.sizes("dilation", 1, 2) != (1, 1):
@@ -453,7 +453,7 @@ def _max_pool(op: Op) -> Fused:
     return parts.done()
 
 
-def _nearest(op: Op) -> Fused:
+def _nearest(op: Op) -> Kernel:
     """Nearest neighbors of a larger or smaller image, by its size, or by whole factors."""
     parts = Parts(op)
     size = parts.setting("output_size")
@@ -467,7 +467,7 @@ def _nearest(op: Op) -> Fused:
     return parts.done()
 
 
-def _place_of_largest(op: Op) -> Fused:
+def _place_of_largest(op: Op) -> Kernel:
     """Place of the largest value, of all elements or along an axis."""
     parts = Parts(op)
     x, axis = parts.needed("input"), parts.setting("dim")
@@ -480,7 +480,7 @@ def _place_of_largest(op: Op) -> Fused:
     return parts.done()
 
 
-def _embedding(op: Op) -> Fused:
+def _embedding(op: Op) -> Kernel:
     """Rows of a table; a largest norm would rewrite the table first."""
     parts = Parts(op)
     parts.refuse("max_norm", None)
@@ -488,7 +488,7 @@ def _embedding(op: Op) -> Fused:
     return parts.done()
 
 
-def _pad(op: Op) -> Fused:
+def _pad(op: Op) -> Kernel:
     """Zeros around a tensor: widths before and behind of every axis, the first axis first."""
     parts = Parts(op)
     widths = parts.setting("paddings")
@@ -499,7 +499,7 @@ def _pad(op: Op) -> Fused:
     return parts.done()
 
 
-DECOMPOSITIONS: dict[str, Callable[[Op], Fused]] = {
+DECOMPOSITIONS: dict[str, Callable[[Op], Kernel]] = {
     "AddExt": _scaled("Add"),
     "AddRmsNorm": _add_rms_norm,
     "Adds": _with_number("Add"),

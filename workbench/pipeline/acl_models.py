@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
     from workbench.npu.faults import Fault
+    from workbench.npu.target import Target
     from workbench.pipeline.acl_dump import Setting
-    from workbench.pipeline.compiling import Compiling
 
     Inputs = Mapping[str, Any] | Sequence[Any] | None
 
@@ -84,7 +84,7 @@ class Model:
 
 def load_model(
     source: Graph | str | os.PathLike[str],
-    compiling: Compiling,
+    target: Target,
     *,
     faults: Sequence[Fault | str] = (),
     seed: int = 0,
@@ -96,12 +96,12 @@ def load_model(
     """
     graph, name = _graph(source)
     planted = [parse_fault(item) if isinstance(item, str) else item for item in faults]
-    check_device(compiling.device, planted, compiling.precision_mode)
-    seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    ready = prepared(graph, compiling, "acl", seeded)
+    check_device(target.device, planted, target.precision)
+    seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in planted)
+    ready = prepared(graph, replace(target, faults=seeded))
     program, (compiled,) = ready.program, ready.graphs
     if program is not None:
-        check_faults(seeded, [*program.source.ops, *program.computed], graph.name)
+        check_faults(seeded, [*program.network.ops, *program.computed], graph.name)
     return Model((name, graph.name), graph, compiled, ready.run, dict(feeds or {}))
 
 

@@ -19,11 +19,11 @@ from workbench.comparison.replay.floors import (
     unit_of,
     written_unit,
 )
-from workbench.comparison.replay.kernel import Kernel, plain_kernel
+from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.own_error import assess_own_error
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.graph import Const, Op, Param, Value
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 from workbench.npu.arithmetic import EXACT, Arithmetic
 
 RNG = np.random.default_rng(23)

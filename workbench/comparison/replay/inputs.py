@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, wider_device_type
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
-from workbench.comparison.replay.kernel import plain_kernel
+from workbench.comparison.replay.kernel import compute_kernel, plain_kernel
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, WorkbenchError
@@ -223,7 +223,7 @@ class DumpedInputs:
             if len(known) < max(len(read), 1):
                 return None
             arrays = {slot: value.array for slot, value in known.items()}
-            moved = kernel.run(arrays)[one.operand.slot]
+            moved = compute_kernel(kernel, arrays)[one.operand.slot]
         except (WorkbenchError, ValueError, TypeError, IndexError, KeyError):
             return None
         values = list(known.values())

@@ -15,12 +15,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
-from workbench.comparison.replay.kernel import Kernel, plain_kernel
+from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.spellings import canonical_op
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph.graph import Bundle, Const, Op, Param, Value, once
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value, once
 from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import COLLECTIVES, IDENTITY, OPS, bind
 from workbench.ops.aliases import ALIASES
@@ -122,8 +122,7 @@ def _respelled(op: Op) -> Kernel:
 
 @once
 def _expanded(op: Op) -> Kernel:
-    parts = DECOMPOSITIONS[op.op_type](op)
-    return Kernel(parts.ops, parts.results)
+    return DECOMPOSITIONS[op.op_type](op)
 
 
 def _of_onnx(number: int, op: Op, found: Alignment | None) -> Lowering:

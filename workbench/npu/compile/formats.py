@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.formats import c0_of
 from workbench.core.tensors import TensorSpec
-from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Bundle, Const, Op, Param, Value
-from workbench.npu.compile.casts import Inserting
+from workbench.npu.compile.casts import TransBuilder
 from workbench.npu.layout import Lie, device_lie, host_lie, laid_spec
 from workbench.npu.ops_info import op_info
 
@@ -22,11 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.graph.graph import Graph, Operand
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 
-def choose(graph: Graph) -> Graph:
+def choose_formats(module: Module, target: Target) -> Module:
     """Return the graph with every operator's own formats."""
-    return replace(graph, ops=tuple(_chosen(graph, op) for op in graph.ops))
+    graph = module.graph
+    ops = tuple(_chosen(graph, op) for op in graph.ops)
+    return replace(module, graph=replace(graph, ops=ops))
 
 
 def _chosen(graph: Graph, op: Op) -> Op:
@@ -55,23 +58,16 @@ def _read(graph: Graph, op: Op) -> Iterator[TensorSpec]:
 
 
 def _spec(graph: Graph, operand: Operand) -> TensorSpec:
-    spec = None
-    if isinstance(operand, Value):
-        specs = graph.ops[operand.op].outputs
-        spec = specs[operand.slot] if operand.slot < len(specs) else None
-    elif isinstance(operand, Param):
-        spec = graph.parameters[operand.index].spec
-    elif isinstance(operand, Const):
-        spec = constant_spec(operand)
-    return spec or TensorSpec("", None)
+    return graph.spec(operand) or TensorSpec("", None)
 
 
-def spread(graph: Graph) -> Graph:
+def propagate_formats(module: Module, target: Target) -> Module:
     """Return the graph with the formats of heavy operators handed on to those that take any."""
+    graph = module.graph
     ops: list[Op] = []
     for op in graph.ops:
         ops.append(_spread(graph, ops, op))
-    return replace(graph, ops=tuple(ops))
+    return replace(module, graph=replace(graph, ops=tuple(ops)))
 
 
 def _spread(graph: Graph, done: list[Op], op: Op) -> Op:
@@ -103,67 +99,58 @@ def _written(done: list[Op], operand: Operand) -> Lie | None:
     return device_lie(op, "output", operand.slot, op.outputs[operand.slot])
 
 
-def insert(graph: Graph) -> Graph:
+def insert_transdata(module: Module, target: Target) -> Module:
     """Return the graph with a TransData wherever formats differ; its results have the host's."""
-    return _Inserted(graph).graph()
+    graph = module.graph
+    builder = TransBuilder(graph)
+    for number, op in enumerate(graph.ops):
+        asked = [device_lie(op, "input", n, spec) for n, spec in enumerate(_read(graph, op))]
+        wanted = iter(asked)
+        inputs = tuple(_input(builder, operand, wanted) for operand in op.inputs)
+        builder.replace(number, replace(op, inputs=inputs))
+    outputs = []
+    for operand in graph.outputs:
+        spec = _spec(graph, operand)
+        outputs.append(_as(builder, builder.operand(operand), spec, host_lie(spec.shape)))
+    return replace(module, graph=builder.build(outputs))
 
 
-class _Inserted(Inserting):
-    def __init__(self, old: Graph) -> None:
-        super().__init__(old)
-        for number, op in enumerate(old.ops):
-            self._op(number, op)
+def _input(builder: TransBuilder, operand: Operand, wanted: Iterator[Lie]) -> Operand:
+    """Return an operand as the kernel reads it."""
+    if isinstance(operand, Bundle) and operand.unfold:
+        items = tuple(_input(builder, item, wanted) for item in operand.items)
+        return replace(operand, items=items)
+    if isinstance(operand, Const) and operand.dtype == "monad":
+        return operand
+    lie, spec = next(wanted), _spec(builder.old, operand)
+    now = builder.operand(operand)
+    return _as(builder, now, spec, lie) if isinstance(now, Value | Param) else now
 
-    def graph(self) -> Graph:
-        outputs = []
-        for operand in self.old.outputs:
-            spec = _spec(self.old, operand)
-            outputs.append(self._as(self.operand(operand), spec, host_lie(spec.shape)))
-        return replace(super().graph(), ops=tuple(self.ops), outputs=tuple(outputs))
 
-    def _op(self, number: int, op: Op) -> None:
-        wanted = iter(
-            [device_lie(op, "input", n, spec) for n, spec in enumerate(_read(self.old, op))]
-        )
-        inputs = tuple(self._input(operand, wanted) for operand in op.inputs)
-        self.stand(number, replace(op, inputs=inputs))
+def _as(builder: TransBuilder, operand: Operand, spec: TensorSpec, wanted: Lie) -> Operand:
+    """Return an operand of the new graph as it is wanted; between device formats by way of the host's."""
+    there = host_lie(spec.shape)
+    if isinstance(operand, Value):
+        there = device_lie(builder.ops[operand.op], "output", operand.slot, spec)
+    if spec.shape is None or there[:3] == wanted[:3]:
+        return operand
+    if there.is_cut and wanted.is_cut:
+        operand = _moved(builder, operand, spec, there, host_lie(spec.shape))
+        there = host_lie(spec.shape)
+    return _moved(builder, operand, spec, there, wanted)
 
-    def _input(self, operand: Operand, wanted: Iterator[Lie]) -> Operand:
-        if isinstance(operand, Bundle) and operand.unfold:
-            return replace(
-                operand, items=tuple(self._input(item, wanted) for item in operand.items)
-            )
-        if isinstance(operand, Const) and operand.dtype == "monad":
-            return operand
-        lie, spec = next(wanted), _spec(self.old, operand)
-        now = self.operand(operand)
-        return self._as(now, spec, lie) if isinstance(now, Value | Param) else now
 
-    def _lie(self, operand: Operand, spec: TensorSpec) -> Lie:
-        """How an operand of the new graph lies."""
-        if isinstance(operand, Value):
-            return device_lie(self.ops[operand.op], "output", operand.slot, spec)
-        return host_lie(spec.shape)
-
-    def _as(self, operand: Operand, spec: TensorSpec, wanted: Lie) -> Operand:
-        there = self._lie(operand, spec)
-        if spec.shape is None or there[:3] == wanted[:3]:
-            return operand
-        if there.is_cut and wanted.is_cut:
-            operand = self._moved(operand, spec, there, host_lie(spec.shape))
-            there = host_lie(spec.shape)
-        return self._moved(operand, spec, there, wanted)
-
-    def _moved(self, operand: Operand, spec: TensorSpec, there: Lie, wanted: Lie) -> Value:
-        host = wanted.host_format if wanted.is_cut else there.host_format
-        given, taken = (
-            laid_spec(spec, lie if lie.is_cut else lie._replace(format=host))
-            for lie in (wanted, there)
-        )
-        attrs: dict[str, Any] = {"src_format": taken.format, "dst_format": given.format}
-        if max(there.groups, wanted.groups) > 1:
-            attrs["groups"] = max(there.groups, wanted.groups)
-        return self.insert(
-            "TransData", operand, spec, input_specs=(spec,), device_inputs=(taken,),
-            device_outputs=(given,), attrs=attrs,
-        )  # fmt: skip
+def _moved(
+    builder: TransBuilder, operand: Operand, spec: TensorSpec, there: Lie, wanted: Lie
+) -> Value:
+    host = wanted.host_format if wanted.is_cut else there.host_format
+    given, taken = (
+        laid_spec(spec, lie if lie.is_cut else lie._replace(format=host)) for lie in (wanted, there)
+    )
+    attrs: dict[str, Any] = {"src_format": taken.format, "dst_format": given.format}
+    if max(there.groups, wanted.groups) > 1:
+        attrs["groups"] = max(there.groups, wanted.groups)
+    return builder.convert(
+        "TransData", operand, spec, input_specs=(spec,), device_inputs=(taken,),
+        device_outputs=(given,), attrs=attrs,
+    )  # fmt: skip

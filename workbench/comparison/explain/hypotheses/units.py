@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.comparison.explain.case import FAILURES, FORMATS, Candidate, recomputed
 from workbench.comparison.limits import limits
-from workbench.comparison.replay.kernel import Change
+from workbench.comparison.replay.kernel import Change, compute_kernel
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
 from workbench.npu.approximations import (
@@ -153,7 +153,7 @@ def integer_wrap(case: Evaluation) -> Iterator[Candidate]:
         for slot, array in case.trial.inputs.items()
     }
     try:
-        outputs = case.trial.kernel.run(wider, EXACT)
+        outputs = compute_kernel(case.trial.kernel, wider, EXACT)
     except FAILURES:
         return
     exact = outputs[case.trial.slot]
