@@ -111,7 +111,7 @@ def test_a_neighbor_in_a_device_format_is_damaged_where_its_bytes_lie():
     names = [op.op_type for op in graph.ops]
     assert names[:3] == ["ReLU", "ReLU", "ReLU"]
     below, above = plan.outputs[Value(2)], plan.outputs[Value(1)]
-    assert above.lie.format == "NC1HWC0"
+    assert above.layout.format == "NC1HWC0"
     strength = above.address - below.end + 24 * 4  # a row of C0 and half of the next
     found = run_npu(graph, faults=[Fault("overrun", graph.ops[2].name, strength, value=-1)])
     last = [r.source.array() for r in found if r.key.op_name == graph.ops[4].name]

@@ -22,7 +22,7 @@ from workbench.network.nn import functional as F
 from workbench.network.symbolic import record as call
 from workbench.network.tracer import trace
 from workbench.npu.compile.pipeline import FIRST, PASSES
-from workbench.npu.layout import device_lie
+from workbench.npu.layout import device_layout
 from workbench.npu.modes import modes_of
 from workbench.npu.precision import read_precision
 from workbench.npu.profiles import PROFILES
@@ -229,9 +229,9 @@ def test_groups_of_a_convolution_are_part_of_its_weights_format():
     (conv,) = [op for op in found.graph.ops if op.op_type == "Conv2D"]
     assert conv.device_inputs[1].format == "FRACTAL_Z:2"
     weight = next(p.default for p in found.graph.parameters if p.is_weight)
-    lie = device_lie(conv, "input", 1, TensorSpec(FULL, weight.shape))
+    layout = device_layout(conv, "input", 1, TensorSpec(FULL, weight.shape))
     laid = to_device(weight, "NCHW", "FRACTAL_Z", groups=2)
-    assert (lie.shape, lie.groups) == (laid.shape, 2)
+    assert (layout.shape, layout.groups) == (laid.shape, 2)
     np.testing.assert_array_equal(
         to_host(laid, "FRACTAL_Z", "NCHW", weight.shape, groups=2), weight
     )

@@ -25,7 +25,13 @@ from workbench.dump.statistics.print import format_ge_statistics, format_header,
 from workbench.dump.watched import joint_name
 from workbench.dump.write.figures import TensorContent, content_of, engine_figures_of, figures_of
 from workbench.dump.write.mindspore import CONTROL, CONTROL_FLOW, no_npy, stored_type
-from workbench.dump.write.pieces import AddressMap, container_of, converted, lie_of, stored_tensor
+from workbench.dump.write.pieces import (
+    AddressMap,
+    container_of,
+    converted,
+    layout_of,
+    stored_tensor,
+)
 from workbench.dump.write.plan_files import (
     TensorOutcome,
     TreeLeaf,
@@ -53,7 +59,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
     from workbench.graph.graph import Graph, Op
-    from workbench.npu.layout import Lie
+    from workbench.npu.layout import TensorLayout
 
     Ended = Generator[NewFile | TensorOutcome, None, bool]
     """What `TreeFiles` yields; returns whether the device failed at an operator, and nothing came after it."""
@@ -179,7 +185,7 @@ class GeFileStyle(NamedTuple):
 
     folder: Callable[[Model, int], str]
     decoded: bool
-    converts: Callable[[str, Lie], bool]
+    converts: Callable[[str, TensorLayout], bool]
     operator: Callable[[Model, TreeLeaf, FileName, Sequence[StoredTensor]], TreeFiles]
     header: Callable[[], str] = str
 
@@ -296,10 +302,10 @@ class _Growing:
             return None
         host_format = model.plan.host_format and not (way.decoded or on_device)
         op = model.ops.get(record.key.op_name)
-        lie = lie_of(record.key, record.label, content.spec, op, host_format=host_format)
-        if not on_device and way.converts(record.label.dtype or content.spec.dtype, lie):
-            lie = converted(lie, content.spec.shape)
-        found = stored_tensor(record, content, lie, model.addresses)
+        layout = layout_of(record.key, record.label, content.spec, op, host_format=host_format)
+        if not on_device and way.converts(record.label.dtype or content.spec.dtype, layout):
+            layout = converted(layout, content.spec.shape)
+        found = stored_tensor(record, content, layout, model.addresses)
         return found._replace(origin=_origin(record.key, op))
 
     def _name(self, leaf: TreeLeaf, record: TensorRecord) -> FileName:
@@ -373,10 +379,10 @@ def device_rows(
     slots = {"input": count(), "output": count()}
     for one in tensors:
         io = one.record.key.io
-        parts = parts_of(name, io, next(slots[io]), one.lie.format, one.dtype)
-        content = TensorContent(TensorSpec(one.dtype, one.lie.shape), one.laid().array)
+        parts = parts_of(name, io, next(slots[io]), one.layout.format, one.dtype)
+        content = TensorContent(TensorSpec(one.dtype, one.layout.shape), one.laid().array)
         figures, exact = engine_figures_of(content, dialect)
-        yield StatisticRow(parts, one.size or 0, one.lie.shape or (), dict(figures)), exact
+        yield StatisticRow(parts, one.size or 0, one.layout.shape or (), dict(figures)), exact
 
 
 def _npy_files(
@@ -397,7 +403,7 @@ def _npy_files(
             yield TensorOutcome(key, 0, no_npy(one.dtype, "Ascend"))
             continue
         word = dtype_word(one.dtype, "Ascend")
-        file = f"{base}.{key.io}.{key.slot}.{one.lie.format}.{word}.npy"
+        file = f"{base}.{key.io}.{key.slot}.{one.layout.format}.{word}.npy"
         path = f"{leaf.path}/{leaf.shorten_name('mindspore', file, model.clock.random)}"
         header = TensorSpec(stored, spec.shape)  # the host's, whatever lies behind it
         yield npy_file(path, one.laid(), header, leaf.iteration)
@@ -406,7 +412,7 @@ def _npy_files(
 def _add_row(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor) -> None:
     key, content, version = one.record.key, one.content, model.target.version
     categories = model.categories
-    parts = parts_of(name, key.io, key.slot, one.lie.format, content.spec.dtype)
+    parts = parts_of(name, key.io, key.slot, one.layout.format, content.spec.dtype)
     parts = parts._replace(op_name=sanitize(name.op_name))
     figures, exact = figures_of(content, categories)
     leaf.exact &= exact
@@ -414,11 +420,11 @@ def _add_row(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor) ->
     leaf.rows.append(row)
 
 
-def _always(_dtype: str, _lie: Lie) -> bool:
+def _always(_dtype: str, _layout_of: TensorLayout) -> bool:
     return True
 
 
-def _never(_dtype: str, _lie: Lie) -> bool:
+def _never(_dtype: str, _layout_of: TensorLayout) -> bool:
     return False
 
 

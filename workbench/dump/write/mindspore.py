@@ -33,7 +33,7 @@ from workbench.dump.selection import Choice, kernel_type
 from workbench.dump.statistics.dialects import categories_of
 from workbench.dump.statistics.print import format_header, format_row, name_in_table
 from workbench.dump.write.figures import content_of, figures_of
-from workbench.dump.write.pieces import lie_of
+from workbench.dump.write.pieces import layout_of
 from workbench.dump.write.plan_files import (
     TensorOutcome,
     TreeLeaf,
@@ -277,9 +277,9 @@ class _Tree:
             dtype = dtype or content.spec.dtype
             host_format = self._plan.host_format or self._device != "Ascend"
             op = self._ops.get(key.op_name)
-            lie = lie_of(key, label, content.spec, op, host_format=host_format)
-            named = lie.held or (lie.is_cut and lie.shape is not None)
-            form, content = (lie.format if named else "DefaultFormat"), content.laid(lie)
+            layout = layout_of(key, label, content.spec, op, host_format=host_format)
+            named = layout.held or (layout.is_device_format and layout.shape is not None)
+            form, content = (layout.format if named else "DefaultFormat"), content.laid(layout)
         stream = 0 if key.op_type == PARAMETER else record.stream_id
         stamp = record.timestamp_us or self._clock.tick()
         parts = FileName(

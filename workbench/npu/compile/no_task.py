@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.graph.graph import Value
-from workbench.npu.layout import bytes_of, device_lie, host_lie
+from workbench.npu.layout import bytes_of, device_layout, host_layout
 from workbench.ops import IN_PLACE, OPS, bind
 
 if TYPE_CHECKING:
@@ -104,15 +104,15 @@ class _Marks:
         if whole is None or not whole or any(size != 1 for size in whole[: axis % len(whole)]):
             return False
         other: Io = "output" if io == "input" else "input"
-        lies = [device_lie(op, io, slot, spec) for slot, spec in enumerate(specs)]
-        lies.append(device_lie(op, other, 0, specs[0]._replace(shape=whole)))
-        return all(not lie.is_cut for lie in lies) and all(
+        layouts = [device_layout(op, io, slot, spec) for slot, spec in enumerate(specs)]
+        layouts.append(device_layout(op, other, 0, specs[0]._replace(shape=whole)))
+        return all(not layout.is_device_format for layout in layouts) and all(
             spec.size and _bytes(spec) % _ALIGNED == 0 for spec in specs
         )
 
 
 def _bytes(spec: TensorSpec) -> int:
-    return bytes_of(spec, host_lie(spec.shape))
+    return bytes_of(spec, host_layout(spec.shape))
 
 
 def pieces_of(graph: Graph) -> Iterator[tuple[Value, Operand, int]]:
