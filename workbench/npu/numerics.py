@@ -63,6 +63,8 @@ class NumericModel:
         row = OPS.get(op.op_type)
         if row is None or row.writes[:1] == (0,):  # weights are updated in their own dtype
             return UNTOUCHED
+        if row.engine == "mixed":  # statistics stay float32, whatever it reads
+            return UNTOUCHED
         rule, cube = self.rule, row.engine == "cube"
         dtype = op.outputs[0].dtype if op.outputs else ""
         lowered = dtype in rule.lowers and (not rule.mixed or self._allowed(op, before))

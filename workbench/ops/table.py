@@ -29,6 +29,7 @@ from workbench.ops import (
     quantization,
     recurrent,
     reduction,
+    transformer,
     update,
 )
 from workbench.ops.definition import Call, OpDef
@@ -56,6 +57,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     recurrent,
     update,
     collective,
+    transformer,
 )
 """Modules of rows."""
 
