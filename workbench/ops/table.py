@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.ops import (
+from workbench.ops.definition import Call, OpDef
+from workbench.ops.rows import (
     activation,
     collective,
     elementwise,
@@ -32,7 +33,6 @@ from workbench.ops import (
     transformer,
     update,
 )
-from workbench.ops.definition import Call, OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
