@@ -17,7 +17,8 @@ from workbench.npu.program import Program, as_it_is
 from workbench.npu.runner import flow_programs, flow_runs, run_program
 from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, updates
-from workbench.run.reference import run_reference
+from workbench.run.plan import plan_execution
+from workbench.run.reference import reference_runs, run_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -213,12 +214,14 @@ def prepared(
     if isinstance(network, Flow):
         return _prepared_flow(network, compiling, surface, faults, max_turns, member)
     if compiling.device == REFERENCE and not compiling.quantization:
-        return Prepared(network, partial(run_reference, network, member=member), (network,))
+        run = partial(run_reference, network, member=member, plan=plan_execution(network))
+        return Prepared(network, run, (network,))
     graph = compiling.handed(network, surface)
     program = compiling.program(graph, surface, faults)
     if program is None:
         program = as_it_is(faulty_graph(graph, faults), compiling.model(surface))
-    run = partial(run_program, program, faults=faults, member=member)
+    plan = plan_execution(program.graph)
+    run = partial(run_program, program, faults=faults, member=member, plan=plan)
     return Prepared(network, run, (program.graph,), program)
 
 
@@ -233,7 +236,7 @@ def _prepared_flow(
     if compiling.quantization:
         one_graph(flow, "quantization", "scales are calibrated for operators that always run")
     if compiling.device == REFERENCE:
-        runs: Any = partial(partial, run_reference, member=member)
+        runs = reference_runs(flow, member=member)
         return Prepared(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
     graphs = tuple(compiling.handed(graph, surface) for graph in flow.graphs)
     flow = replace(flow, graphs=graphs)
