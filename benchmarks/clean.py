@@ -8,6 +8,7 @@ wrong in a clean run, so whatever fails is a false alarm. ``--planted`` adds run
 without graphs, to see whether its operator is named first, somebody else, or nobody.
 ``--markdown docs/evidence/clean.md`` writes the document; of runs with ``--noise`` it is ``docs/evidence/devices.md``.
 A file of ``--json`` that is there is gone on with: the same seed and a larger count measure only what is missing.
+``--network resnet_train`` draws cells of one network alone, which are other ones than the seed draws of all.
 """
 
 from __future__ import annotations
@@ -34,14 +35,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 def _wanted(arguments: argparse.Namespace, done: Sequence[dict[str, Any]]) -> list[Any]:
     """Samples that are asked for and not measured yet, clean and planted in turn."""
     from clearing.cells import samples
+    from diagnosing.cases import MODELS
 
     there = {(bool(r["kind"]), r["number"]) for r in done}
     found = []
     for planted, count in ((False, arguments.count), (True, arguments.planted)):
-        drawn = islice(
-            samples(arguments.seed, planted=planted, noises=arguments.noise or [None]), count
+        drawn = samples(
+            arguments.seed,
+            planted=planted,
+            noises=arguments.noise or [None],
+            networks=arguments.network or tuple(MODELS),
         )
-        found += [one for one in drawn if (planted, one.number) not in there]
+        found += [one for one in islice(drawn, count) if (planted, one.number) not in there]
     return sorted(found, key=lambda one: one.number)
 
 
@@ -52,28 +57,33 @@ def _measured(sample: Any, graphs: Sequence[str] | None) -> dict[str, Any]:
     return measure(sample) if chosen is None else measure(sample, chosen)
 
 
-def _read(file: Path | None, seed: int) -> list[dict[str, Any]]:
+def _read(file: Path | None, seed: int, networks: Sequence[str]) -> list[dict[str, Any]]:
     if file is None or not file.exists():
         return []
     content = json.loads(file.read_text(encoding="utf-8"))
     if content["seed"] != seed:
         raise SystemExit(f"{file} is of seed {content['seed']}, not {seed}")
+    if content.get("networks", []) != [*networks]:
+        raise SystemExit(f"{file} is of other networks")
     found: list[dict[str, Any]] = content["records"]
     return found
 
 
-def _write(file: Path, seed: int, records: Sequence[dict[str, Any]]) -> None:
+def _write(
+    file: Path, seed: int, networks: Sequence[str], records: Sequence[dict[str, Any]]
+) -> None:
     from diagnosis import plain
 
     part = file.with_name(f"{file.name}.part")
-    content = {"seed": seed, "records": plain(list(records))}
+    content = {"seed": seed, "networks": [*networks], "records": plain(list(records))}
     part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     part.replace(file)
 
 
 def measured(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Measure what is missing, and write every record as soon as it is there; stop when time is up."""
-    records = _read(arguments.json, arguments.seed)
+    networks = arguments.network or ()
+    records = _read(arguments.json, arguments.seed, networks)
     wanted = _wanted(arguments, records)
     end = time.monotonic() + 60 * arguments.minutes
     measure = partial(_measured, graphs=arguments.graphs)
@@ -81,7 +91,7 @@ def measured(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         for number, record in enumerate(pool.imap_unordered(measure, wanted), 1):
             records.append(record)
             if arguments.json is not None:
-                _write(arguments.json, arguments.seed, records)
+                _write(arguments.json, arguments.seed, networks, records)
             print(f"\r{number} of {len(wanted)} runs", end="", file=sys.stderr, flush=True)
             if time.monotonic() > end:
                 pool.terminate()
@@ -106,9 +116,26 @@ def _arguments() -> argparse.Namespace:
         "--noise", action="append", type=float, metavar="ERROR",
         help="on another device, whose sums are off by so much, like 2e-6; may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--network", action="append", metavar="NAME",
+        help="cells of this network alone, like resnet_train; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--list", type=int, default=0, help="lists so many wrong answers")
     parser.add_argument("--markdown", type=Path, help="writes the document of evidence")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    _check_networks(parser, arguments)
+    return arguments
+
+
+def _check_networks(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuse what is no network, and a document of few: the pages are of all of them."""
+    from diagnosing.cases import MODELS
+
+    unknown = [name for name in arguments.network or () if name not in MODELS]
+    if unknown:
+        parser.error(f"unknown network '{unknown[0]}' (choose from {', '.join(MODELS)})")
+    if arguments.network and arguments.markdown:
+        parser.error("--markdown documents all networks")
 
 
 def main() -> None:

@@ -194,14 +194,16 @@ def _wrong_element(x: Array) -> Array:
 
 def device_run(fault: Fault) -> Iterator[TensorRecord]:
     """Yield the tensors of a run on the simulated A2 whose operator is wrong."""
+    from workbench.npu.compile.pipeline import compile_graph
     from workbench.npu.device import Device
     from workbench.npu.faults import compiled_sites
-    from workbench.npu.numerics import numeric_model
-    from workbench.npu.program import as_it_is
+    from workbench.npu.target import Target
     from workbench.run.executor import execute, feeds_at
     from workbench.run.plan import plan_execution
 
-    program = as_it_is(fault.graph, numeric_model("a2", "must_keep_origin_dtype"))
+    program = compile_graph(
+        fault.graph, Target("mindspore-o0o1", precision="must_keep_origin_dtype")
+    )
     plan = plan_execution(program.graph)
     device = Device(
         program.model, plan, compiled_sites([*program.computed], [], program.formats), []
@@ -213,7 +215,7 @@ def device_run(fault: Fault) -> Iterator[TensorRecord]:
             outputs[0] = fault.change(np.asarray(outputs[0]))
         return outputs
 
-    return execute(plan, feeds_at(program.source, None, 0), compute)
+    return execute(plan, feeds_at(program.network, None, 0), compute)
 
 
 # --- figures -----------------------------------------------------------------------------------

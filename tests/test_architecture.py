@@ -20,9 +20,10 @@ LAYERS = (
     "proto",
     "graph",
     "ops",
+    "graph_files",
     "config run",
     "network",
-    "graph_files npu",
+    "npu",
     "dump",
     "comparison",
     "show",
@@ -190,6 +191,7 @@ FILES_GROW = {
     "Choice": "cache: what the plan says of a name",
     "ChunkReader": "place in a file, by now",
     "Clock": "the time of a simulated run",
+    "FileBytes": "page of a file that is looked at",
     "FileReader": "place in a file, by now",
     "FormCache": "cache: what headers said that differ in addresses and names alone",
     "GraphCache": "cache of graphs, by size",
@@ -205,10 +207,10 @@ FILES_GROW = {
     "TreeLeaf": "names and rows of a folder while it is written",
     "_Block": "nodes of a graph while its text is written",
     "_Budget": "bytes of a header that are left",
-    "_Bytes": "page of a file that is looked at",
     "_Growing": "leaves of a tree while it is written",
     "_GrowingFolder": "folders that were made by now",
     "_Lowering": "operators of a graph while it is lowered",
+    "_Names": "names of the values of a graph while it is read",
     "_Parser": "nodes of a file while it is read",
     "_Reader": "fields that may still be read; those that nobody knows",
     "_Run": "what was converted by now",
@@ -222,6 +224,15 @@ FILES_GROW = {
     "_Writer": "the message while it is filled",
 }
 """The same of `core`, `proto`, `graph_files` and `dump`; messages of protobuf are filled by whoever writes them."""
+COMPILER_GROWS = {
+    "GraphBuilder": "operators of a graph while it is written; `build` gives the frozen graph",
+    "TransBuilder": "conversions that were inserted by now",
+    "_FoldingBuilder": "constants that are computed by now",
+    "_KernelBuilder": "operators of one kernel while they are put together",
+    "_Marks": "operators while they are marked",
+    "_QuantizingBuilder": "constants of a network while it is quantized",
+}
+"""The same of the compiler of the simulated device and of `workbench.graph.rewrite`."""
 CHANGES = re.compile(
     "add|append|appendleft|clear|discard|extend|fill|insert|move_to_end|pop|popitem|put|remove"
     "|reverse|setdefault|setflags|sort|update"
@@ -324,6 +335,43 @@ def in_files(trees):
     return [(kind, said) for kind, said in found if kind in ours]
 
 
+def is_compiler(path: Path) -> bool:
+    """Whether a module makes programs of graphs."""
+    place = path.relative_to(PACKAGE).as_posix()
+    return place.startswith("npu/compile/") or place in (
+        "graph/rewrite.py",
+        "npu/program.py",
+        "npu/target.py",
+    )
+
+
+@pytest.fixture(scope="module")
+def in_compiler(trees):
+    return [
+        (kind, f"{path.relative_to(PACKAGE)}: {function} changes {what} ({kind})")
+        for path in filter(is_compiler, MODULES)
+        for kind, function, what in breaches(trees[path])
+    ]
+
+
+def test_nothing_that_is_compiled_changes_after_it_was_made(in_compiler):
+    assert [said for kind, said in in_compiler if kind not in COMPILER_GROWS] == []
+    assert COMPILER_GROWS.keys() <= {kind for kind, _ in in_compiler}
+
+
+def test_constructors_of_the_compiler_compile_nothing(trees):
+    """What works over a graph is a loop that can be read, not a constructor with an effect."""
+    made = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in filter(is_compiler, MODULES)
+        for one in ast.walk(trees[path])
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+        for node in ast.walk(one)
+        if isinstance(node, ast.For | ast.While)
+    ]
+    assert made == []
+
+
 def test_nothing_in_the_comparison_changes_after_it_was_made(in_comparison):
     assert [said for kind, said in in_comparison if kind not in GROWS] == []
 
@@ -378,7 +426,7 @@ def test_dataclasses_of_the_rebuilt_areas_are_frozen(trees):
     loose = {
         node.name
         for path in MODULES
-        if area(path) in REBUILT
+        if area(path) in REBUILT or is_compiler(path)
         for node in ast.walk(trees[path])
         if isinstance(node, ast.ClassDef)
         for made in node.decorator_list

@@ -14,7 +14,7 @@ from diagnosing.renaming import word
 from aligning.changes import CHANGES
 from aligning.twin import Twin
 from workbench.graph.graph import Graph, Value
-from workbench.network.finish import renumber
+from workbench.graph.rewrite import map_operands
 from workbench.network.models import MODELS, TRAININGS, load_graph
 
 if TYPE_CHECKING:
@@ -206,5 +206,5 @@ def _again(twin: Twin, first: Value, part: list[int], end: int) -> None:
 
     for number in new.values():
         op = twin.ops[number]
-        twin.put(number, replace(op, inputs=tuple(renumber(one, moved) for one in op.inputs)))
+        twin.put(number, replace(op, inputs=tuple(map_operands(one, moved) for one in op.inputs)))
     twin.redirect(Value(end, 0), Value(new[end], 0), keep=[n for n in twin.ops if n not in readers])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
-from workbench.network.finish import renumber
+from workbench.graph.rewrite import map_operands
 from workbench.ops import written
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ class Twin:
         for number, op in self.ops.items():
             if number not in kept and old in op.flat_inputs():
                 self.ops[number] = replace(
-                    op, inputs=tuple(renumber(o, changed) for o in op.inputs)
+                    op, inputs=tuple(map_operands(o, changed) for o in op.inputs)
                 )
         if results:
-            self.outputs = [renumber(operand, changed) for operand in self.outputs]
+            self.outputs = [map_operands(operand, changed) for operand in self.outputs]
 
     def rename(self, word: Callable[[Op, int], str]) -> None:
         """Give operators other names; ``word`` gets an operator and its number."""
@@ -124,8 +124,8 @@ class Twin:
         ops = []
         for number in order:
             op = self.ops[number]
-            ops.append(replace(op, inputs=tuple(renumber(one, new) for one in op.inputs)))
-        outputs = tuple(renumber(operand, new) for operand in self.outputs)
+            ops.append(replace(op, inputs=tuple(map_operands(one, new) for one in op.inputs)))
+        outputs = tuple(map_operands(operand, new) for operand in self.outputs)
         parameters = tuple(self.parameters)
         return replace(self.original, ops=tuple(ops), outputs=outputs, parameters=parameters)
 

@@ -12,7 +12,7 @@ from workbench.npu.modes import modes_of
 from workbench.npu.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 GRAPHS: dict[str, tuple[str, ...]] = {
     "both": ("target", "golden"),
@@ -40,25 +40,30 @@ class Sample(NamedTuple):
     noise: float | None = None
 
 
-def settings() -> list[tuple[str, str, str, str, str]]:
+def settings(networks: Collection[str] = tuple(MODELS)) -> list[tuple[str, str, str, str, str]]:
     """Model, device, surface, files and precision mode of every cell; ``""`` is the device's own mode."""
+    chosen = [model for model in MODELS if model in networks]
     return [
         (model, device, surface, files, mode)
-        for model, (surface, files), device in product(MODELS, SURFACES, PROFILES)
+        for model, (surface, files), device in product(chosen, SURFACES, PROFILES)
         for mode in ("", *modes_of(PROFILES[device]))
         if not (model.endswith("_train") and surface == "acl")
     ]
 
 
 def samples(
-    seed: int, *, planted: bool, noises: Sequence[float | None] = (None,)
+    seed: int,
+    *,
+    planted: bool,
+    noises: Sequence[float | None] = (None,),
+    networks: Collection[str] = tuple(MODELS),
 ) -> Iterator[Sample]:
     """Yield cells in an order that the seed decides, each once; more of them begin with the same ones.
 
-    Every run has a seed of its own, for weights and feeds. ``noises`` come in turn.
+    Every run has a seed of its own, for weights and feeds. ``noises`` come in turn. Cells are of ``networks`` only.
     """
     rng = np.random.default_rng([seed, planted])
-    every = settings()
+    every = settings(networks)
     weights = np.array([RARELY if model in LONG else 1.0 for model, *_ in every])
     order = np.argsort(rng.exponential(size=len(every)) / weights)  # drawn by weight, none twice
     kinds = [

@@ -49,7 +49,7 @@ def renamed(run: Run) -> Run:
     if program is not None:
         stages = {name: _graph(stage) for name, stage in program.stages.items()}
         program = replace(
-            program, source=_graph(program.source), graph=_graph(program.graph), stages=stages
+            program, network=_graph(program.network), graph=_graph(program.graph), stages=stages
         )
     ops = {op.name for op in run.graph.ops}
     return replace(

@@ -19,7 +19,7 @@ from workbench.dump.write import trees
 from workbench.dump.write.targets import PLATFORMS, Clock, Target
 from workbench.graph.graph import Param, Value
 from workbench.network.models import load_graph
-from workbench.pipeline.compiling import Compiling
+from workbench.npu import target as npu
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, prepared
 from workbench.run.executor import feeds_at
@@ -82,20 +82,17 @@ def network(model: str, seed: int) -> Graph:
 
 def reference_run(model: str, seed: int, iterations: int) -> Run:
     """The trusted run."""
-    return _run(network(model, seed), Compiling(REFERENCE), "mindspore-cpu", (), iterations)
+    return _run(network(model, seed), npu.Target("mindspore-cpu", REFERENCE), iterations)
 
 
 def device_run(setting: Setting, faults: Sequence[Fault] = ()) -> Run:
     """Run a network on the simulated device; raises GraphError for a fault that has no place there."""
-    compiling = Compiling(setting.device, setting.mode or None)
-    graph = network(setting.model, setting.seed)
-    return _run(graph, compiling, setting.surface, faults, setting.iterations)
+    target = npu.Target(setting.surface, setting.device, setting.mode or None, faults=tuple(faults))
+    return _run(network(setting.model, setting.seed), target, setting.iterations)
 
 
-def _run(
-    graph: Graph, compiling: Compiling, surface: str, faults: Sequence[Fault], iterations: int
-) -> Run:
-    ready = prepared(graph, compiling, surface, faults)
+def _run(graph: Graph, target: npu.Target, iterations: int) -> Run:
+    ready = prepared(graph, target)
     records: list[TensorRecord] = []
     state: dict[str, np.ndarray] = {}
     for number in range(iterations):

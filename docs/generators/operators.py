@@ -6,7 +6,7 @@ import inspect
 from collections import defaultdict
 
 from generators.markdown import code, codes, page, table
-from workbench.network.onnx.reader import OPSETS
+from workbench.network.onnx.lower import OPSETS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.ops import OPS
 

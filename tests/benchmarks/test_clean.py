@@ -42,6 +42,13 @@ def test_every_cell_is_drawn_once_and_no_training_runs_on_acl():
     assert not [s for s in drawn if s.training and s.surface == "acl"]
 
 
+def test_cells_of_some_networks_alone():
+    drawn = [one.setting for one in samples(3, planted=False, networks=["resnet_train", "mlp"])]
+    assert {one.model for one in drawn} == {"resnet_train", "mlp"}
+    cells = Counter((s.model, s.device, s.surface, s.files, s.mode) for s in drawn)
+    assert cells == Counter(one for one in settings() if one[0] in ("resnet_train", "mlp"))
+
+
 def test_long_trainings_are_drawn_late():
     first = [one.setting.model in LONG for one in islice(samples(0, planted=False), 400)]
     every = [model in LONG for model, *_ in settings()]

@@ -23,7 +23,7 @@ from workbench.core.dtypes import (
 from workbench.core.errors import FormatError
 
 ROWS = list(DATA_TYPES.values())
-VENDORS = ("word", "name", "acl", "ir", "scalar", "pb", "type_id", "npy", "tf", "torch")
+VENDORS = ("word", "name", "acl", "ir", "scalar", "pb", "type_id", "npy", "tf", "onnx", "torch")
 
 # ge.proto.DataType, from 0 on
 GE_WORDS = """
@@ -124,6 +124,16 @@ def test_numbers_of_tensorflow_are_those_of_its_enum():
     )
     known = {number: name for number, name in enumerate(enum.split(), 1) if name != "-"}
     assert names_by("tf") == known
+
+
+def test_numbers_of_onnx_are_those_of_its_enum():
+    """``TensorProto.DataType`` from 1 on; a dash is one that the table has no row for."""
+    enum = (
+        "float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 complex64 complex128"
+        " bfloat16 float8_e4m3fn - float8_e5m2 - - int4 float4_e2m1 float8_e8m0 uint2 int2"
+    )
+    known = {number: name for number, name in enumerate(enum.split(), 1) if name != "-"}
+    assert names_by("onnx") == known
 
 
 def test_words_of_torch_are_its_storage_classes_and_the_dtypes_without_one():

@@ -8,7 +8,7 @@ import pytest
 from workbench.core.tensors import TensorSpec
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.npu.approximations import APPROXIMATIONS
+from workbench.npu.ops_info import APPROXIMATIONS
 from workbench.npu.precision import IMPLEMENTATIONS, Precision
 from workbench.npu.runner import run_npu
 from workbench.ops import OPS

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from kit.build.programs import program_for
 from kit.build.traced_networks import graphs
 from kit.words import refused
 from workbench.core.errors import GraphError
@@ -15,10 +16,8 @@ from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.arena import Arena
-from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.faults import Fault
 from workbench.npu.memory import plan_memory
-from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_npu, run_program
 from workbench.run.executor import execute
 from workbench.run.plan import plan_execution
@@ -121,7 +120,7 @@ def test_a_neighbor_in_a_device_format_is_damaged_where_its_bytes_lie():
     names = [op.op_type for op in graph.ops]
     assert names[:3] == ["ReLU", "ReLU", "ReLU"]
     below, above = plan.outputs[Value(2)], plan.outputs[Value(1)]
-    assert above.lie.format == "NC1HWC0"
+    assert above.layout.format == "NC1HWC0"
     strength = above.address - below.end + 24 * 4  # a row of C0 and half of the next
     found = run_npu(graph, faults=[Fault("overrun", graph.ops[2].name, strength, value=-1)])
     last = [r.source.array() for r in found if r.key.op_name == graph.ops[4].name]
@@ -161,9 +160,8 @@ def test_damage_reaches_data_under_another_name():
 
 
 def test_an_operator_inside_a_fused_one_can_be_named():
-    model = numeric_model("a2")
     graph = load_graph("lenet")
-    program = compile_graph(graph, "acl", model)
+    program = program_for(graph, "acl")
     number = next(n for n, op in enumerate(program.graph.ops) if op.fused is not None)
     inner = program.graph.ops[number].fused.ops[-1]
     fused = program.graph.ops[number].name
@@ -206,7 +204,7 @@ def test_open_shapes_have_no_memory():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_watching_changes_nothing_but_what_is_watched_is_seen_again(name):
-    program = compile_graph(load_graph(name), "acl", numeric_model("a2"))
+    program = program_for(load_graph(name), "acl")
     first, *_, last = (op.name for op in program.graph.ops if op.outputs)
     plain = list(run_program(program))
     found = list(run_program(program, watch={last: (first,)}))

@@ -77,7 +77,7 @@ def test_an_operator_reads_whole_tensors_from_where_it_does_not_write(graph):
             read = memory.inputs[Read(number, slot)]
             assert read.first <= number <= read.last
             source = memory.outputs.get(operand)
-            if source is not None and source.lie.format == read.lie.format:
+            if source is not None and source.layout.format == read.layout.format:
                 assert (read.address, read.size) == (source.address, source.size)
             for out in range(len(op.outputs)):
                 written = memory.outputs[Value(number, out)]
@@ -170,9 +170,9 @@ def test_an_input_in_another_format_is_a_copy_while_its_operator_runs():
     graph = trace(lambda a: F.exp(F.conv2d(a, w)), x)
     memory = plan_memory(graph)
     conv, exp = memory.outputs[Value(0)], memory.inputs[Read(1, 0)]
-    assert (conv.lie.format, conv.lie.shape) == ("NC1HWC0", (1, 2, 6, 6, 16))
+    assert (conv.layout.format, conv.layout.shape) == ("NC1HWC0", (1, 2, 6, 6, 16))
     assert conv.size == 2 * 6 * 6 * 16 * 4
-    assert (exp.lie.format, exp.size) == ("NCHW", 20 * 6 * 6 * 4)
+    assert (exp.layout.format, exp.size) == ("NCHW", 20 * 6 * 6 * 4)
     assert (exp.first, exp.last) == (1, 1)
     assert exp.address >= conv.behind
 

@@ -4,10 +4,9 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.npu.modes import MODES, MODES_V2, SHADES, modes_of, rule_of
+from workbench.npu.modes import MODES, MODES_V2, modes_of, rule_of
 from workbench.npu.profiles import PROFILES
 from workbench.npu.rounding import ROUND
-from workbench.ops import OPS
 
 BRAIN = {"allow_fp32_to_bf16", "allow_mix_precision_bf16"}
 TAPERED = {"cube_hif8", "mixed_hif8"}
@@ -55,9 +54,3 @@ def test_an_unknown_mode_gets_the_names_of_both_versions():
     with refused("core/choice", GraphError, subject="precision mode", got="fast") as error:
         rule_of("fast", PROFILES["a2"])
     assert {"force_fp16", "mixed_float16"} <= {*error.value.values["known"]}
-
-
-def test_the_lists_name_operators():
-    assert SHADES.keys() <= OPS.keys()
-    white = {name for name, shade in SHADES.items() if shade == "white"}
-    assert white == {name for name, row in OPS.items() if row.engine == "cube"}

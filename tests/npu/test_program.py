@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.build.programs import program_for
 from kit.oracle import dump_files as wire
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.npu.numerics import numeric_model
-from workbench.npu.program import as_it_is
 
 ROWS, WIDE = TensorSpec("float32", (4, 8)), TensorSpec("float32", (8, 16))
 NET = trace(lambda x, w: F.gelu(F.matmul(x, w)), ROWS, WIDE)
 
 
 def device_types(device, mode):
-    program = as_it_is(NET, numeric_model(device, mode))
+    program = program_for(NET, device=device, precision=mode)
     return [
         tuple(spec.dtype for spec in specs)
         for op in program.graph.ops
@@ -48,22 +47,22 @@ def test_lowered_operators_state_the_types_of_their_kernels(device, mode, produc
 def test_what_is_no_float_keeps_its_type():
     ids, table = TensorSpec("int32", (3,)), TensorSpec("float32", (5, 2))
     graph = trace(lambda table, ids: F.gather(table, ids, 0), table, ids)
-    (op,) = as_it_is(graph, numeric_model("a2", "force_fp16")).graph.ops
+    (op,) = program_for(graph, precision="force_fp16").graph.ops
     assert [spec.dtype for spec in op.device_inputs[:3]] == ["float16", "int32", "int64"]
     assert op.device_inputs[1].shape == (3,)
 
 
 def test_the_tensors_and_their_dtypes_are_those_of_the_network():
     graph = load_graph("lenet")
-    program = as_it_is(graph, numeric_model("a2", "force_fp16"))
-    assert program.source is graph
+    program = program_for(graph, precision="force_fp16")
+    assert program.network is graph
     for op, own in zip(program.graph.ops, graph.ops, strict=True):
         assert (op.inputs, op.outputs, op.input_specs) == (own.inputs, own.outputs, own.input_specs)
 
 
 def test_a_format_of_a_unit_is_no_type():
     graph = load_graph("lenet")  # convolutions of A2 read HF32
-    program = as_it_is(graph, numeric_model("a2"))
+    program = program_for(graph)
     assert program.graph == graph
 
 

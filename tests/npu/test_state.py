@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from kit.build.programs import program_for
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Fused, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Graph, Kernel, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace
@@ -14,7 +15,7 @@ from workbench.npu.faults import Fault
 from workbench.npu.memory import plan_memory
 from workbench.npu.numerics import numeric_model
 from workbench.npu.profiles import PROFILES
-from workbench.npu.program import Program, as_it_is
+from workbench.npu.program import Program
 from workbench.npu.runner import run_npu, run_program
 from workbench.run.executor import updates
 from workbench.run.reference import run_reference
@@ -128,7 +129,7 @@ def test_a_kernel_of_several_operators_updates_the_weights_that_they_update():
         "a", "ApplyMomentum", (Param(2), Param(3), Param(1), Value(0), Param(1)), {}, (spec,),
         (spec, spec, one, spec, one),
     )  # fmt: skip
-    fused = Fused((scaled, apply), (Value(1),))
+    fused = Kernel((scaled, apply), (Value(1),))
     kernel = Op("f", "FusedMulApplyMomentum", (Param(0), Param(1), Param(2), Param(3)), {}, (spec,),
                 (spec, one, spec, spec), fused=fused)  # fmt: skip
     names = ("g", "half", "w", "v")
@@ -190,7 +191,7 @@ def test_what_always_runs_may_not_read_what_may_be_left_out():
 @pytest.mark.parametrize("name", ["mlp_train", "lenet_train"])
 def test_steps_in_a_memory_of_bytes_are_the_same(name):
     graph = load_graph(name)
-    program = as_it_is(graph, numeric_model("a2"))
+    program = program_for(graph)
     watch = {graph.ops[-1].name: (graph.ops[0].name,)}
     plain, bytewise = {}, {}
     for step in range(2):

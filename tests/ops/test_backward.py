@@ -6,15 +6,14 @@ The numbers where slopes jump are those of MindSpore 2.10 on a CPU.
 import numpy as np
 import pytest
 
+from kit.build.programs import program_for
 from kit.oracle.oracles_backward import X, Y
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.network.symbolic import record_all
 from workbench.network.tracer import trace
-from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.cube import CUBE
-from workbench.npu.numerics import numeric_model
 from workbench.npu.rounding import ROUND
 from workbench.npu.runner import run_npu
 from workbench.ops import OPS, infer_outputs, run_kernel
@@ -143,7 +142,7 @@ def test_a_device_reads_halves_and_writes_the_gradient_of_a_weight_as_float32():
 
 def test_a_compiled_gradient_of_a_weight_lies_as_the_weight_does():
     graph = trace(weight_gradient, spec(1, 3, 4, 4), spec(1, 4, 4, 4))
-    program = compile_graph(graph, "mindspore-ge", numeric_model("910a"))
+    program = program_for(graph, "mindspore-ge", "910a")
     (op,) = [op for op in program.graph.ops if op.op_type == "Conv2DBackpropFilter"]
     assert [one.format for one in op.device_inputs[:2]] == ["NC1HWC0", "NC1HWC0"]
     assert [one.dtype for one in op.device_inputs[:2]] == ["float16", "float16"]
@@ -155,7 +154,7 @@ def test_moments_stay_float32_when_batch_normalization_is_lowered():
         return record_all("BatchNormGrad", dout, x, *moments, True, 1e-5, 0)
 
     graph = trace(network, spec(2, 4, 3, 3), spec(2, 4, 3, 3), *[spec(4)] * 4)
-    program = compile_graph(graph, "mindspore-ge", numeric_model("910a", "force_fp16"))
+    program = program_for(graph, "mindspore-ge", "910a", "force_fp16")
     (op,) = [op for op in program.graph.ops if op.op_type == "BatchNormGrad"]
     assert [one.dtype for one in op.device_inputs[:6]] == ["float16"] * 2 + ["float32"] * 4
     assert [one.dtype for one in op.device_outputs] == ["float16", "float32", "float32"]

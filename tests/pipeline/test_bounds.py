@@ -11,7 +11,7 @@ from workbench.core.words import Message
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.pipeline.compiling import Compiling
+from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate
 
@@ -44,7 +44,7 @@ FORMS = {
 @pytest.mark.parametrize("device", ["910a", "a2"])
 def test_a_run_writes_what_is_certain_and_no_more_than_the_bound(tmp_path, name, device):
     config = FORMS[name]
-    compiling = Compiling(device, "force_fp16")
+    compiling = Target(config.surface.name, device, "force_fp16")
     told = preview(config, HOT, iterations=2, seed=4, compiling=compiling)
     faults = ["aicore-exception:Add"] if "exception" in name else []
     simulate(

@@ -24,7 +24,7 @@ from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
 from workbench.network.models import MODELS, load_graph
-from workbench.pipeline.compiling import Compiling
+from workbench.npu import target as npu
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN, headline
 from workbench.pipeline.simulate import SIMULATED, simulate
@@ -168,7 +168,7 @@ def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_pat
     known = config.new("mindspore-o0o1")
     graph = load_graph("lstm")
     simulate(graph, None, known, tmp_path, device=device, precision_mode=mode)
-    told = preview(known, graph, compiling=Compiling(device, mode))
+    told = preview(known, graph, compiling=npu.Target("mindspore-o0o1", device, mode))
     assert foretold(told.forecast) == sizes(tmp_path)
 
 

@@ -14,8 +14,8 @@ from workbench.network import nn
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu import runner
+from workbench.npu.target import Target
 from workbench.pipeline import process
-from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.process import Process, graphs_of, process_of, schedule_of, turns
 from workbench.run import reference
 from workbench.run.plan import plan_execution
@@ -105,9 +105,7 @@ def test_a_network_is_planned_once_for_all_of_its_iterations(monkeypatch, device
 
     for module in (process, runner, reference):
         monkeypatch.setattr(module, "plan_execution", counted)
-    ran = Process(
-        process_of((network,), [0] * 3), [0] * 3, None, Compiling(device), "mindspore-o0o1"
-    )
+    ran = Process(process_of((network,), [0] * 3), [0] * 3, None, Target("mindspore-o0o1", device))
     plan = DumpPlan("/dump", iterations=Iterations(None))
     records = [list(records) for records, _ in ran.runs(plan, Context())]
     assert [len(one) for one in records] == [len(records[0])] * 3

@@ -17,9 +17,10 @@ from workbench.core.words import Message
 from workbench.dump.reader import load
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
+from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.faults import Fault
 from workbench.npu.runner import run_npu, run_program
-from workbench.pipeline.compiling import Compiling
+from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import SIMULATED, simulate
 
@@ -308,7 +309,7 @@ def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
             formats.add(message.get("format", 0))
     wanted = {
         (r.key.op_name, r.key.io, r.key.slot): r.source.array()
-        for r in run_program(Compiling().program(graph, surface))
+        for r in run_program(compile_graph(graph, Target(surface)))
         if r.key.op_type not in ("Parameter", "Flatten")  # which runs nothing on the device
     }
     assert found.keys() == wanted.keys()

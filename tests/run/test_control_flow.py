@@ -146,7 +146,7 @@ def test_a_loop_that_does_not_end_is_named_with_its_line():
     runs = lambda graph: lambda feeds, **rest: run_reference(graph, feeds, **rest)  # noqa: E731
     with refused("run/endless-loop", GraphError, limit=7) as caught:
         list(run_flow(flow, runs, max_turns=7))
-    assert re.fullmatch(r"while0 \(.*test_flow.py:\d+ .*\)", caught.value.values["loop"])
+    assert re.fullmatch(r"while0 \(.*test_control_flow.py:\d+ .*\)", caught.value.values["loop"])
     with refused("run/max-turns", GraphError, got=0):
         list(run_flow(flow, runs, max_turns=0))
 

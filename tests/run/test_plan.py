@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const, Fused, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Kernel, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
 from workbench.npu.compile.pipeline import compile_graph
-from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program
+from workbench.npu.target import Target
 from workbench.ops import run_kernel
 from workbench.ops.kernels.matrix import together
 from workbench.run.plan import plan_execution
@@ -46,7 +46,7 @@ def test_a_plan_says_what_each_operator_reads_and_how_often_each_result_is_read(
 def test_a_plan_says_what_an_operator_overwrites_alone_and_inside_of_a_kernel():
     spec = TensorSpec("float32", (2,))
     update = Op("u", "AssignAdd", (Param(0), Param(1)), outputs=(spec,))
-    inside = Fused((replace(update, name="in"),), (Value(0),))
+    inside = Kernel((replace(update, name="in"),), (Value(0),))
     kernel = replace(update, name="k", op_type="Kernel", fused=inside)
     weights = (Parameter("w", spec, is_weight=True), Parameter("x", spec))
     plan = plan_execution(Graph("g", weights, (update, kernel), (Value(1),)))
@@ -76,7 +76,7 @@ def test_a_second_run_gives_what_the_first_one_gave():
 
 def test_iterations_of_one_plan_give_what_each_gives_alone():
     graph = load_graph("mlp_train")
-    program = compile_graph(graph, "mindspore-ge", numeric_model("a2"))
+    program = compile_graph(graph, Target("mindspore-ge"))
     for run, planned in (
         (partial(run_reference, graph), graph),
         (partial(run_program, program), program.graph),

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.build.programs import program_for
 from kit.words import check_said, refused
 from workbench import nn
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Op
 from workbench.network.nn import functional as ops
 from workbench.npu.faults import parse_fault
-from workbench.npu.numerics import numeric_model
-from workbench.npu.program import as_it_is
 from workbench.npu.runner import run_npu, run_program
 from workbench.ops import run_kernel
 from workbench.run.ranks import LostRankError, Meeting, Member, in_lockstep
@@ -32,7 +31,7 @@ def everywhere(graph, feeds, **options):
     def work(rank):
         member = Member(meeting, rank)
         if options:
-            program = as_it_is(graph, numeric_model(options["profile"]))
+            program = program_for(graph, device=options["profile"])
             records = run_program(program, feeds[rank], member=member)
         else:
             records = run_reference(graph, feeds[rank], member=member)
@@ -152,7 +151,7 @@ def test_who_waits_for_a_rank_that_has_ended_is_told():
 
 def test_a_device_fails_where_its_peer_has():
     graph = traced(lambda x: ops.relu(ops.all_reduce(ops.neg(x))), 2, np.ones(2, np.float32))
-    program, meeting = as_it_is(graph, numeric_model("a2")), Meeting(2)
+    program, meeting = program_for(graph), Meeting(2)
 
     def work(rank):
         faults = [parse_fault("aicore-exception:Neg")] if rank == 1 else []
@@ -170,7 +169,7 @@ def test_a_device_does_not_fail_where_its_peer_went_another_way():
     meeting = Meeting(2)
 
     def work(rank):
-        program = as_it_is((meets, other)[rank], numeric_model("a2"))
+        program = program_for((meets, other)[rank])
         return [*run_program(program, member=Member(meeting, rank))]
 
     with refused("run/rank-lost", LostRankError, rank=1) as caught:

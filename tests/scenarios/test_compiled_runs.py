@@ -22,8 +22,7 @@ from workbench.network.nn import functional as F
 from workbench.network.symbolic import record as call
 from workbench.network.symbolic import record_all
 from workbench.network.tracer import trace
-from workbench.npu.compile.pipeline import WEIGHTS
-from workbench.pipeline.compiling import fusions_off
+from workbench.npu.target import WEIGHTS, fusions_off
 from workbench.pipeline.simulate import simulate
 from workbench.run.reference import run_reference
 

@@ -19,10 +19,9 @@ from kit.cases import each_once, nightly
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
 from workbench.network.models import MODELS, load_graph
-from workbench.npu.compile.pipeline import WEIGHTS
 from workbench.npu.faults import FAULTS, parse_fault
 from workbench.npu.profiles import PROFILES
-from workbench.pipeline.compiling import Compiling
+from workbench.npu.target import WEIGHTS, Target
 from workbench.pipeline.process import prepared
 
 SURFACES = ("mindspore-o0o1", "mindspore-ge", "tensorflow", "torchair", "acl")
@@ -128,7 +127,7 @@ class Run:
 
     def __init__(self, network, surface, device, *faults):
         graph = load_graph(network)
-        ready = prepared(graph, Compiling(device), surface, faults)
+        ready = prepared(graph, Target(surface, device, faults=faults))
         self.program = ready.program
         self.tensors = {
             (record.key.op_name, record.key.io, record.key.slot): record.source.array().tobytes()

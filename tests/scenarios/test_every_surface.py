@@ -14,8 +14,9 @@ from workbench.config import new
 from workbench.dump.convert import convert
 from workbench.dump.formats.container import read_container
 from workbench.network.models import load_graph
-from workbench.npu.runner import run_npu, run_program
-from workbench.pipeline.compiling import Compiling
+from workbench.npu.compile.pipeline import compile_graph
+from workbench.npu.runner import run_program
+from workbench.npu.target import Target
 
 MODEL = "lenet"
 
@@ -60,9 +61,9 @@ def key_of(name: str, io: str, slot: int) -> tuple[str, str, int]:
 def truth(tree):
     """Tensors of the run itself, straight from the executor; Flatten runs nothing where GE compiles."""
     graph = load_graph(MODEL)
-    program = Compiling().program(graph, tree[1].surface.name)
-    records = run_npu(graph, None, profile="a2") if program is None else run_program(program)
-    left_out = ("Parameter",) if program is None else ("Parameter", "Flatten")
+    target = Target(tree[1].surface.name)
+    records = run_program(compile_graph(graph, target))
+    left_out = ("Parameter", "Flatten") if target.is_compiled else ("Parameter",)
     return {
         key_of(r.key.op_name, r.key.io, r.key.slot): r.source.array()
         for r in records
@@ -133,7 +134,7 @@ def test_the_planted_defect_is_found_against_the_reference(tree):
     fault = "scaled-output:Default/conv2-Conv2d/Conv2D-op0:1.05"
     comparison = rehearse(load_graph(MODEL), config, faults=[fault])
     assert comparison.verdict == "fail"
-    compiled = Compiling().program(load_graph(MODEL), config.surface.name) is not None
+    compiled = Target(config.surface.name).is_compiled
     fused = "Default/relu-ReLU/ReLU-op1" if compiled else ""
     assert comparison.findings[0].op_name == "Default/conv2-Conv2d/Conv2D-op0" + fused
 

@@ -14,8 +14,10 @@ from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.network.models import MLP, TRAININGS
+from workbench.network.nn import functional as F
+from workbench.network.symbolic import record
 from workbench.network.tracer import trace, trace_batches
-from workbench.pipeline.compiling import Compiling
+from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
 
 CAST = "Gradients/Default/network-WithLossCell/_loss_fn-Loss/Grad_Cast/Cast-op0"
@@ -203,9 +205,21 @@ def test_a_preview_says_that_the_optimizer_may_be_left_out():
     foreseen = preview(form, graph)
     assert not foreseen.exact
     assert any(doubt.code == "dump/branches" for doubt in foreseen.doubts)
-    own = preview(form, graph, compiling=Compiling("910a"))
+    own = preview(form, graph, compiling=Target("mindspore-o0o1", "910a"))
     assert any("NPUGetFloatStatusV2" in name for name in own.names)
     assert not any("AllFinite" in name for name in own.names)
+
+
+def test_a_check_in_a_later_graph_is_foretold_as_the_device_makes_it():
+    def doubled(x):
+        y = F.while_loop(lambda v: F.less(F.sum(v), 100.0), lambda v: v * 2.0, x)
+        return record("AllFinite", (y.astype("float16"),))
+
+    flow = trace(doubled, np.ones(4, np.float32))
+    assert [op.op_type for op in flow.graphs[-1].ops] == ["Cast", "AllFinite"]
+    told = preview(new("mindspore-o0o1"), flow, compiling=Target("mindspore-o0o1", "910a"))
+    assert any("NPUGetFloatStatusV2" in name for name in told.names)
+    assert not any("AllFinite" in name for name in told.names)
 
 
 @pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-o2"])

@@ -93,3 +93,33 @@ def test_operators_that_are_lacking_end_the_command_with_their_names(tmp_path, c
     )
     assert status == 2
     assert "NonZero (node 'nz')" in err
+
+
+def test_a_model_of_unknown_operators_is_the_graph_of_a_golden(tmp_path, capsys):
+    """Files of both sides are called by the model's nodes; only the model says which of them comes first."""
+    info = helper.make_tensor_value_info("x", FLOAT, ["batch", 4])
+    nodes = [
+        node("MatMul", ["x", "w"], ["a"], "/fc/MatMul"),
+        node("Relu", ["a"], ["b"], "relu"),
+        node("Strange", ["b"], ["s"], domain="my"),
+        node("Softmax", ["s"], ["y"], "aaa"),
+    ]
+    weight = np.linspace(0.5, 1.5, 12, dtype=np.float32).reshape(4, 3)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model(nodes, {"x": info}, ["y"], {"w": weight}).SerializeToString())
+    for side, fault in (("target", 1.5), ("golden", 1)):
+        (tmp_path / side).mkdir()
+        product = np.float32([[1, 2, 3, 4], [0.5, 0, 1, 2]]) @ weight
+        relu = np.maximum(product, 0) * np.float32(fault)
+        soft = np.exp(relu - 40) / np.exp(relu - 40).sum(-1, keepdims=True)
+        outputs = {"_fc_MatMul": product, "relu": relu, "Strange_0": relu * 2, "aaa": soft}
+        for name, array in outputs.items():
+            np.save(tmp_path / side / f"{name}.0.1234567.npy", array)
+    asked = ("compare", tmp_path / "target", tmp_path / "golden", "--json", "-")
+    alone = json.loads(run(capsys, *asked)[1])["findings"][0]
+    assert alone["kind"] == "undecided"
+    status, text, _ = run(capsys, *asked, "--golden-graph", path)
+    found = json.loads(text)
+    assert status == 1
+    assert (found["findings"][0]["kind"], found["findings"][0]["op_name"]) == ("own-error", "relu")
+    assert (found["coverage"]["matched"], found["coverage"]["skipped"]) == (4, {})

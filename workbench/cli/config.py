@@ -127,16 +127,25 @@ def preview(
     json: JSON = False,
 ) -> int:
     """Forecast operators, files and bytes of a dump before the run."""
-    from workbench.pipeline.compiling import Compiling
+    from workbench.npu.compile.quantize import quantization_of
+    from workbench.npu.target import Target, fusions_off
     from workbench.pipeline.preview import preview as predict
 
+    form = _load(file, surface)
+    target = Target(
+        form.surface.name,
+        device,
+        precision_mode or None,
+        fusions_off(fusion),
+        quantization_of(quantization or None),
+    )
     result = predict(
-        _load(file, surface),
+        form,
         graph,
         context=_context(target_version, here, env),
         iterations=iterations,
         ranks=ranks,
-        compiling=Compiling(device, precision_mode or None, fusion, quantization or None),
+        compiling=target,
     )
     if json:
         emit_json(result.to_dict())

@@ -36,7 +36,8 @@ class DType:
     MindSpore's: ``ir`` in types (``Tensor[Float32]``; a CPU has it in file names, Ascend and GPU in lower
     case), ``scalar`` around a constant (``I64(3)``), ``pb`` the number in ``anf_ir.proto``, ``type_id`` that
     of ``TypeId``. ``npy``: letters of an npy header; ``E2`` is MindSpore's own. ``tf``: number in
-    TensorFlow's ``types.proto``. ``torch``: storage class, or the dtype where there is no such class.
+    TensorFlow's ``types.proto``, ``onnx`` that of ONNX's ``TensorProto``. ``torch``: storage class, or the
+    dtype where there is no such class.
     """
 
     code: int
@@ -55,6 +56,7 @@ class DType:
     type_id: int | None
     npy: str
     tf: int | None
+    onnx: int | None
     torch: str
 
     @property
@@ -83,60 +85,60 @@ class DType:
 
 
 _TABLE = """
-no word           name           bit bytes  storage        float limit acl ir           lit  pb id npy tf torch
- 0 UNDEFINED      undefined        8 opaque uint8              - -       - -            -    -   -   -  - -
- 1 FLOAT          float32         32 plain  float32           23 -       0 Float32      F32  11 43  f4  1 Float
- 2 FLOAT16        float16         16 plain  float16           10 -       1 Float16      F16  10 42  f2 19 Half
- 3 INT8           int8             8 plain  int8           exact -       2 Int8         I8   2  32  i1  6 Char
- 4 UINT8          uint8            8 plain  uint8          exact -       4 UInt8        U8   6  37  u1  4 Byte
- 5 INT16          int16           16 plain  int16          exact -       6 Int16        I16  3  33  i2  5 Short
- 6 UINT16         uint16          16 plain  uint16         exact -       7 UInt16       U16  7  38  u2 17 uint16
- 7 INT32          int32           32 plain  int32          exact -       3 Int32        I32  4  34  i4  3 Int
- 8 INT64          int64           64 plain  int64          exact -       9 Int64        I64  5  35  i8  9 Long
- 9 UINT32         uint32          32 plain  uint32         exact -       8 UInt32       U32  8  39  u4 22 uint32
-10 UINT64         uint64          64 plain  uint64         exact -      10 UInt64       U64  9  40  u8 23 uint64
-11 BOOL           bool             8 plain  bool           exact -      12 Bool         Bool 1  30  b1 10 Bool
-12 DOUBLE         float64         64 plain  float64           52 -      11 Float64      F64  12 44  f8  2 Double
-13 STRING         string           8 opaque uint8              - -      13 -            -    -   -   -  7 -
-14 DUAL_SUB_INT8  dual_sub_int8    8 plain  int8               - -       - -            -    -   -   -  - -
-15 DUAL_SUB_UINT8 dual_sub_uint8   8 plain  uint8              - -       - -            -    -   -   -  - -
-16 COMPLEX64      complex64       64 plain  complex64         23 -      16 Complex64    -    43  -  c8  8 ComplexFloat
-17 COMPLEX128     complex128     128 plain  complex128        52 -      17 Complex128   -    44  - c16 18 ComplexDouble
-18 QINT8          qint8            8 plain  int8               - -       - -            -    -   -   - 11 -
-19 QINT16         qint16          16 plain  int16              - -       - -            -    -   -   - 15 -
-20 QINT32         qint32          32 plain  int32              - -       - -            -    -   -   - 13 -
-21 QUINT8         quint8           8 plain  uint8              - -       - -            -    -   -   - 12 -
-22 QUINT16        quint16         16 plain  uint16             - -       - -            -    -   -   - 16 -
-23 RESOURCE       resource        64 plain  int64              - -       - -            -    -   -   - 20 -
-24 STRING_REF     string_ref       8 opaque uint8              - -       - -            -    -   -   -  - -
-25 DUAL           dual             8 opaque uint8              - -       - -            -    -   -   -  - -
-26 VARIANT        variant          8 opaque uint8              - -       - -            -    -   -   - 21 -
-27 BF16           bfloat16        16 plain  bfloat16           7 -      27 BFloat16     BF16 46 45  E2 14 BFloat16
-28 INT4           int4             4 packed int4           exact -      29 Int4         -    48  -   - 29 -
-29 UINT1          uint1            1 packed uint8              - -      30 -            -    -   -   -  - -
-30 INT2           int2             2 packed int2               - -      31 -            -    -   -   -  - -
-31 UINT2          uint2            2 packed uint2              - -      32 -            -    -   -   -  - -
-32 COMPLEX32      complex32       32 pairs  complex64          - -      33 -            -    -   -   -  - complex32
-33 HIFLOAT8       hifloat8         8 lookup float32            3 32768  34 -            -    -   -   -  - -
-34 FLOAT8_E5M2    float8_e5m2      8 plain  float8_e5m2        2 -       - Float8E5M2   -    -   -   - 24 float8_e5m2
-35 FLOAT8_E4M3FN  float8_e4m3fn    8 plain  float8_e4m3fn      3 -       - Float8E4M3FN -    -   -   - 25 float8_e4m3fn
-36 FLOAT8_E8M0    float8_e8m0      8 plain  float8_e8m0fnu     0 -       - -            -    -   -   -  - float8_e8m0fnu
-37 FLOAT6_E3M2    float6_e3m2      6 -      uint8              - -       - -            -    -   -   -  - -
-38 FLOAT6_E2M3    float6_e2m3      6 -      uint8              - -       - -            -    -   -   -  - -
-39 FLOAT4_E2M1    float4_e2m1      4 packed float4_e2m1fn      - -       - -            -    -   -   -  - -
-40 FLOAT4_E1M2    float4_e1m2      4 lookup float32            - -       - -            -    -   -   -  - -
-41 HIFLOAT4       hifloat4         4 -      uint8              - -       - -            -    -   -   -  - -
-42 HIFLOAT4_SCALE hifloat4_scale   8 opaque uint8              - -       - -            -    -   -   -  - -
-"""
+no word           name           bit bytes  storage        float limit acl ir           lit  pb id npy tf ox torch
+ 0 UNDEFINED      undefined        8 opaque uint8              - -       - -            -    -   -   -  -  - -
+ 1 FLOAT          float32         32 plain  float32           23 -       0 Float32      F32  11 43  f4  1  1 Float
+ 2 FLOAT16        float16         16 plain  float16           10 -       1 Float16      F16  10 42  f2 19 10 Half
+ 3 INT8           int8             8 plain  int8           exact -       2 Int8         I8   2  32  i1  6  3 Char
+ 4 UINT8          uint8            8 plain  uint8          exact -       4 UInt8        U8   6  37  u1  4  2 Byte
+ 5 INT16          int16           16 plain  int16          exact -       6 Int16        I16  3  33  i2  5  5 Short
+ 6 UINT16         uint16          16 plain  uint16         exact -       7 UInt16       U16  7  38  u2 17  4 uint16
+ 7 INT32          int32           32 plain  int32          exact -       3 Int32        I32  4  34  i4  3  6 Int
+ 8 INT64          int64           64 plain  int64          exact -       9 Int64        I64  5  35  i8  9  7 Long
+ 9 UINT32         uint32          32 plain  uint32         exact -       8 UInt32       U32  8  39  u4 22 12 uint32
+10 UINT64         uint64          64 plain  uint64         exact -      10 UInt64       U64  9  40  u8 23 13 uint64
+11 BOOL           bool             8 plain  bool           exact -      12 Bool         Bool 1  30  b1 10  9 Bool
+12 DOUBLE         float64         64 plain  float64           52 -      11 Float64      F64  12 44  f8  2 11 Double
+13 STRING         string           8 opaque uint8              - -      13 -            -    -   -   -  7  8 -
+14 DUAL_SUB_INT8  dual_sub_int8    8 plain  int8               - -       - -            -    -   -   -  -  - -
+15 DUAL_SUB_UINT8 dual_sub_uint8   8 plain  uint8              - -       - -            -    -   -   -  -  - -
+16 COMPLEX64      complex64       64 plain  complex64         23 -      16 Complex64    -    43  -  c8  8 14 ComplexFloat
+17 COMPLEX128     complex128     128 plain  complex128        52 -      17 Complex128   -    44  - c16 18 15 ComplexDouble
+18 QINT8          qint8            8 plain  int8               - -       - -            -    -   -   - 11  - -
+19 QINT16         qint16          16 plain  int16              - -       - -            -    -   -   - 15  - -
+20 QINT32         qint32          32 plain  int32              - -       - -            -    -   -   - 13  - -
+21 QUINT8         quint8           8 plain  uint8              - -       - -            -    -   -   - 12  - -
+22 QUINT16        quint16         16 plain  uint16             - -       - -            -    -   -   - 16  - -
+23 RESOURCE       resource        64 plain  int64              - -       - -            -    -   -   - 20  - -
+24 STRING_REF     string_ref       8 opaque uint8              - -       - -            -    -   -   -  -  - -
+25 DUAL           dual             8 opaque uint8              - -       - -            -    -   -   -  -  - -
+26 VARIANT        variant          8 opaque uint8              - -       - -            -    -   -   - 21  - -
+27 BF16           bfloat16        16 plain  bfloat16           7 -      27 BFloat16     BF16 46 45  E2 14 16 BFloat16
+28 INT4           int4             4 packed int4           exact -      29 Int4         -    48  -   - 29 22 -
+29 UINT1          uint1            1 packed uint8              - -      30 -            -    -   -   -  -  - -
+30 INT2           int2             2 packed int2               - -      31 -            -    -   -   -  - 26 -
+31 UINT2          uint2            2 packed uint2              - -      32 -            -    -   -   -  - 25 -
+32 COMPLEX32      complex32       32 pairs  complex64          - -      33 -            -    -   -   -  -  - complex32
+33 HIFLOAT8       hifloat8         8 lookup float32            3 32768  34 -            -    -   -   -  -  - -
+34 FLOAT8_E5M2    float8_e5m2      8 plain  float8_e5m2        2 -       - Float8E5M2   -    -   -   - 24 19 float8_e5m2
+35 FLOAT8_E4M3FN  float8_e4m3fn    8 plain  float8_e4m3fn      3 -       - Float8E4M3FN -    -   -   - 25 17 float8_e4m3fn
+36 FLOAT8_E8M0    float8_e8m0      8 plain  float8_e8m0fnu     0 -       - -            -    -   -   -  - 24 float8_e8m0fnu
+37 FLOAT6_E3M2    float6_e3m2      6 -      uint8              - -       - -            -    -   -   -  -  - -
+38 FLOAT6_E2M3    float6_e2m3      6 -      uint8              - -       - -            -    -   -   -  -  - -
+39 FLOAT4_E2M1    float4_e2m1      4 packed float4_e2m1fn      - -       - -            -    -   -   -  - 23 -
+40 FLOAT4_E1M2    float4_e1m2      4 lookup float32            - -       - -            -    -   -   -  -  - -
+41 HIFLOAT4       hifloat4         4 -      uint8              - -       - -            -    -   -   -  -  - -
+42 HIFLOAT4_SCALE hifloat4_scale   8 opaque uint8              - -       - -            -    -   -   -  -  - -
+"""  # noqa: E501
 """``-``: there is none. ``bytes`` is ``packing``, ``lit`` is ``scalar``. ``float``: stored bits of the
 mantissa; ``exact``: whole numbers and truth values; ``-``: nothing computes with it.
-``torch``: of a capitalized word the class ends in ``Storage``."""
+``ox`` is ``onnx``. ``torch``: of a capitalized word the class ends in ``Storage``."""
 
 
 def _row(line: str) -> DType:
     """Row of a line of `_TABLE`: its cells are the fields in order; ``float`` also tells ``is_computed``."""
     code, word, name, bits, *cells = line.split()
-    packing, storage, mantissa, limit, acl, ir, scalar, pb, type_id, npy, tf, torch = (
+    packing, storage, mantissa, limit, acl, ir, scalar, pb, type_id, npy, tf, onnx, torch = (
         cell.strip("-") for cell in cells
     )
     return DType(
@@ -146,6 +148,7 @@ def _row(line: str) -> DType:
         float(limit or 0),
         bool(mantissa),
         _number(acl), ir, scalar, _number(pb), _number(type_id), npy, _number(tf),
+        _number(onnx),
         f"{torch}Storage" if torch[:1].isupper() else torch,
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Kind = Literal["npy", "ge", "captured", "golden", "node", "call", ""]
+FileKind = Literal["npy", "ge", "captured", "golden", "node", "call", ""]
 """What the files of a leaf are: MindSpore's npy files, those of the graph engine, those of a captured
 stream, golden data of another framework, nodes of a captured graph of PyTorch, calls of interfaces and
 modules; ``""`` where there are none."""
@@ -72,8 +72,8 @@ class Layout:
     path: str
     name: str
     beside: str = ""
-    kinds: tuple[Kind, ...] = ()
-    partial_for: tuple[Kind, ...] = ()
+    kinds: tuple[FileKind, ...] = ()
+    partial_for: tuple[FileKind, ...] = ()
     partial_from: int = 0
     requires: str = ""
     constants: bool = False
@@ -93,7 +93,7 @@ class Layout:
         """What the names of the folders match; groups are named as the fields."""
         return tuple(re.compile(_pattern(level), re.ASCII | re.DOTALL) for level in self.levels)
 
-    def holds(self, kind: Kind) -> bool:
+    def holds(self, kind: FileKind) -> bool:
         """Whether leaves hold files of a kind."""
         return kind in self.kinds if self.kinds else kind not in OWN_KINDS
 
@@ -239,7 +239,7 @@ def _fits_disk(name: str) -> bool:
         return False
 
 
-def place(kind: Kind, above: Sequence[str], below: Sequence[str]) -> Place | None:
+def place(kind: FileKind, above: Sequence[str], below: Sequence[str]) -> Place | None:
     """Find the layout of a leaf; ``None`` if there is none.
 
     Parameters
@@ -265,7 +265,7 @@ def place(kind: Kind, above: Sequence[str], below: Sequence[str]) -> Place | Non
     return _only_one(whole or list(_partial(kind, above, below)), parts)
 
 
-def _partial(kind: Kind, above: Sequence[str], below: Sequence[str]) -> Iterable[Place]:
+def _partial(kind: FileKind, above: Sequence[str], below: Sequence[str]) -> Iterable[Place]:
     """Rows of which the lowest levels are there, all in or below the given folder."""
     count = len(below)
     for row in LAYOUTS:

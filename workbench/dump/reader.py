@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
-from workbench.dump.attach import given_graph, join, model_graphs, read_rank, with_hosts
+from workbench.dump.attach_graphs import given_graph, join, model_graphs, read_rank, with_hosts
 from workbench.dump.dump import WATCHED, Dump, Note, Skipped
 from workbench.dump.folder import read_folder
 from workbench.dump.model_choice import choose_network, graph_names, names_by_device
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.attach import Attached
+    from workbench.dump.attach_graphs import SideFiles
     from workbench.dump.index import Index
     from workbench.dump.survey import Survey
 
@@ -111,7 +111,7 @@ def _attach(
     index: Index,
     named: Mapping[str, str],
     graph: str | Path | None,
-) -> Attached:
+) -> SideFiles:
     """Read what lies beside the tensors; a graph that is given stands for those of the tree."""
     parts = [read_rank(root, with_graphs=graph is None) for root in tree.roots]
     if graph is not None:

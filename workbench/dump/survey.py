@@ -23,7 +23,7 @@ from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.dump.layouts import Kind, Place
+    from workbench.dump.layouts import FileKind, Place
 
 MAX_FOLDERS = 200_000
 _MAX_DEPTH = 12
@@ -95,7 +95,7 @@ class _Folder(NamedTuple):
     path: str
     below: tuple[str, ...]
     names: tuple[str, ...]
-    kind: Kind
+    kind: FileKind
 
 
 def survey(root: Path) -> Survey:
@@ -221,11 +221,11 @@ def _looks_like_npy(name: str) -> bool:
     return name.endswith(".npy") and parse_npy_name(name) is not None
 
 
-_KINDS: tuple[Kind, ...] = ("ge", "captured", "npy", "node", "call", "golden")
+_KINDS: tuple[FileKind, ...] = ("ge", "captured", "npy", "node", "call", "golden")
 """What a folder is if it holds files of several kinds: the first of them."""
 
 
-def _kind(names: Iterable[str]) -> Kind:
+def _kind(names: Iterable[str]) -> FileKind:
     """What the files of a folder are, by as many names as it takes."""
     found = (format_of(parsed).folder for parsed in map(parse_name, names) if parsed is not None)
     kinds = set(islice(filter(None, found), _ENOUGH))

@@ -9,12 +9,14 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const
+from workbench.graph.graph import Const, Param, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from workbench.graph.graph import Operand
+    from workbench.graph.graph import Op, Operand, Parameter
 
     Array = NDArray[Any]
 
@@ -48,6 +50,18 @@ def constant_spec(operand: Const) -> TensorSpec | None:
         return None
     stated = operand.shape if row is not None else None
     return TensorSpec(array.dtype.name, array.shape if stated is None else stated)
+
+
+def operand_spec(
+    operand: Operand, ops: Sequence[Op], parameters: Sequence[Parameter]
+) -> TensorSpec | None:
+    """Spec of an operand, as far as operators and parameters state it; ``None`` where they do not."""
+    if isinstance(operand, Value):
+        specs = ops[operand.op].outputs
+        return specs[operand.slot] if operand.slot < len(specs) else None
+    if isinstance(operand, Param):
+        return parameters[operand.index].spec
+    return constant_spec(operand) if isinstance(operand, Const) else None
 
 
 def _literal(operand: Const) -> Array | None:

@@ -129,15 +129,21 @@ class Original(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
-    """What one kernel computes that stands for several operators, in their order.
+class Kernel:
+    """What one kernel computes: operators in order, and which of their outputs it gives.
 
     In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output
-    of ``ops[n]``; ``results`` are the kernel's outputs.
+    of ``ops[n]``.
     """
 
     ops: tuple[Op, ...]
     results: tuple[Value, ...]
+
+    @property
+    def needed(self) -> frozenset[int]:
+        """Flat inputs of the kernel that its operators read as tensors or as computed settings."""
+        read = (operand for op in self.ops for operand in op.flat_inputs())
+        return frozenset(operand.index for operand in read if isinstance(operand, Param))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,7 @@ class Op:
     unique_id: str = ""
     forward_id: str = ""
     unless: str = ""
-    fused: Fused | None = None
+    fused: Kernel | None = None
     origins: tuple[Original | None, ...] = ()
     _flat: tuple[Operand, ...] = field(init=False, repr=False, compare=False)
 
@@ -250,11 +256,6 @@ class Graph:
     unknown_lines: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
 
-    @cached_property
-    def kept(self) -> dict[Any, Any]:
-        """What has been found out about the graph, whatever its path and id."""
-        return {}
-
     def __repr__(self) -> str:
         return one_line(
             f"<Graph {self.name}: {len(self.ops)} operators, {len(self.parameters)} parameters>"
@@ -277,6 +278,12 @@ class Graph:
                 if isinstance(operand, Value | Param):
                     table.setdefault(operand, []).append((number, slot))
         return table
+
+    def spec(self, operand: Operand) -> TensorSpec | None:
+        """Spec of an operand, as far as the graph states it; a constant's is that of its array."""
+        from workbench.graph.constants import operand_spec  # which needs the values of this module
+
+        return operand_spec(operand, self.ops, self.parameters)
 
     def op(self, name: str) -> Op:
         """Return the operator called ``name``."""

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
-from workbench.graph_files import onnx, tensorflow
+from workbench.graph_files import tensorflow
 from workbench.graph_files.ge import binary, model_json, onnx_text, text
 from workbench.graph_files.look import Look, look_at
 from workbench.graph_files.mindspore import pb
 from workbench.graph_files.mindspore import text as ir_text
+from workbench.graph_files.onnx import model as onnx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, SupportsIndex, overload
 
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file, size_within, unreadable
@@ -47,14 +47,27 @@ class Look(NamedTuple):
         )
 
 
-class _Bytes:
-    """The bytes of a file by their places, read page by page: of a gigabyte no more than what is asked for."""
+class FileBytes:
+    """The bytes of an open file by their places, read page by page: of a gigabyte no more than what is asked for."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
+        self._size = size
         self._at, self._page = -1, b""
 
-    def __getitem__(self, place: SupportsIndex, /) -> int:
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> bytes: ...
+
+    def __getitem__(self, place: SupportsIndex | slice, /) -> int | bytes:
+        if isinstance(place, slice):
+            self._file.seek(place.start)
+            return self._file.read(place.stop - place.start)
         at, within = divmod(int(place), _PAGE)
         if at != self._at:
             self._file.seek(at * _PAGE)
@@ -68,15 +81,15 @@ def look_at(path: Path) -> Look:
         size = size_within(file, path, MAX_BYTES, "graph")
         try:
             begin = file.read(BEGIN)
-            return Look(begin, _outermost(_Bytes(file), size))
+            return Look(begin, _outermost(FileBytes(file, size)))
         except (OSError, IndexError) as error:  # it may shrink while it is looked at
             raise unreadable(path, error, "graph") from error
 
 
-def _outermost(data: _Bytes, size: int) -> Mapping[int, frozenset[int]] | None:
+def _outermost(data: FileBytes) -> Mapping[int, frozenset[int]] | None:
     wires: dict[int, frozenset[int]] = {}
     try:
-        for count, field in enumerate(walk(data, "", 0, size)):
+        for count, field in enumerate(walk(data, "", 0, len(data))):
             if count >= _MAX_FIELDS:
                 return None
             wires[field.number] = wires.get(field.number, frozenset()) | {field.wire}

@@ -13,9 +13,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from workbench.graph.constants import operand_spec
 from workbench.graph.control_flow import Bind, Flow, If, Run, While
 from workbench.graph.graph import Const, Graph, Param, Parameter, Value
-from workbench.network.finish import needed, renumber
+from workbench.graph.rewrite import live_ops, map_operands
+from workbench.network.finish import updating
 from workbench.network.regions import Branch, Loop, Straight
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class _Splitter:
     ) -> None:
         self._parameters, self._ops, self._outputs = parameters, ops, outputs
         own = tuple(operand for part in _all(parts) for operand in _operands(part))
-        self._alive = needed(ops, (*outputs, *own))
+        self._alive = live_ops(ops, (*outputs, *own), updating(ops))
         self._numbers = {op.name: number for number, op in enumerate(ops)}
         self._main = self._tidy(parts) or [Straight()]
         blocks = list(self._numbered(self._main))
@@ -220,7 +222,7 @@ class _Splitter:
             name,
             tuple(read[operand] for operand in order),
             tuple(
-                replace(op, inputs=tuple(renumber(o, new) for o in op.inputs), unless="")
+                replace(op, inputs=tuple(map_operands(o, new) for o in op.inputs), unless="")
                 for op in ops
             ),
             tuple(new(value) for value in self._exports[block]),
@@ -241,10 +243,9 @@ class _Splitter:
         return read
 
     def _spec(self, operand: Operand) -> TensorSpec:
-        if isinstance(operand, Value):
-            return self._ops[operand.op].outputs[operand.slot]
-        assert isinstance(operand, Param)
-        return self._parameters[operand.index].spec
+        spec = operand_spec(operand, self._ops, self._parameters)
+        assert spec is not None
+        return spec
 
 
 def _counted(ops: Sequence[Op], blocks: Sequence[Straight]) -> list[Op]:

@@ -159,22 +159,28 @@ def gelu_sigmoid(x: Array) -> F32:
 
 _TIK = "TIK's vec_rec and vec_rsqrt, whose documents print 0.998 for 1 and deny 0.1 % in float16"
 
-APPROXIMATIONS: dict[str, dict[str, Approximation]] = {
-    "high_performance": {
-        "Exp": Approximation(_in_pieces(exp), 2.0**-13),
-        "GeLU": Approximation(_in_pieces(gelu), 2.0**-12),
-        "Tanh": Approximation(_in_pieces(tanh), 2.0**-13),
-        "Rsqrt": Approximation(_in_pieces(rsqrt), 2.0**-15),
-        "Div": Approximation(lambda x, y: _single(x) * reciprocal(y), 2.0**-15),
-        "RealDiv": Approximation(lambda x, y: _single(x) * reciprocal(y), 2.0**-15),
-    },
-    "super_performance": {
-        "Exp": Approximation(_in_pieces(exp_quadratic), 2.0**-9),
-        "GeLU": Approximation(_in_pieces(gelu_sigmoid), 0.0207, "CANN's FastGelu", absolute=True),
-        "Tanh": Approximation(_in_pieces(tanh_cubic), 2.0**-5),
-        "Rsqrt": Approximation(_in_pieces(rsqrt_estimate), 2.0**-9, _TIK),
-        "Div": Approximation(lambda x, y: _single(x) * reciprocal_estimate(y), 2.0**-8, _TIK),
-        "RealDiv": Approximation(lambda x, y: _single(x) * reciprocal_estimate(y), 2.0**-8, _TIK),
-    },
+EXP = {
+    "high_performance": Approximation(_in_pieces(exp), 2.0**-13),
+    "super_performance": Approximation(_in_pieces(exp_quadratic), 2.0**-9),
 }
-"""Fast implementations by mode and operator type."""
+GELU = {
+    "high_performance": Approximation(_in_pieces(gelu), 2.0**-12),
+    "super_performance": Approximation(
+        _in_pieces(gelu_sigmoid), 0.0207, "CANN's FastGelu", absolute=True
+    ),
+}
+TANH = {
+    "high_performance": Approximation(_in_pieces(tanh), 2.0**-13),
+    "super_performance": Approximation(_in_pieces(tanh_cubic), 2.0**-5),
+}
+RSQRT = {
+    "high_performance": Approximation(_in_pieces(rsqrt), 2.0**-15),
+    "super_performance": Approximation(_in_pieces(rsqrt_estimate), 2.0**-9, _TIK),
+}
+DIV = {
+    "high_performance": Approximation(lambda x, y: _single(x) * reciprocal(y), 2.0**-15),
+    "super_performance": Approximation(
+        lambda x, y: _single(x) * reciprocal_estimate(y), 2.0**-8, _TIK
+    ),
+}
+"""Fast implementations of an operator, by mode; `workbench.npu.ops_info` says which operator has which."""

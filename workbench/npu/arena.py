@@ -110,7 +110,7 @@ class Arena:
             return
         if place.first < value.op and runs_nothing(self._graph.ops[value.op]):
             return  # the same bytes under another name
-        laid = place.lie.laid(output) if place.lie.is_cut else output
+        laid = place.layout.laid(output) if place.layout.is_device_format else output
         start = place.address - BASE
         flat = np.ascontiguousarray(laid).reshape(-1).view(np.uint8)
         self._bytes[start : start + place.size] = flat
@@ -122,14 +122,14 @@ class Arena:
         start = place.address - BASE
         data = self._bytes[start : start + place.size].copy()
         flat = data.astype(np.bool_) if storage == np.bool_ else data.view(storage)
-        return flat.reshape(place.lie.shape or ())
+        return flat.reshape(place.layout.shape or ())
 
     def _host(self, value: Value, there: Array) -> Array:
-        lie = self.memory.outputs[value].lie
-        if not lie.is_cut:
+        layout = self.memory.outputs[value].layout
+        if not layout.is_device_format:
             return there
         shape = self._graph.ops[value.op].outputs[value.slot].shape or ()
-        return to_host(there, lie.format, lie.host_format, shape, groups=lie.groups)
+        return to_host(there, layout.format, layout.host_format, shape, groups=layout.groups)
 
     def _gap(self, number: int) -> int:
         """Bytes between the end of an operator's first output and the next that is needed after it."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.npu.approximations import APPROXIMATIONS
 from workbench.npu.casting import to_integer
-from workbench.npu.cube import CUBE, INTEGERS
+from workbench.npu.cube import CUBE
+from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.rounding import ROUND, saturated
 from workbench.ops import OPS, run_kernel
@@ -36,7 +36,7 @@ class Arithmetic(NamedTuple):
     ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
     ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
     none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
-    `workbench.npu.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does: Inf
+    `workbench.npu.ops_info.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does: Inf
     becomes the largest number and NaN 0, in what is loaded, summed and stored. ``flushes`` names operators
     that take subnormal numbers for zero, ``orders`` are those in which sums are known to be computed.
     """

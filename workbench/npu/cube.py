@@ -262,6 +262,3 @@ CUBE: dict[str, Unit] = {
     "LSTMGrad": _recurrent(recurrent.lstm_grad),
 }
 """What the cube unit computes from float32, by operator type."""
-
-INTEGERS = frozenset(("Conv2D", "MatMul", "BatchMatMul"))
-"""What it also computes from integers of 8 bits."""

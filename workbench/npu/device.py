@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.events import Unit
-    from workbench.graph.graph import Fused, Op
+    from workbench.graph.graph import Kernel, Op
     from workbench.npu.faults import Fault, Site
     from workbench.npu.numerics import NumericModel
     from workbench.run.plan import ExecutionPlan, PlannedOp
@@ -135,7 +135,7 @@ class Device:
         return found
 
     def _together(
-        self, planned: PlannedOp, fused: Fused, tensors: Sequence[Array], status: Status
+        self, planned: PlannedOp, fused: Kernel, tensors: Sequence[Array], status: Status
     ) -> list[Array]:
         """Compute several operators as one: what they hand to each other stays float32 in the unit."""
         done: list[tuple[Array, ...]] = []

@@ -16,6 +16,7 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_device
+from workbench.npu.ops_info import op_info
 from workbench.ops import groups_of
 
 if TYPE_CHECKING:
@@ -24,37 +25,13 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io
     from workbench.graph.graph import Op
 
-_MAP, _WEIGHT, _MATRIX = "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
-
-FORMATS_OF: dict[str, tuple[str, ...]] = {
-    "Conv2D": (_MAP, _WEIGHT, _MAP),
-    "Conv2DBackpropInput": (_MAP, _WEIGHT, _MAP),
-    "Conv2DBackpropFilter": (_MAP, _MAP, _WEIGHT),
-    "MaxPool": (_MAP, _MAP),
-    "AvgPool": (_MAP, _MAP),
-    "BatchNorm": (_MAP, _MAP),
-    "BNTrainingReduce": (_MAP, ""),
-    "BNTrainingUpdate": (_MAP, "", "", "", "", "", "", _MAP),
-    "BiasAdd": (_MAP, "", _MAP),
-    "AscendQuant": (_MAP, _MAP),
-    "ReLU": (_MAP, _MAP),
-    "BiasAddGrad": (_MAP, ""),
-    "ReluGrad": (_MAP, _MAP, _MAP),
-    "BatchNormGrad": (_MAP, _MAP, _MAP),
-    "MaxPoolGrad": (_MAP, _MAP, _MAP, _MAP),
-    "AvgPoolGrad": (_MAP, _MAP, _MAP, _MAP),
-    "MatMul": (_MATRIX, _MATRIX, _MATRIX),
-    "BatchMatMul": (_MATRIX, _MATRIX, _MATRIX),
-}
-"""Operator type → format of each input, then that of the first output; empty: as in the graph."""
-
 _TYPES = frozenset(
     ("float16", "float32", "bfloat16", "int8", "int32", "hifloat8", "float8_e4m3fn", "float8_e5m2")
 )
 """Number formats that the cube unit takes and gives."""
 
 
-class Lie(NamedTuple):
+class TensorLayout(NamedTuple):
     """How a tensor lies: its format and shape there, groups of a weight, its format in the graph.
 
     ``held`` says that the data at hand lie so already.
@@ -67,7 +44,7 @@ class Lie(NamedTuple):
     held: bool = False
 
     @property
-    def is_cut(self) -> bool:
+    def is_device_format(self) -> bool:
         """Whether it lies in a format of the device."""
         row = FORMATS.get(self.format)
         return row is not None and bool(row.device)
@@ -89,13 +66,13 @@ class Lie(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def host_lie(shape: tuple[int, ...] | None) -> Lie:
+def host_layout(shape: tuple[int, ...] | None) -> TensorLayout:
     """Return how a tensor lies in the graph: four dimensions are NCHW, all others ND."""
     form = "NCHW" if shape is not None and len(shape) == 4 else "ND"
-    return Lie(form, shape, host_format=form)
+    return TensorLayout(form, shape, host_format=form)
 
 
-def device_lie(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> Lie:
+def device_layout(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> TensorLayout:
     """Return how a tensor of an operator lies on the device; as in the graph if it does not fit.
 
     What a compiled operator states counts; else its type decides.
@@ -103,53 +80,53 @@ def device_lie(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> Lie:
     if op is not None and op.device_outputs:
         stated = op.device_inputs if io == "input" else op.device_outputs
         if slot < len(stated) and stated[slot].format != "DefaultFormat":
-            return stated_lie(stated[slot], spec.shape)
+            return parse_layout(stated[slot], spec.shape)
     form, shape = _format(op, io, slot), spec.shape
     if op is None or not form or shape is None or spec.dtype not in _TYPES:
-        return host_lie(shape)
-    return _lie(form, shape, spec.dtype, groups_of(op) if form == _WEIGHT else 1)
+        return host_layout(shape)
+    return _layout_of(form, shape, spec.dtype, groups_of(op) if form == "FRACTAL_Z" else 1)
 
 
 @lru_cache(maxsize=4096)
-def _lie(form: str, shape: tuple[int, ...], dtype: str, groups: int) -> Lie:
-    if not (len(shape) >= 2 if form == _MATRIX else len(shape) == 4):
-        return host_lie(shape)
-    host = "ND" if form == _MATRIX else "NCHW"
+def _layout_of(form: str, shape: tuple[int, ...], dtype: str, groups: int) -> TensorLayout:
+    if not (len(shape) >= 2 if form == "FRACTAL_NZ" else len(shape) == 4):
+        return host_layout(shape)
+    host = "ND" if form == "FRACTAL_NZ" else "NCHW"
     try:
         there = device_shape(shape, host, form, dtype, groups=groups)
     except FormatError:  # open or impossible in a graph that nobody has run
-        return host_lie(shape)
-    return Lie(form, there, groups, host)
+        return host_layout(shape)
+    return TensorLayout(form, there, groups, host)
 
 
-def laid_spec(spec: TensorSpec, lie: Lie) -> TensorSpec:
+def layout_spec(spec: TensorSpec, layout: TensorLayout) -> TensorSpec:
     """Return the spec of a tensor as it lies; groups of a weight stand behind its format."""
-    groups = f":{lie.groups}" if lie.groups > 1 else ""
-    return TensorSpec(spec.dtype, lie.shape, f"{lie.format}{groups}")
+    groups = f":{layout.groups}" if layout.groups > 1 else ""
+    return TensorSpec(spec.dtype, layout.shape, f"{layout.format}{groups}")
 
 
 @lru_cache(maxsize=4096)
-def stated_lie(there: TensorSpec, shape: tuple[int, ...] | None) -> Lie:
+def parse_layout(there: TensorSpec, shape: tuple[int, ...] | None) -> TensorLayout:
     """Return how a tensor of ``shape`` lies that its spec on the device tells."""
     try:
         word = read_format(there.format)
     except FormatError:
-        return host_lie(shape)
+        return host_layout(shape)
     row = FORMATS[word.name]
     if not row.device:
-        return Lie(word.name, shape, host_format=word.name)
+        return TensorLayout(word.name, shape, host_format=word.name)
     host = "ND" if row.axes == "RC" else "NCDHW" if len(shape or ()) == 5 else "NCHW"
-    return Lie(row.name, there.shape, word.groups, host)
+    return TensorLayout(row.name, there.shape, word.groups, host)
 
 
-def bytes_of(spec: TensorSpec, lie: Lie) -> int:
+def bytes_of(spec: TensorSpec, layout: TensorLayout) -> int:
     """Bytes of a tensor that lies so, elements below eight bits a byte each; 0 if they are unknown."""
-    row, count = DTYPES.get(spec.dtype), TensorSpec(spec.dtype, lie.shape).size
+    row, count = DTYPES.get(spec.dtype), TensorSpec(spec.dtype, layout.shape).size
     return row.storage.itemsize * count if row is not None and count is not None else 0
 
 
 def _format(op: Op | None, io: Io, slot: int) -> str:
-    formats = FORMATS_OF.get(op.op_type, ()) if op is not None else ()
+    formats = op_info(op.op_type).formats if op is not None else ()
     if io == "output":
         return formats[-1] if formats and slot == 0 else ""
     return formats[slot] if slot < len(formats) - 1 else ""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Const, Param, Value
 from workbench.npu.compile.no_task import pieces_of, runs_nothing
-from workbench.npu.layout import bytes_of, device_lie, host_lie
+from workbench.npu.layout import bytes_of, device_layout, host_layout
 from workbench.ops import IN_PLACE
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Io, TensorSpec
     from workbench.graph.graph import Graph, Op, Operand
-    from workbench.npu.layout import Lie
+    from workbench.npu.layout import TensorLayout
 
 BASE, WEIGHTS = 0x12C0_4000_0000, 0x12D0_0000_0000
 """Addresses at which outputs and weights begin."""
@@ -58,7 +58,7 @@ class Place(NamedTuple):
     room: int
     first: int
     last: int
-    lie: Lie
+    layout: TensorLayout
 
     @property
     def end(self) -> int:
@@ -105,7 +105,7 @@ Key = Value | Param | Read
 class _Tensor:
     """What gets a place: how it lies, from when to when it is kept, and where once that is known."""
 
-    lie: Lie
+    layout: TensorLayout
     size: int
     first: int
     last: int
@@ -115,12 +115,12 @@ class _Tensor:
     def room(self) -> int:
         return room_of(self.size)
 
-    def place(self, lie: Lie, piece: tuple[int, int] | None = None) -> Place:
+    def place(self, layout: TensorLayout, piece: tuple[int, int] | None = None) -> Place:
         """Place of the tensor, or of a piece of it: how far behind its beginning, and how large."""
         if piece is None:
-            return Place(self.address, self.size, self.room, self.first, self.last, lie)
+            return Place(self.address, self.size, self.room, self.first, self.last, layout)
         start, size = piece
-        return Place(self.address + start, size, size, self.first, self.last, lie)
+        return Place(self.address + start, size, size, self.first, self.last, layout)
 
 
 def room_of(size: int) -> int:
@@ -145,15 +145,15 @@ class _Plan:
     tensors: dict[Key, _Tensor] = field(default_factory=dict)
     fixed: dict[Key, _Tensor] = field(default_factory=dict)
     owner: dict[Value, Key] = field(default_factory=dict)
-    lies: dict[Value, Lie] = field(default_factory=dict)
-    reads: dict[Read, tuple[Key, Lie]] = field(default_factory=dict)
+    layouts: dict[Value, TensorLayout] = field(default_factory=dict)
+    reads: dict[Read, tuple[Key, TensorLayout]] = field(default_factory=dict)
     laid: set[Param] = field(default_factory=set)
     pieces: dict[Value, tuple[Operand, int, int]] = field(default_factory=dict)
 
     def memory(self) -> Memory:
         for value, whole, start in pieces_of(self.graph):
             spec = self.graph.ops[value.op].outputs[value.slot]
-            self.pieces[value] = whole, start, bytes_of(spec, host_lie(spec.shape))
+            self.pieces[value] = whole, start, bytes_of(spec, host_layout(spec.shape))
         for index, parameter in enumerate(self.graph.parameters):
             self.fixed[Param(index)] = self._apart(parameter.spec, None)
         for number, op in enumerate(self.graph.ops):
@@ -169,12 +169,12 @@ class _Plan:
         found = {**self.tensors, **self.fixed}
         return Memory(
             {
-                value: found[key].place(self.lies[value], self._piece(value, key))
+                value: found[key].place(self.layouts[value], self._piece(value, key))
                 for value, key in self.owner.items()
             },
             {
-                read: found[key].place(lie, self._piece(self._operand(read), key))
-                for read, (key, lie) in self.reads.items()
+                read: found[key].place(layout, self._piece(self._operand(read), key))
+                for read, (key, layout) in self.reads.items()
             },
             size,
         )
@@ -187,10 +187,10 @@ class _Plan:
         found = self.pieces.get(operand) if isinstance(operand, Value) else None
         return None if found is None or isinstance(key, Read) else found[1:]
 
-    def _apart(self, spec: TensorSpec, lie: Lie | None) -> _Tensor:
+    def _apart(self, spec: TensorSpec, layout: TensorLayout | None) -> _Tensor:
         """A tensor that is kept through the whole run."""
-        lie = lie or host_lie(spec.shape)
-        return _Tensor(lie, bytes_of(spec, lie), -1, len(self.graph.ops))
+        layout = layout or host_layout(spec.shape)
+        return _Tensor(layout, bytes_of(spec, layout), -1, len(self.graph.ops))
 
     def _until(self, key: Key, number: int) -> None:
         tensor = self.tensors.get(key)
@@ -203,58 +203,58 @@ class _Plan:
         if isinstance(operand, Const):
             spec = constant_spec(operand)
             if spec is not None:
-                lie = device_lie(op, "input", slot, spec)
-                self.fixed[here] = self._apart(spec, lie)
-                self.reads[here] = here, lie
+                layout = device_layout(op, "input", slot, spec)
+                self.fixed[here] = self._apart(spec, layout)
+                self.reads[here] = here, layout
             return
         source = self._source(operand)
         if source is None:
             return
         key, spec, there = source
-        lie = device_lie(op, "input", slot, spec)
+        layout = device_layout(op, "input", slot, spec)
         self._until(key, number)
         if isinstance(operand, Param) and operand not in self.laid:
             self.laid.add(operand)  # whoever reads a weight first decides how it is loaded
-            self.fixed[key] = self._apart(spec, lie)
-        elif not _is_same(there, lie):
+            self.fixed[key] = self._apart(spec, layout)
+        elif not _is_same(there, layout):
             key = here
-            self.tensors[here] = _Tensor(lie, bytes_of(spec, lie), number, number)
-        self.reads[here] = key, lie
+            self.tensors[here] = _Tensor(layout, bytes_of(spec, layout), number, number)
+        self.reads[here] = key, layout
 
-    def _source(self, operand: Operand) -> tuple[Key, TensorSpec, Lie] | None:
+    def _source(self, operand: Operand) -> tuple[Key, TensorSpec, TensorLayout] | None:
         """Whose memory an operand is, its spec in the graph, and how it lies."""
         if isinstance(operand, Param) and operand in self.fixed:
-            return operand, self.graph.parameters[operand.index].spec, self.fixed[operand].lie
+            return operand, self.graph.parameters[operand.index].spec, self.fixed[operand].layout
         if isinstance(operand, Value) and operand in self.owner:
             spec = self.graph.ops[operand.op].outputs[operand.slot]
-            return self.owner[operand], spec, self.lies[operand]
+            return self.owner[operand], spec, self.layouts[operand]
         return None
 
     def _write(self, number: int, op: Op, slot: int) -> None:
         spec, value = op.outputs[slot], Value(number, slot)
-        lie = device_lie(op, "output", slot, spec)
-        key = self._shared(number, op, slot, lie) or self._around(value, lie, number)
+        layout = device_layout(op, "output", slot, spec)
+        key = self._shared(number, op, slot, layout) or self._around(value, layout, number)
         if key is None and op.op_type in HOLDERS:
             key = value
-            self.fixed[key] = self._apart(spec, lie)
+            self.fixed[key] = self._apart(spec, layout)
         elif key is None:
             key = value
-            self.tensors[key] = _Tensor(lie, bytes_of(spec, lie), number, number)
+            self.tensors[key] = _Tensor(layout, bytes_of(spec, layout), number, number)
         self._until(key, number)
-        self.owner[value], self.lies[value] = key, lie
+        self.owner[value], self.layouts[value] = key, layout
 
-    def _around(self, value: Value, lie: Lie, number: int) -> Key | None:
+    def _around(self, value: Value, layout: TensorLayout, number: int) -> Key | None:
         """Whose memory a tensor lies in that is a piece of another one, or is made of pieces."""
         whole = self.pieces[value][0] if value in self.pieces else value
         if not isinstance(whole, Value) or (whole == value and whole not in self.tensors):
             return None
         if whole not in self.tensors and whole not in self.owner:
             spec = self.graph.ops[whole.op].outputs[whole.slot]
-            size = bytes_of(spec, host_lie(spec.shape))
-            self.tensors[whole] = _Tensor(host_lie(spec.shape), size, number, number)
+            size = bytes_of(spec, host_layout(spec.shape))
+            self.tensors[whole] = _Tensor(host_layout(spec.shape), size, number, number)
         return self.owner.get(whole, whole)
 
-    def _shared(self, number: int, op: Op, slot: int, lie: Lie) -> Key | None:
+    def _shared(self, number: int, op: Op, slot: int, layout: TensorLayout) -> Key | None:
         """Whose memory an operator hands on: that of an input which it renames, or overwrites."""
         places = IN_PLACE.get(op.op_type, ())
         renames = runs_nothing(op) and slot == 0 and Value(number, 0) not in self.pieces
@@ -264,14 +264,14 @@ class _Plan:
         if read is None:
             return None
         key, there = read
-        size = bytes_of(op.outputs[slot], lie)
+        size = bytes_of(op.outputs[slot], layout)
         kept = self.tensors.get(key) or self.fixed[key]
-        return key if _is_same(there, lie) and kept.size == size else None
+        return key if _is_same(there, layout) and kept.size == size else None
 
 
-def _is_same(one: Lie, other: Lie) -> bool:
+def _is_same(one: TensorLayout, other: TensorLayout) -> bool:
     """Whether the same bytes lie so and so: neither is cut, or both are alike."""
-    if not one.is_cut and not other.is_cut:
+    if not one.is_device_format and not other.is_device_format:
         return True
     return (one.format, one.shape, one.groups) == (other.format, other.shape, other.groups)
 

@@ -7,15 +7,12 @@ Facts: the fusion engine's dtype strategies (``op_dtype_selection_strategy_*``) 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:
     from workbench.npu.profiles import Profile
-
-Shade = Literal["white", "gray", "black"]
-"""Whether mixed precision lowers an operator: always, if its producer is lowered, never."""
 
 LOW = "low"
 """Bfloat16 where the device has it, else float16."""
@@ -77,23 +74,6 @@ MODES_V2: dict[str, str] = {
     "mixed_hif8": "mixed_hif8",
 }
 """Names of ``precision_mode_v2``, and the modes they are."""
-
-SHADES: dict[str, Shade] = {
-    **dict.fromkeys(
-        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter", "MatMul",
-         "BatchMatMul", "DynamicRNN", "DynamicRNNGrad", "DynamicGRUV2", "LSTM", "LSTMGrad"),
-        "white",
-    ),
-    **dict.fromkeys(
-        ("Softmax", "LogSoftmax", "LayerNorm", "BatchNorm", "ReduceMean", "ReduceSum", "Exp", "Log",
-         "Pow", "Sqrt", "Rsqrt", "RealDiv", "Div", "Erf", "Expm1", "Log1p", "Softplus", "Tan", "Sinh",
-         "Cosh", "Asinh", "Acosh", "Atanh", "Reciprocal", "ReduceProd", "CumSum", "CumProd", "GroupNorm",
-         "RmsNorm", "LRN"),
-        "black",
-    ),
-}  # fmt: skip
-"""White and black list of mixed precision; every other operator is gray. A device's own lists are in
-its ``aic-*-ops-info.json``, which is not public: these are ours, after the frameworks' lists."""
 
 
 def rule_of(mode: str, profile: Profile) -> Rule:

@@ -12,6 +12,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
 from workbench.npu.arithmetic import store
 from workbench.npu.modes import rule_of
+from workbench.npu.ops_info import op_info
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.precision import Precision
 from workbench.npu.profiles import HF32, HF32_AWAY, profile
@@ -41,10 +42,6 @@ UNTOUCHED = Formats()
 """The graph's own dtypes and nothing else."""
 
 
-WIDE = frozenset(("Conv2DBackpropFilter",))
-"""Operators whose kernel writes its float32 sums as they are (``res_dtype`` of CANN's), whatever it reads."""
-
-
 @dataclass(frozen=True, slots=True)
 class NumericModel:
     """How a device computes what was compiled with a `Precision`; ``orders`` are those that its sums have."""
@@ -71,7 +68,7 @@ class NumericModel:
         lowered = dtype in rule.lowers and (not rule.mixed or self._allowed(op, before))
         if cube:
             own = self._cube_input(op) if dtype == "float32" else ""
-            written = "" if op.op_type in WIDE else rule.cube_out
+            written = "" if op_info(op.op_type).wide_output else rule.cube_out
             return Formats(rule.cube_in or own, written) if lowered else Formats(own)
         return Formats(rule.vector, rule.vector) if lowered else Formats()
 

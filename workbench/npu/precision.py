@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from workbench.core.errors import FormatError, GraphError
-from workbench.npu.modes import SHADES, Shade
+from workbench.npu.ops_info import Shade, op_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ class MixList:
 
     def shade(self, op_type: str) -> Shade:
         """List that an operator type is on. What joins the gray list stays where it was."""
-        shade = SHADES.get(op_type, "gray")
+        shade = op_info(op_type).mixed_precision
         if self.removed.get(op_type) == shade:
             shade = "gray"
         added = self.added.get(op_type, "gray")

@@ -40,18 +40,17 @@ from workbench.core.checks import check_seed
 from workbench.graph.control_flow import Flow
 from workbench.npu.arena import Arena
 from workbench.npu.compile.folding import computed_weights
+from workbench.npu.compile.pipeline import compile_flow, compile_graph
 from workbench.npu.device import Device
 from workbench.npu.faults import (
     check_faults,
     compiled_sites,
     faults_in,
-    faulty_graph,
     in_memory,
     uploaded,
 )
-from workbench.npu.numerics import numeric_model
 from workbench.npu.orders.known import NO_ORDERS
-from workbench.npu.program import as_it_is
+from workbench.npu.target import Target
 from workbench.run.control_flow import run_flow
 from workbench.run.executor import NOTHING, execute, feeds_at
 from workbench.run.plan import plan_execution
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
     from workbench.npu.faults import Fault
-    from workbench.npu.numerics import NumericModel
     from workbench.npu.orders.known import Orders
     from workbench.npu.precision import Precision
     from workbench.npu.program import Program
@@ -72,6 +70,9 @@ if TYPE_CHECKING:
     from workbench.run.executor import Compute, Feeds, State, Watch
     from workbench.run.plan import ExecutionPlan
     from workbench.run.ranks import Member
+
+_SURFACE = "mindspore-o0o1"
+"""Where operators run one by one."""
 
 
 def run_npu(
@@ -113,27 +114,13 @@ def run_npu(
         Unknown profile, mode or fault, or an input that does not fit.
     """
     check_seed(seed)
-    seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
-    model = replace(numeric_model(profile, precision_mode), orders=orders)
+    seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in faults)
+    target = Target(_SURFACE, profile, precision_mode or "", orders=orders, faults=seeded)
     if isinstance(graph, Flow):
-        runs = flow_runs(graph, flow_programs(graph, model, seeded), seeded)
+        runs = flow_runs(graph, compile_flow(graph, target), seeded)
         return run_flow(graph, runs, feeds, iteration=iteration, state=state)
-    program = as_it_is(faulty_graph(graph, seeded), model)
+    program = compile_graph(graph, target)
     return run_program(program, feeds, faults=seeded, iteration=iteration, state=state)
-
-
-def flow_programs(
-    flow: Flow, model: NumericModel, faults: Sequence[Fault] = ()
-) -> dict[int, Program]:
-    """Return the programs of a flow's graphs by their ids, whose operators run one by one.
-
-    Raises GraphError as `workbench.npu.faults.check_faults` does for the operators of all graphs.
-    """
-    check_faults(faults, [op for graph in flow.graphs for op in graph.ops], flow.name)
-    return {
-        graph.graph_id: as_it_is(faulty_graph(graph, faults_in(graph, faults)), model)
-        for graph in flow.graphs
-    }
 
 
 def flow_runs(
@@ -176,12 +163,12 @@ def run_program(
     program. ``plan`` is that of its graph, where it runs more than once.
     """
     computed = list(program.computed)
-    check_faults(faults, [*program.source.ops, *computed], program.source.name)
+    check_faults(faults, [*program.network.ops, *computed], program.network.name)
     faults = [fault for fault in faults if fault.is_in(iteration)]
     sites = compiled_sites(computed, faults, program.formats)
     plan = plan or plan_execution(program.graph)
     device = Device(program.model, plan, sites, faults)
-    given = uploaded(program.source, feeds_at(program.source, feeds, iteration), faults)
+    given = uploaded(program.network, feeds_at(program.network, feeds, iteration), faults)
     memory = _memory(program, given)
     arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
     compute: Compute = device.compute
@@ -193,9 +180,9 @@ def run_program(
 
 def _memory(program: Program, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the feeds and weights that a program reads, those that its compiler computes included."""
-    if not program.folded:
+    if not program.constants:
         return feeds
-    made = computed_weights(program.source, feeds, program.folded, program.model)
+    made = computed_weights(program.network, feeds, program.constants, program.model)
     read = {parameter.name for parameter in program.graph.parameters}
     return {**{name: value for name, value in feeds.items() if name in read}, **made}
 

@@ -28,15 +28,15 @@ from workbench.config.context import Context, version_numbers
 from workbench.core.checks import check_seed
 from workbench.core.words import Message
 from workbench.dump.write.targets import Clock
-from workbench.npu.compile.quantize import Quantization, asked_for
+from workbench.npu.compile.quantize import Quantization, quantization_of
 from workbench.npu.precision import Precision
+from workbench.npu.target import Target, fusions_off
 from workbench.pipeline.acl_dump import DumpState
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_form import read_config
 from workbench.pipeline.acl_models import Model, load_model
 from workbench.pipeline.acl_operator import operator_graph, plan_alone
 from workbench.pipeline.acl_run import Device
-from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.simulate import check_device
 
 if TYPE_CHECKING:
@@ -222,9 +222,10 @@ class _Models:
             nonlocal number
             acl = self._acl
             acl._need("aclmdlLoadFromFile", AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
-            int8 = asked_for(quantization, feeds)
-            compiling = Compiling(acl._chip.kind, precision_mode, fusion, int8)
-            model = load_model(model_path, compiling, faults=faults, seed=acl._seed, feeds=feeds)
+            int8 = quantization_of(quantization, feeds)
+            kind, off = acl._chip.kind, fusions_off(fusion)
+            target = Target("acl", kind, precision_mode, off, int8)
+            model = load_model(model_path, target, faults=faults, seed=acl._seed, feeds=feeds)
             model.device, model.settings = acl._opened(), acl._dump.current
             number = model.number = next(acl._numbers)
             acl._models[number] = model
@@ -351,8 +352,8 @@ class _Operators:
             acl = self._acl
             acl._need("aclopExecuteV2", AclError.ACL_ERROR_UNINITIALIZE)
             graph = operator_graph(op_type, inputs, attr or {})
-            compiling = Compiling(acl._chip.kind, Precision())  # not in ATC's mode
-            model = load_model(graph, compiling, faults=faults, seed=acl._seed)
+            target = Target("acl", acl._chip.kind, Precision())  # not in ATC's mode
+            model = load_model(graph, target, faults=faults, seed=acl._seed)
             model.device = acl._opened()
             job = model.job(None)._replace(first_task=acl._next_task)
             acl._next_task += len(model.compiled.ops) + 1

@@ -17,8 +17,8 @@ from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
 from workbench.graph.graph import Graph
-from workbench.graph_files.formats import read_graph
 from workbench.network.models import MODELS, load_graph
+from workbench.network.models.load import read_network
 from workbench.npu.faults import check_faults, parse_fault
 from workbench.ops import op_def
 from workbench.pipeline.acl_errors import AclError, AclRefusal
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
     from workbench.npu.faults import Fault
+    from workbench.npu.target import Target
     from workbench.pipeline.acl_dump import Setting
-    from workbench.pipeline.compiling import Compiling
 
     Inputs = Mapping[str, Any] | Sequence[Any] | None
 
@@ -84,7 +84,7 @@ class Model:
 
 def load_model(
     source: Graph | str | os.PathLike[str],
-    compiling: Compiling,
+    target: Target,
     *,
     faults: Sequence[Fault | str] = (),
     seed: int = 0,
@@ -96,12 +96,12 @@ def load_model(
     """
     graph, name = _graph(source)
     planted = [parse_fault(item) if isinstance(item, str) else item for item in faults]
-    check_device(compiling.device, planted, compiling.precision_mode)
-    seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    ready = prepared(graph, compiling, "acl", seeded)
+    check_device(target.device, planted, target.precision)
+    seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in planted)
+    ready = prepared(graph, replace(target, faults=seeded))
     program, (compiled,) = ready.program, ready.graphs
     if program is not None:
-        check_faults(seeded, [*program.source.ops, *program.computed], graph.name)
+        check_faults(seeded, [*program.network.ops, *program.computed], graph.name)
     return Model((name, graph.name), graph, compiled, ready.run, dict(feeds or {}))
 
 
@@ -136,7 +136,7 @@ def _read(text: str) -> Graph:
         raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, said)
     if ".py:" in text:
         return one_graph(load_graph(text), "a model")
-    return read_graph(file)
+    return read_network(file)
 
 
 def _check_runnable(graph: Graph) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.comparison.findings.next_dump import lacking, place_of
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
+from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.operator_file import (
     SCHEMA,
     given_name,
@@ -183,7 +184,7 @@ def _about(flow: Trace, finding: Finding, attempt: Attempt) -> dict[str, Any]:
 def _runs(other: Attempt, attempt: Attempt) -> bool:
     """Whether the golden's kernel takes the target's inputs, and gives what can be compared."""
     try:
-        outputs = other.kernel.run(attempt.inputs)
+        outputs = compute_kernel(other.kernel, attempt.inputs)
     except TROUBLE:
         return False
     sizes = {slot: array.size for slot, array in attempt.given.items() if slot >= 0}

@@ -26,8 +26,9 @@ from workbench.dump.write.trees import check_net_name
 from workbench.graph.control_flow import Flow
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
+from workbench.npu import target as npu
+from workbench.npu.compile.pipeline import compile_graph
 from workbench.pipeline.bounds import at_most
-from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.foretold import Bound, Disk, Foretold, joined, largest_iteration, total_of
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
+    from workbench.npu.program import Program
     from workbench.pipeline.ranks import Rank
 
 WITHOUT_FORECAST = ("overflow", "exception")
@@ -72,7 +74,7 @@ def preview(
     iterations: int = 1,
     seed: int = 0,
     version: str = "",
-    compiling: Compiling | None = None,
+    compiling: npu.Target | None = None,
     ranks: int = 1,
 ) -> Preview:
     """Predict what a configuration writes of a graph.
@@ -93,7 +95,7 @@ def preview(
     version : str
         Version of the vendor's software, in place of the context's: the form is judged by it, and names
         and folders are those of that release.
-    compiling : Compiling, optional
+    compiling : workbench.npu.target.Target, optional
         How the graph engine compiles the graph; for an Atlas A2, with all fusions, if left out.
     ranks : int
         How many ranks run; what all of them write is told, or the one that the context's variables name.
@@ -129,7 +131,7 @@ def _of_rank(
     known: str,
     iterations: int,
     seed: int,
-    compiling: Compiling | None,
+    compiling: npu.Target | None,
 ) -> Preview:
     """Predict what one rank writes, as a release that is ``known``."""
     context = rank.context
@@ -171,6 +173,25 @@ def _together(previews: Sequence[Preview]) -> Preview:
     )
 
 
+def _compiled(
+    graphs: Sequence[Graph], target: npu.Target
+) -> tuple[Program | None, tuple[Graph, ...]]:
+    """Return the program of the graph engine, if it compiles the first graph, and the graphs as they run.
+
+    What was read from a file of another dialect says already which types its kernels have.
+    """
+    first, *others = graphs
+    if target.is_compiled and first.dialect != "ge":
+        program = compile_graph(first, target)
+        return program, (program.graph, *others)
+    traced = [target.is_simulated and not graph.dialect for graph in graphs]
+    runs = (
+        compile_graph(graph, target).graph if plain else graph
+        for graph, plain in zip(graphs, traced, strict=True)
+    )
+    return None, tuple(runs)
+
+
 def preview_plan(
     plan: DumpPlan,
     graphs: Sequence[Graph],
@@ -181,7 +202,7 @@ def preview_plan(
     seed: int = 0,
     target: Target,
     config: Config | None = None,
-    compiling: Compiling | None = None,
+    compiling: npu.Target | None = None,
 ) -> Preview:
     """Predict what a plan writes on a surface; see `preview`.
 
@@ -192,13 +213,10 @@ def preview_plan(
     if plan.ranks is not None and context.rank not in plan.ranks:
         numbers = []
     closed = _no_forecast(plan, surface)
-    compiling = replace(compiling or Compiling(), quant_dumpable=plan.before_quantisation)
-    graphs = (compiling.handed(graphs[0], surface), *graphs[1:])
-    program = compiling.program(graphs[0], surface)
-    if program is not None:
-        graphs = (program.graph, *graphs[1:])
-    else:
-        graphs = tuple(compiling.one_by_one(graph, surface) for graph in graphs)
+    compiling = replace(
+        compiling or npu.Target(surface), surface=surface, quant_dumpable=plan.before_quantisation
+    )
+    program, graphs = _compiled(graphs, compiling)
 
     def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
         if surface in PLATFORMS:
@@ -342,6 +360,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     if not isinstance(graph, str | Path):
         return _all_graphs(graph)
     from workbench.network.models import MODELS, TRAININGS, load_graph, split_graph
+    from workbench.network.models.load import read_network
 
     known = {*MODELS, *TRAININGS}
     text = str(graph)
@@ -351,9 +370,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     if Path(text).is_dir():
         return _graphs_of(Path(text))
     if path:
-        from workbench.graph_files.formats import read_graph
-
-        return (read_graph(path),)
+        return (read_network(path),)
     raise GraphError("pipeline/graph", got=text, known=sorted(known))
 
 

@@ -12,9 +12,10 @@ from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations
 from workbench.dump.watched import watch_of
 from workbench.graph.control_flow import Flow, If, Run, While, one_graph
 from workbench.graph.graph import Graph
-from workbench.npu.faults import check_faults, ends_run, faults_in, faulty_graph
-from workbench.npu.program import Program, as_it_is
-from workbench.npu.runner import flow_programs, flow_runs, run_program
+from workbench.npu.compile.pipeline import compile_flow, compile_graph
+from workbench.npu.faults import check_faults, ends_run, faults_in
+from workbench.npu.program import Program
+from workbench.npu.runner import flow_runs, run_program
 from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, updates
 from workbench.run.plan import plan_execution
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.control_flow import FlowStep, Network
     from workbench.npu.faults import Fault
-    from workbench.pipeline.compiling import Compiling
+    from workbench.npu.target import Target
     from workbench.run.executor import Feeds, State
     from workbench.run.ranks import Member
 
@@ -88,8 +89,8 @@ class Process:
     schedule : sequence of int
         The network of every run, by its place.
     feeds : as of `workbench.pipeline.simulate`
-    faults : sequence of Fault
-        Each in an operator of any network.
+    target : Target
+        Each of its faults is in an operator of any network.
     member : Member, optional
         The rank of the process where there are several.
     ends : bool
@@ -106,19 +107,18 @@ class Process:
         networks: Sequence[Network],
         schedule: Sequence[int],
         feeds: Feeds,
-        compiling: Compiling,
-        surface: str,
-        faults: Sequence[Fault] = (),
+        target: Target,
         max_turns: int = MAX_TURNS,
         member: Member | None = None,
         *,
         ends: bool = False,
     ) -> None:
         self._networks, self._schedule, self._feeds = networks, schedule, feeds
-        self._ends = ends or ends_run(faults)
+        self._ends = ends or ends_run(target.faults)
+        shared = _shared(networks, target.faults)
         self._prepared = [
-            prepared(network, compiling, surface, own, max_turns, member)
-            for network, own in zip(networks, _shared(networks, faults), strict=True)
+            prepared(network, replace(target, faults=tuple(own)), max_turns, member)
+            for network, own in zip(networks, shared, strict=True)
         ]
 
     @property
@@ -204,44 +204,34 @@ def _own(feeds: Mapping[str, Any], network: Network, networks: Sequence[Network]
 
 def prepared(
     network: Network,
-    compiling: Compiling,
-    surface: str,
-    faults: Sequence[Fault] = (),
+    target: Target,
     max_turns: int = MAX_TURNS,
     member: Member | None = None,
 ) -> Prepared:
     """Return a network as a device runs it; raises GraphError for control flow that is not simulated."""
     if isinstance(network, Flow):
-        return _prepared_flow(network, compiling, surface, faults, max_turns, member)
-    if compiling.device == REFERENCE and not compiling.quantization:
+        return _prepared_flow(network, target, max_turns, member)
+    if not target.is_simulated:
         run = partial(run_reference, network, member=member, plan=plan_execution(network))
         return Prepared(network, run, (network,))
-    graph = compiling.handed(network, surface)
-    program = compiling.program(graph, surface, faults)
-    if program is None:
-        program = as_it_is(faulty_graph(graph, faults), compiling.model(surface))
+    program = compile_graph(network, target)
     plan = plan_execution(program.graph)
-    run = partial(run_program, program, faults=faults, member=member, plan=plan)
+    run = partial(run_program, program, faults=target.faults, member=member, plan=plan)
     return Prepared(network, run, (program.graph,), program)
 
 
-def _prepared_flow(
-    flow: Flow,
-    compiling: Compiling,
-    surface: str,
-    faults: Sequence[Fault],
-    max_turns: int,
-    member: Member | None,
-) -> Prepared:
-    if compiling.quantization:
+def _prepared_flow(flow: Flow, target: Target, max_turns: int, member: Member | None) -> Prepared:
+    if target.quantization:
         one_graph(flow, "quantization", "scales are calibrated for operators that always run")
-    if compiling.device == REFERENCE:
+    if not target.is_simulated:
         runs = reference_runs(flow, member=member)
         return Prepared(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
-    graphs = tuple(compiling.handed(graph, surface) for graph in flow.graphs)
+    programs = compile_flow(flow, target)
+    graphs = tuple(programs[graph.graph_id].network for graph in flow.graphs)
     flow = replace(flow, graphs=graphs)
-    programs = flow_programs(flow, compiling.model(surface), faults)
-    run = partial(run_flow, flow, flow_runs(flow, programs, faults, member), max_turns=max_turns)
+    run = partial(
+        run_flow, flow, flow_runs(flow, programs, target.faults, member), max_turns=max_turns
+    )
     return Prepared(flow, run, tuple(programs[graph.graph_id].graph for graph in graphs))
 
 

@@ -78,6 +78,8 @@ def _csv(path: Path) -> Iterator[Line]:
                 continue
             if cells is None:
                 return
+            if not cells:  # a blank line; of these a file may have a million
+                continue
             place = f"{path}:{reader.line}"
             if len(cells) > MAX_COLUMNS:
                 values = {"got": len(cells), "limit": MAX_COLUMNS}

@@ -20,11 +20,12 @@ from workbench.graph.control_flow import Flow, one_graph
 from workbench.graph.graph import Graph
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
-from workbench.npu.compile.quantize import Quantization, asked_for
+from workbench.npu import target as npu
+from workbench.npu.compile.quantize import Quantization, quantization_of
 from workbench.npu.faults import Fault, ends_run, parse_fault
 from workbench.npu.orders import NO_ORDERS, read_orders
 from workbench.npu.profiles import PROFILES
-from workbench.pipeline.compiling import Compiling, fusions_off
+from workbench.npu.target import fusions_off
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
 from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
@@ -160,8 +161,9 @@ def simulate(
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    compiling = Compiling(device, precision_mode, fusion, orders=_orders(orders, device))
-    _check(compiling, planted, iterations, seed, max_turns)
+    ordered = _orders(orders, device)
+    _check(device, planted, precision_mode, iterations, seed, max_turns)
+    off = fusions_off(fusion)
     check_ranks(ranks)
     surface = surface or _surface_of(config, device)
     written_by = tree_version(surface, version)
@@ -171,11 +173,13 @@ def simulate(
     run = {turn.iteration for turn in turns(order, plan.initial_iteration)}
     _check_iterations(planted, run)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    int8 = asked_for(
+    int8 = quantization_of(
         quantization, feeds_at(networks[0], feeds_of(feeds, 0), plan.initial_iteration)
     )
-    compiling = replace(compiling, quantization=int8, quant_dumpable=plan.before_quantisation)
     networks = process_of(networks, order)
+    compiled_for = npu.Target(
+        surface, device, precision_mode, off, int8, plan.before_quantisation, ordered
+    )
     everyone = ranks_of(surface, Context(version=version, env=env or {}), ranks)
     contexts, told = [one.context for one in everyone], one_by_one(progress)
     works = [
@@ -183,7 +187,7 @@ def simulate(
             Process(
                 [one.network(network) for network in networks], order,
                 feeds_of(feeds, one.context.rank if ranks > 1 else 0),
-                compiling, surface, one.faults(seeded), max_turns, one.member,
+                replace(compiled_for, faults=tuple(one.faults(seeded))), max_turns, one.member,
                 ends=ends_run(seeded),
             ),
             one, contexts, plan, form, Path(out), surface, written_by, device, seed,
@@ -196,7 +200,7 @@ def simulate(
     else:
         with shared(Path(out)):
             in_lockstep([work.run for work in works], everyone[0].meeting)
-    for message in _messages(works, run, surface, compiling):
+    for message in _messages(works, run, compiled_for):
         if report is not None:
             report(message)
         if say is not None:
@@ -264,12 +268,12 @@ def _orders(given: Orders | str | Path | None, device: str) -> Orders:
 
 
 def _messages(
-    works: Sequence[_Work], run: Collection[int], surface: str, compiling: Compiling
+    works: Sequence[_Work], run: Collection[int], target: npu.Target
 ) -> Iterator[Message]:
     """Say what the device of each rank reported, and which of the iterations that run were not dumped."""
     plan = works[0].plan
     looks = plan.kind == "overflow"
-    unseen = looks and surface in PLATFORMS and compiling.model(surface).saturates
+    unseen = looks and target.surface in PLATFORMS and target.model.saturates
     for work in works:
         for said in work.reports.messages(about_overflow=looks, unseen=unseen):
             on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
@@ -287,10 +291,14 @@ def _text(form: Config | None) -> str | None:
 
 
 def _check(
-    compiling: Compiling, faults: Sequence[Fault], iterations: int, seed: int, max_turns: int
+    device: str,
+    faults: Sequence[Fault],
+    precision: str | Precision | None,
+    iterations: int,
+    seed: int,
+    max_turns: int,
 ) -> None:
-    check_device(compiling.device, faults, compiling.precision_mode)
-    fusions_off(compiling.fusion)
+    check_device(device, faults, precision)
     check_seed(seed)
     for name, number in (("iterations", iterations), ("max_turns", max_turns)):
         if number < 1:

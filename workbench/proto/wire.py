@@ -8,7 +8,7 @@ saying where, the walk says it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, overload
 
 from workbench.core.errors import FormatError
 from workbench.proto.schema import entry_fields
@@ -55,6 +55,18 @@ class ByPlace(Protocol):
     """Bytes by their places: all that a walk asks of a message."""
 
     def __getitem__(self, place: SupportsIndex, /) -> int: ...
+
+
+class Content(ByPlace, Protocol):
+    """Bytes by their places that also come in slices: what decoding asks of a file or of bytes in memory."""
+
+    def __len__(self) -> int: ...
+
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> bytes: ...
 
 
 def walk(data: ByPlace, where: str, start: int, end: int) -> Iterator[WireField]:
@@ -155,7 +167,12 @@ def _wires(schema: Schema, row: Field) -> tuple[int, ...]:
 
 
 def decode(
-    schema: Schema, message: str, data: bytes, where: str, start: int = 0, end: int | None = None
+    schema: Schema,
+    message: str,
+    data: Content,
+    where: str,
+    start: int = 0,
+    end: int | None = None,
 ) -> Any:
     """Decode the message between two positions of ``data``; fields that nobody declares are left out.
 
@@ -178,6 +195,6 @@ def decode(
     return decoded
 
 
-def _check(schema: Schema, message: str, data: bytes, where: str, start: int, end: int) -> None:
+def _check(schema: Schema, message: str, data: ByPlace, where: str, start: int, end: int) -> None:
     for _ in walk_declared(schema, message, data, where, start, end):
         pass

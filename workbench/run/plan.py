@@ -140,12 +140,8 @@ def _constant(operand: Operand, op: Op) -> Array | None:
 
 def stated_dtype(graph: Graph, operand: Operand) -> str:
     """Dtype that the graph gives an operand."""
-    if isinstance(operand, Value):
-        specs = graph.ops[operand.op].outputs
-        return specs[operand.slot].dtype if operand.slot < len(specs) else ""
-    if isinstance(operand, Param):
-        return graph.parameters[operand.index].spec.dtype
-    return ""
+    spec = graph.spec(operand) if isinstance(operand, Value | Param) else None
+    return "" if spec is None else spec.dtype
 
 
 def _check_sizes(graph: Graph) -> None:

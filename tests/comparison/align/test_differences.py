@@ -11,14 +11,17 @@ from kit.build.small_dumps import Net
 from kit.words import check_said
 from workbench.comparison.align.align import align
 from workbench.comparison.align.differences import (
+    format_differences,
     group_difference,
     input_subject,
     same_value,
     setting_differences,
     wiring_differences,
 )
-from workbench.graph.graph import Bundle, Const
+from workbench.core.tensors import TensorSpec
+from workbench.graph.graph import Bundle, Const, GraphRef
 from workbench.graph_files.ge.graph import OpAttrs
+from workbench.graph_files.onnx.dialect import OUTPUTS
 
 EXACT = 0.0
 
@@ -106,6 +109,35 @@ def test_what_ge_notes_beside_the_attributes_is_no_setting():
     assert setting_differences(ours, theirs, EXACT) == []
     found = setting_differences(ours, of_ge(2, group=4, id="x"), EXACT)
     assert [d.subject for d in found] == ["group"]
+
+
+def test_of_two_nodes_of_onnx_numbers_and_texts_are_compared():
+    """Names of outputs, tensors and graphs are others in every export of one network."""
+
+    def node(name, **attrs):
+        return op("Conv", **attrs, **{OUTPUTS: (name,)})
+
+    ours = node("a", strides=(2, 2), mode="x", body=GraphRef("loop_0_body"))
+    theirs = node("b", strides=(1, 1), mode="x", body=GraphRef("other_0_body"))
+    found = setting_differences(ours, theirs, EXACT)
+    assert [(one.kind, one.subject) for one in found] == [("attribute", "strides")]
+
+
+def test_a_node_of_onnx_and_an_operator_of_a_device_have_no_setting_in_common():
+    """GE's strides are those of four dimensions, ONNX's of two."""
+    node = op("Conv", strides=(2, 2), **{OUTPUTS: ("a",)})
+    kernel = op(strides=(1, 1, 2, 2))
+    assert setting_differences(kernel, node, EXACT) == []
+    assert setting_differences(node, kernel, EXACT) == []
+
+
+def test_a_number_format_that_one_side_does_not_state_is_no_difference():
+    stated = op()
+    unknown = replace(stated, outputs=(TensorSpec("", None),))
+    assert list(format_differences(stated, unknown)) == []
+    half = replace(stated, outputs=(TensorSpec("float16", None),))
+    (said,) = format_differences(stated, half)
+    assert (said.values["target"], said.values["golden"]) == ("float32", "float16")
 
 
 def test_an_attribute_and_a_constant_argument_of_one_name_are_compared():

@@ -9,7 +9,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Trial, cast_like, plain_kernel
+from workbench.comparison.replay.kernel import Trial, cast_like, compute_kernel, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Op, Param
@@ -31,7 +31,7 @@ def operator(
     op = Op("op", op_type, tuple(operands), attrs or {}, input_specs=(*specs,))
     kernel = plain_kernel(op)
     read = dict(enumerate(inputs))
-    exact = kernel.run(read, arithmetic)[0]
+    exact = compute_kernel(kernel, read, arithmetic)[0]
     expected = cast_like(exact, exact.astype(np.float32))
     output = given(expected.copy()) if callable(given) else given
     return Trial(kernel, read, 0, output.astype(np.float32), expected, floor, arithmetic, earlier)

@@ -17,9 +17,9 @@ from workbench.comparison.explain.hypotheses.attributes import _solved_scalars
 from workbench.comparison.explain.hypotheses.operands import transposed_output
 from workbench.comparison.explain.inferred import Head, _guessed
 from workbench.comparison.limits import LIMITS
-from workbench.comparison.replay.kernel import Kernel, Trial
+from workbench.comparison.replay.kernel import Trial
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Op, Param, Value
+from workbench.graph.graph import Kernel, Op, Param, Value
 
 
 def in_order(array, axes):

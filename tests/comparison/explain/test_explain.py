@@ -24,10 +24,10 @@ from workbench.comparison.explain.case import (
 )
 from workbench.comparison.explain.explain import WEIGHTS, explain, features, probability
 from workbench.comparison.explain.table import HYPOTHESES
-from workbench.comparison.replay.kernel import Change, Kernel, Trial, plain_kernel
+from workbench.comparison.replay.kernel import Change, Trial, plain_kernel
 from workbench.core.words import Message
 from workbench.core.words.compare_faults import FAULTS
-from workbench.graph.graph import Const, Op, Param
+from workbench.graph.graph import Const, Kernel, Op, Param
 
 SEEDS = (5, 6, 7)
 

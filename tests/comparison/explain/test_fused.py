@@ -9,9 +9,9 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Kernel, Trial, cast_like
+from workbench.comparison.replay.kernel import Trial, cast_like, compute_kernel
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const, Op, Param, Value
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 from workbench.npu.arithmetic import Arithmetic
 
 RNG = np.random.default_rng(11)
@@ -36,7 +36,7 @@ def trial(given, arithmetic=Arithmetic("cube"), floor=1e-6):  # noqa: B008 - a c
         (Value(2),),
     )
     inputs = {0: X, 1: W, 2: B}
-    expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
+    expected = cast_like(compute_kernel(kernel, inputs, arithmetic)[0], given)
     return Trial(kernel, inputs, 0, given, expected, floor, arithmetic)
 
 
@@ -112,7 +112,7 @@ def told_beside(scale):
     """What is told of a wrong bias beside noise, and the share of the elements that are bit-equal."""
     right = trial(np.zeros((30, 40), np.float32))
     wrong = np.where(np.arange(40) == 6, np.float32(9), B)
-    given = right.kernel.run({**right.inputs, 2: wrong}, right.arithmetic)[0]
+    given = compute_kernel(right.kernel, {**right.inputs, 2: wrong}, right.arithmetic)[0]
     noise = np.random.default_rng(12).normal(size=given.shape)
     given = (given * (1 + scale * noise)).astype(np.float32)
     (first, *_) = explain(trial(given))

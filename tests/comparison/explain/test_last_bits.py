@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from workbench.comparison.explain.case import BUDGET, with_fitted_arithmetic
-from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial
+from workbench.comparison.replay.kernel import Arithmetic, Trial
+from workbench.graph.graph import Kernel
 
 RNG = np.random.default_rng(7)
 RIGHT = RNG.normal(size=(64, 64)).astype(np.float32)

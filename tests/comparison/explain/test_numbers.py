@@ -18,8 +18,9 @@ from workbench.comparison.explain.hypotheses.elements import (
 from workbench.comparison.explain.hypotheses.operands import transposed_output
 from workbench.comparison.explain.hypotheses.outputs import limit_between, round_numbers_near
 from workbench.comparison.explain.table import is_chain, is_float, is_integer, is_number, is_result
-from workbench.comparison.replay.kernel import Kernel, Trial
+from workbench.comparison.replay.kernel import Trial
 from workbench.core.words import Message
+from workbench.graph.graph import Kernel
 
 X = np.random.default_rng(4).normal(size=(4, 6)).astype(np.float32)
 

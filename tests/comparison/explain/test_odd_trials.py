@@ -10,9 +10,9 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import UNEXPLAINED, explain
-from workbench.comparison.replay.kernel import Change, Kernel, Trial, plain_kernel
+from workbench.comparison.replay.kernel import Change, Trial, plain_kernel
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const, Op, Param, Value
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 
 FLOATS = (np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)
 

@@ -8,8 +8,9 @@ import pytest
 from kit.evidence import the
 from workbench.comparison.explain.case import Evaluation
 from workbench.comparison.explain.pattern import describe_pattern
-from workbench.comparison.replay.kernel import Kernel, Trial
+from workbench.comparison.replay.kernel import Trial
 from workbench.core.words import Message
+from workbench.graph.graph import Kernel
 
 WANTED = np.random.default_rng(5).normal(size=(16, 32)).astype(np.float32) + 4
 

@@ -13,7 +13,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.dump.dump import Dump
 from workbench.dump.index import EMPTY, index_of
 from workbench.graph.graph import Graph, Op, Param, Parameter, Value
-from workbench.network.finish import renumber
+from workbench.graph.rewrite import map_operands
 from workbench.network.models import load_graph
 
 SPEC = TensorSpec("float32", (2,))
@@ -123,7 +123,7 @@ def with_a_choice(dump):
 
         entry = Op("given", "Data", (), {"_parent_node_index": 0}, (SPEC,))
         inner = tuple(
-            replace(one, inputs=tuple(renumber(operand, new) for operand in one.inputs))
+            replace(one, inputs=tuple(map_operands(operand, new) for operand in one.inputs))
             for one in whole.ops[cut:]
         )
         leaves = tuple(one for one in whole.ops[:cut] if one.op_type != "NetOutput")

@@ -20,9 +20,10 @@ from workbench.comparison.replay.floors import (
     written_unit,
 )
 from workbench.comparison.replay.kernel import plain_kernel
+from workbench.comparison.replay.own_error import assess_own_error
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.graph.graph import Const, Op, Param
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 from workbench.npu.arithmetic import EXACT, Arithmetic
 
 RNG = np.random.default_rng(23)
@@ -214,3 +215,61 @@ def test_the_model_says_what_formats_cost():
     assert floor.model == pytest.approx(expected, rel=0.01)
     assert floor.reason == Message("compare/floor-model")
     assert careful(product(x, w)).model == 0.0
+
+
+# --- kernels that round a product before they go on with it -----------------------------------------
+
+
+WIDE = RNG.standard_normal((500, 24)).astype(np.float32)
+FACTOR = RNG.standard_normal((24, 16)).astype(np.float32)
+EXACT_PRODUCT = WIDE.astype(np.float64) @ FACTOR
+
+
+def summed_product(stored, sums):
+    """A kernel of a product and the sums of its columns, which nearly cancel; both are written."""
+    specs = tuple(TensorSpec("float32", array.shape) for array in (WIDE, FACTOR))
+    whole = TensorSpec("float32", EXACT_PRODUCT.shape)
+    first = Op("p", "MatMul", (Param(0), Param(1)), {}, (whole,), specs)
+    total = TensorSpec("float32", (EXACT_PRODUCT.shape[1],))
+    axis = Const((0,))
+    second = Op("s", "ReduceSum", (Value(0), axis), {}, (total,), (whole, None))
+    kernel = Kernel((first, second), (Value(0), Value(1)))
+    op = Op("op", "MatMul", first.inputs, {}, (whole, total), specs)
+    given = {0: np.asarray(stored), 1: np.asarray(sums, np.float32)}
+    return Attempt(kernel, {0: WIDE, 1: FACTOR}, given, BLOCK, 0, op, "fusion")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_sums_of_what_a_kernel_has_written_are_explained(dtype):
+    stored = EXACT_PRODUCT.astype(dtype)
+    sums = stored.sum(0, dtype=np.float64)
+    exact = EXACT_PRODUCT.sum(0)
+    error = np.linalg.norm(sums - exact) / np.linalg.norm(exact)
+    found = assess_own_error(summed_product(stored, sums), EXACT, wide=True)
+    assert found.suspect == 0.0
+    if dtype is np.float16:  # one rounding each, by a sum that keeps little of them
+        assert error > 10 * 3 * U32 * math.sqrt(500)
+        assert found.floor.bound > 0.3 * error
+        without = assess_own_error(summed_product(stored, sums), EXACT, wide=True, unrounded=True)
+        assert without.suspect > 10
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize(("slot", "by"), [(1, 1.02), (0, 1.02)])
+def test_neither_results_are_explained_that_are_off_by_more(dtype, slot, by):
+    """What is written is looked at although its sums are farther beyond what rounding costs without a look."""
+    given = [EXACT_PRODUCT.astype(dtype)]
+    given.append(given[0].sum(0, dtype=np.float64))
+    given[slot] = (given[slot] * by).astype(given[slot].dtype)
+    found = assess_own_error(summed_product(*given), EXACT, wide=True)
+    assert (found.slot, found.suspect > 3) == (slot, True)
+
+
+def test_what_a_product_hands_on_costs_the_product_nothing():
+    stored = EXACT_PRODUCT.astype(np.float16)
+    one = summed_product(stored, stored.sum(0, dtype=np.float64))
+    floors = [
+        careful_floor(one, 0, one.results()[0], EXACT, wide=True, unrounded=unrounded)
+        for unrounded in (False, True)
+    ]
+    assert floors[0] == floors[1]

@@ -18,6 +18,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.reader import load
 from workbench.graph.graph import Const
+from workbench.graph_files.onnx.dialect import OUTPUTS
 
 RNG = np.random.default_rng(11)
 
@@ -117,6 +118,17 @@ def test_movers_without_files_are_looked_through():
     found = values_of(shots, graph).read(block(), 2, 0)
     np.testing.assert_array_equal(found.array, np.tanh(given["x"]).T)
     assert found.array.dtype == np.float32
+
+
+def test_a_node_of_onnx_that_sounds_like_a_mover_is_not_looked_through():
+    """Its arguments are others: ``Slice`` has ends where ours has sizes."""
+    net = Net()
+    net.op("ReLU", net.op("Transpose", net.op("Tanh", net.feed("x")), Const((1, 0), "tuple")))
+    graph = net.graph()
+    shots = [shot for shot in shoot(graph, small.given(graph)) if "Tanh" in shot.name]
+    assert values_of(shots, graph).read(block(), 2, 0) is not None
+    nodes = tuple(replace(op, attrs={OUTPUTS: (op.name,)}) for op in graph.ops)
+    assert values_of(shots, replace(graph, ops=nodes)).read(block(), 2, 0) is None
 
 
 @pytest.mark.parametrize(("movers", "known"), [(16, True), (17, False)])

@@ -9,12 +9,14 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.align.align import align
+from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.lowering import LOWERING_RULES, RANDOM, REGISTERS, lower
 from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph_files.onnx.dialect import DOMAIN, OUTPUTS
 from workbench.ops import COLLECTIVES, OPS
 
 RNG = np.random.default_rng(5)
@@ -92,6 +94,9 @@ def test_no_type_is_known_in_two_ways(kinds):
     assert [set(a) & set(b) for a, b in combinations(kinds, 2) if set(a) & set(b)] == []
 
 
+ONNX = {OUTPUTS: ("y",)}
+"""What a node of ONNX has beside its attributes."""
+
 BOTH = [
     (op("Dropout", Param(0)), "random", "table"),
     (op("StandardNormal", Param(0), **INT8), "random", "int8"),
@@ -103,6 +108,8 @@ BOTH = [
     (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
     (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
     (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
+    (op("QuantizeLinear", Param(0), **INT8, **ONNX), "int8", "onnx"),
+    (op("Relu", Param(0), **TWO, **ONNX), "onnx", "fusion"),
     (op("MatMul", Param(0), Param(1)), "table", "unknown"),
     (op("MatMulV2", Param(0), Param(1)), "spelling", "unknown"),
     (op("MatMulExt", Param(0), Param(1)), "expansion", "unknown"),
@@ -142,7 +149,31 @@ def test_three_ways_to_the_same_product(op_type, rule):
     work = lower(0, op(op_type, Param(0), Param(1)), None)
     x, y = RNG.standard_normal((2, 2, 2))
     assert work.rule == rule
-    np.testing.assert_allclose(work.kernel.run({0: x, 1: y})[0], x @ y)
+    np.testing.assert_allclose(compute_kernel(work.kernel, {0: x, 1: y})[0], x @ y)
+
+
+def test_a_node_of_onnx_is_computed_if_it_is_one_of_ours_under_another_name():
+    work = lower(0, op("Relu", Param(0), **ONNX), None)
+    assert work.rule == "spelling"
+    np.testing.assert_array_equal(compute_kernel(work.kernel, {0: np.float32([-1, 2])})[0], [0, 2])
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        op("Softmax", Param(0), axis=1, **ONNX),  # along all axes from 1 on before opset 13
+        op("Flatten", Param(0), axis=2, **ONNX),
+        op("ReduceMax", Param(0), **ONNX),  # ONNX keeps the axes if nothing is said
+        op("MaxPool", Param(0), kernel_shape=(2, 2), strides=(1, 1), **ONNX),
+        op("Relu", Param(0), **ONNX, **{DOMAIN: "my.ops"}),
+        op("Add", Param(0), **ONNX),
+    ],
+    ids=lambda one: f"{one.attrs.get(DOMAIN, '')} {one.op_type}",
+)
+def test_a_node_of_onnx_that_only_sounds_like_ours_is_not_computed(node):
+    work = lower(0, node, None)
+    assert work.kernel is None
+    check_said(work.reason, "compare/no-kernel", op_type=node.op_type)
 
 
 def test_an_operator_that_stands_for_itself_is_plain():
@@ -161,14 +192,14 @@ def fused(**attrs):
 def test_a_chain_from_its_types_reads_its_inputs_in_order():
     work = lower(0, fused(), None)
     assert work.rule == "types"
-    found = work.kernel.run({0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
+    found = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
     expected = np.maximum(convolution(IMAGE, WEIGHT) + BIAS[:, None, None], 0)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_the_first_operator_of_a_chain_has_the_kernels_settings():
     work = lower(0, fused(stride=2), None)
-    found = work.kernel.run({0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
+    found = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
     expected = convolution(IMAGE, WEIGHT)[:, :, ::2, ::2] + BIAS[:, None, None]
     np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-10, atol=1e-12)
 
@@ -195,7 +226,7 @@ def test_a_convolution_that_begins_a_batch_normalization():
     kinds = named(("conv", "Conv2D"), ("bn", "BatchNorm"), _datadump_is_multiop=True)
     three = (OUT, spec(5), spec(5))
     work = lower(0, op("Conv2D", Param(0), Param(1), outputs=three, name="conv", **kinds), None)
-    out, sums, squares = work.kernel.run({0: IMAGE, 1: WEIGHT})
+    out, sums, squares = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT})
     expected = convolution(IMAGE, WEIGHT)
     np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(sums.reshape(-1), expected.sum((0, 2, 3)), rtol=1e-10)
@@ -214,7 +245,7 @@ def test_the_update_of_a_batch_normalization_with_its_activation():
     scale, offset = RNG.standard_normal((2, 5))
     read = dict(enumerate((x, sums, squares, scale, offset, np.zeros(5), np.ones(5))))
     work = lower(0, operator, None)
-    found = work.kernel.run(read)
+    found = compute_kernel(work.kernel, read)
     mean, var = wide.mean((0, 2, 3)), wide.var((0, 2, 3))
     at = (slice(None), None, None)
     normal = (wide - mean[at]) / np.sqrt(var + 1e-3)[at] * scale[at] + offset[at]
@@ -253,4 +284,6 @@ def test_a_fused_kernel_computes_what_the_goldens_operators_do():
     work = lower(0, kernel, found)
     x, w, b = (RNG.standard_normal(s) for s in ((2, 3), (5, 3), (5,)))
     assert work.rule == "fusion", work.reason
-    np.testing.assert_allclose(work.kernel.run({0: x, 1: w, 2: b})[0], 3 * (x @ w.T + b))
+    np.testing.assert_allclose(
+        compute_kernel(work.kernel, {0: x, 1: w, 2: b})[0], 3 * (x @ w.T + b)
+    )

@@ -22,7 +22,7 @@ from workbench.core.words import Message
 from workbench.dump.reader import load
 from workbench.network.models import load_graph
 from workbench.npu.faults import Fault
-from workbench.pipeline.compiling import Compiling
+from workbench.npu.target import Target
 from workbench.pipeline.process import prepared
 from workbench.run.executor import feeds_at
 
@@ -370,7 +370,7 @@ def test_an_operator_that_is_not_like_its_like_is_an_outlier(references):
 def compiled(model, mode, device, *faults):
     """Dump of a run that was compiled by GE: biases and activations are inside of the products' kernels."""
     graph = load_graph(model)
-    ready = prepared(graph, Compiling(device, mode), "torchair", faults)
+    ready = prepared(graph, Target("torchair", device, mode, faults=faults))
     run = ready.run(feeds_at(graph, None, 0), iteration=0, state={})
     return dumped(run, ready.graphs[0], {"device_target": "Ascend"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.comparison.replay.kernel import plain_kernel
+from workbench.comparison.replay.kernel import compute_kernel, plain_kernel
 from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Op, Param
@@ -22,7 +22,7 @@ def op(op_type, *inputs, **attrs):
 def run(operator, *arrays):
     expand = EXPANSIONS.get(operator.op_type)
     kernel = expand(operator) if expand else plain_kernel(canonical_op(operator))
-    return kernel.run(dict(enumerate(arrays)))[0]
+    return compute_kernel(kernel, dict(enumerate(arrays)))[0]
 
 
 def check(found, expected):

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from kit.build.runs import results
 from workbench.core.errors import GraphError
 from workbench.network.onnx import read_onnx
-from workbench.network.onnx.reader import OPSETS
+from workbench.network.onnx.lower import OPSETS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.run.reference import run_reference
 

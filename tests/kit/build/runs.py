@@ -20,7 +20,13 @@ from kit.build.small_dumps import file_name, held
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.pair.pair import pair_tensors
-from workbench.comparison.replay.kernel import Trial, cast_like, distance, plain_kernel
+from workbench.comparison.replay.kernel import (
+    Trial,
+    cast_like,
+    compute_kernel,
+    distance,
+    plain_kernel,
+)
 from workbench.comparison.replay.replay import replay
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
@@ -273,8 +279,10 @@ def trial_of(op, kind, how, faulty, right, reference, formats, rng, graph):
     if kind == "overrun":
         given = _read_again(graph, faulty, op.name)
     try:
-        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
-        believed = kernel.run(_inputs(reference if how == "golden" else right, op.name), arithmetic)
+        expected = cast_like(compute_kernel(kernel, inputs, arithmetic)[0], given)
+        believed = compute_kernel(
+            kernel, _inputs(reference if how == "golden" else right, op.name), arithmetic
+        )
     except GraphError:
         return None
     if expected.shape != given.shape:
@@ -394,6 +402,6 @@ def _clean_of(op, formats, right):
     inputs, given = _inputs(right, op.name), right[op.name]["output", 0]
     kernel = plain_kernel(op)
     for arithmetic in (EXACT, Arithmetic("cube", formats.inputs, formats.output)):
-        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
+        expected = cast_like(compute_kernel(kernel, inputs, arithmetic)[0], given)
         noise = distance(given, expected)
         yield Trial(kernel, inputs, 0, given, expected, 1.2 * noise, arithmetic)

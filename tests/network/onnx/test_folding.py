@@ -37,6 +37,15 @@ def test_what_is_done_to_weights_alone_is_done_while_reading():
     np.testing.assert_array_equal(computed(made, {"x": X})[0], X[:, :3] + WEIGHT[:3].T / 2)
 
 
+def test_of_a_constant_that_is_split_each_part_keeps_its_place():
+    nodes = [
+        node("Split", ["w"], ["", "right"], axis=1, num_outputs=2),
+        node("Add", ["x", "right"], ["y"]),
+    ]
+    made = model(nodes, {"x": X[:, :2]}, ["y"], {"w": X})
+    np.testing.assert_array_equal(computed(made, {"x": X[:, :2]})[0], X[:, :2] + X[:, 2:])
+
+
 def test_a_feed_is_never_folded():
     nodes = [node("Transpose", ["x"], ["t"]), node("Mul", ["t", "t"], ["y"])]
     assert [op.op_type for op in read_onnx(model(nodes, {"x": X}, ["y"])).ops] == [

@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.onnx_models import node
-from workbench.network.onnx.names import frames_of, safe_name, scope_of
+from workbench.graph_files.onnx.source import frames_of as frames_of_notes
+from workbench.network.onnx.names import safe_name
+from workbench.network.onnx.names import scope_of as scope_of_notes
 
 STACK = "pkg.torch.onnx.stack_trace"
 TRACE = """File "/home/me/train.py", line 30, in main
@@ -14,6 +16,18 @@ File "/usr/lib/python3/site-packages/torch/nn/modules/module.py", line 1501, in 
     return forward_call(*args, **kwargs)
 File "/home/me/net.py", line 12, in forward
     x = self.conv(x)"""
+
+
+def notes_of(made):
+    return {entry.key: entry.value for entry in made.metadata_props}
+
+
+def frames_of(made):
+    return frames_of_notes(notes_of(made), made.doc_string)
+
+
+def scope_of(made, number):
+    return scope_of_notes(notes_of(made), made.name, made.op_type, number)
 
 
 def test_a_traceback_gives_its_lines_outermost_first():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kit.arrays import outputs
+from kit.build.programs import program_for
 from kit.words import refused
 from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
@@ -20,13 +21,13 @@ from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record as call
 from workbench.network.tracer import trace
-from workbench.npu.compile.pipeline import FIRST, PASSES, WEIGHTS, compile_graph
-from workbench.npu.layout import device_lie
+from workbench.npu.compile.pipeline import FIRST, PASSES
+from workbench.npu.layout import device_layout
 from workbench.npu.modes import modes_of
-from workbench.npu.numerics import numeric_model
 from workbench.npu.precision import read_precision
 from workbench.npu.profiles import PROFILES
 from workbench.npu.runner import run_npu, run_program
+from workbench.npu.target import WEIGHTS
 from workbench.run.outline import outline
 
 RNG = np.random.default_rng(0)
@@ -58,7 +59,7 @@ MOMENTS = {
 
 
 def program(graph, surface="mindspore-ge", device="a2", precision=None, off=()):
-    return compile_graph(graph, surface, numeric_model(device, precision), off=off)
+    return program_for(graph, surface, device, precision, off)
 
 
 def dtypes(program, kind):
@@ -228,9 +229,9 @@ def test_groups_of_a_convolution_are_part_of_its_weights_format():
     (conv,) = [op for op in found.graph.ops if op.op_type == "Conv2D"]
     assert conv.device_inputs[1].format == "FRACTAL_Z:2"
     weight = next(p.default for p in found.graph.parameters if p.is_weight)
-    lie = device_lie(conv, "input", 1, TensorSpec(FULL, weight.shape))
+    layout = device_layout(conv, "input", 1, TensorSpec(FULL, weight.shape))
     laid = to_device(weight, "NCHW", "FRACTAL_Z", groups=2)
-    assert (lie.shape, lie.groups) == (laid.shape, 2)
+    assert (layout.shape, layout.groups) == (laid.shape, 2)
     np.testing.assert_array_equal(
         to_host(laid, "FRACTAL_Z", "NCHW", weight.shape, groups=2), weight
     )
@@ -275,7 +276,7 @@ def test_weights_that_the_compiler_knows_are_converted_before_the_run(surface, l
     assert any(name.startswith("dynamic_const_") for name in names) == made
     weights = [p for p in found.graph.parameters if p.is_weight]
     assert {p.spec.dtype for p in weights} == ({HALF} if left == 1 else {FULL})
-    assert set(found.folded) == ({p.name for p in weights} if left == 1 else set())
+    assert set(found.constants) == ({p.name for p in weights} if left == 1 else set())
     if surface == "acl":
         assert len(weights) == 6  # what nothing reads any more is gone
 
@@ -327,7 +328,7 @@ def test_a_normalization_becomes_part_of_the_convolution_where_all_is_constant()
     assert np.linalg.norm(ours - golden) < 1e-3 * np.linalg.norm(golden)
     factor = values["norm.gamma"] / np.sqrt(values["norm.moving_variance"] + np.float32(1e-5))
     made = {p.name: p for p in found.graph.parameters if p.made}
-    folded = found.folded[found.graph.parameters[conv.inputs[1].index].name]
+    folded = found.constants[found.graph.parameters[conv.inputs[1].index].name]
     assert [op.op_type for op in folded.ops] == ["ConvBnFilterHost", "TransData"]
     records = [r for r in run_program(found, MOMENTS) if r.key.op_name == conv.name]
     weight = next(r for r in records if (r.key.io, r.key.slot) == ("input", 1)).source.array()
@@ -347,7 +348,7 @@ def test_a_normalization_of_weights_that_may_change_stays(surface):
 
 def test_stages_change_the_graph_in_the_order_of_ge():
     found = program(NET, "acl", precision="force_fp16")
-    assert list(found.stages) == [FIRST, *PASSES]
+    assert list(found.stages) == [one.stage for one in PASSES if one.stage]
     order = [stage.name for stage in STAGES]
     places = [order.index(name) for name in found.stages]
     assert places == sorted(places)

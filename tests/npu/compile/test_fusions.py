@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kit.arrays import outputs
+from kit.build.programs import program_for
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -17,8 +18,7 @@ from workbench.network.symbolic import Initial, record
 from workbench.network.symbolic import Parameter as Weight
 from workbench.network.tracer import trace
 from workbench.npu.compile.fusions import FUSIONS, fuse
-from workbench.npu.compile.pipeline import compile_graph
-from workbench.npu.compile.quantize import Quantization, quantise
+from workbench.npu.compile.quantize import Quantization
 from workbench.npu.faults import altered_graph, parse_fault
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program
@@ -62,8 +62,8 @@ def fused(graph, level="graph", off=()):
     return [op for op in fuse(graph, level, frozenset(off)).ops if op.fused is not None]
 
 
-def compiled(graph, surface="mindspore-ge", off=(), model=A2):
-    return compile_graph(graph, surface, model, off=off)
+def compiled(graph, surface="mindspore-ge", off=(), device="a2", precision=""):
+    return program_for(graph, surface, device, precision, off)
 
 
 def kernels(program):
@@ -281,9 +281,8 @@ class Quantized(nn.Cell):
 @pytest.mark.parametrize("name", sorted(OF_INT8))
 def test_fusions_of_int8_change_kernels_and_no_number(name):
     graph = trace(Quantized(), IMAGE)
-    made, folded = quantise(graph, Quantization("w8a8"))
     on, off = (
-        compile_graph(made, "acl", A2, off=names, network=graph, folded=folded)
+        program_for(graph, "acl", off=names, quantization=Quantization("w8a8"))
         for names in ((), (name,))
     )
     assert {op.name for op in kernels(on)} != {op.name for op in kernels(off)}
@@ -304,10 +303,9 @@ def results(program):
 
 def test_what_is_quantized_stays_a_tensor_if_asked_for():
     graph = trace(Quantized(), IMAGE)
-    made, folded = quantise(graph, Quantization("w8a8"))
     for dumpable in (False, True):
-        program = compile_graph(
-            made, "torchair", A2, network=graph, folded=folded, quant_dumpable=dumpable
+        program = program_for(
+            graph, "torchair", quantization=Quantization("w8a8"), quant_dumpable=dumpable
         )
         made_of = [[op.op_type for op in one.fused.ops] for one in kernels(program) if one.fused]
         assert any(kinds[-1] == "AscendQuant" for kinds in made_of) is not dumpable
@@ -354,17 +352,15 @@ def test_a_long_sum_is_searched_in_no_time():
 
 def test_a_950_fuses_nothing_in_its_buffer():
     graph = load_graph("lenet")
-    types = [op.op_type for op in kernels(compiled(graph, model=numeric_model("950")))]
+    types = [op.op_type for op in kernels(compiled(graph, device="950"))]
     assert types.count("ReLU") == 4
     assert "BiasAdd" not in types  # but in the graph
 
 
-def test_an_unknown_fusion_and_surface_are_refused():
+def test_an_unknown_fusion_is_refused():
     graph = load_graph("mlp")
     with refused("core/choice", GraphError, subject="fusion", got="Nothing"):
         compiled(graph, off=["Nothing"])
-    with refused("core/choice", GraphError, subject="surface", got="mindspore-cpu"):
-        compiled(graph, "mindspore-cpu")
 
 
 def test_a_constant_setting_becomes_an_attribute():
@@ -383,10 +379,9 @@ def test_an_operator_whose_axis_is_an_attribute_is_one_with_a_kernel():
 
 
 def test_nothing_is_rounded_between_fused_operators():
-    model = numeric_model("910a", "force_fp16")
     graph = load_graph("mlp")
     name = "Default/body-SequentialCell/0-Dense/MatMul-op0"
-    program = compiled(graph, model=model)
+    program = compiled(graph, device="910a", precision="force_fp16")
     first = kernels(program)[0]
     found = outputs(run_program(program))[first.name, 0]
     values = {p.name: p.default.astype(np.float16).astype(np.float32) for p in graph.parameters}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from kit.build.programs import program_for
 from kit.cases import examples
 from kit.evidence import defects
 from kit.trees import foretold, sizes
@@ -19,10 +20,8 @@ from workbench.graph.graph import Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.faults import Fault
 from workbench.npu.memory import plan_memory
-from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate
@@ -42,7 +41,7 @@ GRAPH = trace(between, X)
 
 
 def compiled(graph, off=()):
-    return compile_graph(graph, "mindspore-ge", numeric_model("a2"), off=off)
+    return program_for(graph, "mindspore-ge", off=off)
 
 
 def marked(program):
@@ -113,7 +112,7 @@ def random_network(seed):
 @given(st.integers(0, 10**6), st.sampled_from(["must_keep_origin_dtype", "force_fp16"]))
 def test_in_a_memory_of_bytes_a_program_computes_the_same(seed, precision):
     graph = trace(random_network(seed), X)
-    program = compile_graph(graph, "mindspore-ge", numeric_model("a2", precision))
+    program = program_for(graph, "mindspore-ge", precision=precision)
     if not program.graph.ops:
         return
     watch = {program.graph.ops[-1].name: [program.graph.ops[0].name]}

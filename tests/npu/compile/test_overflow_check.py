@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from kit.build.programs import program_for, target_for
 from workbench.network.symbolic import Parameter, record, recorder
 from workbench.network.tracer import trace
-from workbench.npu.compile.overflow_check import by_register
-from workbench.npu.numerics import numeric_model
+from workbench.npu.compile.overflow_check import lower_overflow_check
+from workbench.npu.program import Module
 from workbench.npu.runner import run_npu
 from workbench.run.reference import run_reference
 
@@ -26,15 +27,21 @@ def network():
     return trace(step, X)
 
 
-def test_a_device_with_infinities_keeps_the_graph():
+def lowered(graph):
+    target = target_for(device="910a")
+    return lower_overflow_check(Module(graph, graph), target).graph
+
+
+def test_a_graph_that_looks_for_no_overflow_is_kept():
     graph = network()
-    assert by_register(graph, numeric_model("a2")) is graph
+    assert program_for(graph).network is graph  # of a device with infinities
+    assert program_for(graph, device="910a").network == lowered(graph)
     plain = trace(lambda x: record("ReLU", x), X)
-    assert by_register(plain, numeric_model("910a")) is plain
+    assert lowered(plain) is plain
 
 
 def test_one_that_saturates_is_asked_and_cleared_where_gradients_were_looked_at():
-    graph = by_register(network(), numeric_model("910a"))
+    graph = lowered(network())
     types = [op.op_type for op in graph.ops]
     asked = ["NPUGetFloatStatusV2", "NPUClearFloatStatusV2", "Equal", "ReduceAll", "LogicalNot"]
     assert types == ["Mul", "Cast", *asked, "Assign"]
@@ -46,7 +53,7 @@ def test_one_that_saturates_is_asked_and_cleared_where_gradients_were_looked_at(
 
 @pytest.mark.parametrize(("value", "skipped"), [(1.0, False), (1e3, True)])
 def test_an_overflow_shows_in_the_status_and_the_next_run_begins_clean(value, skipped):
-    graph = by_register(network(), numeric_model("910a"))
+    graph = lowered(network())
     state = {}
     for feed, want in ((value, skipped), (1.0, False)):
         records = run_npu(graph, {"x": X * np.float32(feed)}, profile="910a", state=state)
@@ -59,7 +66,7 @@ def test_an_overflow_shows_in_the_status_and_the_next_run_begins_clean(value, sk
 
 
 def test_the_reference_never_raises_the_status():
-    graph = by_register(network(), numeric_model("910a"))
+    graph = lowered(network())
     records = list(run_reference(graph, {"x": X * np.float32(1e3)}))
     (status,) = [
         r for r in records if r.key.op_type == "NPUGetFloatStatusV2" and r.key.io == "output"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.build.programs import program_for
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
@@ -20,9 +21,7 @@ from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace
-from workbench.npu.compile.quantize import MODES, Quantization, quantise
-from workbench.npu.numerics import numeric_model
-from workbench.npu.program import as_it_is
+from workbench.npu.compile.quantize import MODES, Quantization, quantize
 from workbench.npu.runner import run_program
 from workbench.pipeline.simulate import simulate
 
@@ -46,9 +45,8 @@ class Net(nn.Cell):
 
 
 def quantised(graph, mode="w8a8", **feeds):
-    made, folded = quantise(graph, Quantization(mode, feeds or None))
-    plain = as_it_is(made, numeric_model("a2"))
-    return replace(plain, source=graph, folded=folded)
+    made, folded = quantize(graph, Quantization(mode, feeds or None))
+    return replace(program_for(made), network=graph, constants=folded)
 
 
 def tensors(program, feeds=None):
@@ -159,8 +157,8 @@ def test_the_error_of_a_layer_is_that_of_rounding_to_its_steps(seed, spread, add
     layer.weight.default_input = w
     graph = trace(layer, x)
     feeds = {"weight": w, "bias": b}
-    made, folded = quantise(graph, Quantization("w8a8", feeds))
-    program = replace(as_it_is(made, numeric_model("a2")), source=graph, folded=folded)
+    made, folded = quantize(graph, Quantization("w8a8", feeds))
+    program = replace(program_for(made), network=graph, constants=folded)
     found = tensors(program, feeds)
     got = found[made.ops[-1].name, "output", 0].astype(float)
     want = x.astype(float) @ w.T.astype(float) + b
@@ -192,7 +190,7 @@ def test_weights_alone_become_floats_again_with_one_scale():
     assert (quant.name, quant.op_type) == ("Default/anti_quant/AscendAntiQuant", "AscendAntiQuant")
     assert product.inputs[1] == Value(0)
     found = tensors(program)
-    w = np.asarray(next(p.default for p in program.source.parameters if p.name == "weight"))
+    w = np.asarray(next(p.default for p in program.network.parameters if p.name == "weight"))
     assert np.abs(found[quant.name, "input", 0]).max() == 127
     near = found[quant.name, "output", 0]
     assert np.abs(near - w).max() <= np.abs(w).max() / 254 * (1 + 1e-5)
@@ -244,11 +242,11 @@ def test_what_cannot_be_quantized_is_refused():
         Quantization("int8")
     graph = trace(lambda x: F.relu(x), ROWS)
     with refused("run/nothing-to-quantize", GraphError):
-        quantise(graph, Quantization("w8a8"))
+        quantize(graph, Quantization("w8a8"))
     graph = trace(nn.Dense(20, 5), ROWS)
     bare = replace(graph, parameters=tuple(replace(p, default=None) for p in graph.parameters))
     with refused("run/no-value", GraphError):
-        quantise(bare, Quantization("w8a8"))
+        quantize(bare, Quantization("w8a8"))
 
 
 def test_a_weight_that_two_layers_share_stays_one():

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from kit.arrays import outputs
+from kit.build.programs import program_for
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Const, Graph, Op, Param, Parameter, Value
 from workbench.network import nn
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record, record_all
 from workbench.network.tracer import trace
-from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.faults import parse_fault
-from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program
 from workbench.run.reference import run_reference
 
@@ -51,7 +50,7 @@ CONV2, NORM2, RELU2 = "conv2-Conv2d/Conv2D-op0", "norm2-Norm/BatchNorm-op0", "Re
 
 
 def compiled(graph, precision=None, off=(), surface="mindspore-ge"):
-    return compile_graph(graph, surface, numeric_model("a2", precision), off=off)
+    return program_for(graph, surface, precision=precision, off=off)
 
 
 def kernels(program):

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
+from kit.build.programs import program_for
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.network import nn
 from workbench.network.models import MLP
 from workbench.network.symbolic import Parameter, record
 from workbench.network.tracer import trace
-from workbench.npu.compile.pipeline import compile_graph
-from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program
 from workbench.run.reference import run_reference
 
@@ -30,7 +29,7 @@ def training():
 
 
 def compiled(graph, off=()):
-    return compile_graph(graph, "mindspore-o2", numeric_model("a2"), off=off)
+    return program_for(graph, "mindspore-o2", off=off)
 
 
 def kinds(program):
@@ -84,4 +83,4 @@ def test_a_product_of_tensors_or_behind_the_sum_is_left_alone():
 
 def test_an_offline_model_is_not_trained():
     with refused("run/offline-training", GraphError, surface="acl"):
-        compile_graph(training(), "acl", numeric_model("a2"))
+        program_for(training(), "acl")

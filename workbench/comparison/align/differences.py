@@ -12,6 +12,7 @@ from workbench.core.words import Message
 from workbench.graph.graph import Const, Param
 from workbench.graph_files.ge.graph import OpAttrs
 from workbench.graph_files.mindspore.pb import UNKNOWN
+from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import COMMUTATIVE, IDENTITY, argument_name, settings
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
     Numbers within ``tolerance`` (relative) of each other are equal: a constant that was rounded to
     the run's number format is no cause.
     """
+    if is_onnx(op) != is_onnx(golden):
+        return []
     ours, theirs = _settings(op), _settings(golden)
     found = []
     for name in sorted(ours.keys() & theirs.keys()):
@@ -73,6 +76,10 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
 def _settings(op: Op) -> dict[str, Any]:
     """Settings of an operator without what GE notes beside them: edges, numbers, its private attributes."""
     found = settings(op)
+    if is_onnx(op):
+        return {
+            name: value for name, value in found.items() if _is_plain(value) and ":" not in name
+        }
     if not isinstance(op.attrs, OpAttrs):
         return found
     beside = op.attrs.fields.keys() - op.attrs.fields.get("attr", {}).keys()
@@ -81,6 +88,14 @@ def _settings(op: Op) -> dict[str, Any]:
         for name, value in found.items()
         if name not in beside and not name.startswith("_")
     }
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a setting is a number, a text or several of them; tensors and graphs are known by their place alone."""
+    return all(
+        isinstance(one, bool | int | float | str)
+        for one in (value if isinstance(value, tuple) else (value,))
+    )
 
 
 def same_value(a: Any, b: Any, tolerance: float) -> bool:
@@ -119,7 +134,7 @@ def _literal(value: Any) -> str:
 def format_differences(op: Op, golden: Op) -> Iterator[Message]:
     """Outputs that the two operators are declared to produce in different number formats."""
     for slot, (ours, theirs) in enumerate(zip(_stored(op), _stored(golden), strict=False)):
-        if ours.dtype != theirs.dtype:
+        if ours.dtype != theirs.dtype and ours.dtype and theirs.dtype:
             yield Message("compare/format", slot=slot, target=ours.dtype, golden=theirs.dtype)
 
 

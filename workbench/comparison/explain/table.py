@@ -15,7 +15,8 @@ from workbench.comparison.explain.hypotheses import (
     weights,
 )
 from workbench.comparison.limits import limits
-from workbench.npu.cube import CUBE, INTEGERS
+from workbench.npu.cube import CUBE
+from workbench.npu.ops_info import INTEGERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

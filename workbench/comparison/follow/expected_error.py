@@ -164,18 +164,20 @@ def doubt_of_figures(scene: Scene, seen: Observation, carry: Carry) -> str:
     """Why statistics of an operator do not tell who is wrong, though any format may explain its error; ``""``: they do.
 
     Statistics do not show how far what it read differs, and what nobody dumped may differ as far. A forecast shows it,
-    as long as the device computes as it says: on a lent graph it may be of another network.
+    as long as the device computes as it says: on a lent graph it may be of another network, and where the device is
+    seen to compute otherwise it says nothing of what nobody dumped.
     """
-    worst = seen.worst
-    if worst is None or scene.trust.graph != "borrowed" or worst.exact:
+    worst, lent = seen.worst, scene.trust.graph == "borrowed"
+    if worst is None or worst.exact or worst.pair.target.source is not None:
         return ""
     foretold = worst.forecast is not None and not carry.fit.is_apart
-    if worst.pair.target.source is not None or foretold or worst.error > limits().excused_most:
+    if foretold or worst.error > limits().excused_most:
         return ""
-    if seen.inherited > 0:
+    if lent and seen.inherited > 0:
         return "figures-alone"
     computes = (scene.graph.ops[number].op_type not in MOVEMENT for number in seen.unobserved)
-    return "inputs-unknown" if any(computes) else ""
+    known = lent or worst.forecast is not None
+    return "inputs-unknown" if known and any(computes) else ""
 
 
 def _added_by(scene: Scene, number: int) -> float | None:

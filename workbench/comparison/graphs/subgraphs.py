@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import FreeRef, Graph, Param, Value
-from workbench.network.finish import renumber
+from workbench.graph.rewrite import map_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,7 +102,7 @@ class _Inliner:
         return replace(op, inputs=tuple(inputs))
 
     def _renumbered(self, block: int, operand: Operand) -> Operand:
-        return renumber(operand, lambda one: self._source(block, one))
+        return map_operands(operand, lambda one: self._source(block, one))
 
     def _source(self, block: int, operand: Param | Value) -> Operand:
         """Return a value of a graph as one of all."""
@@ -160,8 +160,10 @@ def _joined(graphs: Sequence[Graph]) -> Graph:
                 return Param(places[operand.index])
             return replace(operand, op=operand.op + first)
 
-        ops += (replace(op, inputs=tuple(renumber(o, new) for o in op.inputs)) for op in graph.ops)
-        outputs += (renumber(operand, new) for operand in graph.outputs)
+        ops += (
+            replace(op, inputs=tuple(map_operands(o, new) for o in op.inputs)) for op in graph.ops
+        )
+        outputs += (map_operands(operand, new) for operand in graph.outputs)
     return replace(
         graphs[0], parameters=tuple(parameters), ops=tuple(ops), outputs=tuple(outputs), inner=False
     )

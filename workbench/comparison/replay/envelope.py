@@ -15,11 +15,12 @@ from workbench.comparison.bind.bind import bind
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.inputs import DumpedInputs, is_state
+from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.lowering import lower
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Param, Value
+from workbench.graph.graph import Kernel, Param, Value
 from workbench.ops import OPS, written
 from workbench.run.envelope import Envelope, Place, check_runs, disturbed, epsilons, step, take
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.replay.kernel import Kernel
     from workbench.dump.dump import Dump
     from workbench.graph.graph import Graph, Op, Operand
     from workbench.run.envelope import Spread
@@ -136,8 +136,8 @@ class _Rerun:
 
     def _outputs(self, op: Op, kernel: Kernel, inputs: Mapping[int, _Twin]) -> dict[int, _Twin]:
         try:
-            still = kernel.run({slot: twin.still for slot, twin in inputs.items()})
-            moved = kernel.run({slot: twin.moved for slot, twin in inputs.items()})
+            still = compute_kernel(kernel, {slot: twin.still for slot, twin in inputs.items()})
+            moved = compute_kernel(kernel, {slot: twin.moved for slot, twin in inputs.items()})
         except TROUBLE:
             return {}
         specs = op.device_outputs or op.outputs

@@ -3,7 +3,8 @@
 ``ulp``    one rounding of the result: u of the dtype that it is written in
 ``bound``  rounding on the way. A backward stable kernel gives the exact result of inputs that are
            off by a few units of its arithmetic; how much that moves the result, the operator's
-           condition on these very inputs, is measured with inputs that are off at random
+           condition on these very inputs, is measured with inputs that are off at random; so is what
+           becomes of products that a kernel of several operators rounds before it goes on with them
 ``order``  rounding on the way where the order of summation is not known, that of a healthy kernel of any kind
            (`workbench.comparison.measure.noise`); 0 where nothing is summed
 ``model``  what the formats of the device's units cost: the distance of its numeric model from
@@ -27,9 +28,10 @@ from workbench.comparison.measure.noise import (
     summation_length,
     sums,
 )
-from workbench.comparison.replay.kernel import Computation, distance
+from workbench.comparison.replay.kernel import Change, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
+from workbench.graph.graph import Value
 from workbench.npu.arithmetic import EXACT
 from workbench.ops import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
@@ -114,11 +116,18 @@ def written_unit(attempt: Attempt, slot: int, arithmetic: Arithmetic) -> float:
 
 
 def careful_floor(
-    attempt: Attempt, slot: int, expected: Array, arithmetic: Arithmetic, *, wide: bool = False
+    attempt: Attempt,
+    slot: int,
+    expected: Array,
+    arithmetic: Arithmetic,
+    *,
+    wide: bool = False,
+    unrounded: bool = False,
 ) -> Floor:
     """Return the floor of a result on the inputs that it was computed from.
 
-    ``wide``: the vector unit is known to compute in float32, whatever it reads.
+    ``wide``: the vector unit is known to compute in float32, whatever it reads. ``unrounded``: and so do kernels of
+    the same steps with the products that they go on with.
     """
     ulp = written_unit(attempt, slot, arithmetic)
     if not ulp:
@@ -132,6 +141,8 @@ def careful_floor(
     largest = max((array.size for array in attempt.inputs.values()), default=1)
     length = max(length, largest / max(attempt.given[slot].size, 1))
     bound = ulp + steepness * (2.0 * inside + FLOAT32 * length**0.5)
+    if not unrounded:
+        bound = max(bound, handed_on(attempt, slot, arithmetic))
     order = 0.0
     if any(map(sums, ops)):
         longest = max(length, *map(summation_length, ops))
@@ -140,6 +151,52 @@ def careful_floor(
     if arithmetic != EXACT:
         model = distance(expected, attempt.results(EXACT)[slot])
     return Floor(ulp, bound, model if np.isfinite(model) else 0.0, order)
+
+
+def handed_on(attempt: Attempt, slot: int, arithmetic: Arithmetic) -> float:
+    """Return the relative error of a result whose kernel rounds the products that it goes on with.
+
+    What leaves the cube unit may be float32, or of the format in which the kernel writes it; no file tells. A sum
+    over elements that cancel magnifies such roundings, and nothing of that shows in the condition on the kernel's
+    inputs, where each step moves all of the terms. 0 for a product itself, and where its format is float32.
+    """
+    kernel = attempt.kernel
+    read = {o for op in kernel.ops for o in op.flat_inputs() if isinstance(o, Value)}
+    off = 0.0
+    for part, op in enumerate(kernel.ops):
+        mine = [value for value in read if value.op == part]
+        own = not 0 <= slot < len(kernel.results) or kernel.results[slot].op == part
+        if op.op_type not in CONTRACTIONS or own or not mine:
+            continue
+        unit = max(_handed_unit(attempt, value, arithmetic) for value in mine)
+        if unit > FLOAT32:
+            off = math.hypot(off, _moved_by(attempt, slot, part, unit))
+    return off
+
+
+def _handed_unit(attempt: Attempt, value: Value, arithmetic: Arithmetic) -> float:
+    """Coarsest unit roundoff in which a value inside a kernel may be held: that of its file, or that of the graph."""
+    results, op = attempt.kernel.results, attempt.kernel.ops[value.op]
+    stated = op.outputs[value.slot].dtype if value.slot < len(op.outputs) else ""
+    units = [DTYPES[stated].roundoff if stated in DTYPES else 0.0]
+    units += [
+        written_unit(attempt, slot, arithmetic)
+        for slot, one in enumerate(results)
+        if one == value and slot in attempt.given
+    ]
+    return max(units)
+
+
+def _moved_by(attempt: Attempt, slot: int, part: int, unit: float) -> float:
+    """Return how far roundings at random of what one operator of a kernel gives move a result."""
+    rng = np.random.default_rng(part)
+
+    def store(given: list[Array]) -> list[Array]:
+        return [array * (1.0 + unit * rng.uniform(-1.0, 1.0, array.shape)) for array in given]
+
+    still = attempt.computed((slot,))[slot]
+    moved = distance(attempt.computed((slot,), EXACT, Change(part, store=store))[slot], still)
+    return moved if math.isfinite(moved) else 0.0
 
 
 class _Read(NamedTuple):

@@ -21,7 +21,7 @@ from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_declared
-from workbench.comparison.replay.kernel import cast_like
+from workbench.comparison.replay.kernel import cast_like, compute_kernel, compute_update
 from workbench.comparison.replay.kernel import distance as norm_distance
 from workbench.comparison.replay.lowering import lower
 from workbench.comparison.replay.models import Candidate
@@ -29,7 +29,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
 from workbench.graph.constants import constant
-from workbench.graph.graph import Const, Value
+from workbench.graph.graph import Const, Kernel, Value
 from workbench.npu.arithmetic import EXACT
 from workbench.ops import OPS, left_in, written
 
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
-    from workbench.comparison.replay.kernel import Kernel
-    from workbench.graph.graph import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Kernel, Op, Operand
     from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
@@ -386,9 +385,9 @@ def _computed(
     """Compute an operator; ``told`` is what it only reads. Raises one of ``TROUBLE``."""
     tensors = dict(told)
     state: dict[str, Array] = {}
-    results = kernel.run(read, arithmetic)
+    results = compute_kernel(kernel, read, arithmetic)
     slots = written(kernel.ops[0]) if len(kernel.ops) == 1 else ()
-    left = kernel.updated(read, arithmetic) if slots else {}
+    left = compute_update(kernel.ops[0], read, arithmetic) if slots else {}
     unknown = any(_is_unknown(read[slot]) for slot in kernel.needed)
     outputs = {
         slot: _stored(op, slot, array, arithmetic)

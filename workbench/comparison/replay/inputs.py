@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, wider_device_type
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
-from workbench.comparison.replay.kernel import plain_kernel
+from workbench.comparison.replay.kernel import compute_kernel, plain_kernel
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, WorkbenchError
@@ -23,6 +23,7 @@ from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.formats.npy import payload_as
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
+from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import IDENTITY, MOVEMENT, OPS, left_in
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class DumpedInputs:
         producer, depth = one.producer, one.depth + 1
         if producer is None or not isinstance(one.operand, Value) or depth > _DEEPEST:
             return None
-        if producer.op_type not in MOVEMENT & OPS.keys() or _renames(producer):
+        if producer.op_type not in MOVEMENT & OPS.keys() or _renames(producer) or is_onnx(producer):
             return None
         try:
             kernel = plain_kernel(producer)
@@ -222,7 +223,7 @@ class DumpedInputs:
             if len(known) < max(len(read), 1):
                 return None
             arrays = {slot: value.array for slot, value in known.items()}
-            moved = kernel.run(arrays)[one.operand.slot]
+            moved = compute_kernel(kernel, arrays)[one.operand.slot]
         except (WorkbenchError, ValueError, TypeError, IndexError, KeyError):
             return None
         values = list(known.values())

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.graph.constants import literal
-from workbench.graph.graph import Const, Param, Value
+from workbench.graph.graph import Const, Kernel, Param, Value
 from workbench.npu.arithmetic import EXACT, Arithmetic, compute, load, round_to, stored_dtype
 from workbench.npu.rounding import saturated
 from workbench.ops import CONTRACTIONS, OPS, bind, left_in, written
@@ -44,67 +44,50 @@ class Change(NamedTuple):
 NOTHING = Change(-1)
 
 
-class Kernel(NamedTuple):
-    """What one kernel computes: operators of the table in order, and which of their outputs it gives.
+def compute_kernel(
+    kernel: Kernel,
+    inputs: Mapping[int, Array],
+    arithmetic: Arithmetic = EXACT,
+    change: Change = NOTHING,
+) -> list[Array]:
+    """Return a kernel's outputs, not yet rounded to their dtypes.
 
-    In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output of
-    ``ops[n]``, as in `workbench.graph.graph.Fused`.
+    ``inputs`` are its flat inputs by number, as stored. Raises GraphError for an operator without a
+    kernel, a missing input, or inputs that do not fit.
     """
+    done: list[list[Array]] = []
+    with np.errstate(all="ignore"):
+        for number, op in enumerate(kernel.ops):
+            own = change if change.part == number else NOTHING
+            how = own.arithmetic or _inside(kernel, op, arithmetic)
+            done.append(_outputs(op, inputs, done, how, own))
+        outputs = [done[value.op][value.slot] for value in kernel.results]
+        return [_rounded(array, arithmetic.output, arithmetic) for array in outputs]
 
-    ops: tuple[Op, ...]
-    results: tuple[Value, ...]
 
-    @property
-    def needed(self) -> frozenset[int]:
-        """Flat inputs of the kernel that its operators read as tensors or as computed settings."""
-        found = set()
-        for op in self.ops:
-            found |= {o.index for o in op.flat_inputs() if isinstance(o, Param)}
-        return frozenset(found)
+def _inside(kernel: Kernel, op: Op, arithmetic: Arithmetic) -> Arithmetic:
+    """How one of several operators is computed: what stays in the unit is float32, only products read less."""
+    if len(kernel.ops) == 1:
+        return arithmetic._replace(output="") if arithmetic.output else arithmetic
+    inputs = arithmetic.inputs if op.op_type in CONTRACTIONS else ""
+    return arithmetic._replace(inputs=inputs, output="")
 
-    def run(
-        self,
-        inputs: Mapping[int, Array],
-        arithmetic: Arithmetic = EXACT,
-        change: Change = NOTHING,
-    ) -> list[Array]:
-        """Return the kernel's outputs, not yet rounded to their dtypes.
 
-        ``inputs`` are its flat inputs by number, as stored. Raises GraphError for an operator without a
-        kernel, a missing input, or inputs that do not fit.
-        """
-        done: list[list[Array]] = []
-        with np.errstate(all="ignore"):
-            for number, op in enumerate(self.ops):
-                own = change if change.part == number else NOTHING
-                how = own.arithmetic or self._inside(op, arithmetic)
-                done.append(_outputs(op, inputs, done, how, own))
-            outputs = [done[value.op][value.slot] for value in self.results]
-            return [_rounded(array, arithmetic.output, arithmetic) for array in outputs]
-
-    def _inside(self, op: Op, arithmetic: Arithmetic) -> Arithmetic:
-        """How one of several operators is computed: what stays in the unit is float32, only products read less."""
-        if len(self.ops) == 1:
-            return arithmetic._replace(output="") if arithmetic.output else arithmetic
-        inputs = arithmetic.inputs if op.op_type in CONTRACTIONS else ""
-        return arithmetic._replace(inputs=inputs, output="")
-
-    def updated(
-        self,
-        inputs: Mapping[int, Array],
-        arithmetic: Arithmetic = EXACT,
-        change: Change = NOTHING,
-    ) -> dict[int, Array]:
-        """Return what a kernel of one operator leaves in the inputs that it overwrites, by their number."""
-        (op,) = self.ops
-        with np.errstate(all="ignore"):
-            found = _computed(op, inputs, [], arithmetic, change)
-        left = found[len(found) - len(written(op)) :]
-        outputs = left_in(op).values()  # stored as what the operator gives
-        return {
-            place: _rounded(array, arithmetic.output, arithmetic) if place in outputs else array
-            for place, array in zip(written(op), left, strict=True)
-        }
+def compute_update(
+    op: Op,
+    inputs: Mapping[int, Array],
+    arithmetic: Arithmetic = EXACT,
+    change: Change = NOTHING,
+) -> dict[int, Array]:
+    """Return what an operator leaves in the inputs that it overwrites, by their number."""
+    with np.errstate(all="ignore"):
+        found = _computed(op, inputs, [], arithmetic, change)
+    left = found[len(found) - len(written(op)) :]
+    outputs = left_in(op).values()  # stored as what the operator gives
+    return {
+        place: _rounded(array, arithmetic.output, arithmetic) if place in outputs else array
+        for place, array in zip(written(op), left, strict=True)
+    }
 
 
 def _outputs(
@@ -219,9 +202,9 @@ class Computation:
         """Return some of its results, as far as there are any, not yet rounded to their dtypes."""
         found: dict[int, Array] = {}
         if any(slot >= 0 for slot in slots):
-            found |= enumerate(self.kernel.run(self.inputs, arithmetic, change))
+            found |= enumerate(compute_kernel(self.kernel, self.inputs, arithmetic, change))
         if len(self.kernel.ops) == 1 and any(slot < 0 for slot in slots):
-            left = self.kernel.updated(self.inputs, arithmetic, change)
+            left = compute_update(self.kernel.ops[0], self.inputs, arithmetic, change)
             found |= {-1 - slot: array for slot, array in left.items()}
         return {slot: found[slot] for slot in slots if slot in found}
 

@@ -1,7 +1,7 @@
 """What an operator of a dump computes, in operators of the table.
 
 ``table``     its type is one of the table's
-``spelling``  another name of one of these (GE's, TensorFlow's, MindSpore's older and newer ones)
+``spelling``  another name of one of these (GE's, TensorFlow's, ONNX's, MindSpore's older and newer ones)
 ``expansion`` it does what several of these do one after the other
 ``fusion``    the other side's graph has the operators that the kernel stands for
 ``types``     the kernel names the types that it stands for: a chain, as far as shapes agree
@@ -15,12 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
-from workbench.comparison.replay.kernel import Kernel, plain_kernel
+from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph.graph import Bundle, Const, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
+from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import COLLECTIVES, IDENTITY, OPS
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ def _expanded(op: Op) -> Kernel:
     return EXPANSIONS[op.op_type](op)
 
 
+def _of_onnx(number: int, op: Op, found: Alignment | None) -> Lowering:
+    if canonical_op(op) is None:
+        return Lowering(None, reason=Message("compare/no-kernel", op_type=op.op_type))
+    return Lowering(_respelled(op), "spelling")
+
+
 def _fused(number: int, op: Op, found: Alignment | None) -> Lowering:
     """Return what a kernel computes that stands for several operators."""
     fusion = found.fused.get(number) if found is not None else None
@@ -137,6 +144,10 @@ LOWERING_RULES: tuple[LoweringRule, ...] = (
     LoweringRule(
         "int8", _is_between, _int8_step,
         "before fusion and table: a quantized layer is looked at whole, whatever its kernels are called",
+    ),
+    LoweringRule(
+        "onnx", is_onnx, _of_onnx,
+        "before fusion and table: a node of ONNX may bear the type of an operator of ours and mean something else",
     ),
     LoweringRule(
         "fusion", lambda op: len(original_names(op) or ()) > 1, _fused,
@@ -197,7 +208,7 @@ class _Build:
     def add(self, number: int, op: Op) -> None:
         if not op.input_specs and any(True for _ in op.flat_inputs()):
             raise GraphError("compare/names-only")  # it is made of the target's
-        if op.op_type not in OPS:
+        if op.op_type not in OPS or is_onnx(op):
             other = canonical_op(op)
             if other is None:
                 raise GraphError("compare/no-kernel", op_type=op.op_type)

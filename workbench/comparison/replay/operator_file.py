@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.replay.kernel import Computation, Kernel, cast_like
+from workbench.comparison.replay.kernel import Computation, cast_like
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
-from workbench.graph.graph import Bundle, Const, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.ops import written
 
 if TYPE_CHECKING:

@@ -122,22 +122,38 @@ def quick_own_error(attempt: Attempt) -> tuple[OwnError, bool] | None:
     return own, all(errors[slot] <= floors[slot] for slot in errors)
 
 
-def assess_own_error(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError:
+def assess_own_error(
+    attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False, unrounded: bool = False
+) -> OwnError:
     """Measure an operator against its careful floor, and say whether it is suspect; raises one of ``TROUBLE``.
 
     By itself nothing is suspect that is less than the device's own formats cost, however well its rounding is known.
-    ``wide``: the vector unit is known to compute in float32, whatever it reads.
+    The result that is farthest beyond its quick floor is looked at first, the next one where that is explained.
+    ``wide``, ``unrounded``: as of `careful_floor`.
     """
     expected = attempt.results(arithmetic)
     errors = errors_of(attempt, expected)
     if not errors:
         raise GraphError("compare/inputs-unknown")
-    slot = _worst(errors, {s: quick_floor(attempt, s, arithmetic) for s in errors})
-    floor = careful_floor(attempt, slot, expected[slot], arithmetic, wide=wide)
-    times = _times(errors[slot], floor.rounding)
-    beyond = times > limits().suspect_factor and errors[slot] >= floor.largest
-    suspect = times if beyond else 0.0
-    return _own_error(attempt, slot, floor, arithmetic, expected, errors, suspect)
+    quick = {slot: quick_floor(attempt, slot, arithmetic) for slot in errors}
+    times = {slot: _times(errors[slot], quick[slot]) for slot in errors}
+    found: list[OwnError] = []
+    for slot in sorted(times, key=times.__getitem__, reverse=True):
+        if found and (found[-1].suspect or times[slot] <= 1.0):
+            break
+        known = careful_floor(
+            attempt, slot, expected[slot], arithmetic, wide=wide, unrounded=unrounded
+        )
+        suspect = _suspect(errors[slot], known)
+        found.append(_own_error(attempt, slot, known, arithmetic, expected, errors, suspect))
+    return found[-1] if found[-1].suspect else found[0]
+
+
+def _suspect(error: float, floor: Floor) -> float:
+    """Multiple of what roundings explain, where that is too much; else 0."""
+    times = _times(error, floor.rounding)
+    beyond = times > limits().suspect_factor and error >= floor.largest
+    return times if beyond else 0.0
 
 
 def ordered_own_error(attempt: Attempt, arithmetic: Arithmetic) -> OwnError | None:

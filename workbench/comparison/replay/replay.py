@@ -190,9 +190,11 @@ def replay(
     return Replay(MappingProxyType(own), MappingProxyType(reasons), MappingProxyType(models), cache)
 
 
-def _assessed(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError | None:
+def _assessed(
+    attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False, unrounded: bool = False
+) -> OwnError | None:
     try:
-        return assess_own_error(attempt, arithmetic, wide=wide)
+        return assess_own_error(attempt, arithmetic, wide=wide, unrounded=unrounded)
     except TROUBLE:
         return None
 
@@ -389,7 +391,7 @@ class _GraphReplay:
         return Arithmetic("cube") if self.npu else EXACT
 
     def _second(self, place: Place) -> None:
-        """Measure an open operator with the selected model, and against its condition."""
+        """Measure an open operator with the selected model, else exactly, and against its condition."""
         attempt = self._cache.attempt(*place)
         if not isinstance(attempt, Attempt):
             return
@@ -398,7 +400,8 @@ class _GraphReplay:
             own = assess_own_error(attempt, arithmetic, wide=self.wide)
             if own.suspect and attempt.invented and not self._golden_fits(place):
                 own = assess_own_error(attempt.without_inventions(), arithmetic, wide=self.wide)
-            self.own_errors[place] = own
+            plain = own if not own.suspect else assess_own_error(attempt, EXACT, wide=self.wide)
+            self.own_errors[place] = own if plain.suspect else plain
         except TROUBLE as error:
             self.own_errors.pop(place, None)
             self.reasons[place] = Message("compare/inputs-unfit", why=error)
@@ -482,7 +485,7 @@ class _GraphReplay:
         for place in fused.keys() - exact:
             if self.own_errors[place].suspect or min(shown[one] for one in fused[place]) < alike:
                 continue
-            again = self._retry(place, wide=True)
+            again = self._retry(place, unrounded=True)
             if again is not None and again.suspect:
                 self.own_errors[place] = again
 
@@ -573,14 +576,15 @@ class _GraphReplay:
                 groups.setdefault((op.op_type, own.arithmetic, own.rule), []).append(place)
         return groups.values()
 
-    def _retry(self, place: Place, *, wide: bool = False) -> OwnError | None:
+    def _retry(self, place: Place, *, unrounded: bool = False) -> OwnError | None:
         """Measure an operator with the arithmetic of the selected units, whatever else explains it."""
         attempt = self._cache.attempt(*place)
         model = self.selected_model
         arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
         if not isinstance(attempt, Attempt):
             return None
-        return _assessed(attempt, arithmetic, wide=wide or self.wide)
+        wide = unrounded or self.wide
+        return _assessed(attempt, arithmetic, wide=wide, unrounded=unrounded)
 
 
 def _order(errors: Iterable[float]) -> float:

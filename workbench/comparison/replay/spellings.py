@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.comparison.replay.kernel import Kernel
-from workbench.graph.graph import Const, Op, Param, Value
-from workbench.ops import settings
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
+from workbench.graph_files.onnx.dialect import DOMAIN, STANDARD, is_onnx
+from workbench.ops import OPS, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,10 +20,24 @@ _AXES = {"axes": "axis", "dim": "axis", "keepdim": "keep_dims", "adj_x1": "trans
 """Settings under other names."""
 
 
+_ONNX = {row.onnx: name for name, row in OPS.items() if row.onnx}
+"""Type of ONNX → ours of the same inputs."""
+
+
 def canonical_op(op: Op) -> Op | None:
     """Return the operator under the table's name; ``None`` if it has none there."""
+    if is_onnx(op):
+        return _of_onnx(op)
     row = SPELLINGS.get(op.op_type)
     return row.respell(op, row.op_type) if row is not None else None
+
+
+def _of_onnx(op: Op) -> Op | None:
+    """Return what a node of ONNX is under another name; without attributes it is that in every opset from 7 on."""
+    name = _ONNX.get(op.op_type) if op.attrs.get(DOMAIN, "") in STANDARD else None
+    if name is None or len(op.inputs) != len(OPS[name].positions):
+        return None
+    return replace(op, op_type=name, attrs={})
 
 
 def _renamed(attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ _ORIGINS: dict[str, str] = {
     ),
     "undecided": "No verdict at {operator}",
     "undecided-at": "undecided at {operator}",
-    "undecided-supply": "supply the graph of the run (--target-graph FILE), or dump all operators in full",
+    "undecided-supply": "supply a missing graph of the run (--target-graph FILE), or dump all operators in full",
     "undecided-given-apart": "a weight or feed differs: the device may hold it in fewer bits, or it is another one",
     "undecided-from-unseen": "an input of which the producer was not dumped differs: the error comes from before",
     "undecided-behind-undecided": "an operator before it is undecided: the error may come from there",

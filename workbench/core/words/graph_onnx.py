@@ -5,7 +5,7 @@ from __future__ import annotations
 ONNX: dict[str, str] = {
     "onnx-missing": "the package onnx is not installed; pip install 'npu-accuracy-workbench[onnx]'",
     # the file
-    "onnx-invalid": "not an ONNX model ({error}: {why})",
+    "onnx-invalid": "not an ONNX model ({why})",
     "onnx-large": (
         "the model has {got:count byte}, more than the limit of {limit:count}; move its weights to external data"
     ),
@@ -13,6 +13,8 @@ ONNX: dict[str, str] = {
     "onnx-opset": "unsupported opset {got} (supported: {first} to {last})",
     "onnx-unsupported": "unsupported operators:\n{problems:lines}",
     "onnx-operator": "{type} (node {nodes:list})",
+    "onnx-graphs-deep": "a graph of node {got!r} is nested deeper than {most} levels",
+    "onnx-name-twice": "the model has two inputs or weights called {got!r}",
     "onnx-no-output": "the model has no outputs",
     "onnx-functions": "functions of the model cannot be expanded ({error}: {why})",
     "onnx-functions-deep": "function {got!r} is nested deeper than {most} levels",

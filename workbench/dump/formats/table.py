@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workbench.dump.formats.file import DumpFile, FileContent
-    from workbench.dump.layouts import Kind
+    from workbench.dump.layouts import FileKind
 
 TABLE = "statistic.csv"
 
@@ -45,7 +45,7 @@ class FileFormat:
     id: str
     title: str
     example: str
-    folder: Kind
+    folder: FileKind
     parse: Callable[[str], FileName | None]
     read: Callable[[DumpFile], FileContent]
     ends: tuple[str, ...] = ()

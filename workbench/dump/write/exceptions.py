@@ -99,7 +99,7 @@ def failure_file(
 def _argument(piece: StoredTensor, at: int) -> Argument:
     array = piece.laid().array
     assert array is not None  # simulated operators have their tensors in memory
-    key, form = piece.record.key, piece.lie.format
+    key, form = piece.record.key, piece.layout.format
     return Argument(key.io, array, piece.dtype, form, at, address=piece.address)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
-    from workbench.npu.layout import Lie
+    from workbench.npu.layout import TensorLayout
 
 _WIDEST, _WIDEST_WHOLE = "-1.23457e-308", "-9223372036854775808"
 """A float of six digits, and a whole number, as wide as they can be printed."""
@@ -56,14 +56,14 @@ class TensorContent(NamedTuple):
             return self.array.nbytes
         return stored_bytes(self.spec.dtype, self.spec.size) or 0
 
-    def laid(self, lie: Lie) -> TensorContent:
+    def laid(self, layout: TensorLayout) -> TensorContent:
         """Return it as it lies on the device; raises FormatError if it cannot lie so."""
-        there, size = self.spec._replace(shape=lie.shape), self.spec.size
-        if not lie.is_cut or lie.held or there.size is None or not size:
+        there, size = self.spec._replace(shape=layout.shape), self.spec.size
+        if not layout.is_device_format or layout.held or there.size is None or not size:
             return self
-        if self.on_device is not None and self.on_device.shape == lie.shape:
+        if self.on_device is not None and self.on_device.shape == layout.shape:
             return TensorContent(there, self.on_device)
-        return TensorContent(there, None if self.array is None else lie.laid(self.array))
+        return TensorContent(there, None if self.array is None else layout.laid(self.array))
 
     def sampled(self, keep: int | None) -> TensorContent:
         """Return the first elements, if there are more than are kept."""

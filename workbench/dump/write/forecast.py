@@ -20,7 +20,7 @@ from workbench.dump.selection import Choice, kernel_type
 from workbench.dump.watched import watch_of
 from workbench.dump.write.figures import stored_bytes
 from workbench.dump.write.mindspore import CONTROL, CONTROL_FLOW
-from workbench.dump.write.plan_files import Taken
+from workbench.dump.write.plan_files import TensorOutcome
 from workbench.dump.write.session import models_of
 from workbench.dump.write.targets import PLATFORMS, Clock
 from workbench.dump.write.trees import FILES_OF
@@ -85,13 +85,13 @@ class Forecast:
     uncertain: tuple[Message, ...] = ()
 
 
-def forecast(files: Iterable[NewFile | Taken]) -> Forecast:
+def forecast(files: Iterable[NewFile | TensorOutcome]) -> Forecast:
     """Add up what a writer yields; nothing is written, and every file counts once."""
     entries: dict[str, FileEntry] = {}
     tensors, refused = Counter[str](), dict[str, Message | str]()
     rows = moved = 0
     for one in files:
-        if isinstance(one, Taken):
+        if isinstance(one, TensorOutcome):
             moved += one.nbytes
             if one.wanted and one.refused is not None:
                 refused[one.key.op_name] = one.refused

@@ -25,9 +25,15 @@ from workbench.dump.statistics.print import format_ge_statistics, format_header,
 from workbench.dump.watched import joint_name
 from workbench.dump.write.figures import TensorContent, content_of, engine_figures_of, figures_of
 from workbench.dump.write.mindspore import CONTROL, CONTROL_FLOW, no_npy, stored_type
-from workbench.dump.write.pieces import AddressMap, container_of, converted, lie_of, stored_tensor
+from workbench.dump.write.pieces import (
+    AddressMap,
+    container_of,
+    converted,
+    layout_of,
+    stored_tensor,
+)
 from workbench.dump.write.plan_files import (
-    Taken,
+    TensorOutcome,
     TreeLeaf,
     container_file,
     ending_in_tables,
@@ -53,9 +59,9 @@ if TYPE_CHECKING:
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
     from workbench.graph.graph import Graph, Op
-    from workbench.npu.layout import Lie
+    from workbench.npu.layout import TensorLayout
 
-    Ended = Generator[NewFile | Taken, None, bool]
+    Ended = Generator[NewFile | TensorOutcome, None, bool]
     """What `TreeFiles` yields; returns whether the device failed at an operator, and nothing came after it."""
 
 
@@ -169,7 +175,7 @@ def model_of(plan: DumpPlan, graph: Graph, target: Target, clock: Clock) -> Mode
     return Model(plan, graph, target, clock, choice, time_folder(clock.now))
 
 
-class Way(NamedTuple):
+class GeFileStyle(NamedTuple):
     """How a writer lays out what it dumps of a model.
 
     ``folder`` is that of an iteration. Files are ``decoded`` if the host writes numbers and not the device its
@@ -179,7 +185,7 @@ class Way(NamedTuple):
 
     folder: Callable[[Model, int], str]
     decoded: bool
-    converts: Callable[[str, Lie], bool]
+    converts: Callable[[str, TensorLayout], bool]
     operator: Callable[[Model, TreeLeaf, FileName, Sequence[StoredTensor]], TreeFiles]
     header: Callable[[], str] = str
 
@@ -198,14 +204,14 @@ def ge_files(records: Iterable[TensorRecord], model: Model) -> Ended:
     plan, target = model.plan, model.target
     if plan.files == "npy" and target.surface.startswith("mindspore"):
         header = partial(format_header, model.categories)
-        way = Way(ge_folder, True, _always, _npy_files, header)
+        way = GeFileStyle(ge_folder, True, _always, _npy_files, header)
     else:
         operator = _device_table if plan.saved == "statistic" else device_container
-        way = Way(ge_folder, False, _never, operator)
+        way = GeFileStyle(ge_folder, False, _never, operator)
     return model_files(records, model, way)
 
 
-def model_files(records: Iterable[TensorRecord], model: Model, way: Way) -> Ended:
+def model_files(records: Iterable[TensorRecord], model: Model, way: GeFileStyle) -> Ended:
     """Yield the files that are written of a model in some way, and its tables even if the records end in an error."""
     leaves: dict[int, TreeLeaf] = {}
 
@@ -219,7 +225,7 @@ def model_files(records: Iterable[TensorRecord], model: Model, way: Way) -> Ende
 class _Growing:
     """A tree while it grows; an operator is handed on when all its records have come."""
 
-    def __init__(self, model: Model, way: Way, leaves: dict[int, TreeLeaf]) -> None:
+    def __init__(self, model: Model, way: GeFileStyle, leaves: dict[int, TreeLeaf]) -> None:
         self._model, self._way, self._leaves = model, way, leaves
         self._overflows = 0
 
@@ -281,13 +287,13 @@ class _Growing:
             leaf = self._leaf(iteration)
             name = self._name(leaf, tensors[0].record)
             for one in self._way.operator(self._model, leaf, name, tensors):
-                if isinstance(one, Taken):
+                if isinstance(one, TensorOutcome):
                     refused[one.key] = one.refused
                 else:
                     yield one
         sizes = {one.record.key: one.content.nbytes for one in tensors}
         for record in records:
-            yield Taken(record.key, sizes.get(record.key, 0), refused.get(record.key))
+            yield TensorOutcome(record.key, sizes.get(record.key, 0), refused.get(record.key))
 
     def _stored(self, record: TensorRecord, *, on_device: bool = False) -> StoredTensor | None:
         """Say how a tensor lies in its file; ``on_device``: as the device has it, whatever the plan."""
@@ -296,10 +302,10 @@ class _Growing:
             return None
         host_format = model.plan.host_format and not (way.decoded or on_device)
         op = model.ops.get(record.key.op_name)
-        lie = lie_of(record.key, record.label, content.spec, op, host_format=host_format)
-        if not on_device and way.converts(record.label.dtype or content.spec.dtype, lie):
-            lie = converted(lie, content.spec.shape)
-        found = stored_tensor(record, content, lie, model.addresses)
+        layout = layout_of(record.key, record.label, content.spec, op, host_format=host_format)
+        if not on_device and way.converts(record.label.dtype or content.spec.dtype, layout):
+            layout = converted(layout, content.spec.shape)
+        found = stored_tensor(record, content, layout, model.addresses)
         return found._replace(origin=_origin(record.key, op))
 
     def _name(self, leaf: TreeLeaf, record: TensorRecord) -> FileName:
@@ -373,10 +379,10 @@ def device_rows(
     slots = {"input": count(), "output": count()}
     for one in tensors:
         io = one.record.key.io
-        parts = parts_of(name, io, next(slots[io]), one.lie.format, one.dtype)
-        content = TensorContent(TensorSpec(one.dtype, one.lie.shape), one.laid().array)
+        parts = parts_of(name, io, next(slots[io]), one.layout.format, one.dtype)
+        content = TensorContent(TensorSpec(one.dtype, one.layout.shape), one.laid().array)
         figures, exact = engine_figures_of(content, dialect)
-        yield StatisticRow(parts, one.size or 0, one.lie.shape or (), dict(figures)), exact
+        yield StatisticRow(parts, one.size or 0, one.layout.shape or (), dict(figures)), exact
 
 
 def _npy_files(
@@ -394,10 +400,10 @@ def _npy_files(
         key, spec = one.record.key, one.content.spec
         stored = stored_type(one.dtype, spec.dtype, "Ascend")
         if not stored:
-            yield Taken(key, 0, no_npy(one.dtype, "Ascend"))
+            yield TensorOutcome(key, 0, no_npy(one.dtype, "Ascend"))
             continue
         word = dtype_word(one.dtype, "Ascend")
-        file = f"{base}.{key.io}.{key.slot}.{one.lie.format}.{word}.npy"
+        file = f"{base}.{key.io}.{key.slot}.{one.layout.format}.{word}.npy"
         path = f"{leaf.path}/{leaf.shorten_name('mindspore', file, model.clock.random)}"
         header = TensorSpec(stored, spec.shape)  # the host's, whatever lies behind it
         yield npy_file(path, one.laid(), header, leaf.iteration)
@@ -406,7 +412,7 @@ def _npy_files(
 def _add_row(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor) -> None:
     key, content, version = one.record.key, one.content, model.target.version
     categories = model.categories
-    parts = parts_of(name, key.io, key.slot, one.lie.format, content.spec.dtype)
+    parts = parts_of(name, key.io, key.slot, one.layout.format, content.spec.dtype)
     parts = parts._replace(op_name=sanitize(name.op_name))
     figures, exact = figures_of(content, categories)
     leaf.exact &= exact
@@ -414,11 +420,11 @@ def _add_row(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor) ->
     leaf.rows.append(row)
 
 
-def _always(_dtype: str, _lie: Lie) -> bool:
+def _always(_dtype: str, _layout_of: TensorLayout) -> bool:
     return True
 
 
-def _never(_dtype: str, _lie: Lie) -> bool:
+def _never(_dtype: str, _layout_of: TensorLayout) -> bool:
     return False
 
 

@@ -33,9 +33,9 @@ from workbench.dump.selection import Choice, kernel_type
 from workbench.dump.statistics.dialects import categories_of
 from workbench.dump.statistics.print import format_header, format_row, name_in_table
 from workbench.dump.write.figures import content_of, figures_of
-from workbench.dump.write.pieces import lie_of
+from workbench.dump.write.pieces import layout_of
 from workbench.dump.write.plan_files import (
-    Taken,
+    TensorOutcome,
     TreeLeaf,
     data_file,
     ending_in_tables,
@@ -246,7 +246,7 @@ class _Tree:
         content = content_of(record)
         nbytes = 0 if content is None else content.nbytes
         if content is not None and content.spec.size == 0:
-            yield Taken(record.key, nbytes, Message("dump/tensor-empty"), wanted)
+            yield TensorOutcome(record.key, nbytes, Message("dump/tensor-empty"), wanted)
             return
         parts, content = self._described(record, content)
         refused = None
@@ -259,7 +259,7 @@ class _Tree:
                 yield file
         if self._plan.saved != "tensor":
             self._add_row(leaf, parts, record, content, sample)
-        yield Taken(record.key, nbytes, refused, wanted)
+        yield TensorOutcome(record.key, nbytes, refused, wanted)
 
     def _described(
         self, record: TensorRecord, content: TensorContent | None
@@ -271,9 +271,9 @@ class _Tree:
             dtype = dtype or content.spec.dtype
             host_format = self._plan.host_format or self._device != "Ascend"
             op = self._ops.get(key.op_name)
-            lie = lie_of(key, label, content.spec, op, host_format=host_format)
-            named = lie.held or (lie.is_cut and lie.shape is not None)
-            form, content = (lie.format if named else "DefaultFormat"), content.laid(lie)
+            layout = layout_of(key, label, content.spec, op, host_format=host_format)
+            named = layout.held or (layout.is_device_format and layout.shape is not None)
+            form, content = (layout.format if named else "DefaultFormat"), content.laid(layout)
         stream = 0 if key.op_type == PARAMETER else record.stream_id
         stamp = record.timestamp_us or self._clock.tick()
         parts = FileName(

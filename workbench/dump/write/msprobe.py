@@ -21,11 +21,17 @@ from workbench.dump.statistics.dialects import NAMED_TYPES, TITLES
 from workbench.dump.statistics.parse import StatisticRow
 from workbench.dump.statistics.print import format_l2_statistics
 from workbench.dump.write.figures import TensorContent, figures_of
-from workbench.dump.write.ge import Way, device_container, device_rows, model_files, parts_of
+from workbench.dump.write.ge import (
+    GeFileStyle,
+    device_container,
+    device_rows,
+    model_files,
+    parts_of,
+)
 from workbench.dump.write.pieces import device_bytes
 from workbench.dump.write.plan_files import npy_file, raw_file
 from workbench.dump.write.targets import time_folder
-from workbench.npu.layout import host_lie
+from workbench.npu.layout import host_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.ge import Ended, Model
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile, TreeFiles, TreeLeaf
-    from workbench.npu.layout import Lie
+    from workbench.npu.layout import TensorLayout
 
 Saved = Literal["tensor", "statistic"]
 
@@ -67,13 +73,13 @@ def msprobe_files(records: Iterable[TensorRecord], model: Model) -> Ended:
     as_it_lies = replace(model, plan=replace(plan, saved=saved, host_format=False))
     header = partial(format_l2_statistics, (), _summed(as_it_lies))
     if saved == "tensor" and files != "npy":
-        way = Way(_acl_folder, False, _never, device_container, header)
+        way = GeFileStyle(_acl_folder, False, _never, device_container, header)
     elif saved == "tensor":
-        way = Way(_step_folder, True, _is_converted, _tensor_files, header)
+        way = GeFileStyle(_step_folder, True, _is_converted, _tensor_files, header)
     elif _MD5 in plan.statistics:
-        way = Way(_step_folder, True, _is_converted, _host_sums, header)
+        way = GeFileStyle(_step_folder, True, _is_converted, _host_sums, header)
     else:
-        way = Way(_step_folder, False, _never, _device_figures, header)
+        way = GeFileStyle(_step_folder, False, _never, _device_figures, header)
     return model_files(records, as_it_lies, way)
 
 
@@ -97,7 +103,7 @@ def _host_sums(
 ) -> TreeFiles:
     """Add rows of what the host sums up; the bytes of other tensors are written."""
     for one in tensors:
-        if _stays(one.dtype, one.lie):
+        if _stays(one.dtype, one.layout):
             yield _bytes_file(model, leaf, name, one)
         else:
             row, exact = _host_row(name, one)
@@ -109,16 +115,16 @@ def _tensor_files(
 ) -> TreeFiles:
     """Yield npy files, or the bytes of what npy files do not know."""
     for one in tensors:
-        if _stays(one.dtype, one.lie):
+        if _stays(one.dtype, one.layout):
             yield _bytes_file(model, leaf, name, one)
         elif one.size != 0:
-            path = _path(model, leaf, name, one, f"{one.lie.format}.{_word(one)}.npy")
+            path = _path(model, leaf, name, one, f"{one.layout.format}.{_word(one)}.npy")
             header = TensorSpec(WIDENED.get(one.dtype, one.dtype), one.content.spec.shape)
             yield npy_file(path, one.laid(), header, leaf.iteration)
 
 
 def _bytes_file(model: Model, leaf: TreeLeaf, name: FileName, one: StoredTensor) -> NewFile:
-    form = host_lie(one.content.spec.shape).format
+    form = host_layout(one.content.spec.shape).format
     path = _path(model, leaf, name, one, f"{form}.{_word(one)}")
     return raw_file(path, one.size, map(device_bytes, [one]), leaf.iteration)
 
@@ -139,7 +145,7 @@ def _host_row(name: FileName, one: StoredTensor) -> tuple[StatisticRow, bool]:
     data = None if one.content.array is None else device_bytes(one)
     content = TensorContent(TensorSpec("uint8", (size,)), data)
     figures, exact = figures_of(content, (_MD5,))
-    parts = parts_of(name, key.io, key.slot, one.lie.format, one.dtype)
+    parts = parts_of(name, key.io, key.slot, one.layout.format, one.dtype)
     shape, value = one.content.spec.shape or (), str(figures[TITLES[_MD5]])
     return StatisticRow(parts, size, shape, {TITLES[_MD5]: value}), exact
 
@@ -174,14 +180,14 @@ def _places(model: Model, iteration: int) -> dict[str, str | int]:
     }
 
 
-def _never(_dtype: str, _lie: Lie) -> bool:
+def _never(_dtype: str, _layout_of: TensorLayout) -> bool:
     return False
 
 
-def _is_converted(dtype: str, lie: Lie) -> bool:
-    return not _stays(dtype, lie)
+def _is_converted(dtype: str, layout: TensorLayout) -> bool:
+    return not _stays(dtype, layout)
 
 
-def _stays(dtype: str, lie: Lie) -> bool:
+def _stays(dtype: str, layout: TensorLayout) -> bool:
     """Whether msprobe makes nothing of a tensor but a file of its bytes."""
-    return dtype not in WIDENED and not (dtype in NPY_TYPES and lie.format in FORMATS)
+    return dtype not in WIDENED and not (dtype in NPY_TYPES and layout.format in FORMATS)

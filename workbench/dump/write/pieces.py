@@ -15,7 +15,7 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.packing import encode, packed_bytes
 from workbench.dump.formats.container import Container, Origin, TensorEntry, element_count
-from workbench.npu.layout import Lie, device_lie, host_lie
+from workbench.npu.layout import TensorLayout, device_layout, host_layout
 from workbench.npu.memory import ALIGNED, plan_memory, room_of
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ _STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.packing i
 """Number formats by the names that ml_dtypes gives them."""
 
 
-def lie_of(
+def layout_of(
     key: TensorKey, label: TensorSpec, spec: TensorSpec, op: Op | None, *, host_format: bool
-) -> Lie:
+) -> TensorLayout:
     """Return how a tensor of ``spec`` lies in a dump.
 
     A ``label`` with a format says how the device holds it; if the label's shape is another one,
@@ -58,37 +58,37 @@ def lie_of(
     """
     stated = _stated(label, spec.shape)
     if host_format and (stated is None or not stated.held):
-        return host_lie(spec.shape)
-    return stated or device_lie(op, key.io, key.slot, spec)
+        return host_layout(spec.shape)
+    return stated or device_layout(op, key.io, key.slot, spec)
 
 
-def converted(lie: Lie, shape: tuple[int, ...] | None) -> Lie:
+def converted(layout: TensorLayout, shape: tuple[int, ...] | None) -> TensorLayout:
     """Return what MindSpore O2 makes of a tensor for an npy file: NCHW, if it has four axes there.
 
     All others stay as the device has them (``ascend_dump.cc``).
     """
-    if lie.format in CONVERTED and not lie.held and shape is not None and len(shape) == 4:
-        return host_lie(shape)
-    return lie
+    if layout.format in CONVERTED and not layout.held and shape is not None and len(shape) == 4:
+        return host_layout(shape)
+    return layout
 
 
-def _stated(label: TensorSpec, shape: tuple[int, ...] | None) -> Lie | None:
+def _stated(label: TensorSpec, shape: tuple[int, ...] | None) -> TensorLayout | None:
     """How a label says that a tensor lies; ``None`` if it does not."""
     if label.format == _DEFAULT:
         return None
     there = shape if label.shape is None else label.shape
-    host = host_lie(shape).format
+    host = host_layout(shape).format
     try:
         word = read_format(label.format)
     except FormatError:
-        return Lie(label.format, there, host_format=host, held=True)
+        return TensorLayout(label.format, there, host_format=host, held=True)
     row = FORMATS[word.name]
     if not row.device or there == shape:
         host = row.name if row.is_host else host
-        return Lie(row.name, there, word.groups, host, held=True)
+        return TensorLayout(row.name, there, word.groups, host, held=True)
     if row.axes != "RC":
         host = "NCDHW" if len(shape or ()) == 5 else "NCHW"
-    return Lie(row.name, there, word.groups, host)
+    return TensorLayout(row.name, there, word.groups, host)
 
 
 class StoredTensor(NamedTuple):
@@ -99,7 +99,7 @@ class StoredTensor(NamedTuple):
 
     record: TensorRecord
     content: TensorContent
-    lie: Lie
+    layout: TensorLayout
     row: DType | None
     size: int | None
     address: int = 0
@@ -107,7 +107,7 @@ class StoredTensor(NamedTuple):
 
     def laid(self) -> TensorContent:
         """The tensor as it lies on the device."""
-        return self.content.laid(self.lie)
+        return self.content.laid(self.layout)
 
     @property
     def dtype(self) -> str:
@@ -144,16 +144,16 @@ class AddressMap:
 
 
 def stored_tensor(
-    record: TensorRecord, content: TensorContent, lie: Lie, addresses: AddressMap
+    record: TensorRecord, content: TensorContent, layout: TensorLayout, addresses: AddressMap
 ) -> StoredTensor:
     """Say how many bytes a tensor has that lies so, and where."""
     row = _row(record.label.dtype or content.spec.dtype)
     size = None
-    if row is not None and lie.shape is not None and min(lie.shape, default=0) >= 0:
-        elements = element_count(lie.shape)
+    if row is not None and layout.shape is not None and min(layout.shape, default=0) >= 0:
+        elements = element_count(layout.shape)
         size = packed_bytes(row, elements) if elements < _LARGEST else None
     address = addresses.address(record.key, size) if size else 0
-    return StoredTensor(record, content, lie, row, size, address)
+    return StoredTensor(record, content, layout, row, size, address)
 
 
 @cache
@@ -183,20 +183,20 @@ def container_of(
 
 
 def _block(tensor: StoredTensor, slot: int, data_type: int, size: int) -> TensorEntry:
-    lie, spec = tensor.lie, tensor.content.spec
-    code = _code(lie.format)
+    layout, spec = tensor.layout, tensor.content.spec
+    code = _code(layout.format)
     origin = None
     if tensor.origin is not None:
-        origin = Origin(*tensor.origin, data_type, _code(lie.host_format))
+        origin = Origin(*tensor.origin, data_type, _code(layout.host_format))
     return TensorEntry(
         tensor.record.key.io,
         slot,
         size,
         data_type,
         code,
-        lie.shape,
+        layout.shape,
         spec.shape,
-        sub_format=lie.groups if lie.groups > 1 else 0,
+        sub_format=layout.groups if layout.groups > 1 else 0,
         address=tensor.address,
         origin=origin,
     )

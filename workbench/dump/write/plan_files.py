@@ -1,6 +1,6 @@
 """The files of a tree before there are any: what each will be called, how large it is, how to write it.
 
-The writers of `workbench.dump.write` are generators of `NewFile` and `Taken`. `save` writes what they yield,
+The writers of `workbench.dump.write` are generators of `NewFile` and `TensorOutcome`. `save` writes what they yield,
 `workbench.dump.write.forecast` adds it up: so what is foretold and what is written come from the same lines.
 Promises (`tests/dump/write/test_mindspore.py`, `tests/dump/write/test_ge.py`): every file appears whole under
 its final name or not at all, and one file's tensors are held at a time. Files keep the user's own permissions;
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.figures import TensorContent
 
     Progress = Callable[[int, str], None]
-    TreeFiles = Generator["NewFile | Taken", None, None]
+    TreeFiles = Generator["NewFile | TensorOutcome", None, None]
     """What a writer yields of a tree, in the order of writing."""
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class NewFile(NamedTuple):
     appends: bool = False
 
 
-class Taken(NamedTuple):
+class TensorOutcome(NamedTuple):
     """A tensor that the tree has taken: bytes copied from the device, and why it left no trace.
 
     Nobody has asked for one that is not ``wanted``: a constant.
@@ -188,8 +188,8 @@ class TreeLeaf:
 
 
 def ending_in_tables(
-    files: Generator[NewFile | Taken, None, T], tables: Callable[[], Iterator[NewFile]]
-) -> Generator[NewFile | Taken, None, T]:
+    files: Generator[NewFile | TensorOutcome, None, T], tables: Callable[[], Iterator[NewFile]]
+) -> Generator[NewFile | TensorOutcome, None, T]:
     """Yield files, then the tables that tell of them; also if the files end in an error."""
     try:
         result = yield from files
@@ -237,11 +237,11 @@ def save(
         folder.close()
 
 
-def _ending_with_tables(files: TreeFiles, folder: _GrowingFolder) -> Iterator[Taken]:
+def _ending_with_tables(files: TreeFiles, folder: _GrowingFolder) -> Iterator[TensorOutcome]:
     """Write files and yield what was taken; where one cannot be written the tree ends as if the run had failed."""
     one = next(files, None)
     while one is not None:
-        if isinstance(one, Taken):
+        if isinstance(one, TensorOutcome):
             yield one
         else:
             try:

@@ -25,9 +25,9 @@ from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.files import ge_graph_file
 from workbench.graph_files.ge.lower import ge_graph_of
 from workbench.graph_files.ge.write_text import write_ge_text
-from workbench.npu.compile.pipeline import WEIGHTS
-from workbench.npu.layout import Lie, device_lie, host_lie, laid_spec, stated_lie
+from workbench.npu.layout import TensorLayout, device_layout, host_layout, layout_spec, parse_layout
 from workbench.npu.program import COMPILED
+from workbench.npu.target import WEIGHTS
 from workbench.run.outline import outline
 from workbench.run.reference import run_reference
 
@@ -186,27 +186,27 @@ def _lowered(graph: Graph, model: Model, *, laid: bool) -> Graph:
 
 def _plain(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     """A tensor before formats are chosen."""
-    here = spec._replace(format=host_lie(spec.shape).format)
+    here = spec._replace(format=host_layout(spec.shape).format)
     return here, here
 
 
 def _laid(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     """A tensor in the graph and on the device; groups of a weight stand behind its format."""
-    lie: Lie = device_lie(op, io, slot, spec)
-    groups = f":{lie.groups}" if lie.groups > 1 else ""
-    here = spec._replace(format=lie.host_format)
-    return here, TensorSpec(spec.dtype, lie.shape, f"{lie.format}{groups}")
+    layout: TensorLayout = device_layout(op, io, slot, spec)
+    groups = f":{layout.groups}" if layout.groups > 1 else ""
+    here = spec._replace(format=layout.host_format)
+    return here, TensorSpec(spec.dtype, layout.shape, f"{layout.format}{groups}")
 
 
 def _compiled(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     """A tensor as far as the compiler has decided on it; of results the network's dtype is told, too."""
-    here = spec._replace(format=host_lie(spec.shape).format)
+    here = spec._replace(format=host_layout(spec.shape).format)
     if op is None:
-        lie = stated_lie(spec, spec.shape) if spec.format != "DefaultFormat" else None
+        layout = parse_layout(spec, spec.shape) if spec.format != "DefaultFormat" else None
     else:
-        lie = device_lie(op, io, slot, spec) if op.device_outputs else None
-    there = here if lie is None else laid_spec(spec, lie)
-    here = here if lie is None else here._replace(format=lie.host_format)
+        layout = device_layout(op, io, slot, spec) if op.device_outputs else None
+    there = here if layout is None else layout_spec(spec, layout)
+    here = here if layout is None else here._replace(format=layout.host_format)
     origin = op.origins[slot] if op is not None and io == "output" and op.origins else None
     return (here if origin is None else here._replace(dtype=origin.spec.dtype)), there
 

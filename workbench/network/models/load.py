@@ -15,9 +15,12 @@ from workbench.network.nn.parallel import check_ranks, data_parallel
 from workbench.network.tracer import trace, trace_batches
 
 if TYPE_CHECKING:
-    from workbench.graph.control_flow import Network
+    from pathlib import Path
 
-__all__ = ["load_graph", "split_graph"]
+    from workbench.graph.control_flow import Network
+    from workbench.graph.graph import Graph
+
+__all__ = ["load_graph", "read_network", "split_graph"]
 
 
 def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
@@ -49,6 +52,22 @@ def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
     from workbench.network.onnx import read_onnx
 
     return read_onnx(path, shapes=_sizes(name), seed=seed)
+
+
+def read_network(path: str | Path) -> Graph:
+    """Read a graph file as operators of ours: an ONNX model is lowered, any other file is read as it is.
+
+    Raises what `read_graph` and `read_onnx` raise.
+    """
+    from workbench.graph_files.formats import read_graph
+    from workbench.graph_files.onnx.dialect import DIALECT
+
+    graph = read_graph(path)
+    if graph.dialect != DIALECT:
+        return graph
+    from workbench.network.onnx import read_onnx
+
+    return read_onnx(path)
 
 
 def split_graph(text: str) -> tuple[str, str]:

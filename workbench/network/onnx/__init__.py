@@ -8,6 +8,6 @@ node tests through here.
 
 from __future__ import annotations
 
-from workbench.network.onnx.reader import read_onnx
+from workbench.network.onnx.lower import read_onnx
 
 __all__ = ["read_onnx"]

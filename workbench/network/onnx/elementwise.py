@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.dtypes import DTYPES
-from workbench.network.onnx.files import library
+from workbench.graph_files.onnx.tensors import library
 from workbench.network.onnx.node import Lacking, values_of
 from workbench.network.symbolic import Operators, record
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.network.onnx.files import library
+from workbench.graph_files.onnx.dialect import OUTPUTS
+from workbench.graph_files.onnx.tensors import library
 from workbench.network.symbolic import Operators
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-    from onnx import NodeProto
 
+    from workbench.graph.graph import Op
     from workbench.network.onnx.node import Item
 
     Array = NDArray[Any]
@@ -42,9 +43,7 @@ class Folder:
         self._opset = opset
         self._left = _MOST_BYTES
 
-    def fold(
-        self, node: NodeProto, inputs: Sequence[Array | None], outputs: Sequence[Item]
-    ) -> list[Array]:
+    def fold(self, op: Op, inputs: Sequence[Array | None], outputs: Sequence[Item]) -> list[Array]:
         """Return the values of a node's outputs; ``outputs`` say how large they are."""
         from onnx.reference import ReferenceEvaluator
 
@@ -53,13 +52,10 @@ class Folder:
             raise GraphError("graph/onnx-constants-large", most=_MOST_BYTES)
         onnx = library()
         feeds = {f"i{k}": value for k, value in enumerate(inputs) if value is not None}
-        bare = onnx.NodeProto()
-        bare.CopyFrom(node)
-        del bare.input[:]
-        bare.input.extend("" if value is None else f"i{k}" for k, value in enumerate(inputs))
+        bare = _node(op, ["" if value is None else f"i{k}" for k, value in enumerate(inputs)])
         kinds = {k: onnx.helper.np_dtype_to_tensor_dtype(v.dtype) for k, v in feeds.items()}
         info = [onnx.helper.make_tensor_value_info(k, kinds[k], v.shape) for k, v in feeds.items()]
-        names = [name for name in node.output if name]
+        names = [name for name in bare.output if name]
         results = [onnx.helper.make_empty_tensor_value_info(name) for name in names]
         graph = onnx.helper.make_graph([bare], "constant", info, results)
         imports = [onnx.helper.make_opsetid("", self._opset)]
@@ -69,6 +65,17 @@ class Folder:
         except Exception as error:
             kind = type(error).__name__
             raise GraphError("graph/onnx-constant", name=names[0], error=kind, why=error) from error
+
+
+def _node(op: Op, inputs: Sequence[str]) -> Any:
+    """``NodeProto`` of an operator; an empty list can only be one of whole numbers here."""
+    helper = library().helper
+    node = helper.make_node(op.op_type, inputs, op.attrs[OUTPUTS])
+    for name, value in op.attrs.items():
+        if ":" not in name and value is not None:
+            kind = library().AttributeProto.INTS if value == () else None
+            node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+    return node
 
 
 def _bytes(item: Item) -> int:

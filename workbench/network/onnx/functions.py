@@ -6,20 +6,53 @@ follows in its place, up to the node that makes its last output.
 
 from __future__ import annotations
 
+from collections import deque
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.errors import GraphError
-from workbench.network.onnx.files import library
+from workbench.core.errors import FormatError, GraphError
+from workbench.graph_files.onnx.dialect import STANDARD
+from workbench.graph_files.onnx.tensors import library
+from workbench.proto.schema import Field, Schema
+from workbench.proto.wire import walk_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from onnx import FunctionProto, ModelProto, NodeProto
 
-STANDARD = ("", "ai.onnx")
-"""Names of the standard domain."""
-
 _MOST_NODES = 1_000_000
+MAX_FIELDS = 2_000_000
+"""Most fields of a model and all messages inside it; the library takes some 80 bytes for each."""
+
+
+def whole_model(data: bytes, where: str) -> ModelProto:
+    """Return a model as onnx's inliner takes it; raises FormatError before the library makes objects of too much."""
+    proto = library().ModelProto
+    if len(data) > 2 * MAX_FIELDS:  # a field has two bytes at least
+        name = proto.DESCRIPTOR.full_name
+        deque(walk_declared(_messages(), name, data, where, 0, len(data), MAX_FIELDS), 0)
+    try:
+        model: ModelProto = proto.FromString(data)
+    except Exception as error:  # protobuf's own classes differ by version
+        raise FormatError("graph/onnx-invalid", place=where, why=error) from error
+    return model
+
+
+@cache
+def _messages() -> Schema:
+    """Return the messages of a model that other messages are in."""
+    found: dict[str, tuple[Field, ...]] = {}
+    waiting = [library().ModelProto.DESCRIPTOR]
+    while waiting:
+        message = waiting.pop()
+        inner = [field for field in message.fields if field.message_type is not None]
+        found[message.full_name] = tuple(
+            Field(field.number, field.name, field.message_type.full_name) for field in inner
+        )
+        types = {field.message_type.full_name: field.message_type for field in inner}
+        waiting += (kind for name, kind in types.items() if name not in found)
+    return Schema("onnx", found)
 
 
 def expanded(model: ModelProto, known: Iterable[str], where: str) -> ModelProto:

@@ -1,9 +1,6 @@
-"""Where a node comes from: its scope and its source lines, as exporters write them into a model.
+"""What operators and weights of a model are called: names are text of strangers, and may break no line and no path.
 
-PyTorch's newer exporter keeps a Python traceback in ``pkg.torch.onnx.stack_trace`` (innermost line
-last) and the modules in ``pkg.torch.onnx.name_scopes`` and ``class_hierarchy``; the older one wrote
-``file(line): function`` into ``doc_string``, innermost line first. Names are text of strangers: what
-could break a line of an IR or a path becomes ``_``.
+PyTorch's newer exporter keeps the modules of a node in ``pkg.torch.onnx.name_scopes`` and ``class_hierarchy``.
 """
 
 from __future__ import annotations
@@ -12,31 +9,17 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from workbench.graph.graph import SourceFrame
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from onnx import NodeProto
-
-_STACK = "pkg.torch.onnx.stack_trace"
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _CLASSES = "pkg.torch.onnx.class_hierarchy"
-_TRACEBACK = re.compile(
-    r'^ *File "(?P<file>[^"\n]{1,4096})", line (?P<line>\d{1,9})(?:, in [^\n]*)?(?:\n(?! *File ")(?P<code>[^\n]*))?',
-    re.MULTILINE,
-)
-_DOCUMENTED = re.compile(
-    r"^(?:# )?(?P<file>[^\n()]{1,4096})\((?P<line>\d{1,9})\): [^\n]*$", re.MULTILINE
-)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSAFE = re.compile(r"[^\w./:-]+")
-_LONGEST = 1 << 16  # characters of a traceback
-_DEEPEST = 64
+_LONGEST = 1 << 16  # characters of a note
 
 
 def safe_name(text: str) -> str:
-    """Text as a name in graphs and files.
+    """Text as a name in graphs and files: what could break a line of an IR or a path becomes ``_``.
 
     >>> safe_name("/layer1/conv (1)"), safe_name("../../x")
     ('layer1/conv_1_', 'x')
@@ -45,30 +28,10 @@ def safe_name(text: str) -> str:
     return "/".join(parts)[:512]
 
 
-def frames_of(node: NodeProto) -> tuple[SourceFrame, ...]:
-    """Source lines of a node, outermost first; none if the exporter kept none."""
-    notes = {entry.key: entry.value for entry in getattr(node, "metadata_props", ())}
-    found = _frames(_TRACEBACK, notes.get(_STACK, "") or node.doc_string)
-    return found or _frames(_DOCUMENTED, node.doc_string)[::-1]
-
-
-def _frames(pattern: re.Pattern[str], text: str) -> tuple[SourceFrame, ...]:
-    matches = list(pattern.finditer(text[:_LONGEST]))[-_DEEPEST:]
-    return tuple(
-        SourceFrame(
-            _CONTROL.sub(" ", match["file"]).strip(),
-            int(match["line"]),
-            _CONTROL.sub(" ", match.groupdict().get("code") or ""),
-        )
-        for match in matches
-    )
-
-
-def scope_of(node: NodeProto, number: int) -> str:
-    """Scope of a node's operators below the root: its modules, or else its own name."""
-    notes = {entry.key: entry.value for entry in getattr(node, "metadata_props", ())}
+def scope_of(notes: Mapping[str, str], name: str, op_type: str, number: int) -> str:
+    """Scope of a node's operators below the root: its modules by its notes, or else its own name."""
     modules = _modules(_words(notes.get(_SCOPES, "")), _words(notes.get(_CLASSES, "")))
-    return modules or safe_name(node.name) or f"{safe_name(node.op_type)}_{number}"
+    return modules or safe_name(name) or f"{safe_name(op_type)}_{number}"
 
 
 def _words(text: str) -> list[str]:

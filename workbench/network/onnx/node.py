@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph import graph as nodes
-from workbench.network.onnx.names import frames_of, safe_name, scope_of
+from workbench.graph_files.onnx.dialect import NOTES, UNNAMED
+from workbench.network.onnx.names import safe_name, scope_of
 from workbench.network.symbolic import Operators, Parameter, Tensor
 from workbench.network.tracer import ROOT, Trace
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
-    from onnx import NodeProto
 
     from workbench.graph.graph import SourceFrame
 
@@ -35,10 +35,12 @@ class OnnxTrace(Trace):
         self._lines: tuple[SourceFrame, ...] = ()
         self._taken: set[str] = set()
 
-    def enter(self, node: NodeProto, number: int) -> None:
+    def enter(self, node: nodes.Op, number: int) -> None:
         """Let what follows belong to a node."""
-        self._lines = frames_of(node)
-        self._scopes[-1] = f"{ROOT}/{scope_of(node, number)}"
+        self._lines = node.frames
+        name = "" if UNNAMED in node.attrs else node.name
+        scope = scope_of(node.attrs.get(NOTES, {}), name, node.op_type, number)
+        self._scopes[-1] = f"{ROOT}/{scope}"
 
     def _source(self) -> tuple[SourceFrame, ...]:
         return self._lines
@@ -123,9 +125,8 @@ class Node:
         return tuple(int(value) for value in self.known(index).ravel())
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """Value of an attribute; text is a str."""
-        value = self._attrs.get(name, default)
-        return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        """Value of an attribute; text is a str, several values are a tuple."""
+        return self._attrs.get(name, default)
 
     def ints(self, name: str, default: tuple[int, ...] = ()) -> tuple[int, ...]:
         """Integers of an attribute."""
@@ -147,7 +148,6 @@ class Node:
     def only(self, name: str, default: Any, *wanted: Any) -> None:
         """Refuse an attribute with any other value."""
         value = self.attr(name, default)
-        value = tuple(value) if isinstance(value, list) else value
         if value not in wanted:
             raise Lacking("graph/onnx-attribute", name=name, expected=wanted, got=value)
 

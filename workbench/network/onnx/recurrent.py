@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def _checked(node: Node, activations: tuple[str, ...]) -> int:
     """Number of directions; raises Lacking for what the operators do not do."""
     directions = 2 if node.attr("direction", "forward") == "bidirectional" else 1
-    given = [value.decode().lower() for value in node.attr("activations", [])]
+    given = [value.lower() for value in node.attr("activations", ())]
     if given and tuple(given) != activations * directions:
         expected = [activations * directions]
         raise Lacking(

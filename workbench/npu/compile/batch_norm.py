@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const, Fused, Op, Param, Value
+from workbench.graph.graph import Const, Kernel, Op, Param, Value
 from workbench.npu.compile.provenance import INSERTED, origin_of, originals
 from workbench.ops import bind
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Operand
-    from workbench.graph.rewrite import Rewrite
+    from workbench.graph.rewrite import GraphBuilder
     from workbench.npu.compile.patterns import Finder, Part
 
 CONSTANTS = ("scale", "offset", "mean", "variance")
@@ -38,26 +38,26 @@ def settings(finder: Finder, part: Part) -> dict[str, Any] | None:
     return {**main.attrs, "has_bias": True}
 
 
-def build(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+def build(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     """Write the convolution with its new filter and bias."""
     norm, number = finder.graph.ops[root], part.roles["main"]
     main = finder.graph.ops[number]
     x, weight, *bias = main.flat_inputs()
     constants = [part.names[name] for name in CONSTANTS]
-    filters = finder.spec(weight)
-    channels = finder.spec(constants[0])
+    filters = finder.graph.spec(weight)
+    channels = finder.graph.spec(constants[0])
     assert filters is not None
     assert channels is not None
     epsilon = {"epsilon": bind(norm).settings["epsilon"], **INSERTED}
     before = bias or [Const(0.0, channels.dtype, channels.shape)]
     made = []
     for word, first, spec in (("Filter", weight, filters), ("Bias", before[0], channels)):
-        inputs = tuple(rewrite.operand(one) for one in (first, *constants))
+        inputs = tuple(builder.operand(one) for one in (first, *constants))
         name = f"{main.name}{norm.name}_{word.lower()}_host"
-        specs = (spec, *(finder.spec(one) for one in constants))
+        specs = (spec, *(finder.graph.spec(one) for one in constants))
         op = Op(name, f"ConvBn{word}Host", inputs, epsilon, (spec,), specs)
-        made.append(Value(rewrite.add(op)))
-    rewrite.stand(root, _kernel(rewrite.operand(x), made, main, norm, (filters, channels)))
+        made.append(Value(builder.insert(op)))
+    builder.replace(root, _kernel(builder.operand(x), made, main, norm, (filters, channels)))
 
 
 def _kernel(
@@ -77,5 +77,5 @@ def _kernel(
     return Op(
         main.name, main.op_type, (x, *made), {**main.attrs, "has_bias": True, **originals((main, norm))},
         norm.outputs[:1], (main.input_specs[0], *specs), frames=norm.frames,
-        fused=Fused((inner, added), (Value(1),)), origins=(origin_of(norm, 0),),
+        fused=Kernel((inner, added), (Value(1),)), origins=(origin_of(norm, 0),),
     )  # fmt: skip

@@ -72,7 +72,7 @@ def _layer(finder: Finder, number: int, op: Op) -> Layer | None:
     bound = bind(op)
     x, weight = bound.tensors
     spec = _weight(finder, weight)
-    given = finder.spec(x)
+    given = finder.graph.spec(x)
     if not isinstance(weight, Param) or spec is None or given is None:
         return None
     convolution = op.op_type == "Conv2D"
@@ -87,7 +87,7 @@ def _layer(finder: Finder, number: int, op: Op) -> Layer | None:
 
 def _weight(finder: Finder, operand: Operand) -> TensorSpec | None:
     """Spec of an operand that is a weight of floats."""
-    spec = finder.spec(operand) if finder.is_weight(operand) else None
+    spec = finder.graph.spec(operand) if finder.is_weight(operand) else None
     return spec if spec is not None and spec.dtype in _FLOATS else None
 
 

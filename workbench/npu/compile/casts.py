@@ -13,34 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, Fused, Op, Original, Param, Value
-from workbench.graph.rewrite import Rewrite
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Original, Value
+from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile.provenance import INSERTED
 from workbench.npu.numerics import UNTOUCHED, Formats
+from workbench.npu.ops_info import op_info
 from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.graph.graph import Graph, Operand
-    from workbench.npu.numerics import NumericModel
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))
 """Formats of the precision modes that tensors can have."""
-
-KEPT: dict[str, tuple[frozenset[int], frozenset[int]]] = {
-    "BatchNorm": (frozenset((1, 2, 3, 4)), frozenset((1, 2, 3, 4))),
-    "BNTrainingReduce": (frozenset(), frozenset((0, 1))),
-    "BNTrainingUpdate": (frozenset((1, 2, 3, 4, 5, 6)), frozenset((1, 2, 3, 4))),
-    "BatchNormGrad": (frozenset((2, 3, 4, 5)), frozenset((1, 2))),
-}
-"""Operator type → inputs, and outputs, whose kernel has no other dtype than the graph."""
-
-EITHER: dict[str, frozenset[str]] = {"AscendQuant": frozenset(("float16", "float32"))}
-"""Operator type → dtypes that it reads as they come, whatever the mode."""
-
-TOLD: dict[str, str] = {"AscendDequant": "dtype", "AscendAntiQuant": "dtype"}
-"""Operator type → attribute that tells the dtype of the result."""
 
 NUMBERS: dict[str, int] = {
     row.name: row.acl
@@ -52,8 +40,8 @@ NUMBERS: dict[str, int] = {
 _TRANS = re.compile(r"trans_\w+?_(\d{1,9})", re.ASCII)
 
 
-class Inserting(Rewrite):
-    """A graph into which operators are inserted; their numbers go on from those that it has."""
+class TransBuilder(GraphBuilder):
+    """A graph into which ``trans_`` operators are inserted; their numbers go on from those that it has."""
 
     def __init__(self, old: Graph) -> None:
         super().__init__(old)
@@ -61,7 +49,7 @@ class Inserting(Rewrite):
         self._next = max((int(found[1]) + 1 for found in known), default=0)
         self._made: dict[tuple[object, ...], Value] = {}
 
-    def insert(self, kind: str, source: Operand, given: TensorSpec, **fields: Any) -> Value:
+    def convert(self, kind: str, source: Operand, given: TensorSpec, **fields: Any) -> Value:
         """Return the output of an inserted operator; the same one for the same source and fields."""
         attrs = fields.pop("attrs", {})
         key = (kind, source, given, tuple(sorted(fields.items())), tuple(sorted(attrs.items())))
@@ -69,97 +57,97 @@ class Inserting(Rewrite):
             name = f"trans_{kind}_{self._next}"
             self._next += 1
             op = Op(name, kind, (source,), {**attrs, **INSERTED}, (given,), **fields)
-            self._made[key] = Value(self.add(op))
+            self._made[key] = Value(self.insert(op))
         return self._made[key]
 
 
-def lower(graph: Graph, model: NumericModel) -> Graph:
-    """Return the graph in the dtypes that a precision mode gives it, with the Casts that this takes."""
-    return _Lowering(graph, model).graph()
+def insert_casts(module: Module, target: Target) -> Module:
+    """Return the graph in the dtypes that the precision mode gives it, with the Casts that this takes.
+
+    Its results have the dtypes of the network.
+    """
+    graph, model = module.graph, target.model
+    builder = TransBuilder(graph)
+    for number, formats in enumerate(model.formats(graph)):
+        builder.replace(number, _lowered(builder, graph.ops[number], formats))
+    outputs = (builder.operand(one) for one in graph.outputs)
+    wanted = (_dtype(graph, one) for one in graph.outputs)
+    results = [_cast(builder, *one) for one in zip(outputs, wanted, strict=True)]
+    return replace(module, graph=builder.build(results))
 
 
-class _Lowering(Inserting):
-    def __init__(self, old: Graph, model: NumericModel) -> None:
-        super().__init__(old)
-        for number, formats in enumerate(model.formats(old)):
-            self._lower(number, formats)
+def _lowered(builder: TransBuilder, op: Op, formats: Formats) -> Op:
+    """Return an operator in the formats of the mode."""
+    if op.op_type not in OPS or op.op_type == "Cast":
+        formats = UNTOUCHED
+    lowered = bool({formats.inputs, formats.output} & STORED) and _is_float(op)
+    reads = formats.inputs if lowered and formats.inputs in STORED else ""
+    writes = formats.output if lowered and formats.output in STORED else ""
+    inputs = _inputs(builder, op, reads, writes)
+    info = op_info(op.op_type)
+    outputs = tuple(
+        spec._replace(dtype=writes)
+        if writes and spec.dtype in _FLOATS and slot not in info.keeps_outputs
+        else spec
+        for slot, spec in enumerate(op.outputs)
+    )
+    name = info.dtype_attribute
+    told = {name: NUMBERS[outputs[0].dtype]} if name else {}
+    return replace(
+        op, inputs=inputs, attrs={**op.attrs, **told}, outputs=outputs,
+        input_specs=tuple(_spec(builder, operand) for operand in inputs),
+        origins=_origins(op, outputs), fused=_fused(op.fused, writes),
+    )  # fmt: skip
 
-    def graph(self) -> Graph:
-        """Return the new graph; its results have the dtypes of the network."""
-        outputs = tuple(
-            self._as(self.operand(operand), self._was(operand)) for operand in self.old.outputs
-        )
-        return replace(super().graph(), ops=tuple(self.ops), outputs=outputs)
 
-    def _lower(self, number: int, formats: Formats) -> None:
-        op = self.old.ops[number]
-        if op.op_type not in OPS or op.op_type == "Cast":
-            formats = UNTOUCHED
-        reads = formats.inputs if formats.inputs in STORED else ""
-        writes = formats.output if formats.output in STORED else ""
-        lowered = bool(reads or writes) and _is_float(op)
-        count = 2 if OPS.get(op.op_type) and OPS[op.op_type].engine == "cube" else len(op.inputs)
-        kept_inputs, kept_outputs = KEPT.get(op.op_type, (frozenset(), frozenset()))
-        inputs = []
-        for slot, operand in enumerate(op.inputs):
-            wanted = reads if slot < count else writes  # the bias is added to the sums
-            kept = slot in kept_inputs or not lowered
-            spec = self._spec(self.operand(operand))
-            if spec is not None and spec.dtype in EITHER.get(op.op_type, ()):
-                inputs.append(self.operand(operand))
-            else:
-                inputs.append(self._input(operand, "" if kept else wanted))
-        outputs = tuple(
-            spec._replace(dtype=writes)
-            if lowered and writes and spec.dtype in _FLOATS and slot not in kept_outputs
-            else spec
-            for slot, spec in enumerate(op.outputs)
-        )
-        told = {TOLD[op.op_type]: NUMBERS[outputs[0].dtype]} if op.op_type in TOLD else {}
-        new = replace(
-            op, inputs=tuple(inputs), attrs={**op.attrs, **told}, outputs=outputs, input_specs=self._specs(inputs),
-            origins=_origins(op, outputs), fused=_fused(op.fused, writes if lowered else ""),
-        )  # fmt: skip
-        self.stand(number, new)
+def _inputs(builder: TransBuilder, op: Op, reads: str, writes: str) -> tuple[Operand, ...]:
+    """Operands in the dtypes that the kernel reads; the bias of a product is added to its sums."""
+    count = 2 if OPS.get(op.op_type) and OPS[op.op_type].engine == "cube" else len(op.inputs)
+    info = op_info(op.op_type)
+    found = []
+    for slot, operand in enumerate(op.inputs):
+        spec = _spec(builder, builder.operand(operand))
+        if spec is not None and spec.dtype in info.reads_as_is:
+            found.append(builder.operand(operand))
+        else:
+            wanted = reads if slot < count else writes
+            found.append(_input(builder, operand, "" if slot in info.keeps_inputs else wanted))
+    return tuple(found)
 
-    def _input(self, operand: Operand, wanted: str) -> Operand:
-        """Return an operand in a dtype, or in the network's if it is empty."""
-        if isinstance(operand, Bundle):
-            items = tuple(self._input(item, wanted) for item in operand.items)
-            return replace(operand, items=items)
-        was = self._was(operand)
-        return self._as(self.operand(operand), wanted if wanted and was in _FLOATS else was)
 
-    def _was(self, operand: Operand) -> str:
-        """Dtype of an operand in the network."""
-        if isinstance(operand, Value):
-            specs = self.old.ops[operand.op].outputs
-            return specs[operand.slot].dtype if operand.slot < len(specs) else ""
-        if isinstance(operand, Param):
-            return self.old.parameters[operand.index].spec.dtype
-        return operand.dtype if isinstance(operand, Const) else ""
+def _input(builder: TransBuilder, operand: Operand, wanted: str) -> Operand:
+    """Return an operand in a dtype, or in the network's if it is empty."""
+    if isinstance(operand, Bundle):
+        items = tuple(_input(builder, item, wanted) for item in operand.items)
+        return replace(operand, items=items)
+    was = _dtype(builder.old, operand)
+    return _cast(builder, builder.operand(operand), wanted if wanted and was in _FLOATS else was)
 
-    def _spec(self, operand: Operand) -> TensorSpec | None:
-        if isinstance(operand, Value):
-            specs = self.ops[operand.op].outputs
-            return specs[operand.slot] if operand.slot < len(specs) else None
-        return self.parameters[operand.index].spec if isinstance(operand, Param) else None
 
-    def _as(self, operand: Operand, wanted: str) -> Operand:
-        """Return an operand of the new graph in a dtype, by way of a Cast if it has another."""
-        if isinstance(operand, Const):
-            lowered = operand.dtype in _FLOATS and wanted in _FLOATS
-            return replace(operand, dtype=wanted) if lowered else operand
-        spec = self._spec(operand)
-        if spec is None or not wanted or spec.dtype == wanted:
-            return operand
-        attrs = {"dst_type": NUMBERS[wanted]} if wanted in NUMBERS else {}
-        return self.insert(
-            "Cast", operand, spec._replace(dtype=wanted), input_specs=(spec,), attrs=attrs
-        )
+def _dtype(graph: Graph, operand: Operand) -> str:
+    """Dtype of an operand in the network."""
+    if isinstance(operand, Const):
+        return operand.dtype
+    spec = graph.spec(operand)
+    return "" if spec is None else spec.dtype
 
-    def _specs(self, inputs: list[Operand]) -> tuple[TensorSpec | None, ...]:
-        return tuple(self._spec(operand) for operand in inputs)
+
+def _spec(builder: TransBuilder, operand: Operand) -> TensorSpec | None:
+    """Spec of a tensor in the new graph; constants have any dtype that their kernel reads."""
+    return None if isinstance(operand, Const) else builder.spec(operand)
+
+
+def _cast(builder: TransBuilder, operand: Operand, wanted: str) -> Operand:
+    """Return an operand of the new graph in a dtype, by way of a Cast if it has another."""
+    if isinstance(operand, Const):
+        lowered = operand.dtype in _FLOATS and wanted in _FLOATS
+        return replace(operand, dtype=wanted) if lowered else operand
+    spec = builder.spec(operand)
+    if spec is None or not wanted or spec.dtype == wanted:
+        return operand
+    attrs = {"dst_type": NUMBERS[wanted]} if wanted in NUMBERS else {}
+    given = spec._replace(dtype=wanted)
+    return builder.convert("Cast", operand, given, input_specs=(spec,), attrs=attrs)
 
 
 _FLOATS = STORED | {"float64"}
@@ -176,7 +164,7 @@ def _origins(op: Op, outputs: tuple[TensorSpec, ...]) -> tuple[Original | None, 
     return tuple(Original(op.name, slot, spec) for slot, spec in enumerate(op.outputs))
 
 
-def _fused(fused: Fused | None, dtype: str) -> Fused | None:
+def _fused(fused: Kernel | None, dtype: str) -> Kernel | None:
     """Return what a kernel computes, its operators in the dtype of its results."""
     if fused is None or not dtype:
         return fused
@@ -206,3 +194,32 @@ def roundings(graph: Graph, before: Mapping[str, Formats]) -> dict[str, Formats]
             if (inputs, output) != ("", ""):
                 found[one.name] = Formats(inputs, output)
     return found
+
+
+def annotate_kernel_dtypes(module: Module, target: Target) -> Module:
+    """Return the graph whose operators say what their kernels read and write, where they run one by one.
+
+    Its tensors keep the dtypes of the network; these are the device types of its operators, where they are others.
+    """
+    graph = module.graph
+    formats = target.model.formats(graph)
+    ops = tuple(_stated(op, own) for op, own in zip(graph.ops, formats, strict=True))
+    return replace(module, graph=replace(graph, ops=ops))
+
+
+def _stated(op: Op, formats: Formats) -> Op:
+    """Return an operator with its device types; a unit's own format such as HF32 is none."""
+    changed = {formats.inputs, formats.output} & DTYPES.keys()
+    if not changed or any(isinstance(operand, Bundle) for operand in op.inputs):
+        return op
+    taken = tuple(spec for spec in op.input_specs if spec is not None)
+    return replace(
+        op,
+        device_inputs=tuple(_with_dtype(spec, formats.inputs) for spec in taken),
+        device_outputs=tuple(_with_dtype(spec, formats.output) for spec in op.outputs),
+    )
+
+
+def _with_dtype(spec: TensorSpec, name: str) -> TensorSpec:
+    known = name in DTYPES and spec.dtype in DTYPES and DTYPES[spec.dtype].is_float
+    return spec._replace(dtype=name) if known else spec

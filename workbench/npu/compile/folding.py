@@ -8,24 +8,26 @@ framework updates itself, are never known to the compiler.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.graph.constants import literal
-from workbench.graph.graph import Param, Parameter, Value
-from workbench.graph.rewrite import Rewrite
+from workbench.graph.graph import Kernel, Param, Parameter, Value
+from workbench.graph.rewrite import GraphBuilder, map_operands
 from workbench.ops import bind, run_kernel
 from workbench.run.executor import parameter_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from workbench.graph.graph import Graph, Op, Operand
     from workbench.npu.numerics import NumericModel
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
     Array = NDArray[Any]
 
@@ -35,42 +37,38 @@ FOLDED = frozenset(("Cast", "TransData", "ConvBnFilterHost", "ConvBnBiasHost"))
 _NUMBERED = re.compile(r"dynamic_const_(\d{1,9})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """How a parameter is computed: operators in a row, whose ``Param`` are those of the network."""
-
-    ops: tuple[Op, ...]
-
-
-def fold(
-    graph: Graph, source: Graph, known: Mapping[str, Folded], weights: str
-) -> tuple[Graph, dict[str, Folded]]:
-    """Return the graph without operators that the compiler computes, and how to compute its weights.
-
-    ``source`` is the network, ``known`` parameters that are computed already, ``weights`` the type of
-    the operators that hold weights.
-    """
-    folding = _Folding(graph, source, known, weights)
-    return folding.graph(), folding.folded
+def chain(ops: Iterable[Op]) -> Kernel:
+    """Return how a parameter is computed: operators in a row, whose ``Param`` are those of the network."""
+    found = tuple(ops)
+    return Kernel(found, (Value(len(found) - 1),))
 
 
-class _Folding(Rewrite):
-    def __init__(
-        self, old: Graph, source: Graph, known: Mapping[str, Folded], weights: str
-    ) -> None:
-        super().__init__(old)
-        self.folded = dict(known)
-        self._places = {one.name: index for index, one in enumerate(source.parameters)}
+def fold_constants(module: Module, target: Target) -> Module:
+    """Return the graph without operators that the compiler computes, and how to compute its weights."""
+    builder = _FoldingBuilder(module, target.weights)
+    for number, op in enumerate(module.graph.ops):
+        if op.op_type in FOLDED and builder.is_known(op):
+            builder.fold(number, op)
+        else:
+            builder.keep(number)
+    graph = builder.build()
+    if target.weights == "Const":
+        graph = drop_unused_constants(graph)
+    return replace(module, graph=graph, constants=builder.constants)
+
+
+class _FoldingBuilder(GraphBuilder):
+    """A graph while operators become constants; ``constants`` says how these are computed."""
+
+    def __init__(self, module: Module, weights: str) -> None:
+        super().__init__(module.graph)
+        self.constants = dict(module.constants)
+        self._places = {one.name: index for index, one in enumerate(module.network.parameters)}
         self._weights = weights
-        names = (_NUMBERED.fullmatch(name) for name in known)
+        names = (_NUMBERED.fullmatch(name) for name in module.constants)
         self._next = max((int(found[1]) + 1 for found in names if found), default=0)
-        for number, op in enumerate(old.ops):
-            if op.op_type in FOLDED and self._is_known(op):
-                self._fold(number, op)
-            else:
-                self.keep(number)
 
-    def _is_known(self, op: Op) -> bool:
+    def is_known(self, op: Op) -> bool:
         """Whether the compiler knows all that goes into an operator."""
         operands = [self.operand(operand) for operand in op.flat_inputs()]
         params = [operand.index for operand in operands if isinstance(operand, Param)]
@@ -87,10 +85,11 @@ class _Folding(Rewrite):
         readers = self.old.consumers.get(Param(index), [])
         return len(readers) == 1 and Param(index) not in self.old.outputs
 
-    def _fold(self, number: int, op: Op) -> None:
+    def fold(self, number: int, op: Op) -> None:
+        """Put a constant in the place of an operator."""
         form = op.device_outputs[0].format if op.device_outputs else "DefaultFormat"
         spec = op.outputs[0]._replace(format=form)
-        chain = self._chain(op)
+        ops = self._chain(op)
         if self._weights == "Variable":
             (operand,) = (self.operand(one) for one in op.flat_inputs())
             assert isinstance(operand, Param)
@@ -100,8 +99,8 @@ class _Folding(Rewrite):
         else:
             parameter = Parameter(f"dynamic_const_{self._next}", spec, True, made=True)
             self._next += 1
-            self.put(Value(number), self.parameter(parameter))
-        self.folded[parameter.name] = Folded(chain)
+            self.put(Value(number), self.add_parameter(parameter))
+        self.constants[parameter.name] = chain(ops)
 
     def _chain(self, op: Op) -> tuple[Op, ...]:
         """Operators that compute a constant from the network's own weights."""
@@ -114,62 +113,52 @@ class _Folding(Rewrite):
         if not isinstance(operand, Param):
             return operand
         name = self.parameters[operand.index].name
-        known = self.folded.get(name)
+        known = self.constants.get(name)
         if known is None:
             return Param(self._places[name])
         start = len(ops)
+
+        def moved(one: Param | Value) -> Operand:
+            return replace(one, op=one.op + start) if isinstance(one, Value) else one
+
         ops += [
-            replace(op, inputs=tuple(_moved(one, start) for one in op.inputs)) for op in known.ops
+            replace(op, inputs=tuple(map_operands(one, moved) for one in op.inputs))
+            for op in known.ops
         ]
         return Value(len(ops) - 1)
 
 
-def _moved(operand: Operand, start: int) -> Operand:
-    return replace(operand, op=operand.op + start) if isinstance(operand, Value) else operand
-
-
-def unread(graph: Graph, weights: str) -> Graph:
-    """Return the graph without constants that nothing reads; their numbers change."""
-    if weights != "Const":
-        return graph
+def drop_unused_constants(graph: Graph) -> Graph:
+    """Return the graph without weights that nothing reads; the numbers of parameters change."""
     read = set(graph.consumers) | set(graph.outputs)
     kept = [
         index
         for index, one in enumerate(graph.parameters)
         if not one.is_weight or Param(index) in read
     ]
-    new = {Param(old): Param(index) for index, old in enumerate(kept)}
-    renamed = _Renamed(graph, new)
-    return replace(renamed.graph(), parameters=tuple(graph.parameters[index] for index in kept))
-
-
-class _Renamed(Rewrite):
-    """The graph with parameters under other numbers."""
-
-    def __init__(self, old: Graph, new: Mapping[Param, Param]) -> None:
-        super().__init__(old)
-        self._new = new
-        for number in range(len(old.ops)):
-            self.keep(number)
-
-    def operand(self, old: Operand) -> Operand:
-        return self._new[old] if isinstance(old, Param) else super().operand(old)
+    builder = GraphBuilder(graph)
+    for new, old in enumerate(kept):
+        builder.put(Param(old), Param(new))
+    for number in range(len(graph.ops)):
+        builder.keep(number)
+    parameters = tuple(graph.parameters[index] for index in kept)
+    return replace(builder.build(), parameters=parameters)
 
 
 def computed_weights(
-    source: Graph, feeds: Mapping[str, Any], folded: Mapping[str, Folded], model: NumericModel
+    network: Graph, feeds: Mapping[str, Any], constants: Mapping[str, Kernel], model: NumericModel
 ) -> dict[str, Array]:
     """Return the values of the parameters that the compiler has computed."""
-    if not folded:
+    if not constants:
         return {}
-    given = parameter_values(source, feeds)
-    return {name: _value(one, given, model) for name, one in folded.items()}
+    given = parameter_values(network, feeds)
+    return {name: _value(one, given, model) for name, one in constants.items()}
 
 
-def _value(folded: Folded, given: list[Array], model: NumericModel) -> Array:
+def _value(kernel: Kernel, given: list[Array], model: NumericModel) -> Array:
     """Compute a chain in float32; every operator's result is rounded to its dtype."""
     values: list[Array] = []
-    for op in folded.ops:
+    for op in kernel.ops:
         bound = bind(op)
         tensors = []
         for operand in bound.tensors:
@@ -183,4 +172,4 @@ def _value(folded: Folded, given: list[Array], model: NumericModel) -> Array:
         with np.errstate(all="ignore"):
             (result,) = run_kernel(op.op_type, tensors, bound.settings)
             values.append(model.store(result, op.outputs[0].dtype))
-    return values[-1]
+    return values[kernel.results[0].op]

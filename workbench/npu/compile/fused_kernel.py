@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.graph.graph import Bundle, Const, Fused, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
+from workbench.graph.rewrite import map_operands
 from workbench.npu.compile.patterns import Finder
 from workbench.npu.compile.provenance import IS_PART, origin_of, originals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Operand
-    from workbench.graph.rewrite import Rewrite
+    from workbench.graph.rewrite import GraphBuilder
     from workbench.npu.compile.patterns import Part
 
 
-class Joined:
-    """Operators of a part, with operands as `Fused` wants them."""
+@dataclass(frozen=True, slots=True)
+class FusedKernel:
+    """Operators in one kernel, what it reads of the graph, and how that lies on the device if all of them say it."""
 
-    def __init__(self, graph: Graph, members: Sequence[int], first: Iterable[Operand] = ()) -> None:
+    kernel: Kernel
+    inputs: tuple[Operand, ...]
+    specs: tuple[TensorSpec | None, ...]
+    device_inputs: tuple[TensorSpec, ...]
+
+
+def fuse_ops(
+    graph: Graph, members: Iterable[int], results: Iterable[Value], first: Iterable[Operand] = ()
+) -> FusedKernel:
+    """Return operators as one kernel; operands in ``first`` are its first inputs, ``results`` its outputs."""
+    builder = _KernelBuilder(first)
+    for number in members:
+        builder.add(number, graph.ops[number])
+    return FusedKernel(
+        Kernel(tuple(builder.ops), tuple(builder.inner(value) for value in results)),
+        tuple(builder.inputs),
+        tuple(graph.spec(operand) for operand in builder.inputs),
+        builder.device_inputs,
+    )
+
+
+class _KernelBuilder:
+    """Operators of a kernel in the making, with operands as `Kernel` wants them."""
+
+    def __init__(self, first: Iterable[Operand]) -> None:
         self.ops: list[Op] = []
         self.inputs: list[Operand] = list(dict.fromkeys(first))
         self._there: dict[int, TensorSpec] = {}
         self._inner: dict[Value, Value] = {}
-        for number in members:
-            self._join(number, graph.ops[number])
-        finder = Finder(graph)
-        self.specs = tuple(finder.spec(operand) for operand in self.inputs)
 
     @property
     def device_inputs(self) -> tuple[TensorSpec, ...]:
@@ -41,7 +63,8 @@ class Joined:
         """Return where a value of the graph is computed inside."""
         return self._inner[value]
 
-    def _join(self, number: int, op: Op) -> None:
+    def add(self, number: int, op: Op) -> None:
+        """Append an operator of the graph, or those that it was fused of."""
         start = len(self.ops)
         for operand, there in zip(op.flat_inputs(), op.device_inputs, strict=False):
             known = self._operand(operand)
@@ -53,9 +76,16 @@ class Joined:
                 self._inner[Value(number, slot)] = Value(start, slot)
             return
         given = [self._operand(one) for one in op.flat_inputs()]
+
+        def moved(one: Param | Value) -> Operand:
+            """Return an operand of a fused operator inside a larger one."""
+            if isinstance(one, Param):
+                return given[one.index]
+            return Value(start + one.op, one.slot)
+
         for one in op.fused.ops:
-            moved = tuple(_moved(operand, start, given) for operand in one.inputs)
-            self.ops.append(replace(one, inputs=moved))
+            inputs = tuple(map_operands(operand, moved) for operand in one.inputs)
+            self.ops.append(replace(one, inputs=inputs))
         for slot, value in enumerate(op.fused.results):
             self._inner[Value(number, slot)] = Value(start + value.op, value.slot)
 
@@ -72,34 +102,34 @@ class Joined:
         return Param(self.inputs.index(operand))
 
 
-def join_shown(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+def fuse_visible(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     """Write a kernel that gives all results of its operators which others may read."""
     graph = finder.graph
     members = sorted(part.members)
-    joined = Joined(graph, members)
     results = [
         value
         for number in members
         for slot in range(len(graph.ops[number].outputs))
         if not _is_inner(graph, value := Value(number, slot), part)
     ]
+    joined = fuse_ops(graph, members, results)
     ops = [graph.ops[number] for number in members]
     main, last = graph.ops[part.roles["main"]], graph.ops[root]
     part_of = {IS_PART: True} if any(op.attrs.get(IS_PART) for op in ops) else {}
     there = [graph.ops[value.op].device_outputs for value in results]
     kernel = Op(
-        "".join(op.name for op in ops), main.op_type, tuple(joined.inputs),
+        "".join(op.name for op in ops), main.op_type, joined.inputs,
         {**main.attrs, **originals(ops), **part_of},
-        tuple(graph.ops[value.op].outputs[value.slot] for value in results), tuple(joined.specs),
+        tuple(graph.ops[value.op].outputs[value.slot] for value in results), joined.specs,
         joined.device_inputs,
         tuple(specs[value.slot] for specs, value in zip(there, results, strict=True) if specs),
         frames=last.frames,
-        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        fused=joined.kernel,
         origins=tuple(origin_of(graph.ops[value.op], value.slot) for value in results),
     )  # fmt: skip
-    number = rewrite.add(replace(kernel, inputs=rewrite.inputs(kernel)))
+    number = builder.insert(replace(kernel, inputs=builder.inputs(kernel)))
     for slot, value in enumerate(results):
-        rewrite.put(value, Value(number, slot))
+        builder.put(value, Value(number, slot))
 
 
 def _is_inner(graph: Graph, value: Value, part: Part) -> bool:
@@ -115,12 +145,3 @@ def _is_array(operand: Operand) -> bool:
         and operand.shape not in (None, (), (1,))
         and operand.dtype != "tuple"
     )
-
-
-def _moved(operand: Operand, start: int, given: list[Operand]) -> Operand:
-    """Return an operand of a fused operator inside a larger one."""
-    if isinstance(operand, Bundle):
-        return replace(operand, items=tuple(_moved(one, start, given) for one in operand.items))
-    if isinstance(operand, Param):
-        return given[operand.index]
-    return Value(start + operand.op, operand.slot) if isinstance(operand, Value) else operand

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Fused, Op, Param, Value
-from workbench.graph.rewrite import Rewrite
+from workbench.graph.graph import Op, Param, Value
+from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile import batch_norm, splitting
-from workbench.npu.compile.fused_kernel import Joined, join_shown
+from workbench.npu.compile.fused_kernel import fuse_ops, fuse_visible
 from workbench.npu.compile.patterns import Finder, Node, Number, scalar
 from workbench.npu.compile.provenance import IS_PART, origin_of, originals
 from workbench.ops import bind
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph
     from workbench.npu.compile.patterns import Part
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 _LONGEST = 512
 """Characters of a name from which on GE no longer strings names together."""
@@ -56,7 +58,7 @@ class Fusion:
     name: str = ""
     type: str = ""
     constants: bool = False
-    build: Callable[[Rewrite, Finder, int, Part], None] | None = None
+    build: Callable[[GraphBuilder, Finder, int, Part], None] | None = None
 
 
 def _main(finder: Finder, part: Part) -> Mapping[str, Any]:
@@ -79,7 +81,7 @@ def settings_of(op: Op) -> dict[str, Any]:
 def _biased(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """A bias for every column of a product, or channel of a convolution."""
     main = finder.graph.ops[part.roles["main"]]
-    bias, shape = finder.spec(part.names["bias"]), main.outputs[0].shape
+    bias, shape = finder.graph.spec(part.names["bias"]), main.outputs[0].shape
     if bias is None or bias.shape is None or len(bias.shape) != 1 or shape is None:
         return None
     channels = shape[1] if main.op_type == "Conv2D" else shape[-1]
@@ -91,13 +93,13 @@ def _biased(finder: Finder, part: Part) -> Mapping[str, Any] | None:
 def _layer_norm(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """Mean and variance over the last axis, one factor and one summand for each of its elements."""
     op, epsilon = finder.graph.ops[part.roles["mean"]], scalar(part.names["epsilon"])
-    spec = finder.spec(part.names["x"])
+    spec = finder.graph.spec(part.names["x"])
     axes = _axes(op, spec)
     if epsilon is None or spec is None or spec.shape is None or axes != (len(spec.shape) - 1,):
         return None
     if axes != _axes(finder.graph.ops[part.roles["variance"]], spec):
         return None
-    sides = [finder.spec(part.names[name]) for name in ("gamma", "beta")]
+    sides = [finder.graph.spec(part.names[name]) for name in ("gamma", "beta")]
     if any(side is None or side.shape != spec.shape[-1:] for side in sides):
         return None
     return {"begin_norm_axis": axes[0], "begin_params_axis": -1, "epsilon": epsilon}
@@ -105,7 +107,7 @@ def _layer_norm(finder: Finder, part: Part) -> Mapping[str, Any] | None:
 
 def _softmax(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """Exponentials over their sum along one axis."""
-    spec = finder.spec(part.names["x"])
+    spec = finder.graph.spec(part.names["x"])
     axes = _axes(finder.graph.ops[part.roles["largest"]], spec)
     same = axes == _axes(finder.graph.ops[part.roles["sum"]], spec)
     return {"axis": axes} if axes is not None and len(axes) == 1 and same else None
@@ -130,19 +132,19 @@ def _nothing(finder: Finder, part: Part) -> Mapping[str, Any]:
 
 def _scaled(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """A gradient times one number, on its way to the weight."""
-    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x2"])
+    main, factor = finder.graph.ops[part.roles["main"]], finder.graph.spec(part.names["x2"])
     return settings_of(main) if factor is not None and factor.size == 1 else None
 
 
 def _scaled_sum(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """The first of two summands times one number."""
-    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x3"])
+    main, factor = finder.graph.ops[part.roles["main"]], finder.graph.spec(part.names["x3"])
     first, *others = main.flat_inputs()
     if len(others) != 1 or first != Value(part.roles["product"]):
         return None
     if factor is None or factor.size != 1:
         return None
-    sides = [finder.spec(part.names[name]) for name in ("x1", "x2")]
+    sides = [finder.graph.spec(part.names[name]) for name in ("x1", "x2")]
     return {} if sides[0] == sides[1] == main.outputs[0] else None
 
 
@@ -255,14 +257,14 @@ FUSIONS: dict[str, Fusion] = {
     "TbeConvBnreduceFusionPass": Fusion(
         "buffer",
         (Node("BNTrainingReduce", (Node("Conv2D", role="main", shown=True),)),),
-        splitting.half, build=join_shown,
+        splitting.half, build=fuse_visible,
     ),
     "TbeBnupdateEltwiseEltwiseFusionPass": Fusion(
         "buffer",
-        (Node("ReLU", (Node("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=join_shown,
+        (Node("ReLU", (Node("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=fuse_visible,
     ),
     "TbeBnupdateEltwiseFusionPass": Fusion(
-        "buffer", (Node("ReLU", (_UPDATE,)),), splitting.undisturbed, build=join_shown,
+        "buffer", (Node("ReLU", (_UPDATE,)),), splitting.undisturbed, build=fuse_visible,
     ),
     "TbeConv2DActivationFusionPass": Fusion(
         "buffer", (Node(_ACTIVATIONS, (_CONVOLUTION,)),), _main,
@@ -302,6 +304,19 @@ def fuse(
     return graph
 
 
+def fuse_graph(module: Module, target: Target) -> Module:
+    """Return the graph with operators fused that have become one function."""
+    constants = target.weights == "Const"
+    fused = fuse(module.graph, "graph", target.fusions_off, constants=constants)
+    return replace(module, graph=fused)
+
+
+def fuse_buffers(module: Module, target: Target) -> Module:
+    """Return the graph with neighbors fused that hand their results on in the unified buffer."""
+    off, dumpable = target.fusions_off, target.quant_dumpable
+    return replace(module, graph=fuse(module.graph, "buffer", off, quant_dumpable=dumpable))
+
+
 def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:
     """Fuse all parts that fit, but for those that end in an operator of some types."""
     finder, inside = Finder(graph), set[int]()
@@ -312,19 +327,19 @@ def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:
             found[root] = part, attrs
     if not found:
         return graph
-    rewrite = Rewrite(graph)
+    builder = GraphBuilder(graph)
     for number in range(len(graph.ops)):
         if number not in found:
             if number not in inside:
-                rewrite.keep(number)
+                builder.keep(number)
             continue
         part, attrs = found[number]
         if fusion.build is not None:
-            fusion.build(rewrite, finder, number, part)
+            fusion.build(builder, finder, number, part)
         else:
             kernel = _kernel(finder, fusion, number, part, attrs)
-            rewrite.stand(number, replace(kernel, inputs=rewrite.inputs(kernel)))
-    return rewrite.graph()
+            builder.replace(number, replace(kernel, inputs=builder.inputs(kernel)))
+    return builder.build()
 
 
 def _parts(finder: Finder, fusion: Fusion) -> Iterator[tuple[int, Part, Mapping[str, Any]]]:
@@ -348,22 +363,23 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
     """Return the operator that takes the place of a part, with operands of the graph as it is."""
     ops = finder.graph.ops
     members = sorted(part.members)
-    joined = Joined(finder.graph, members, [part.names[name] for name in fusion.inputs.split()])
     roles = [root, *(part.roles[name] for name in fusion.results.split())]
     results = [Value(number, 0) for number in roles]
+    first = [part.names[name] for name in fusion.inputs.split()]
+    joined = fuse_ops(finder.graph, members, results, first)
     last = ops[root]
     return Op(
         _name(fusion, [ops[number].name for number in members], root, part, finder),
         fusion.type or ops[part.roles["main"]].op_type,
-        tuple(joined.inputs),
+        joined.inputs,
         _attrs(attrs, [ops[number] for number in members]),
         tuple(ops[value.op].outputs[value.slot] for value in results),
-        tuple(joined.specs),
+        joined.specs,
         joined.device_inputs,
         last.device_outputs[:1] if len(results) == 1 else (),
         frames=last.frames,
         unless=last.unless,
-        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        fused=joined.kernel,
         origins=(origin_of(last, 0), *(None for _ in results[1:])),
     )
 

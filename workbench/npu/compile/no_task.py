@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.graph.graph import Value
-from workbench.npu.layout import bytes_of, device_lie, host_lie
+from workbench.npu.layout import bytes_of, device_layout, host_layout
 from workbench.ops import IN_PLACE, OPS, bind
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Io, TensorSpec
     from workbench.graph.graph import Graph, Op, Operand
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 NO_TASK = "_no_task"
 _SHARED: Mapping[str, Any] = {
@@ -30,10 +32,16 @@ _ALIGNED = 32
 """Bytes of which every piece must be a multiple."""
 
 
-def leave_out(graph: Graph) -> Graph:
+def mark_no_task(module: Module, target: Target) -> Module:
     """Return the graph with everything marked that needs no task."""
-    marked = _Marked(graph)
-    return replace(graph, ops=tuple(marked.ops))
+    graph = module.graph
+    marks = _Marks(graph)
+    for number, op in enumerate(graph.ops):
+        if op.op_type == "ConcatD":
+            marks.join(number, op)
+        elif op.op_type == "SplitD":
+            marks.divide(number, op)
+    return replace(module, graph=replace(graph, ops=tuple(marks.ops)))
 
 
 def runs_nothing(op: Op) -> bool:
@@ -42,19 +50,15 @@ def runs_nothing(op: Op) -> bool:
     return (row is not None and row.engine == "none") or op.attrs.get(NO_TASK) is True
 
 
-class _Marked:
+class _Marks:
     """Operators of a graph while they are marked. A tensor lies in one other tensor at most."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph, self.ops = graph, list(graph.ops)
         self._inside: set[Value] = set()
-        for number, op in enumerate(graph.ops):
-            if op.op_type == "ConcatD":
-                self._join(number, op)
-            elif op.op_type == "SplitD":
-                self._divide(number, op)
 
-    def _join(self, number: int, op: Op) -> None:
+    def join(self, number: int, op: Op) -> None:
+        """Mark a concatenation, if its inputs can be written one behind the other."""
         pieces = list(op.flat_inputs())
         values = [one for one in pieces if isinstance(one, Value) and self._is_own(one)]
         specs = [self._graph.ops[one.op].outputs[one.slot] for one in values]
@@ -62,7 +66,8 @@ class _Marked:
         if alone and self._fits(op, "input", specs, op.outputs[0].shape):
             self._mark(number, _JOINED, values)
 
-    def _divide(self, number: int, op: Op) -> None:
+    def divide(self, number: int, op: Op) -> None:
+        """Mark a split, if its outputs can be read where they lie."""
         source = next(op.flat_inputs())
         values = [Value(number, slot) for slot in range(len(op.outputs))]
         if not isinstance(source, Value) or not self._is_own(source):
@@ -99,15 +104,15 @@ class _Marked:
         if whole is None or not whole or any(size != 1 for size in whole[: axis % len(whole)]):
             return False
         other: Io = "output" if io == "input" else "input"
-        lies = [device_lie(op, io, slot, spec) for slot, spec in enumerate(specs)]
-        lies.append(device_lie(op, other, 0, specs[0]._replace(shape=whole)))
-        return all(not lie.is_cut for lie in lies) and all(
+        layouts = [device_layout(op, io, slot, spec) for slot, spec in enumerate(specs)]
+        layouts.append(device_layout(op, other, 0, specs[0]._replace(shape=whole)))
+        return all(not layout.is_device_format for layout in layouts) and all(
             spec.size and _bytes(spec) % _ALIGNED == 0 for spec in specs
         )
 
 
 def _bytes(spec: TensorSpec) -> int:
-    return bytes_of(spec, host_lie(spec.shape))
+    return bytes_of(spec, host_layout(spec.shape))
 
 
 def pieces_of(graph: Graph) -> Iterator[tuple[Value, Operand, int]]:

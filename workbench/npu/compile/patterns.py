@@ -8,14 +8,12 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Const, Param, Value
 from workbench.ops import COMMUTATIVE, OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Op, Operand
 
 
@@ -60,17 +58,6 @@ class Finder:
     def op(self, operand: Operand) -> Op | None:
         """Operator that an operand comes from."""
         return self.graph.ops[operand.op] if isinstance(operand, Value) else None
-
-    def spec(self, operand: Operand) -> TensorSpec | None:
-        """Spec of an operand, as far as the graph states it."""
-        if isinstance(operand, Param):
-            return self.graph.parameters[operand.index].spec
-        if isinstance(operand, Const):
-            return constant_spec(operand)
-        op = self.op(operand)
-        if op is None or not isinstance(operand, Value) or operand.slot >= len(op.outputs):
-            return None
-        return op.outputs[operand.slot]
 
     def is_weight(self, operand: Operand) -> bool:
         """Whether an operand is a weight."""

@@ -1,204 +1,202 @@
 """The compiler of the simulated NPU: from the network's graph to the kernels that run.
 
-It works as the graph engine does, in stages; `PASSES` has a row for every one that changes the graph.
-MindSpore's O0 and O1 run operators one by one and compile nothing, nor do CPUs and GPUs.
+It works as the graph engine does, in passes from `Module` to `Module`; `PASSES` has a row for each.
+MindSpore's O0 and O1 run operators one by one and compile nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Const
-from workbench.npu.compile import formats
-from workbench.npu.compile.casts import lower, roundings
-from workbench.npu.compile.folding import fold, unread
-from workbench.npu.compile.fusions import SWITCHES, VIRTUAL, fuse
-from workbench.npu.compile.no_task import leave_out
-from workbench.npu.compile.provenance import HCOM, SETTLED
-from workbench.npu.program import COMPILED, Program
-from workbench.ops import OPS, bind
+from workbench.npu.compile.casts import annotate_kernel_dtypes, insert_casts, roundings
+from workbench.npu.compile.folding import fold_constants
+from workbench.npu.compile.formats import choose_formats, insert_transdata, propagate_formats
+from workbench.npu.compile.fusions import VIRTUAL, fuse_buffers, fuse_graph
+from workbench.npu.compile.no_task import mark_no_task
+from workbench.npu.compile.overflow_check import lower_overflow_check
+from workbench.npu.compile.provenance import constants_to_attributes
+from workbench.npu.compile.quantize import quantize_network
+from workbench.npu.faults import altered_graph, check_faults, faults_in
+from workbench.npu.program import COMPILED, Module, Program
 from workbench.run.executor import updates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Sequence
 
-    from workbench.graph.graph import Graph, Op
-    from workbench.npu.compile.folding import Folded
-    from workbench.npu.numerics import NumericModel
-
-WEIGHTS: dict[str, str] = {
-    "mindspore-o2": "RefData",
-    "mindspore-ge": "RefData",
-    "tensorflow": "Variable",
-    "torchair": "Data",
-    "acl": "Const",
-}
-"""Surface that the graph engine compiles for → type of the operators that hold weights."""
+    from workbench.graph.control_flow import Flow
+    from workbench.graph.graph import Graph
+    from workbench.npu.target import Target
 
 FIRST = "PreRunBegin"
 """Stage at which the graph is the framework's."""
 
 
-@dataclass(slots=True)
-class Work:
-    """A graph while it is compiled: what it was and is now, what was folded, what compiling depends on.
+def inject_compile_faults(module: Module, target: Target) -> Module:
+    """Return the network with the settings that a faulty compiler changes."""
+    return module.handed(altered_graph(module.graph, target.faults))
 
-    ``weights`` is the type of the operators that hold weights, ``off`` the fusions that are off,
-    ``quant_dumpable`` whether no fusion may end in an AscendQuant.
+
+def inject_faults(module: Module, target: Target) -> Module:
+    """Do the same where operators run one by one: faults can be in those of the network alone.
+
+    Raises GraphError for a fault that is in none of them, or cannot work.
+    """
+    check_faults(target.faults, module.graph.ops, module.graph.name)
+    return inject_compile_faults(module, target)
+
+
+def take_over(module: Module, target: Target) -> Module:
+    """Return the graph as the engine's own; raises GraphError for training where weights are constants."""
+    graph = module.graph
+    if target.weights == "Const" and updates(graph):
+        raise GraphError("run/offline-training", surface=target.surface, graph=graph.name)
+    return replace(module, graph=replace(graph, dialect=COMPILED))
+
+
+def _always(target: Target) -> bool:
+    return True
+
+
+class Pass(NamedTuple):
+    """A pass: what it does, the stage that GE dumps behind it (or none), for which targets, and why there.
+
+    A stage is dumped whether the pass applies or not.
     """
 
-    source: Graph
-    graph: Graph
-    model: NumericModel
-    weights: str
-    off: frozenset[str] = frozenset()
-    folded: dict[str, Folded] = field(default_factory=dict)
-    quant_dumpable: bool = False
+    run: Callable[[Module, Target], Module]
+    stage: str
+    applies: Callable[[Target], bool]
+    why: str
 
 
-def _fuse_graph(work: Work) -> None:
-    """Make constant settings attributes (``ConstToAttrPass``), and fuse what has become one function."""
-    graph = replace(work.graph, ops=tuple(_settled(op) for op in work.graph.ops))
-    work.graph = fuse(graph, "graph", work.off, constants=work.weights == "Const")
+PASSES = (
+    Pass(
+        lower_overflow_check, "", lambda t: t.model.saturates,
+        "the framework does it for the device that it is on, before anybody else has the graph",
+    ),
+    Pass(
+        quantize_network, "", lambda t: t.quantization is not None,
+        "it calibrates with a network that is whole and right, as AMCT does before ATC",
+    ),
+    Pass(
+        inject_compile_faults, FIRST, lambda t: bool(t.faults),
+        "a faulty compiler misreads what it is handed, which is quantized by then",
+    ),
+    Pass(take_over, "", _always, "the stage before shows the graph in the framework's words"),
+    Pass(
+        constants_to_attributes, "", _always,
+        "fusions and kernels read settings as attributes, ConstToAttrPass being the first of them",
+    ),
+    Pass(
+        fuse_graph, "OptimizeOriginalGraph_FeGraphFusionAfter", _always,
+        "patterns are those of the network: no Cast may stand between their operators yet",
+    ),
+    Pass(
+        fold_constants, "PreRunAfterOptimizeOriginalGraph", _always,
+        "what fusions compute on the host becomes a constant, in full precision",
+    ),
+    Pass(
+        insert_casts, "AfterPrecisionRefine", _always,
+        "a mode decides for kernels, so after they are fused; formats depend on the dtype, so before them",
+    ),
+    Pass(
+        choose_formats, "OptimizeOriginalGraph_FeOpFormatJudgeAfter", _always,
+        "how many elements a block has depends on the dtype that a kernel reads",
+    ),
+    Pass(
+        propagate_formats, "OptimizeOriginalGraph_FeDistHeavyFormatAfter", _always,
+        "operators that take any format take that of a neighbor that has chosen",
+    ),
+    Pass(
+        insert_transdata, "OptimizeOriginalGraph_FeInsertTransNodeAfter", _always,
+        "only where formats still differ once they were handed on",
+    ),
+    Pass(
+        fold_constants, "OptimizeStage1_1", _always,
+        "Casts and TransDatas of weights are constants too, and are there by now",
+    ),
+    Pass(
+        fuse_buffers, "PreRunAfterOptimizeSubgraph", lambda t: t.model.profile.joins,
+        "neighbors share a buffer only if no Cast or TransData is between them",
+    ),
+    Pass(
+        mark_no_task, "PreRunAfterOptimize2", lambda t: VIRTUAL not in t.fusions_off,
+        "which tensors lie side by side is known once all kernels are",
+    ),
+)  # fmt: skip
+"""What the graph engine does, and what is done before it, in order."""
+
+OP_BY_OP = (
+    PASSES[0],
+    Pass(
+        inject_faults, "", lambda t: bool(t.faults),
+        "a faulty compiler of kernels misreads what the framework hands over",
+    ),
+    Pass(
+        annotate_kernel_dtypes, "", _always,
+        "kernels are chosen for the settings that they are compiled with",
+    ),
+)  # fmt: skip
+"""What is done where operators run one by one."""
 
 
-def _lower(work: Work) -> None:
-    work.graph = lower(work.graph, work.model)
+def passes_of(network: Graph, target: Target) -> Sequence[Pass]:
+    """Return the passes that a network goes through, in order.
+
+    A graph of GE has been through them, and one that calls others is only taken over.
+    """
+    if network.dialect == "ge":
+        return OP_BY_OP[1:]
+    if not target.is_compiled:
+        return OP_BY_OP
+    count = [one.run for one in PASSES].index(take_over) + 1
+    return PASSES[:count] if network.subgraphs else PASSES
 
 
-def _choose(work: Work) -> None:
-    work.graph = formats.choose(work.graph)
-
-
-def _spread(work: Work) -> None:
-    work.graph = formats.spread(work.graph)
-
-
-def _insert(work: Work) -> None:
-    work.graph = formats.insert(work.graph)
-
-
-def _fold(work: Work) -> None:
-    graph, work.folded = fold(work.graph, work.source, work.folded, work.weights)
-    work.graph = unread(graph, work.weights)
-
-
-def _fuse_buffers(work: Work) -> None:
-    if work.model.profile.joins:
-        work.graph = fuse(work.graph, "buffer", work.off, quant_dumpable=work.quant_dumpable)
-
-
-def _leave_out(work: Work) -> None:
-    if VIRTUAL not in work.off:
-        work.graph = leave_out(work.graph)
-
-
-PASSES: dict[str, Callable[[Work], None]] = {
-    "OptimizeOriginalGraph_FeGraphFusionAfter": _fuse_graph,
-    "PreRunAfterOptimizeOriginalGraph": _fold,
-    "AfterPrecisionRefine": _lower,
-    "OptimizeOriginalGraph_FeOpFormatJudgeAfter": _choose,
-    "OptimizeOriginalGraph_FeDistHeavyFormatAfter": _spread,
-    "OptimizeOriginalGraph_FeInsertTransNodeAfter": _insert,
-    "OptimizeStage1_1": _fold,
-    "PreRunAfterOptimizeSubgraph": _fuse_buffers,
-    "PreRunAfterOptimize2": _leave_out,
-}
-"""Stage of compiling → what has been done by then, in order."""
-
-
-def _settled(op: Op) -> Op:
-    """Return an operator whose settings are attributes, if all of them are known."""
-    if op.op_type in HCOM:
-        return _collective(op)
-    row = OPS.get(op.op_type)
-    if row is None or row.places:
-        return op
-    try:
-        bound = bind(op)
-    except GraphError:
-        return op
-    others = [one for slot, one in enumerate(op.flat_inputs()) if slot not in bound.slots]
-    if not others or any(not isinstance(one, Const) or one.dtype == "monad" for one in others):
-        return op
-    named = row.named([one.value for one in others if isinstance(one, Const)])
-    count = abs(row.tensors)
-    return replace(
-        op,
-        op_type=SETTLED.get(op.op_type, op.op_type),
-        inputs=op.inputs[:count],
-        input_specs=op.input_specs[:count],
-        attrs={**op.attrs, **{name: value for name, value in named.items() if value is not None}},
-    )
-
-
-def _collective(op: Op) -> Op:
-    """Return an operator in which ranks meet as the graph engine has it."""
-    kind, given = HCOM[op.op_type], {**op.attrs, "reduction": op.attrs.get("op", "sum")}
-    attrs = {name: given[name] for name in OPS[kind].defaults if name in given}
-    return replace(op, op_type=kind, attrs=attrs)
-
-
-def compile_graph(
-    graph: Graph,
-    surface: str,
-    model: NumericModel,
-    *,
-    off: Iterable[str] = (),
-    network: Graph | None = None,
-    folded: Mapping[str, Folded] = MappingProxyType({}),
-    quant_dumpable: bool = False,
-) -> Program:
+def compile_graph(network: Graph, target: Target, passes: Sequence[Pass] | None = None) -> Program:
     """Compile a graph for a device.
 
     Parameters
     ----------
-    graph : Graph
-        As the framework hands it over.
-    surface : str
-        A key of `WEIGHTS`; it decides which values the compiler knows.
-    model : NumericModel
-    off : iterable of str
-        Fusions that are switched off, keys of `workbench.npu.compile.fusions.SWITCHES`, or ``ALL``.
-    network : Graph, optional
-        What the graph was made from, if its weights are not those that a run is given: ``folded`` says
-        how they are computed (`workbench.npu.compile.quantize.quantise`).
-    quant_dumpable : bool
-        Whether what an AscendQuant reads stays a tensor of its own, as of GE's option.
+    network : Graph
+        As the user wrote it.
+    target : Target
+        For what; a surface on which operators run one by one is one of them.
+    passes : sequence of Pass, optional
+        In place of those that `passes_of` returns.
 
     Raises
     ------
     GraphError
-        The surface compiles nothing, or a fusion is unknown.
+        The network does not fit the target: training offline, nothing to quantize, a fault that is nowhere.
     """
-    if surface not in WEIGHTS:
-        raise GraphError("core/choice", subject="surface", got=surface, known=[*WEIGHTS])
-    if WEIGHTS[surface] == "Const" and updates(graph):
-        raise GraphError("run/offline-training", surface=surface, graph=graph.name)
-    stages = {FIRST: graph}
-    now = replace(graph, dialect=COMPILED)
-    source = graph if network is None else network
-    work = Work(
-        source, now, model, WEIGHTS[surface], switched_off(off), dict(folded), quant_dumpable
-    )
-    for stage, change in PASSES.items() if not graph.subgraphs else ():
-        change(work)
-        stages[stage] = work.graph
-    names = [op.name for op in graph.ops]
-    before = dict(zip(names, model.formats(graph), strict=True))
-    beyond = roundings(work.graph, before)
-    read = {parameter.name for parameter in work.graph.parameters}
-    computed = {name: one for name, one in work.folded.items() if name in read}
-    return Program(source, work.graph, model, beyond, computed, stages)
+    module = Module(network, network)
+    stages: dict[str, Graph] = {}
+    for one in passes_of(network, target) if passes is None else passes:
+        if one.applies(target):
+            module = one.run(module, target)
+        if one.stage:
+            stages[one.stage] = module.graph
+    model, graph = target.model, module.graph
+    handed = stages.get(FIRST, module.network)
+    own = zip((op.name for op in handed.ops), model.formats(handed), strict=True)
+    formats = roundings(graph, dict(own)) if stages else dict(own)
+    read = {parameter.name for parameter in graph.parameters}
+    constants = {name: kernel for name, kernel in module.constants.items() if name in read}
+    return Program(module.network, graph, model, formats, constants, stages)
 
 
-def switched_off(names: Iterable[str]) -> frozenset[str]:
-    """Return the fusions that a list switches off; raises GraphError for one that is unknown."""
-    found = frozenset(names)
-    for name in sorted(found - SWITCHES.keys() - {"ALL"}):
-        known = ["ALL", *SWITCHES]
-        raise GraphError("core/choice", subject="fusion", got=name, known=known)
-    return frozenset(SWITCHES) if "ALL" in found else found
+def compile_flow(flow: Flow, target: Target) -> dict[int, Program]:
+    """Return the programs of a flow's graphs by their ids, whose operators run one by one.
+
+    Raises GraphError as `workbench.npu.faults.check_faults` does for the operators of all graphs.
+    """
+    check_faults(target.faults, [op for graph in flow.graphs for op in graph.ops], flow.name)
+    return {
+        graph.graph_id: compile_graph(
+            graph, replace(target, faults=tuple(faults_in(graph, target.faults))), OP_BY_OP
+        )
+        for graph in flow.graphs
+    }

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from workbench.graph.graph import Original
+from workbench.core.errors import GraphError
+from workbench.graph.graph import Const, Original
+from workbench.ops import OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.graph.graph import Op
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
 ORIGINAL_NAMES = "_datadump_original_op_names"
 ORIGINAL_TYPES = "_datadump_original_op_types"
@@ -56,3 +61,41 @@ def original_types(op: Op) -> tuple[str, ...]:
 def origin_of(op: Op, slot: int) -> Original | None:
     """Tensor of the network that an output is."""
     return op.origins[slot] if op.origins else Original(op.name, slot, op.outputs[slot])
+
+
+def constants_to_attributes(module: Module, target: Target) -> Module:
+    """Return the graph with constant settings as attributes (``ConstToAttrPass``)."""
+    ops = tuple(_with_attributes(op) for op in module.graph.ops)
+    return replace(module, graph=replace(module.graph, ops=ops))
+
+
+def _with_attributes(op: Op) -> Op:
+    """Return an operator whose settings are attributes, if all of them are known."""
+    if op.op_type in HCOM:
+        return _collective(op)
+    row = OPS.get(op.op_type)
+    if row is None or row.places:
+        return op
+    try:
+        bound = bind(op)
+    except GraphError:
+        return op
+    others = [one for slot, one in enumerate(op.flat_inputs()) if slot not in bound.slots]
+    if not others or any(not isinstance(one, Const) or one.dtype == "monad" for one in others):
+        return op
+    named = row.named([one.value for one in others if isinstance(one, Const)])
+    count = abs(row.tensors)
+    return replace(
+        op,
+        op_type=SETTLED.get(op.op_type, op.op_type),
+        inputs=op.inputs[:count],
+        input_specs=op.input_specs[:count],
+        attrs={**op.attrs, **{name: value for name, value in named.items() if value is not None}},
+    )
+
+
+def _collective(op: Op) -> Op:
+    """Return an operator in which ranks meet as the graph engine has it."""
+    kind, given = HCOM[op.op_type], {**op.attrs, "reduction": op.attrs.get("op", "sum")}
+    attrs = {name: given[name] for name in OPS[kind].defaults if name in given}
+    return replace(op, op_type=kind, attrs=attrs)

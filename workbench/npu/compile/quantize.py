@@ -21,11 +21,10 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.constants import constant_spec
-from workbench.graph.graph import Const, Op, Param, Parameter, Value
-from workbench.graph.rewrite import Rewrite
+from workbench.graph.graph import Const, Kernel, Op, Param, Parameter, Value
+from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile.calibration import find_layers, input_scales, weight_scales
-from workbench.npu.compile.folding import Folded, unread
+from workbench.npu.compile.folding import chain, drop_unused_constants
 from workbench.npu.compile.provenance import INSERTED, IS_PART, origin_of, originals
 from workbench.ops import OPS, run_kernel
 from workbench.run.executor import feeds_at
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 
     from workbench.graph.graph import Graph, Operand
     from workbench.npu.compile.calibration import Layer
+    from workbench.npu.program import Module
+    from workbench.npu.target import Target
 
     Array = NDArray[Any]
 
@@ -65,14 +66,14 @@ class Quantization:
             raise GraphError("core/choice", subject="quantization", got=self.mode, known=[*MODES])
 
 
-def asked_for(
+def quantization_of(
     mode: str | Quantization | None, feeds: Mapping[str, Any] | None = None
 ) -> Quantization | None:
     """Return what is asked for; a mode alone is calibrated with what the run is fed."""
     return Quantization(mode, feeds) if isinstance(mode, str) else mode
 
 
-def quantise(graph: Graph, asked: Quantization) -> tuple[Graph, dict[str, Folded]]:
+def quantize(graph: Graph, asked: Quantization) -> tuple[Graph, Mapping[str, Kernel]]:
     """Return the quantized network, and how to compute its weights from those it was given.
 
     Raises GraphError if there is nothing to quantize, or nothing to calibrate with.
@@ -82,22 +83,93 @@ def quantise(graph: Graph, asked: Quantization) -> tuple[Graph, dict[str, Folded
         raise GraphError("run/nothing-to-quantize", graph=graph.name)
     feeds = feeds_at(graph, asked.calibration, 0)
     scales = weight_scales(graph, layers, feeds, channels=asked.mode == "w8a8")
+    builder = _QuantizingBuilder(graph, scales)
     if asked.mode == "w8a16":
-        work: _Quantizing = _Weights(graph, layers, scales)
+        quantize_w8a16(builder, layers)
     else:
-        work = _Sums(graph, layers, scales, input_scales(graph, layers, feeds))
-    return unread(work.graph(), "Const"), work.folded
+        quantize_w8a8(builder, layers, input_scales(graph, layers, feeds))
+    return drop_unused_constants(builder.build()), builder.constants
 
 
-class _Quantizing(Rewrite):
-    """A network while its layers are quantized."""
+def quantize_network(module: Module, target: Target) -> Module:
+    """Return the module with a quantized network; weights are computed from those that it was given."""
+    assert target.quantization is not None
+    graph, constants = quantize(module.graph, target.quantization)
+    return replace(module, graph=graph, constants=constants)
+
+
+def quantize_w8a16(builder: _QuantizingBuilder, layers: list[Layer]) -> None:
+    """Write a network with weights that become floats again."""
+    found = {layer.op: layer for layer in layers}
+    for number in range(len(builder.old.ops)):
+        if number in found:
+            builder.restore_weight(found[number])
+        else:
+            builder.keep(number)
+
+
+def quantize_w8a8(
+    builder: _QuantizingBuilder, layers: list[Layer], inputs: Mapping[int, np.float32]
+) -> None:
+    """Write a network with layers that sum int8 products in int32; ``inputs`` are the scales of their inputs."""
+    found = {layer.op: layer for layer in layers}
+    inside = {layer.adder for layer in layers}
+    for number in range(len(builder.old.ops)):
+        if number in found:
+            builder.sum_integers(found[number], inputs[number])
+        elif number not in inside:
+            builder.keep(number)
+
+
+class _QuantizingBuilder(GraphBuilder):
+    """A network while its layers are quantized; ``constants`` says how its new weights are computed."""
 
     def __init__(self, old: Graph, scales: Mapping[int, Array]) -> None:
         super().__init__(old)
-        self.folded: dict[str, Folded] = {}
+        self.constants: dict[str, Kernel] = {}
         self._scales = scales
         self._names: set[str] = {op.name for op in old.ops}
-        self._constants: dict[tuple[object, ...], Param] = {}
+        self._made: dict[tuple[object, ...], Param] = {}
+        self._quantized: dict[tuple[Operand, np.float32], Value] = {}
+
+    def restore_weight(self, layer: Layer) -> None:
+        """Write a layer that reads its weight as floats made of int8."""
+        op, number = self.old.ops[layer.op], layer.op
+        attrs = {"scale": float(self._scales[number]), "offset": 0.0, "dtype": GE_FLOAT}
+        weight = self._int8(layer)
+        dtype = self.old.parameters[layer.weight.index].spec.dtype
+        again = self._beside(op, "anti_quant", "AscendAntiQuant", (weight,), attrs, dtype)
+        self.replace(number, self._with(op, {1: again}))
+
+    def sum_integers(self, layer: Layer, of_input: np.float32) -> None:
+        """Write a layer that multiplies int8; ``of_input`` is the scale of its input."""
+        op, last = self.old.ops[layer.op], self.old.ops[layer.last]
+        scale = of_input * self._scales[layer.op]
+        words = run_kernel("TransQuantParamV2", [scale], OPS["TransQuantParamV2"].defaults)[0]
+        used = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+        operands: dict[int, Operand] = {0: self._int8_input(op, of_input), 1: self._int8(layer)}
+        sums = Value(self.insert(_part(self._with(op, operands))))
+        if layer.adder is not None and layer.bias is not None:
+            bias = self._constant(layer.bias, BIAS, used, "int32")
+            self.put(Value(layer.op), sums)
+            place = last.inputs.index(layer.bias)
+            sums = Value(self.insert(_part(self._with(last, {place: bias}))))
+        attrs = {"dtype": GE_FLOAT, IS_PART: True, **originals((op, last)[: 1 + (op is not last)])}
+        dtype = last.outputs[0].dtype
+        result = self._beside(
+            op, "dequant", "AscendDequant", (sums, _constant(words)), attrs, dtype
+        )
+        self.ops[result.op] = replace(self.ops[result.op], origins=(origin_of(last, 0),))
+        self.put(Value(layer.last), result)
+
+    def _int8_input(self, op: Op, scale: np.float32) -> Value:
+        """Return a layer's input in int8; one operator serves all that read it with the same scale."""
+        key = (op.inputs[0], scale)
+        if key not in self._quantized:
+            attrs = {"scale": float(np.float32(1) / scale), "offset": 0.0, "dst_type": GE_INT8}
+            x = self.operand(op.inputs[0])
+            self._quantized[key] = self._beside(op, "act_quant", "AscendQuant", (x,), attrs, "int8")
+        return self._quantized[key]
 
     def _int8(self, layer: Layer) -> Param:
         """Return the layer's weight in int8, a constant of its own."""
@@ -111,23 +183,23 @@ class _Quantizing(Rewrite):
     def _constant(self, weight: Param, word: str, scale: Array, dtype: str) -> Param:
         """Return what becomes of a weight that is divided by scales and rounded to integers."""
         key = (weight, word, scale.tobytes())
-        if key not in self._constants:
+        if key not in self._made:
             old = self.old.parameters[weight.index]
             name = _own(old.name + word, {one.name for one in self.parameters})
             whole = old.spec._replace(dtype="float32")
             spec = TensorSpec(dtype, old.spec.shape)
             divisor = _constant(scale)
-            self.folded[name] = Folded(
+            self.constants[name] = chain(
                 (
                     Op("", "RealDiv", (weight, divisor), outputs=(whole,)),
                     Op("", "Rint", (Value(0),), outputs=(whole,)),
                     Op("", "Cast", (Value(1),), {"dst_type": dtype}, (spec,)),
                 )
             )
-            self._constants[key] = self.parameter(Parameter(name, spec, is_weight=True, made=True))
-        return self._constants[key]
+            self._made[key] = self.add_parameter(Parameter(name, spec, is_weight=True, made=True))
+        return self._made[key]
 
-    def _insert(
+    def _beside(
         self,
         op: Op,
         word: str,
@@ -139,94 +211,19 @@ class _Quantizing(Rewrite):
         """Append an operator of quantization, called as AMCT would, next to ``op``."""
         row = OPS[kind]
         name = _own("/".join(filter(None, (op.scope, word))), self._names, f"/{kind}")
-        specs = tuple(self._spec(operand) for operand in inputs)
+        specs = tuple(self.spec(operand) for operand in inputs)
         given = TensorSpec(dtype, specs[0].shape if specs[0] is not None else None)
         settings = {**row.defaults, **INSERTED, **attrs}
-        return Value(self.add(Op(name, kind, inputs, settings, (given,), specs, frames=op.frames)))
-
-    def _spec(self, operand: Operand) -> TensorSpec | None:
-        if isinstance(operand, Value):
-            return self.ops[operand.op].outputs[operand.slot]
-        if isinstance(operand, Param):
-            return self.parameters[operand.index].spec
-        return constant_spec(operand) if isinstance(operand, Const) else None
+        return Value(
+            self.insert(Op(name, kind, inputs, settings, (given,), specs, frames=op.frames))
+        )
 
     def _with(self, op: Op, operands: Mapping[int, Operand]) -> Op:
         """Return an old operator with new operands in some places."""
         inputs = tuple(
             operands.get(slot, self.operand(operand)) for slot, operand in enumerate(op.inputs)
         )
-        return replace(op, inputs=inputs, input_specs=tuple(self._spec(one) for one in inputs))
-
-
-class _Weights(_Quantizing):
-    """``w8a16``: weights that become floats again."""
-
-    def __init__(self, old: Graph, layers: list[Layer], scales: Mapping[int, Array]) -> None:
-        super().__init__(old, scales)
-        found = {layer.op: layer for layer in layers}
-        for number, op in enumerate(old.ops):
-            if number not in found:
-                self.keep(number)
-                continue
-            layer = found[number]
-            attrs = {"scale": float(scales[number]), "offset": 0.0, "dtype": GE_FLOAT}
-            weight = self._int8(layer)
-            dtype = old.parameters[layer.weight.index].spec.dtype
-            again = self._insert(op, "anti_quant", "AscendAntiQuant", (weight,), attrs, dtype)
-            self.stand(number, self._with(op, {1: again}))
-
-
-class _Sums(_Quantizing):
-    """``w8a8``: layers that sum int8 products in int32."""
-
-    def __init__(
-        self,
-        old: Graph,
-        layers: list[Layer],
-        scales: Mapping[int, Array],
-        inputs: Mapping[int, np.float32],
-    ) -> None:
-        super().__init__(old, scales)
-        self._inputs = inputs
-        self._quantized: dict[tuple[Operand, np.float32], Value] = {}
-        found = {layer.op: layer for layer in layers}
-        inside = {layer.adder for layer in layers}
-        for number in range(len(old.ops)):
-            if number in found:
-                self._layer(found[number])
-            elif number not in inside:
-                self.keep(number)
-
-    def _layer(self, layer: Layer) -> None:
-        op, last = self.old.ops[layer.op], self.old.ops[layer.last]
-        scale = self._inputs[layer.op] * self._scales[layer.op]
-        words = run_kernel("TransQuantParamV2", [scale], OPS["TransQuantParamV2"].defaults)[0]
-        used = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
-        operands: dict[int, Operand] = {0: self._int8_input(layer), 1: self._int8(layer)}
-        sums = Value(self.add(_part(self._with(op, operands))))
-        if layer.adder is not None and layer.bias is not None:
-            bias = self._constant(layer.bias, BIAS, used, "int32")
-            self.put(Value(layer.op), sums)
-            place = last.inputs.index(layer.bias)
-            sums = Value(self.add(_part(self._with(last, {place: bias}))))
-        attrs = {"dtype": GE_FLOAT, IS_PART: True, **originals((op, last)[: 1 + (op is not last)])}
-        dtype = last.outputs[0].dtype
-        result = self._insert(
-            op, "dequant", "AscendDequant", (sums, _constant(words)), attrs, dtype
-        )
-        self.ops[result.op] = replace(self.ops[result.op], origins=(origin_of(last, 0),))
-        self.put(Value(layer.last), result)
-
-    def _int8_input(self, layer: Layer) -> Value:
-        """Return a layer's input in int8; one operator serves all that read it with the same scale."""
-        op, scale = self.old.ops[layer.op], self._inputs[layer.op]
-        key = (op.inputs[0], scale)
-        if key not in self._quantized:
-            attrs = {"scale": float(np.float32(1) / scale), "offset": 0.0, "dst_type": GE_INT8}
-            x = self.operand(op.inputs[0])
-            self._quantized[key] = self._insert(op, "act_quant", "AscendQuant", (x,), attrs, "int8")
-        return self._quantized[key]
+        return replace(op, inputs=inputs, input_specs=tuple(self.spec(one) for one in inputs))
 
 
 def _part(op: Op) -> Op:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.graph.graph import Operand
-    from workbench.graph.rewrite import Rewrite
+    from workbench.graph.rewrite import GraphBuilder
     from workbench.npu.compile.patterns import Finder, Part
 
 MOST = 63
@@ -31,35 +31,35 @@ def wide(finder: Finder, part: Part) -> dict[str, Any] | None:
     return dict(op.attrs) if len(bind(op).tensors) > MOST else None
 
 
-def sums(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+def sums(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     """Write a long sum as a sum of sums; one summand too many goes with the last ones."""
     op, size = finder.graph.ops[root], MOST - 1
-    items = [rewrite.operand(one) for one in bind(op).tensors]
+    items = [builder.operand(one) for one in bind(op).tensors]
     starts = list(range(0, len(items) - 1, size))
     pieces = [items[start : None if start == starts[-1] else start + size] for start in starts]
     made = [
-        _part(rewrite, op, f"{op.name}/AddN{number}", piece, op.outputs[0])
+        _part(builder, op, f"{op.name}/AddN{number}", piece, op.outputs[0])
         for number, piece in enumerate(pieces)
     ]
-    _base(rewrite, root, f"{op.name}/AddNBase_node", made)
+    _base(builder, root, f"{op.name}/AddNBase_node", made)
 
 
-def joints(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+def joints(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     """Write a long concatenation as one of concatenations, of these again if there are many."""
     op, rank = finder.graph.ops[root], 0
     stem, last = op.name, f"{op.name}/{op.op_type}Base_node0"
-    items = [rewrite.operand(one) for one in bind(op).tensors]
-    specs = [finder.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
+    items = [builder.operand(one) for one in bind(op).tensors]
+    specs = [finder.graph.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
     while len(items) > MOST:
         pieces = [slice(start, start + MOST) for start in range(0, len(items), MOST)]
         specs = [_joined(specs[piece], op) for piece in pieces]
         items = [
-            _part(rewrite, op, f"{stem}/{op.op_type}{number}{rank}", items[piece], spec)
+            _part(builder, op, f"{stem}/{op.op_type}{number}{rank}", items[piece], spec)
             for number, (piece, spec) in enumerate(zip(pieces, specs, strict=True))
         ]
         stem, rank = last, rank + 1
         last = f"{stem}/{op.op_type}Base_node{rank}"
-    _base(rewrite, root, stem, items)
+    _base(builder, root, stem, items)
 
 
 def _joined(specs: list[TensorSpec], op: Op) -> TensorSpec:
@@ -73,24 +73,24 @@ def _joined(specs: list[TensorSpec], op: Op) -> TensorSpec:
 
 
 def _part(
-    rewrite: Rewrite, op: Op, name: str, items: Sequence[Operand], spec: TensorSpec
+    builder: GraphBuilder, op: Op, name: str, items: Sequence[Operand], spec: TensorSpec
 ) -> Operand:
     """Append a part whose output is no tensor of the network."""
     new = replace(
         op, name=name, inputs=(Bundle(tuple(items)),), input_specs=(None,), outputs=(spec,),
         attrs=attributes(op), origins=(None,),
     )  # fmt: skip
-    return Value(rewrite.add(new))
+    return Value(builder.insert(new))
 
 
-def _base(rewrite: Rewrite, root: int, name: str, items: Sequence[Operand]) -> None:
+def _base(builder: GraphBuilder, root: int, name: str, items: Sequence[Operand]) -> None:
     """Append the part whose output is that of the original operator."""
-    op = rewrite.old.ops[root]
+    op = builder.old.ops[root]
     new = replace(
         op, name=name, inputs=(Bundle(tuple(items)),), input_specs=(None,), attrs=attributes(op),
         origins=(Original(op.name, 0, op.outputs[0]),),
     )  # fmt: skip
-    rewrite.stand(root, new)
+    builder.replace(root, new)
 
 
 def attributes(op: Op) -> dict[str, Any]:
@@ -105,18 +105,18 @@ def in_training(finder: Finder, part: Part) -> dict[str, Any] | None:
     return dict(op.attrs) if known else None
 
 
-def moments(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+def moments(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     """Write a normalization as sums over the batch, and what is done with them."""
     op = finder.graph.ops[root]
-    x, scale, offset, mean, variance = (rewrite.operand(one) for one in bind(op).tensors)
+    x, scale, offset, mean, variance = (builder.operand(one) for one in bind(op).tensors)
     settings, shared = bind(op).settings, {**originals((op,)), IS_PART: True}
-    specs = [finder.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
+    specs = [finder.graph.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
     sum_ = TensorSpec("float32", op.outputs[1].shape)
     reduce = Op(
         f"{op.name}_Reduce", "BNTrainingReduce", (x,), shared, (sum_, sum_), (specs[0],),
         frames=op.frames, origins=(None, None),
     )  # fmt: skip
-    number = rewrite.add(reduce)
+    number = builder.insert(reduce)
     inputs = (x, Value(number, 0), Value(number, 1), scale, offset, mean, variance)
     told = {"factor": settings["momentum"], "epsilon": settings["epsilon"], **shared}
     update = Op(
@@ -124,7 +124,7 @@ def moments(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
         (specs[0], sum_, sum_, *specs[1:]), frames=op.frames,
         origins=tuple(Original(op.name, slot, spec) for slot, spec in enumerate(op.outputs)),
     )  # fmt: skip
-    rewrite.stand(root, update)
+    builder.replace(root, update)
 
 
 def half(finder: Finder, part: Part) -> dict[str, Any] | None:

@@ -15,13 +15,13 @@ from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.graph.graph import Param
-from workbench.npu.approximations import APPROXIMATIONS
 from workbench.npu.compile.no_task import NO_TASK
-from workbench.npu.cube import CUBE, INTEGERS
+from workbench.npu.cube import CUBE
 from workbench.npu.faults import inputs, memory, outputs, units
 from workbench.npu.faults.attributes import wrong_attribute
 from workbench.npu.faults.fault import Site
 from workbench.npu.numerics import UNTOUCHED
+from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.ops import op_def
 
 if TYPE_CHECKING:

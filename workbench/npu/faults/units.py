@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.npu.approximations import APPROXIMATIONS
 from workbench.npu.numerics import Formats
+from workbench.npu.ops_info import APPROXIMATIONS
 from workbench.npu.rounding import ROUND
 
 if TYPE_CHECKING:

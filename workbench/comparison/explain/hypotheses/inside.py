@@ -19,10 +19,10 @@ from workbench.comparison.explain.hypotheses.outputs import (
     round_numbers_near,
 )
 from workbench.comparison.limits import limits
-from workbench.comparison.replay.kernel import Change, Kernel, Trial
+from workbench.comparison.replay.kernel import Change, Trial
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
-from workbench.graph.graph import Bundle, Const, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.ops import CONTRACTIONS
 
 if TYPE_CHECKING:

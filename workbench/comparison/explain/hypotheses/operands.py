@@ -12,7 +12,8 @@ from workbench.comparison.explain.case import Candidate
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
-from workbench.npu.cube import BLOCK, INTEGERS
+from workbench.npu.cube import BLOCK
+from workbench.npu.ops_info import INTEGERS
 from workbench.ops import bind
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ import numpy as np
 
 from workbench.comparison.explain.case import FAILURES, FORMATS, Candidate, recomputed
 from workbench.comparison.limits import limits
-from workbench.comparison.replay.kernel import Change
+from workbench.comparison.replay.kernel import Change, compute_kernel
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
 from workbench.npu.approximations import (
-    APPROXIMATIONS,
     exp,
     exp_quadratic,
     reciprocal,
@@ -23,6 +22,7 @@ from workbench.npu.approximations import (
 )
 from workbench.npu.arithmetic import EXACT
 from workbench.npu.cube import CUBE
+from workbench.npu.ops_info import APPROXIMATIONS
 from workbench.npu.profiles import HF32, HF32_AWAY
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def integer_wrap(case: Evaluation) -> Iterator[Candidate]:
         for slot, array in case.trial.inputs.items()
     }
     try:
-        outputs = case.trial.kernel.run(wider, EXACT)
+        outputs = compute_kernel(case.trial.kernel, wider, EXACT)
     except FAILURES:
         return
     exact = outputs[case.trial.slot]

@@ -43,7 +43,7 @@ _ORDER_NAME = re.compile(r"ms_execution_order_graph_(\d{1,9})\.csv", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class SideFiles:
     """What lies beside the tensors: graphs and orders by rank and graph id, metadata, and what is wrong."""
 
     graphs: dict[Place, Graph] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class Attached:
     notes: tuple[Note, ...] = ()
 
 
-def join(parts: Iterable[Attached]) -> Attached:
+def join(parts: Iterable[SideFiles]) -> SideFiles:
     """Put together what several places had; of one and the same key the later counts."""
     parts = list(parts)
-    return Attached(
+    return SideFiles(
         {key: graph for one in parts for key, graph in one.graphs.items()},
         {key: order for one in parts for key, order in one.orders.items()},
         {key: text for one in parts for key, text in one.info.items()},
@@ -63,7 +63,7 @@ def join(parts: Iterable[Attached]) -> Attached:
     )
 
 
-def read_rank(root: RankRoot, *, with_graphs: bool) -> Attached:
+def read_rank(root: RankRoot, *, with_graphs: bool) -> SideFiles:
     """Read graphs, execution orders and metadata of one rank of MindSpore."""
     base = Path(root.path)
     graphs = _rank_graphs(root.rank, base / "graphs") if with_graphs else ()
@@ -72,7 +72,7 @@ def read_rank(root: RankRoot, *, with_graphs: bool) -> Attached:
     return join([*graphs, *_orders(root.rank, base), *metadata])
 
 
-def _rank_graphs(rank: int, folder: Path) -> Iterator[Attached]:
+def _rank_graphs(rank: int, folder: Path) -> Iterator[SideFiles]:
     """Graphs of one rank: each from the file that says most of it, or else from the next."""
     files: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir() if folder.is_dir() else ()):
@@ -81,31 +81,31 @@ def _rank_graphs(rank: int, folder: Path) -> Iterator[Attached]:
     for number, paths in files.items():
         for path in most_telling_first(paths):
             graph, notes = _read(path)
-            yield Attached(notes=notes)
+            yield SideFiles(notes=notes)
             if graph is not None:
                 yield _placed(graph, [(rank, int(number))])
                 if graph.dialect.startswith("pb"):
-                    yield Attached(notes=(Note("graph", path.name, Message("dump/graph-pb")),))
+                    yield SideFiles(notes=(Note("graph", path.name, Message("dump/graph-pb")),))
                 break
 
 
-def _orders(rank: int, base: Path) -> Iterator[Attached]:
+def _orders(rank: int, base: Path) -> Iterator[SideFiles]:
     for path in sorted(base.glob("execution_order/ms_execution_order_graph_*.csv")):
         if found := _ORDER_NAME.fullmatch(path.name):
             lines, notes = read_lines(path)
             order = tuple(line.strip() for line in lines[1:])
-            yield Attached(orders={(rank, int(found[1])): order}, notes=notes)
+            yield SideFiles(orders={(rank, int(found[1])): order}, notes=notes)
 
 
-def _metadata(path: Path) -> Attached:
+def _metadata(path: Path) -> SideFiles:
     lines, notes = read_lines(path)
     try:
         data = json.loads("\n".join(lines))
     except (ValueError, RecursionError) as error:
         why = Message("dump/json", why=str(error))
-        return Attached(notes=(*notes, Note("unreadable", path.name, why)))
+        return SideFiles(notes=(*notes, Note("unreadable", path.name, why)))
     info = {str(key): str(value) for key, value in data.items()} if isinstance(data, dict) else {}
-    return Attached(info=info, notes=notes)
+    return SideFiles(info=info, notes=notes)
 
 
 def _read(path: Path) -> tuple[Graph | None, tuple[Note, ...]]:
@@ -115,17 +115,17 @@ def _read(path: Path) -> tuple[Graph | None, tuple[Note, ...]]:
         return None, (Note("graph", path.name, error.message),)
 
 
-def _placed(graph: Graph, places: Iterable[Place]) -> Attached:
+def _placed(graph: Graph, places: Iterable[Place]) -> SideFiles:
     """One graph at several places, and a note if not all of it was understood."""
     graphs = {
         place: graph if graph.graph_id == place[1] else graph.with_id(place[1]) for place in places
     }
     detail = Message("dump/graph-lines", lines=graph.unknown_lines)
     note = Note("graph", Path(graph.path).name, detail)
-    return Attached(graphs, notes=(note,) if graphs and graph.unknown_lines else ())
+    return SideFiles(graphs, notes=(note,) if graphs and graph.unknown_lines else ())
 
 
-def given_graph(path: Path, index: Index) -> Attached:
+def given_graph(path: Path, index: Index) -> SideFiles:
     """Read one graph for every rank; where a dump has tensors of one graph only, it is for that one."""
     graph = read_graph(path)
     found = {(one.rank, one.graph_id) for one in index.places_used}
@@ -143,20 +143,20 @@ def model_graphs(
     index: Index,
     named: Mapping[str, str],
     own: Mapping[int, Mapping[str, str]],
-) -> Attached:
+) -> SideFiles:
     """Read the graph engine's files for the models that they name; ``own`` are those of a rank."""
     if not named:
-        return Attached()
+        return SideFiles()
     files: dict[str, list[Place]] = {}
     used = {(one.net_name, one.rank, one.graph_id) for one in index.places_used}
     for name, rank, graph_id in sorted(used):
         if name in named:
             path = own.get(rank, named).get(name, named[name])
             files.setdefault(path, []).append((rank, graph_id))
-    found: list[Attached] = []
+    found: list[SideFiles] = []
     for path, places in files.items():
         graph, notes = _read(Path(path))
-        found.append(Attached(notes=notes) if graph is None else _placed(graph, places))
+        found.append(SideFiles(notes=notes) if graph is None else _placed(graph, places))
     return join(found)
 
 

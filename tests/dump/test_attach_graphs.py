@@ -10,7 +10,7 @@ import pytest
 from kit.build.small_dumps import save_container
 from kit.oracle.dump_files import counted, device_by_loops
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.attach import with_hosts
+from workbench.dump.attach_graphs import with_hosts
 from workbench.dump.index import index_of
 from workbench.dump.reader import load
 from workbench.graph.graph import Graph, Op, Parameter

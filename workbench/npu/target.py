@@ -1,0 +1,151 @@
+"""What a graph is compiled for: surface, device, precision and fusions, as one value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import FormatError, GraphError
+from workbench.core.files import file_content
+from workbench.core.words import Message
+from workbench.npu.compile.fusions import LEVELS, SWITCHES
+from workbench.npu.numerics import numeric_model
+from workbench.npu.orders.known import NO_ORDERS, Orders
+from workbench.npu.precision import Precision
+from workbench.npu.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from workbench.npu.compile.quantize import Quantization
+    from workbench.npu.faults import Fault
+    from workbench.npu.numerics import NumericModel
+
+WEIGHTS: dict[str, str] = {
+    "mindspore-o2": "RefData",
+    "mindspore-ge": "RefData",
+    "tensorflow": "Variable",
+    "torchair": "Data",
+    "acl": "Const",
+}
+"""Surface that the graph engine compiles for → type of the operators that hold weights."""
+
+_LARGEST = 1 << 20
+"""Bytes of a switch file that are read."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a graph is compiled.
+
+    Attributes
+    ----------
+    surface : str
+        Whose graph it is; the graph engine compiles those of `WEIGHTS`.
+    device : str
+        A key of `workbench.npu.profiles.PROFILES`; another one, such as the reference, computes no kernels.
+    precision : str or Precision, optional
+        Left out, that of training, but for acl, which ATC compiles for, that of inference.
+    fusions_off : frozenset of str
+        Fusions that are switched off, keys of `workbench.npu.compile.fusions.SWITCHES`; see `fusions_off`.
+    quantization : Quantization, optional
+        How the network is quantized before.
+    quant_dumpable : bool
+        Whether what an AscendQuant reads stays a tensor of its own, as of GE's option.
+    orders : Orders
+        Those in which the device sums.
+    faults : tuple of Fault
+        Defects, of which some are the compiler's.
+
+    Raises
+    ------
+    GraphError
+        Something is to be quantized that the graph engine does not compile, or a fusion is unknown.
+    """
+
+    surface: str
+    device: str = "a2"
+    precision: str | Precision | None = None
+    fusions_off: frozenset[str] = frozenset()
+    quantization: Quantization | None = None
+    quant_dumpable: bool = False
+    orders: Orders = NO_ORDERS
+    faults: tuple[Fault, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.quantization and not self.is_compiled:
+            raise GraphError(
+                "pipeline/quantize-surface",
+                surfaces=[*WEIGHTS],
+                devices=[*PROFILES],
+                got=self.surface,
+                device=self.device,
+            )
+        for name in sorted(self.fusions_off - SWITCHES.keys()):
+            raise GraphError("core/choice", subject="fusion", got=name, known=[*SWITCHES])
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether kernels of the device are computed."""
+        return self.device in PROFILES
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the graph engine compiles whole graphs; else their operators run one by one."""
+        return self.surface in WEIGHTS and self.is_simulated
+
+    @property
+    def weights(self) -> str:
+        """Type of the operators that hold weights; ``Const`` where the compiler knows them."""
+        return WEIGHTS[self.surface]
+
+    @property
+    def model(self) -> NumericModel:
+        """How the device computes; raises GraphError for a mode that it does not have."""
+        mode = self.precision
+        own = Precision(training=self.surface != "acl") if mode is None else mode
+        return replace(numeric_model(self.device, own), orders=self.orders)
+
+
+def fusions_off(fusion: str | Path) -> frozenset[str]:
+    """Return the names of the fusions that a switch turns off: ``on``, ``off``, or the path of a file.
+
+    Raises FormatError if it is a file that cannot be read or is no ``fusion_switch_file`` as of GE.
+    """
+    if fusion in ("on", "off"):
+        return frozenset(SWITCHES) if fusion == "off" else frozenset()
+    if not Path(fusion).exists():
+        raise FormatError("pipeline/fusion", got=str(fusion))
+    text = file_content(fusion, _LARGEST, "fusion_switch_file").decode("utf-8", "replace")
+    return read_switch(text, str(fusion))
+
+
+def read_switch(text: str, path: str) -> frozenset[str]:
+    """Return the fusions that the text of a ``fusion_switch_file`` turns off.
+
+    ``ALL`` means those of its part that are not named; names that are not simulated say nothing.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError("pipeline/switch-json", place=path, why=error) from None
+    parts = _object(
+        _object(content, Message("pipeline/switch-file"), path).get("Switch"), "Switch", path
+    )
+    off = set()
+    for part, level in LEVELS.items():
+        switches = _object(parts.get(part, {}), part, path)
+        for name, state in switches.items():
+            if state not in ("on", "off"):
+                raise FormatError("pipeline/switch-state", place=path, name=name, got=state)
+        for name, belongs in SWITCHES.items():
+            state = switches.get(name, switches.get("ALL", "on"))
+            if belongs == level and state == "off":
+                off.add(name)
+    return frozenset(off)
+
+
+def _object(value: Any, name: str | Message, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FormatError("pipeline/switch-object", place=path, name=name, got=value)
+    return value
