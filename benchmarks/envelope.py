@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Graph, Op
     from workbench.run.envelope import Envelope
+    from workbench.run.plan import PlannedOp
 
     Array = NDArray[Any]
 
@@ -198,21 +199,23 @@ def device_run(fault: Fault) -> Iterator[TensorRecord]:
     from workbench.npu.faults import compiled_sites
     from workbench.npu.target import Target
     from workbench.run.executor import execute, feeds_at
+    from workbench.run.plan import plan_execution
 
     program = compile_graph(
         fault.graph, Target("mindspore-o0o1", precision="must_keep_origin_dtype")
     )
+    plan = plan_execution(program.graph)
     device = Device(
-        program.model, program.graph, compiled_sites([*program.computed], [], program.formats), []
+        program.model, plan, compiled_sites([*program.computed], [], program.formats), []
     )
 
-    def compute(op: Op, tensors: Any, settings: Any) -> list[Array]:
-        outputs = device.compute(op, tensors, settings)
-        if fault.change is not None and op.name == fault.op_name:
+    def compute(planned: PlannedOp, tensors: Any, settings: Any) -> list[Array]:
+        outputs = device.compute(planned, tensors, settings)
+        if fault.change is not None and planned.op.name == fault.op_name:
             outputs[0] = fault.change(np.asarray(outputs[0]))
         return outputs
 
-    return execute(program.graph, feeds_at(program.network, None, 0), compute)
+    return execute(plan, feeds_at(program.network, None, 0), compute)
 
 
 # --- figures -----------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def decorators(function: ast.FunctionDef) -> set[str]:
     }
 
 
-SHARED = {"cache", "lru_cache", "once"}
+SHARED = {"cache", "lru_cache"}
 """Decorators whose results outlive a comparison: what is kept there must not hang on its limits."""
 
 

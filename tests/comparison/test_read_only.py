@@ -43,7 +43,6 @@ CODE = FunctionType | BuiltinFunctionType | MethodType
 
 MAY_CHANGE = {
     "BoundedCache": "a cache, by bytes",
-    "Bound": "arguments of an operator, kept with the graph, which was given",
     "DumpedInputs": "a cache: who reads a value",
     "GraphView": "an index of lists and dicts over one graph, complete when it is made",
     "ReplayCache": "a cache: what an operator computes",

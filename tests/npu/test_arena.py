@@ -20,6 +20,7 @@ from workbench.npu.faults import Fault
 from workbench.npu.memory import plan_memory
 from workbench.npu.runner import run_npu, run_program
 from workbench.run.executor import execute
+from workbench.run.plan import plan_execution
 from workbench.run.reference import compute
 
 X = np.linspace(-2, 2, 300, dtype=np.float32).reshape(3, 100)
@@ -37,9 +38,17 @@ def records(graph, *faults, **settings):
     return {(r.key.op_type, r.key.io, r.key.slot): r.source.array() for r in found}
 
 
+def execute_exactly(graph, storage=None):
+    """Records of a run on the reference whose outputs lie in a storage."""
+
+    def computed(planned, tensors, settings):
+        return compute(planned.op, tensors, settings)
+
+    return execute(plan_execution(graph), {}, computed, storage=storage)
+
+
 def same_bytes(graph):
-    kept = execute(graph, {}, compute)
-    lying = execute(graph, {}, compute, storage=Arena(graph))
+    kept, lying = execute_exactly(graph), execute_exactly(graph, Arena(graph))
     for one, other in zip(kept, lying, strict=True):
         assert (one.key, one.label) == (other.key, other.label)
         assert one.source.array().tobytes() == other.source.array().tobytes()
@@ -59,7 +68,7 @@ def test_what_lies_there_is_the_device_format_with_its_padding():
     graph = load_graph("lenet")
     conv = next(
         r
-        for r in execute(graph, {}, compute, storage=Arena(graph))
+        for r in execute_exactly(graph, Arena(graph))
         if (r.key.op_type, r.key.io) == ("Conv2D", "output")
     )
     host, there = conv.source.array(), conv.source.there

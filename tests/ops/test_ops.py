@@ -1,13 +1,11 @@
 """The operator table: roles of operands in every spelling, and refusals with a reason."""
 
-from dataclasses import replace
-
 import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, Graph, Op, Param, Value, once
+from workbench.graph.graph import Bundle, Const, Graph, Op, Param, Value
 from workbench.ops import OPS, bind, infer_outputs, op_def
 
 
@@ -303,19 +301,10 @@ def test_cast_reads_every_spelling_of_a_dtype(word):
     assert infer_outputs("Cast", (X,), {"dst_type": word}) == (spec(2, 3, 4, dtype="float16"),)
 
 
-def test_a_function_of_an_operator_is_computed_once_for_each():
-    asked = []
-
-    @once
-    def width(op):
-        asked.append(op.name)
-        return len(op.inputs)
-
-    one = Op("one", "Add", (Param(0), Param(1)))
-    other = replace(one, name="other", inputs=(Param(0),))
-    assert [width(op) for op in (one, other, one, other)] == [2, 1, 2, 1]
-    assert asked == ["one", "other"]
-    assert one == Op("one", "Add", (Param(0), Param(1)))
+def test_who_changes_the_settings_of_an_operator_changes_them_for_nobody_else():
+    op = Op("s", "Softmax", (Value(0),), {"axis": (1,)})
+    bind(op).settings["axis"] = (0,)
+    assert bind(op).settings["axis"] == (1,)
 
 
 def test_a_function_that_refuses_an_operator_refuses_it_again():
@@ -325,14 +314,12 @@ def test_a_function_that_refuses_an_operator_refuses_it_again():
             bind(op)
 
 
-def test_a_graph_of_another_file_shares_what_is_known_of_it():
+def test_a_graph_of_another_file_has_the_same_operators():
     graph = Graph("g", ops=(Op("one", "Add", (Param(0), Param(1))),), graph_id=3, path="a.ir")
     other = graph.elsewhere("b.ir", 4)
     assert (other.path, other.graph_id, other.ops) == ("b.ir", 4, graph.ops)
+    assert other.ops is graph.ops  # who keeps what operators are keeps it once
     assert (graph.path, graph.graph_id) == ("a.ir", 3)
-    other.kept["known"] = 1
-    assert graph.kept["known"] == 1
-    assert "known" not in replace(graph, ops=()).kept
 
 
 def test_an_operator_that_a_graph_does_not_have_is_refused():

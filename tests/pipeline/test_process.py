@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 from kit.words import refused
+from workbench.config.context import Context
 from workbench.core.errors import GraphError
+from workbench.core.plan import DumpPlan, Iterations
 from workbench.network import nn
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.pipeline.process import graphs_of, process_of, schedule_of, turns
+from workbench.npu import runner
+from workbench.npu.target import Target
+from workbench.pipeline import process
+from workbench.pipeline.process import Process, graphs_of, process_of, schedule_of, turns
+from workbench.run import reference
+from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
@@ -83,3 +90,23 @@ def test_schedules_name_networks_by_their_places():
             schedule_of(networks, wrong, 1)
     with refused("pipeline/schedule-empty", GraphError):
         schedule_of(networks, (), 1)
+
+
+@pytest.mark.parametrize("device", ["reference", "a2"])
+@pytest.mark.parametrize(
+    "network", [trace(Net(), X), trace(branching, np.bool_(True), X)], ids=["graph", "flow"]
+)
+def test_a_network_is_planned_once_for_all_of_its_iterations(monkeypatch, device, network):
+    planned = []
+
+    def counted(graph):
+        planned.append(graph.graph_id)
+        return plan_execution(graph)
+
+    for module in (process, runner, reference):
+        monkeypatch.setattr(module, "plan_execution", counted)
+    ran = Process(process_of((network,), [0] * 3), [0] * 3, None, Target("mindspore-o0o1", device))
+    plan = DumpPlan("/dump", iterations=Iterations(None))
+    records = [list(records) for records, _ in ran.runs(plan, Context())]
+    assert [len(one) for one in records] == [len(records[0])] * 3
+    assert sorted(planned) == [graph.graph_id for graph in graphs_of(network)]

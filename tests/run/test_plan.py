@@ -1,51 +1,90 @@
-"""Operators are prepared once for a graph, and small images are worked on together."""
+"""Operators are planned once for all iterations of a graph, and small images are worked on together."""
 
 from __future__ import annotations
 
-import gc
-import weakref
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+from workbench.core.tensors import TensorSpec
+from workbench.graph.graph import Const, Graph, Kernel, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
+from workbench.npu.compile.pipeline import compile_graph
+from workbench.npu.runner import run_program
+from workbench.npu.target import Target
 from workbench.ops import run_kernel
 from workbench.ops.kernels.matrix import together
-from workbench.run.plan import preparation
+from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
 
 
-def test_a_graph_is_prepared_once_and_its_preparation_ends_with_it():
-    graph = load_graph("mlp_train")
-    found = preparation(graph)
-    ready = found.op(graph, 0)
-    assert preparation(graph) is found
-    assert found.op(graph, 0) is ready
-    ended = weakref.ref(found)
-    del graph, found, ready
-    gc.collect()
-    assert ended() is None
-
-
-def test_constants_that_every_step_hands_out_cannot_be_changed():
-    graph = load_graph("mlp_train")
-    known = preparation(graph)
-    constants = [
-        one
-        for number in range(len(graph.ops))
-        for one in known.op(graph, number).constants
-        if one is not None
+def test_a_plan_says_what_each_operator_reads_and_how_often_each_result_is_read():
+    spec = TensorSpec("float32", (2,))
+    ops = (
+        Op("a", "ReLU", (Param(0),), outputs=(spec,)),
+        Op("b", "Add", (Value(0), Const(2.0, "float32", ())), outputs=(spec,)),
+        Op("c", "Mul", (Value(0), Value(1)), outputs=(spec,)),
+    )
+    graph = Graph("g", (Parameter("x", spec),), ops, (Value(2),))
+    plan = plan_execution(graph)
+    assert [one.op for one in plan.ops] == [*ops]
+    assert [one.parameters for one in plan.ops] == [((0, 0),), (), ()]
+    assert [one.produced for one in plan.ops] == [
+        (),
+        ((0, Value(0)),),
+        ((0, Value(0)), (1, Value(1))),
     ]
+    assert [one.dtypes for one in plan.ops] == [("float32",), ("float32", ""), ("float32",) * 2]
+    assert [len(one.operands) for one in plan.ops] == [1, 2, 2]
+    assert plan.ops[1].constants[0] is None
+    assert float(plan.ops[1].constants[1]) == 2.0
+    assert (plan.reads, plan.predicates) == (((2,), (1,), (0,)), ())
+
+
+def test_a_plan_says_what_an_operator_overwrites_alone_and_inside_of_a_kernel():
+    spec = TensorSpec("float32", (2,))
+    update = Op("u", "AssignAdd", (Param(0), Param(1)), outputs=(spec,))
+    inside = Kernel((replace(update, name="in"),), (Value(0),))
+    kernel = replace(update, name="k", op_type="Kernel", fused=inside)
+    weights = (Parameter("w", spec, is_weight=True), Parameter("x", spec))
+    plan = plan_execution(Graph("g", weights, (update, kernel), (Value(1),)))
+    assert [(one.written, one.shared) for one in plan.ops] == [((0,), {0: 0})] * 2
+    assert [one.op.name for one in plan.ops[1].parts] == ["in"]
+    assert plan.ops[1].parts[0].written == (0,)
+    assert (plan.ops[1].tensors, dict(plan.ops[1].settings)) == ((), {})
+
+
+def test_constants_that_every_iteration_hands_out_cannot_be_changed():
+    plan = plan_execution(load_graph("mlp_train"))
+    constants = [one for op in plan.ops for one in op.constants if one is not None]
     assert constants
     assert not any(one.flags.writeable for one in constants)
 
 
-def test_a_second_run_gives_what_the_first_one_gave():
-    graph = load_graph("lenet_train")
-    first, second = (list(run_reference(graph, state={})) for _ in range(2))
-    for one, other in zip(first, second, strict=True):
+def same_records(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
         assert one.key == other.key
         np.testing.assert_array_equal(one.source.array(), other.source.array())
+
+
+def test_a_second_run_gives_what_the_first_one_gave():
+    graph = load_graph("lenet_train")
+    same_records(*(list(run_reference(graph, state={})) for _ in range(2)))
+
+
+def test_iterations_of_one_plan_give_what_each_gives_alone():
+    graph = load_graph("mlp_train")
+    program = compile_graph(graph, Target("mindspore-ge"))
+    for run, planned in (
+        (partial(run_reference, graph), graph),
+        (partial(run_program, program), program.graph),
+    ):
+        plan, ours, theirs = plan_execution(planned), {}, {}
+        for step in range(2):
+            own = run(plan=plan, iteration=step, state=ours)
+            same_records(list(own), list(run(iteration=step, state=theirs)))
 
 
 @pytest.mark.parametrize(("count", "size"), [(8, 1), (8, 20_000), (3, 1 << 30), (0, 5), (4, 0)])

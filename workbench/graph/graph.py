@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, wraps
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
 from workbench.core.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from workbench.core.tensors import TensorSpec
-
-T = TypeVar("T")
 
 _LAYERS = "/workbench/network/nn/"
 _NETWORKS = "/workbench/network/models/networks.py"
@@ -159,7 +156,6 @@ class Op:
     ``unless`` names an operator of the graph: in a step in which its result is true this one is left out.
     Of a compiled operator ``fused`` says what it computes, unless its type does, and ``origins``
     which tensor of the network each output is (``None``: no one's; empty: its own).
-    ``kept`` is what `once` has found out about it.
     """
 
     name: str
@@ -176,7 +172,10 @@ class Op:
     unless: str = ""
     fused: Kernel | None = None
     origins: tuple[Original | None, ...] = ()
-    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _flat: tuple[Operand, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_flat", tuple(_flatten(self.inputs)))
 
     @property
     def scope(self) -> str:
@@ -185,15 +184,11 @@ class Op:
 
     def flat_inputs(self) -> Iterator[Operand]:
         """Operands as the kernel sees and dumps them: unfolded tuples, no monads."""
-        flat = self.kept.get("flat inputs")
-        if flat is None:
-            flat = tuple(one for operand in self.inputs for one in _flatten(operand))
-            self.kept["flat inputs"] = flat
-        return iter(flat)
+        return iter(self._flat)
 
     def operand(self, slot: int) -> Operand | None:
         """Operand of a flat input slot; ``None`` if there is none."""
-        return next(islice(self.flat_inputs(), slot, None), None)
+        return self._flat[slot] if 0 <= slot < len(self._flat) else None
 
     @property
     def frame(self) -> SourceFrame | None:
@@ -212,31 +207,12 @@ def at_operator(error: GraphError, op: Op) -> GraphError:
     return error.at(f"{frame.file}:{frame.line}: {place}" if frame else place)
 
 
-def once(function: Callable[[Op], T]) -> Callable[[Op], T]:
-    """Make a function of an operator that is computed once: operators do not change.
-
-    Nobody may change what it returns.
-    """
-    key = f"{function.__module__}.{function.__qualname__}"
-
-    @wraps(function)
-    def kept(op: Op) -> T:
-        found: T
-        try:
-            found = op.kept[key]
-        except KeyError:
-            found = op.kept[key] = function(op)
-        return found
-
-    return kept
-
-
-def _flatten(operand: Operand) -> Iterator[Operand]:
-    if isinstance(operand, Bundle) and operand.unfold:
-        for item in operand.items:
-            yield from _flatten(item)
-    elif not (isinstance(operand, Const) and operand.dtype == "monad"):
-        yield operand
+def _flatten(operands: Iterable[Operand]) -> Iterator[Operand]:
+    for operand in operands:
+        if isinstance(operand, Bundle) and operand.unfold:
+            yield from _flatten(operand.items)
+        elif not (isinstance(operand, Const) and operand.dtype == "monad"):
+            yield operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +256,6 @@ class Graph:
     unknown_lines: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
 
-    @cached_property
-    def kept(self) -> dict[Any, Any]:
-        """What has been found out about the graph, whatever its path and id."""
-        return {}
-
     def __repr__(self) -> str:
         return one_line(
             f"<Graph {self.name}: {len(self.ops)} operators, {len(self.parameters)} parameters>"
@@ -322,9 +293,9 @@ class Graph:
             raise GraphError("graph/no-operator", graph=self.name, got=name) from None
 
     def elsewhere(self, path: str, graph_id: int) -> Graph:
-        """Return the same graph as another file has it; what is known about it stays known."""
+        """Return the same graph as another file has it; the two share operators and parameters."""
         found = copy(self)
-        for name, value in (("path", path), ("graph_id", graph_id), ("kept", self.kept)):
+        for name, value in (("path", path), ("graph_id", graph_id)):
             object.__setattr__(found, name, value)
         return found
 

@@ -16,7 +16,7 @@ from workbench.npu.arithmetic import Arithmetic, compute, load
 from workbench.npu.faults import apply_faults, in_memory
 from workbench.npu.overflow import Status
 from workbench.npu.rounding import ROUND
-from workbench.ops import CHOOSING, bind, left_in, op_def, written
+from workbench.ops import CHOOSING, op_def
 from workbench.run.executor import empty
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.events import Unit
-    from workbench.graph.graph import Graph, Kernel, Op
+    from workbench.graph.graph import Kernel, Op
     from workbench.npu.faults import Fault, Site
     from workbench.npu.numerics import NumericModel
+    from workbench.run.plan import ExecutionPlan, PlannedOp
 
     Array = NDArray[Any]
 
@@ -37,21 +38,28 @@ whether they clear it."""
 
 
 class Device:
-    """The units of a device, set up for one graph; ``events`` are those of operators by name."""
+    """The units of a device, set up for one run of a planned graph; ``events`` are those of operators by name."""
 
     def __init__(
-        self, model: NumericModel, graph: Graph, sites: Mapping[str, Site], faults: Sequence[Fault]
+        self,
+        model: NumericModel,
+        plan: ExecutionPlan,
+        sites: Mapping[str, Site],
+        faults: Sequence[Fault],
     ) -> None:
         self._model = model
         self._faults = tuple(faults)
         self._sites = sites
-        self._settled = _settled(graph, sites, faults)
+        self._settled = _settled(plan, sites, faults)
         self._raised = False
         self.failed = False
         self.events: dict[str, DeviceEvent] = {}
 
-    def compute(self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    def compute(
+        self, planned: PlannedOp, tensors: Sequence[Array], settings: Mapping[str, Any]
+    ) -> list[Array]:
         """Return the outputs of one operator as the device stores them, then what it leaves in its inputs."""
+        op = planned.op
         if op.op_type in _REGISTER:
             return self._register(op)
         for tensor in tensors:
@@ -59,22 +67,23 @@ class Device:
         status = Status(op, _unit(op))
         steps = (op,) if op.fused is None else (op, *op.fused.ops)
         if any(self._sites[one.name].fails for one in steps):
-            return self.fail(op, tensors)
+            return self.fail(planned, tensors)
         with np.errstate(all="ignore"):
             if op.fused is None:
-                outputs = self._single(op, tensors, settings, status)
+                outputs = self._single(planned, tensors, settings, status)
             else:
-                outputs = self._together(op, op.fused, tensors, status)
+                outputs = self._together(planned, op.fused, tensors, status)
         if status.causes:
             self._raised = True
             self.events[op.name] = DeviceEvent(op.name, "overflow", status.unit, status.causes)
         return outputs
 
-    def fail(self, op: Op, tensors: Sequence[Array]) -> list[Array]:
+    def fail(self, planned: PlannedOp, tensors: Sequence[Array]) -> list[Array]:
         """Report that an operator failed; return what lies where its outputs go."""
+        op = planned.op
         self.failed = True
         self.events[op.name] = DeviceEvent(op.name, "failure", _unit(op))
-        return [*(empty(spec) for spec in op.outputs), *(tensors[p] for p in written(op))]
+        return [*(empty(spec) for spec in op.outputs), *(tensors[p] for p in planned.written)]
 
     def _register(self, op: Op) -> list[Array]:
         """Return the float status of the device, or clear it."""
@@ -85,9 +94,14 @@ class Device:
         return [status]
 
     def _single(
-        self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], status: Status
+        self,
+        planned: PlannedOp,
+        tensors: Sequence[Array],
+        settings: Mapping[str, Any],
+        status: Status,
     ) -> list[Array]:
         """Compute an operator on its own."""
+        op = planned.op
         site, settled = self._sites[op.name], self._settled[op.name]
         inputs = tuple(
             self._load(tensor, site, status, settled=slot in settled)
@@ -95,69 +109,73 @@ class Device:
         )
         site, results = self._computed(replace(site, inputs=inputs), settings, status)
         exact = op.op_type in CHOOSING and len(settled) == len(tensors)
-        count = len(results) - len(written(op))
+        count = len(results) - len(planned.written)
         outputs = tuple(
             self._store(result, slot, site, status, exact=exact)
             for slot, result in enumerate(results[:count])
         )
         outputs = apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs
-        return [*outputs, *self._left(op, outputs, results[count:], tensors, status).values()]
+        return [*outputs, *self._left(planned, outputs, results[count:], tensors, status).values()]
 
     def _left(
         self,
-        op: Op,
+        planned: PlannedOp,
         outputs: Sequence[Array],
         results: Sequence[Array],
         tensors: Sequence[Array],
         status: Status,
     ) -> dict[int, Array]:
         """What an operator leaves in its inputs, by their slots; faults of an output that is one show there."""
-        shared = {place: outputs[slot] for slot, place in left_in(op).items()}
+        shared = {place: outputs[slot] for slot, place in planned.shared.items()}
         found = {}
-        for place, result in zip(written(op), results, strict=True):
+        for place, result in zip(planned.written, results, strict=True):
             name = tensors[place].dtype.name
             status.stored(result, name)
             found[place] = shared.get(place, self._model.store(result, name))
         return found
 
     def _together(
-        self, op: Op, fused: Kernel, tensors: Sequence[Array], status: Status
+        self, planned: PlannedOp, fused: Kernel, tensors: Sequence[Array], status: Status
     ) -> list[Array]:
         """Compute several operators as one: what they hand to each other stays float32 in the unit."""
         done: list[tuple[Array, ...]] = []
         lying = list(tensors)  # what the inputs of the kernel hold by now
-        for one in fused.ops:
+        for one in planned.parts:
             done.append(self._inside(one, done, lying, status))
-        whole = self._sites[op.name]
+        whole = self._sites[planned.op.name]
         outputs = tuple(
             self._store(done[value.op][value.slot], slot, whole, status, exact=False)
             for slot, value in enumerate(fused.results)
         )
         others = [fault for fault in self._faults if not any(map(fault.meets, fused.ops))]
         outputs = apply_faults(others, replace(whole, outputs=outputs), "store").outputs
-        for slot, place in left_in(op).items():
+        for slot, place in planned.shared.items():
             lying[place] = outputs[slot]
-        return [*outputs, *(lying[place] for place in written(op))]
+        return [*outputs, *(lying[place] for place in planned.written)]
 
     def _inside(
-        self, op: Op, done: Sequence[Sequence[Array]], lying: list[Array], status: Status
+        self,
+        planned: PlannedOp,
+        done: Sequence[Sequence[Array]],
+        lying: list[Array],
+        status: Status,
     ) -> tuple[Array, ...]:
         """Outputs of an operator inside a kernel; what it leaves in inputs of the kernel is there then."""
-        site, bound, own = self._sites[op.name], bind(op), Status(op, status.unit)
+        site, own = self._sites[planned.op.name], Status(planned.op, status.unit)
         given, inputs = [], []
-        for operand in bound.tensors:
+        for operand in planned.operands:
             if isinstance(operand, Value):
                 given.append(done[operand.op][operand.slot])
                 inputs.append(given[-1])
                 continue
             given.append(lying[operand.index] if isinstance(operand, Param) else literal(operand))
             inputs.append(self._load(given[-1], site, own, settled=False))
-        site, results = self._computed(replace(site, inputs=tuple(inputs)), bound.settings, own)
-        count = len(results) - len(written(op))
+        site, results = self._computed(replace(site, inputs=tuple(inputs)), planned.settings, own)
+        count = len(results) - len(planned.written)
         outputs = tuple(self._coarse(result, site) for result in results[:count])
         outputs = apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs
-        for place, array in self._left(op, outputs, results[count:], given, own).items():
-            operand = bound.tensors[place]
+        for place, array in self._left(planned, outputs, results[count:], given, own).items():
+            operand = planned.operands[place]
             if isinstance(operand, Param):
                 lying[operand.index] = array
         status.add(own)
@@ -230,26 +248,28 @@ def _unit(op: Op) -> Unit:
 
 
 def _settled(
-    graph: Graph, sites: Mapping[str, Site], faults: Sequence[Fault]
+    plan: ExecutionPlan, sites: Mapping[str, Site], faults: Sequence[Fault]
 ) -> dict[str, frozenset[int]]:
     """For every operator, the tensor inputs that arrive rounded to the format it reads.
 
     Rounding them again would change nothing: their producer has written float32 in this format,
     and no fault has touched it since.
     """
+    ops = plan.graph.ops
     if in_memory(faults):
-        return dict.fromkeys((op.name for op in graph.ops), frozenset())
-    touched = {op.name for op in graph.ops if any(fault.meets(op) for fault in faults)}
+        return dict.fromkeys((op.name for op in ops), frozenset())
+    touched = {op.name for op in ops if any(fault.meets(op) for fault in faults)}
     written: dict[Value, str] = {}
     found: dict[str, frozenset[int]] = {}
-    for number, op in enumerate(graph.ops):
+    for number, planned in enumerate(plan.ops):
+        op = planned.op
         if op.fused is not None:
             continue
         site = sites[op.name]
         wanted = site.formats.inputs or "float32"
         found[op.name] = frozenset(
             place
-            for place, operand in enumerate(bind(op).tensors)
+            for place, operand in enumerate(planned.operands)
             if isinstance(operand, Value) and written.get(operand) == wanted
         )
         if op.name not in touched:

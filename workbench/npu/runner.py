@@ -53,6 +53,7 @@ from workbench.npu.orders.known import NO_ORDERS
 from workbench.npu.target import Target
 from workbench.run.control_flow import run_flow
 from workbench.run.executor import NOTHING, execute, feeds_at
+from workbench.run.plan import plan_execution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from workbench.npu.program import Program
     from workbench.run.control_flow import RunGraph
     from workbench.run.executor import Compute, Feeds, State, Watch
+    from workbench.run.plan import ExecutionPlan
     from workbench.run.ranks import Member
 
 _SURFACE = "mindspore-o0o1"
@@ -127,14 +129,18 @@ def flow_runs(
     faults: Sequence[Fault] = (),
     member: Member | None = None,
 ) -> Callable[[Graph], RunGraph]:
-    """Return how the graphs of a flow run on the device."""
-    own = {graph.graph_id: faults_in(graph, faults) for graph in flow.graphs}
-
-    def run(graph: Graph) -> RunGraph:
-        program, here = programs[graph.graph_id], own[graph.graph_id]
-        return partial(run_program, program, faults=here, member=member)
-
-    return run
+    """Return how the graphs of a flow run on the device; each is planned once."""
+    runs = {
+        graph.graph_id: partial(
+            run_program,
+            programs[graph.graph_id],
+            faults=faults_in(graph, faults),
+            member=member,
+            plan=plan_execution(programs[graph.graph_id].graph),
+        )
+        for graph in flow.graphs
+    }
+    return lambda graph: runs[graph.graph_id]
 
 
 def run_program(
@@ -146,6 +152,7 @@ def run_program(
     watch: Watch = NOTHING,
     state: State | None = None,
     member: Member | None = None,
+    plan: ExecutionPlan | None = None,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run of a program, as `run_npu` does.
 
@@ -153,20 +160,21 @@ def run_program(
     operators whose outputs are recorded again, as they lie in memory after another one
     (`workbench.run.executor.execute`). Faults that alter the graph must be in the program already
     (`workbench.npu.faults.altered_graph`); the others may be in operators of the network or of the
-    program.
+    program. ``plan`` is that of its graph, where it runs more than once.
     """
     computed = list(program.computed)
     check_faults(faults, [*program.network.ops, *computed], program.network.name)
     faults = [fault for fault in faults if fault.is_in(iteration)]
     sites = compiled_sites(computed, faults, program.formats)
-    device = Device(program.model, program.graph, sites, faults)
+    plan = plan or plan_execution(program.graph)
+    device = Device(program.model, plan, sites, faults)
     given = uploaded(program.network, feeds_at(program.network, feeds, iteration), faults)
     memory = _memory(program, given)
     arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
     compute: Compute = device.compute
     if member is not None:
         compute = member.joined(compute, iteration, device)
-    records = execute(program.graph, memory, compute, iteration, arena, watch, state)
+    records = execute(plan, memory, compute, iteration, arena, watch, state)
     return _reported(records, device.events)
 
 

@@ -97,6 +97,9 @@ class OpDef:
     ``commutative``: inputs may stand in any order. ``discontinuous``: a small difference of an
     input may change an output element altogether. ``libm``: libraries compute it by approximations
     good to about ten units in the last place.
+
+    The row itself says ``arguments``, the names in order; ``positions`` of those that are tensors, or a
+    tuple of them; and ``settings``, the names of the others in order.
     """
 
     names: str
@@ -116,22 +119,17 @@ class OpDef:
     commutative: bool = False
     discontinuous: bool = False
     libm: bool = False
+    arguments: tuple[str, ...] = field(init=False)
+    positions: tuple[int, ...] = field(init=False)
+    settings: tuple[str, ...] = field(init=False)
 
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """Names of the arguments, in order."""
-        return tuple(self.names.split())
-
-    @property
-    def positions(self) -> tuple[int, ...]:
-        """Positions of the arguments that are tensors, or a tuple of them."""
-        return self.places or tuple(range(abs(self.tensors)))
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """Arguments that are no tensors, in order."""
-        places = self.positions
-        return tuple(name for i, name in enumerate(self.arguments) if i not in places)
+    def __post_init__(self) -> None:
+        arguments = tuple(self.names.split())
+        positions = self.places or tuple(range(abs(self.tensors)))
+        settings = tuple(name for i, name in enumerate(arguments) if i not in positions)
+        derived = {"arguments": arguments, "positions": positions, "settings": settings}
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     def named(self, values: Sequence[Any]) -> dict[str, Any]:
         """Settings by name, of operands that are no tensors; the last ones may be missing."""

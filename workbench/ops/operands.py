@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Bundle, Const, Param, once
+from workbench.graph.graph import Bundle, Const, Param
 from workbench.ops.table import KNOWN, OPS, op_def
 
 if TYPE_CHECKING:
@@ -36,14 +36,13 @@ class Bound(NamedTuple):
     settings: dict[str, Any]
 
 
-@once
 def bind(op: Op) -> Bound:
     """Sort an operator's operands into tensors and settings.
 
     Settings come from the defaults, then the attributes, then constant operands.
     """
     row = op_def(op.op_type)
-    operands = list(op.flat_inputs())
+    operands = tuple(op.flat_inputs())
     slots = row.positions if row.tensors >= 0 else range(_leading_tensors(op))
     if slots and len(operands) <= slots[-1]:
         count = len(slots)
@@ -73,7 +72,6 @@ def _leading_tensors(op: Op) -> int:
     return len(operands) - constants
 
 
-@once
 def written(op: Op) -> tuple[int, ...]:
     """Flat input slots that an operator overwrites; a kernel gives their new values after its outputs."""
     if op.fused is not None:
@@ -84,7 +82,6 @@ def written(op: Op) -> tuple[int, ...]:
     return row.writes if not row.writes_if or bind(op).settings[row.writes_if] else ()
 
 
-@once
 def left_in(op: Op) -> dict[int, int]:
     """Outputs that are nothing but an overwritten input: output slot → flat input slot."""
     if op.fused is None:
@@ -130,9 +127,8 @@ def argument_name(op: Op, flat_slot: int) -> str:
     return names[flat_slot] if 0 <= flat_slot < len(names) else ""
 
 
-@once
 def _slot_names(op: Op) -> tuple[str, ...]:
-    """Names of an operator's arguments by flat slot; some operators read thousands."""
+    """Names of an operator's arguments by flat slot."""
     names = argument_names(op)
     found: list[str] = []
     for argument, width in enumerate(_widths(op)):

@@ -18,7 +18,8 @@ from workbench.npu.program import Program
 from workbench.npu.runner import flow_runs, run_program
 from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, updates
-from workbench.run.reference import run_reference
+from workbench.run.plan import plan_execution
+from workbench.run.reference import reference_runs, run_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -211,9 +212,11 @@ def prepared(
     if isinstance(network, Flow):
         return _prepared_flow(network, target, max_turns, member)
     if not target.is_simulated:
-        return Prepared(network, partial(run_reference, network, member=member), (network,))
+        run = partial(run_reference, network, member=member, plan=plan_execution(network))
+        return Prepared(network, run, (network,))
     program = compile_graph(network, target)
-    run = partial(run_program, program, faults=target.faults, member=member)
+    plan = plan_execution(program.graph)
+    run = partial(run_program, program, faults=target.faults, member=member, plan=plan)
     return Prepared(network, run, (program.graph,), program)
 
 
@@ -221,7 +224,7 @@ def _prepared_flow(flow: Flow, target: Target, max_turns: int, member: Member | 
     if target.quantization:
         one_graph(flow, "quantization", "scales are calibrated for operators that always run")
     if not target.is_simulated:
-        runs: Any = partial(partial, run_reference, member=member)
+        runs = reference_runs(flow, member=member)
         return Prepared(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
     programs = compile_flow(flow, target)
     graphs = tuple(programs[graph.graph_id].network for graph in flow.graphs)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +28,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.control_flow import Flow
 from workbench.graph.graph import Param
 from workbench.run.executor import feeds_at, parameter_values
+from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
     from workbench.run.executor import Feeds, State
+    from workbench.run.plan import ExecutionPlan
 
     Array = NDArray[Any]
 
@@ -134,8 +136,9 @@ def measure_envelope(
     if iterations < 1:
         raise GraphError("run/envelope-iterations", got=iterations)
     spreads: dict[Place, Spread] = {}
+    plan = plan_execution(graph)
     for number in range(runs):
-        for still, moved in _twins(graph, feeds, (seed, number), iterations, dtype):
+        for still, moved in _twins(plan, feeds, (seed, number), iterations, dtype):
             take(spreads, place_of(still), _data(still), _data(moved))
     return Envelope(spreads, runs, seed, dtype, graph.name)
 
@@ -151,10 +154,11 @@ def check_runs(runs: int, seed: int, dtype: str) -> None:
 
 
 def _twins(
-    graph: Graph, feeds: Feeds, seed: tuple[int, int], iterations: int, dtype: str
+    plan: ExecutionPlan, feeds: Feeds, seed: tuple[int, int], iterations: int, dtype: str
 ) -> Iterator[tuple[TensorRecord, TensorRecord]]:
     """Yield the tensors of an undisturbed and a disturbed run side by side."""
     states: tuple[State, State] = {}, {}
+    graph, run = plan.graph, partial(run_reference, plan.graph, plan=plan)
     steps = epsilons(graph, dtype)
     weights: dict[str, Array] = {}
     for iteration in range(iterations):
@@ -165,8 +169,8 @@ def _twins(
             if not (iteration and parameter.is_weight):
                 moved[parameter.name] = disturbed(value, steps[place], (*seed, iteration, place))
         weights = {one.name: moved[one.name] for one in graph.parameters if one.is_weight}
-        still = run_reference(graph, given, iteration=iteration, state=states[0])
-        other = run_reference(graph, {**given, **moved}, iteration=iteration, state=states[1])
+        still = run(given, iteration=iteration, state=states[0])
+        other = run({**given, **moved}, iteration=iteration, state=states[1])
         yield from zip(still, other, strict=True)
 
 

@@ -14,8 +14,8 @@ from workbench.core.dtypes import HELD_WIDER, dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.graph.graph import Value
-from workbench.ops import OPS, bind, written
-from workbench.run.plan import preparation, stated_dtype
+from workbench.ops import OPS, written
+from workbench.run.plan import stated_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph, Op, Parameter
-    from workbench.run.plan import Prepared
+    from workbench.run.plan import ExecutionPlan, PlannedOp
 
     Array = NDArray[Any]
-    Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
+    Compute = Callable[[PlannedOp, Sequence[Array], Mapping[str, Any]], list[Array]]
     Watch = Mapping[str, Sequence[str]]
     """Operators of a graph by the name of one after which their outputs are looked at again."""
     State = MutableMapping[str, Array]
@@ -71,9 +71,9 @@ class Held:
     ``watched`` ones stay; until they are written they are zeros.
     """
 
-    def __init__(self, graph: Graph, watched: Iterable[Value] = ()) -> None:
-        self._graph = graph
-        self._left = [list(counts) for counts in preparation(graph).reads]
+    def __init__(self, plan: ExecutionPlan, watched: Iterable[Value] = ()) -> None:
+        self._graph = plan.graph
+        self._left = [list(counts) for counts in plan.reads]
         self._values: list[list[Array | None]] = [[None] * len(counts) for counts in self._left]
         for value in watched:
             self._left[value.op][value.slot] += 1  # is read to the end
@@ -122,7 +122,7 @@ def _keep_memory() -> None:
 
 
 def execute(
-    graph: Graph,
+    plan: ExecutionPlan,
     feeds: Mapping[str, Any],
     compute: Compute,
     iteration: int = 0,
@@ -130,9 +130,9 @@ def execute(
     watch: Watch = NOTHING,
     state: State | None = None,
 ) -> Iterator[TensorRecord]:
-    """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
+    """Run a planned graph and yield its tensors: each operator's inputs and outputs, then the parameters.
 
-    ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored, followed by the new
+    ``compute`` maps (planned operator, tensor inputs, settings) to the outputs as stored, followed by the new
     values of the inputs that the operator overwrites (`workbench.ops.written`); it is handed all
     inputs of a fused operator, and no settings. The records are those of MindSpore on a CPU: scalar
     settings are 0-d inputs, tuples 1-D int64 inputs; text has no record; inputs are as they are when the
@@ -141,25 +141,23 @@ def execute(
     has the weights that earlier steps have updated, and gets those that this one updates. Operators that
     are left out (`workbench.graph.graph.Op.unless`) have no records.
     """
-    if graph.subgraphs:
-        raise GraphError("run/control-flow", graph=graph.name)
-    known = preparation(graph)
+    graph = plan.graph
     _keep_memory()
     weights = parameter_values(graph, feeds, state or {})
     watched = {after: list(_outputs(graph, names)) for after, names in watch.items()}
-    values = storage or Held(graph, chain.from_iterable(watched.values()))
+    values = storage or Held(plan, chain.from_iterable(watched.values()))
     state = {} if state is None else state
     step = _Step(
-        graph, compute, iteration, values, weights, state, dict.fromkeys(known.flags, False)
+        graph, compute, iteration, values, weights, state, dict.fromkeys(plan.predicates, False)
     )
-    for number, op in enumerate(graph.ops):
-        ready = known.op(graph, number)
-        if not step.flags.get(op.unless):
-            yield from step.records(number, ready)
+    for number, planned in enumerate(plan.ops):
+        op = planned.op
+        if not step.predicates.get(op.unless):
+            yield from step.records(number, planned)
             for value in watched.get(op.name, ()):
                 key = operator_key(graph, graph.ops[value.op], "output", value.slot, iteration)
                 yield _record(key, values.look(value), stated_dtype(graph, value), after=op.name)
-        for _, value in ready.produced:
+        for _, value in planned.produced:
             values.release(value)
     for parameter, array in zip(graph.parameters, weights, strict=True):
         key = parameter_key(graph, parameter, iteration)
@@ -168,7 +166,7 @@ def execute(
 
 @dataclass(slots=True)
 class _Step:
-    """A run of a graph: what outputs and weights are by now, and which flags are true."""
+    """A run of a graph: what outputs and weights are by now, and which predicates hold."""
 
     graph: Graph
     compute: Compute
@@ -176,22 +174,22 @@ class _Step:
     values: Storage
     weights: list[Array]
     state: State
-    flags: dict[str, bool]
+    predicates: dict[str, bool]
 
-    def records(self, number: int, ready: Prepared) -> list[TensorRecord]:
+    def records(self, number: int, planned: PlannedOp) -> list[TensorRecord]:
         """Run an operator and return its inputs and outputs."""
-        op = self.graph.ops[number]
-        arrays = self._arrays(ready)
-        results = _compute(op, ready, arrays, self.compute)
-        outputs = self._write(number, ready, arrays, results)
-        if op.name in self.flags:
-            self.flags[op.name] = bool(np.any(outputs[0].data))
-        if ready.places or not isinstance(self.values, Held):
-            arrays = self._arrays(ready)  # as they are when the operator is done
+        op = planned.op
+        arrays = self._arrays(planned)
+        results = _compute(planned, arrays, self.compute)
+        outputs = self._write(number, planned, arrays, results)
+        if op.name in self.predicates:
+            self.predicates[op.name] = bool(np.any(outputs[0].data))
+        if planned.written or not isinstance(self.values, Held):
+            arrays = self._arrays(planned)  # as they are when the operator is done
         kind, name, place = op.op_type, op.name, (self.graph.graph_id, self.iteration)
         found = [
             _record(TensorKey(kind, name, "input", slot, *place), ArraySource(array), stated)
-            for slot, (array, stated) in enumerate(zip(arrays, ready.dtypes, strict=True))
+            for slot, (array, stated) in enumerate(zip(arrays, planned.dtypes, strict=True))
             if array is not None
         ]
         for slot, source in enumerate(outputs):
@@ -199,33 +197,33 @@ class _Step:
             found.append(_record(TensorKey(kind, name, "output", slot, *place), source, stated))
         return found
 
-    def _arrays(self, ready: Prepared) -> list[Array | None]:
+    def _arrays(self, planned: PlannedOp) -> list[Array | None]:
         """Inputs of an operator as they are now."""
-        found = list(ready.constants)
-        for slot, value in ready.produced:
+        found = list(planned.constants)
+        for slot, value in planned.produced:
             found[slot] = self.values.read(value)
-        for slot, index in ready.parameters:
+        for slot, index in planned.parameters:
             found[slot] = self.weights[index]
         return found
 
     def _write(
         self,
         number: int,
-        ready: Prepared,
+        planned: PlannedOp,
         arrays: Sequence[Array | None],
         results: list[Array],
     ) -> list[ArraySource]:
         """Store what an operator has computed; what it leaves in a weight is there from now on."""
-        if not ready.places:
+        if not planned.written:
             return self.values.write(number, results, {})
-        shared, count = ready.shared, len(results) - len(ready.places)
+        shared, count = planned.shared, len(results) - len(planned.written)
         before = {
             slot: array for slot, place in shared.items() if (array := arrays[place]) is not None
         }
         outputs = self.values.write(number, results[:count], before)
-        left = dict(zip(ready.places, results[count:], strict=True))
+        left = dict(zip(planned.written, results[count:], strict=True))
         left |= {place: outputs[slot].data for slot, place in shared.items()}
-        for place, index in ready.parameters:
+        for place, index in planned.parameters:
             if place in left:
                 parameter = self.graph.parameters[index]
                 stored = left[place].astype(dtype(parameter.spec.dtype).storage, copy=False)
@@ -251,21 +249,19 @@ def _outputs(graph: Graph, names: Iterable[str]) -> Iterator[Value]:
             yield Value(number, slot)
 
 
-def _compute(
-    op: Op, ready: Prepared, arrays: Sequence[Array | None], compute: Compute
-) -> list[Array]:
+def _compute(planned: PlannedOp, arrays: Sequence[Array | None], compute: Compute) -> list[Array]:
+    op = planned.op
     if op.fused is not None:
-        return compute(op, [array for array in arrays if array is not None], {})
-    tensors = [array for slot in ready.tensors if (array := arrays[slot]) is not None]
-    if len(tensors) < len(ready.tensors):
-        raise GraphError(
-            "run/inputs-unknown", op=op.name, type=op.op_type, got=list(bind(op).tensors)
-        )
-    settings = dict(ready.settings)
-    for name, slot in ready.computed:  # a shape or an axis
+        return compute(planned, [array for array in arrays if array is not None], {})
+    tensors = [array for slot in planned.tensors if (array := arrays[slot]) is not None]
+    if len(tensors) < len(planned.tensors):
+        got = [op.operand(slot) for slot in planned.tensors]
+        raise GraphError("run/inputs-unknown", op=op.name, type=op.op_type, got=got)
+    settings = dict(planned.settings)
+    for name, slot in planned.computed:  # a shape or an axis
         array = arrays[slot]
         settings[name] = None if array is None else _plain(array)
-    return compute(op, tensors, settings)
+    return compute(planned, tensors, settings)
 
 
 def _plain(array: Array) -> Any:

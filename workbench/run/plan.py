@@ -1,12 +1,11 @@
-"""What a run needs to know of the operators of a graph, found once and kept as long as the graph is.
+"""The plan of an execution: what a run needs to know of a graph, found out once for all of its iterations.
 
-Steps of a training run the same graph again and again.
+Steps of a training run the same graph again and again: whoever runs them makes the plan and hands it in.
 """
 
 from __future__ import annotations
 
 import os
-import weakref
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import GraphError
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
-from workbench.ops import bind, left_in, written
+from workbench.ops import Bound, bind, left_in, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,95 +29,101 @@ _WIDEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PlannedOp:
     """An operator, taken apart. Slots are those of its flat inputs.
 
     Attributes
     ----------
     dtypes : tuple of str
-        What the graph says of every input; ``""`` for constants.
+        What the graph says of every input; ``""`` for constants and inside a fused operator.
     constants : tuple of array or None
-        Constants by slot; ``None`` for text and elsewhere.
+        Constants by slot; ``None`` for text and elsewhere. They cannot be written.
     produced : tuple of (slot, Value)
         Inputs that are outputs of other operators.
     parameters : tuple of (slot, index)
     tensors : tuple of slots
-        Those that a kernel reads as tensors.
+        Those that a kernel reads as tensors; none of a fused operator.
+    operands : tuple of Operand
+        What the graph has there.
     settings : mapping
-        What a kernel is told.
+        What a kernel is told; nothing of a fused operator.
     computed : tuple of (name, slot)
         Settings that are inputs which the run computes.
-    places : tuple of slots
+    written : tuple of slots
         Inputs that it overwrites.
     shared : mapping of output slot to slot
         Outputs that are nothing but an overwritten input.
+    parts : tuple of PlannedOp
+        The operators inside a fused one, in their order.
     """
 
+    op: Op
     dtypes: tuple[str, ...]
     constants: tuple[Array | None, ...]
     produced: tuple[tuple[int, Value], ...]
     parameters: tuple[tuple[int, int], ...]
     tensors: tuple[int, ...]
+    operands: tuple[Operand, ...]
     settings: Mapping[str, Any]
     computed: tuple[tuple[str, int], ...]
-    places: tuple[int, ...]
+    written: tuple[int, ...]
     shared: Mapping[int, int]
+    parts: tuple[PlannedOp, ...]
 
 
-class Preparation:
-    """The operators of a graph, each prepared when it runs for the first time.
+@dataclass(frozen=True, slots=True)
+class ExecutionPlan:
+    """The operators of a graph as they run, in order.
 
-    ``reads`` says how often every output is read, by operator and slot; ``flags`` are the operators whose
-    results leave others out. Raises GraphError for a graph that no machine can run.
+    ``reads`` says how often every output is read, by operator and slot; ``predicates`` are the operators whose
+    results leave others out.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        _check_sizes(graph)
-        self.flags = _flags(graph)
-        self._ops: list[Prepared | None] = [None] * len(graph.ops)
-        counts = Counter({value: len(readers) for value, readers in graph.consumers.items()})
-        self.reads = [
-            [counts[Value(number, slot)] for slot in range(len(op.outputs))]
-            for number, op in enumerate(graph.ops)
-        ]
-
-    def op(self, graph: Graph, number: int) -> Prepared:
-        """Return an operator of the graph; raises GraphError for operands that no run can read."""
-        found = self._ops[number]
-        if found is None:
-            found = self._ops[number] = _prepared(graph, graph.ops[number])
-        return found
+    graph: Graph
+    ops: tuple[PlannedOp, ...]
+    reads: tuple[tuple[int, ...], ...]
+    predicates: tuple[str, ...]
 
 
-_KEPT: dict[int, Preparation] = {}
-
-
-def preparation(graph: Graph) -> Preparation:
-    """Return the preparation of a graph, which ends with it."""
-    found = _KEPT.get(id(graph))
-    if found is None:
-        found = _KEPT[id(graph)] = Preparation(graph)
-        weakref.finalize(graph, _KEPT.pop, id(graph), None)
-    return found
-
-
-def _prepared(graph: Graph, op: Op) -> Prepared:
-    operands = list(op.flat_inputs())
-    tensors, settings = tuple[int, ...](), dict[str, Any]()
-    if op.fused is None:
-        _, tensors, settings = bind(op)
-    slots = list(enumerate(operands))
-    return Prepared(
-        tuple(stated_dtype(graph, operand) for operand in operands),
-        tuple(_constant(operand, op) for operand in operands),
-        tuple((slot, operand) for slot, operand in slots if isinstance(operand, Value)),
-        tuple((slot, operand.index) for slot, operand in slots if isinstance(operand, Param)),
-        tensors,
-        settings,
-        tuple((n, operands.index(v)) for n, v in settings.items() if isinstance(v, Value | Param)),
-        written(op),
-        left_in(op),
+def plan_execution(graph: Graph) -> ExecutionPlan:
+    """Return the plan of a graph; raises GraphError for one that no machine can run."""
+    if graph.subgraphs:
+        raise GraphError("run/control-flow", graph=graph.name)
+    _check_sizes(graph)
+    predicates = _predicates(graph)
+    counts = Counter({value: len(readers) for value, readers in graph.consumers.items()})
+    reads = (
+        tuple(counts[Value(number, slot)] for slot in range(len(op.outputs)))
+        for number, op in enumerate(graph.ops)
     )
+    ops = tuple(_planned(op, _dtypes(graph, op)) for op in graph.ops)
+    return ExecutionPlan(graph, ops, tuple(reads), predicates)
+
+
+def _planned(op: Op, dtypes: tuple[str, ...]) -> PlannedOp:
+    operands = list(op.flat_inputs())
+    bound = bind(op) if op.fused is None else Bound((), (), {})
+    inside = () if op.fused is None else op.fused.ops
+    slots = list(enumerate(operands))
+    asked = [(name, one) for name, one in bound.settings.items() if isinstance(one, Value | Param)]
+    return PlannedOp(
+        op,
+        dtypes,
+        constants=tuple(_constant(operand, op) for operand in operands),
+        produced=tuple((slot, one) for slot, one in slots if isinstance(one, Value)),
+        parameters=tuple((slot, one.index) for slot, one in slots if isinstance(one, Param)),
+        tensors=bound.slots,
+        operands=bound.tensors,
+        settings=bound.settings,
+        computed=tuple((name, operands.index(one)) for name, one in asked),
+        written=written(op),
+        shared=left_in(op),
+        parts=tuple(_planned(one, ()) for one in inside),
+    )
+
+
+def _dtypes(graph: Graph, op: Op) -> tuple[str, ...]:
+    return tuple(stated_dtype(graph, operand) for operand in op.flat_inputs())
 
 
 def _constant(operand: Operand, op: Op) -> Array | None:
@@ -126,7 +131,7 @@ def _constant(operand: Operand, op: Op) -> Array | None:
         found = constant(operand)
         if found is not None:
             found = found.view()
-            found.flags.writeable = False  # every step hands it out again
+            found.flags.writeable = False  # every iteration hands it out again
         return found
     if isinstance(operand, Value | Param):
         return None
@@ -155,15 +160,15 @@ def _check_sizes(graph: Graph) -> None:
                 )
 
 
-def _flags(graph: Graph) -> tuple[str, ...]:
+def _predicates(graph: Graph) -> tuple[str, ...]:
     """Names of the operators whose results leave others out.
 
     Raises GraphError if one is not there, or if an operator that always runs reads one that may not.
     """
-    flags = tuple(dict.fromkeys(op.unless for op in graph.ops if op.unless))
-    for name in flags:
+    found = tuple(dict.fromkeys(op.unless for op in graph.ops if op.unless))
+    for name in found:
         graph.op(name)
-    if flags:
+    if found:
         for op in graph.ops:
             for operand in op.flat_inputs():
                 if isinstance(operand, Value):
@@ -172,4 +177,4 @@ def _flags(graph: Graph) -> tuple[str, ...]:
                         raise GraphError(
                             "run/reads-skipped", op=op.name, read=before.name, got=op.unless
                         )
-    return flags
+    return found

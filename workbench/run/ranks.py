@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.graph import Op
+    from workbench.run.plan import PlannedOp
 
     Array = NDArray[Any]
-    Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
+    Compute = Callable[[PlannedOp, Sequence[Array], Mapping[str, Any]], list[Array]]
     Given = dict[int, tuple[Message, list[Array]]]
 
 
@@ -35,7 +35,7 @@ class Fallible(Protocol):
 
     failed: bool
 
-    def fail(self, op: Op, tensors: Sequence[Array]) -> list[Array]:
+    def fail(self, planned: PlannedOp, tensors: Sequence[Array]) -> list[Array]:
         """Fail at an operator; return what lies where its outputs go."""
         ...
 
@@ -123,20 +123,22 @@ class Member:
         self.meeting.attend(self.rank, device)
         own = {"rank": self.rank, "ranks": self.meeting.ranks}
 
-        def together(op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-            if op.op_type not in COLLECTIVES:
-                return compute(op, tensors, settings)
+        def together(
+            planned: PlannedOp, tensors: Sequence[Array], settings: Mapping[str, Any]
+        ) -> list[Array]:
+            if planned.op.op_type not in COLLECTIVES:
+                return compute(planned, tensors, settings)
             if device is not None and device.failed:
                 self.meeting.leave(self.rank)
-                return device.fail(op, tensors)
-            place = Message("run/meeting", op=op.name, iteration=iteration)
+                return device.fail(planned, tensors)
+            place = Message("run/meeting", op=planned.op.name, iteration=iteration)
             try:
                 everyone = self.meeting.exchange(self.rank, place, tensors)
             except FailedRankError:
                 if device is None:
                     raise
-                return device.fail(op, tensors)
-            return compute(op, everyone, {**settings, **own})
+                return device.fail(planned, tensors)
+            return compute(planned, everyone, {**settings, **own})
 
         return together
 

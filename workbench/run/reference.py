@@ -19,16 +19,19 @@ from workbench.graph.control_flow import Flow
 from workbench.ops import CHOOSING, OPS, run_kernel, written
 from workbench.run.control_flow import run_flow
 from workbench.run.executor import NOTHING, execute, feeds_at
+from workbench.run.plan import plan_execution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
     from workbench.graph.control_flow import Network
-    from workbench.graph.graph import Op
+    from workbench.graph.graph import Graph, Op
+    from workbench.run.control_flow import RunGraph
     from workbench.run.executor import Compute, Feeds, State, Watch
+    from workbench.run.plan import ExecutionPlan, PlannedOp
     from workbench.run.ranks import Member
 
     Array = NDArray[Any]
@@ -50,6 +53,7 @@ def run_reference(
     watch: Watch = NOTHING,
     state: State | None = None,
     member: Member | None = None,
+    plan: ExecutionPlan | None = None,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run, in order of execution, then the parameters.
 
@@ -69,6 +73,8 @@ def run_reference(
         Without it every run begins with the weights of the graph.
     member : Member, optional
         The rank that runs it, where there are several.
+    plan : ExecutionPlan, optional
+        Of the graph, where it runs more than once; a flow has those of its graphs in `reference_runs`.
 
     Raises
     ------
@@ -76,13 +82,37 @@ def run_reference(
         An input has no value or a wrong shape, or an operator has no kernel.
     """
     if isinstance(graph, Flow):
-        runs = partial(partial, run_reference, dtype=dtype, member=member)
+        runs = reference_runs(graph, dtype=dtype, member=member)
         return run_flow(graph, runs, feeds, iteration=iteration, state=state)
     given = feeds_at(graph, feeds, iteration)
-    computing: Compute = partial(compute, dtype=dtype)
+    computing: Compute = partial(_compute_planned, dtype=dtype)
     if member is not None:
         computing = member.joined(computing, iteration)
-    return execute(graph, given, computing, iteration, watch=watch, state=state)
+    plan = plan or plan_execution(graph)
+    return execute(plan, given, computing, iteration, watch=watch, state=state)
+
+
+def reference_runs(
+    flow: Flow, *, dtype: Precision = "float64", member: Member | None = None
+) -> Callable[[Graph], RunGraph]:
+    """Return how the graphs of a flow run on the reference; each is planned once."""
+    runs = {
+        graph.graph_id: partial(
+            run_reference, graph, dtype=dtype, member=member, plan=plan_execution(graph)
+        )
+        for graph in flow.graphs
+    }
+    return lambda graph: runs[graph.graph_id]
+
+
+def _compute_planned(
+    planned: PlannedOp,
+    tensors: Sequence[Array],
+    settings: Mapping[str, Any],
+    *,
+    dtype: Precision,
+) -> list[Array]:
+    return compute(planned.op, tensors, settings, dtype=dtype)
 
 
 def compute(

@@ -16,6 +16,7 @@ from kit.build.small_dumps import START, file_name, held
 from workbench.core.dtypes import dtype
 from workbench.ops import CHOOSING
 from workbench.run.executor import execute, feeds_at
+from workbench.run.plan import plan_execution
 from workbench.run.reference import compute
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump
     from workbench.graph.graph import Graph, Op
+    from workbench.run.plan import PlannedOp
 
     Array = NDArray[Any]
     Change = Callable[[Op, Array], Array]
@@ -62,14 +64,15 @@ def _cast(array: Any, spec: Any) -> Any:
 def run(graph: Graph, change: Change | None = None) -> Dump:
     """Return the dump of a run; ``change`` is told of every float result in float64, before it is rounded."""
 
-    def computed(op: Op, tensors: Any, settings: Any) -> list[Array]:
+    def computed(planned: PlannedOp, tensors: Any, settings: Any) -> list[Array]:
+        op = planned.op
         if change is None or op.op_type in CHOOSING:
             return compute(op, tensors, settings)
         wide = replace(op, outputs=tuple(map(_widened, op.outputs)))
         found = compute(wide, tensors, settings)
         return [_stored(change, op, slot, array) for slot, array in enumerate(found)]
 
-    records = execute(graph, feeds_at(graph, None, 0), computed)
+    records = execute(plan_execution(graph), feeds_at(graph, None, 0), computed)
     return held([_as_filed(one, place) for place, one in enumerate(records)], graph)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
-from workbench.graph.graph import Const, Param, once
+from workbench.graph.graph import Const, Param
 from workbench.graph_files.ge.graph import OpAttrs
 from workbench.graph_files.mindspore.pb import UNKNOWN
 from workbench.graph_files.onnx.dialect import is_onnx
@@ -73,7 +73,6 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
     return sorted(found, key=lambda d: (not isinstance(ours[d.subject], str), d.subject))
 
 
-@once
 def _settings(op: Op) -> dict[str, Any]:
     """Settings of an operator without what GE notes beside them: edges, numbers, its private attributes."""
     found = settings(op)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import roundoff
-from workbench.graph.graph import Param, Value, once
+from workbench.graph.graph import Param, Value
 from workbench.graph_files.ge.lower import ITERATOR
 from workbench.ops import IN_PLACE, settings
 
@@ -70,7 +70,6 @@ def quantised_weight(graph: Graph, op: Op) -> str:
     return leaf.name.removesuffix(".weight_quant") if leaf.op_type in LEAVES else ""
 
 
-@once
 def rewritten_slots(op: Op) -> tuple[int, ...]:
     """Flat input slots that the operator overwrites."""
     if op.op_type.startswith("BatchNorm"):

@@ -14,6 +14,7 @@ from workbench.comparison.pair.dont_care import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
+from workbench.comparison.replay.models import Candidate, candidates
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import InputValue
     from workbench.core.dtypes import DType
-    from workbench.graph.graph import Op
+    from workbench.graph.graph import Graph, Op
     from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
@@ -166,7 +167,15 @@ class ReplayCache:
         self.target_inputs = DumpedInputs(pairing.target)
         self.golden_inputs = DumpedInputs(pairing.golden)
         self._lowerings: dict[tuple[int, int, int], Lowering] = {}
+        self._candidates: dict[int, tuple[Candidate, ...]] = {}
         self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
+
+    def candidates(self, graph: Graph) -> tuple[Candidate, ...]:
+        """Return what every numeric model says of a graph of the target; ranks whose files say the same share it."""
+        known = id(graph.ops)  # lives as long as the pairing
+        if known not in self._candidates:
+            self._candidates[known] = candidates(graph)
+        return self._candidates[known]
 
     def golden_attempt(
         self, block: Execution, number: int, *, loosely: bool = False

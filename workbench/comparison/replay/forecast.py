@@ -24,7 +24,7 @@ from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_de
 from workbench.comparison.replay.kernel import cast_like, compute_kernel, compute_update
 from workbench.comparison.replay.kernel import distance as norm_distance
 from workbench.comparison.replay.lowering import lower
-from workbench.comparison.replay.models import Candidate, candidates
+from workbench.comparison.replay.models import Candidate
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
-    from workbench.comparison.replay.lowering import Lowering
-    from workbench.graph.graph import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Kernel, Op, Operand
     from workbench.npu.arithmetic import Arithmetic
 
     Array = NDArray[Any]
@@ -126,7 +125,8 @@ class ForecastOperator:
         one, op = self._of, self.graph.ops[self.number]
         changed = {**self.inputs, **change}
         known = {s: cast_as_declared(a, op, s) for s, a in changed.items() if a is not None}
-        outcome = one.computed(self.number, op, known, self.model.arithmetics[self.number])
+        kernel, arithmetic = one.kernel(self.number, op), self.model.arithmetics[self.number]
+        outcome = one.computed(op, kernel, known, arithmetic)
         return one.errors(self.number, outcome, one.distance, written_alone=True)
 
 
@@ -147,18 +147,13 @@ def forecast(
     states: dict[int, dict[str, Array]] = {}
     for one in _executions(pairing, distance):
         key, rank = one.execution.graph_key, one.execution.rank
-        models = [chosen[key]] if key in chosen else _models(one.graph, npu=npu)
+        models = [chosen[key]] if key in chosen else one.models(npu=npu)
         best = one.run([_Run(model, dict(states.get(rank, {}))) for model in models], cancelled)
         chosen[key], states[rank] = best.model, best.state
         errors |= best.errors
         spreads |= best.spreads
     found = MappingProxyType(errors), MappingProxyType(chosen), MappingProxyType(spreads)
     return Forecast(pairing, distance, *found)
-
-
-def _models(graph: Graph, *, npu: bool) -> list[Candidate]:
-    exact = Candidate(Message("compare/model-float32"), (EXACT,) * len(graph.ops))
-    return [*candidates(graph), exact] if npu else [exact]
 
 
 def _executions(pairing: Pairing, distance: Distance) -> Iterator[_ExecutionForecast]:
@@ -231,6 +226,11 @@ class _ExecutionForecast:
             if isinstance(value, Value):
                 self.last.setdefault(max(n for n, _ in readers), []).append(value)
 
+    def models(self, *, npu: bool) -> list[Candidate]:
+        """What may have computed the graph: the numeric models where an NPU did, and plain float32."""
+        exact = Candidate(Message("compare/model-float32"), (EXACT,) * len(self.graph.ops))
+        return [*self._cache.candidates(self.graph), exact] if npu else [exact]
+
     def operators(self) -> Iterator[tuple[int, Op]]:
         """Operators that compute, with their numbers, in order."""
         skipped = ends_of(self.graph)
@@ -256,13 +256,13 @@ class _ExecutionForecast:
         done: dict[
             tuple[object, ...], tuple[_Outcome, Mapping[int, float], Mapping[int, float]]
         ] = {}
-        once = _Once(self.distance)
+        once, kernel = _Once(self.distance), self.kernel(number, op)
         for run in runs:
             inputs, arithmetic = self.inputs(run, number, given), run.model.arithmetics[number]
             key = (arithmetic, *map(id, inputs.values()))
             if key not in done:
                 known = {slot: once.stated(array, op, slot) for slot, array in inputs.items()}
-                outcome = once.shared(self.computed(number, op, known, arithmetic))
+                outcome = once.shared(self.computed(op, kernel, known, arithmetic))
                 errors = self.errors(number, outcome, once.error)
                 done[key] = outcome, errors, self.errors(number, outcome, once.spread)
             run.take(number, *done[key])
@@ -287,7 +287,11 @@ class _ExecutionForecast:
         return found
 
     def computed(
-        self, number: int, op: Op, known: Mapping[int, Array | None], arithmetic: Arithmetic
+        self,
+        op: Op,
+        kernel: Kernel | None,
+        known: Mapping[int, Array | None],
+        arithmetic: Arithmetic,
     ) -> _Outcome:
         """Compute an operator on what is known of its inputs; what it read is told even if it cannot be computed."""
         read = {slot: array for slot, array in known.items() if array is not None}
@@ -295,7 +299,6 @@ class _ExecutionForecast:
         told = {("input", s): a for s, a in read.items() if s not in rewritten}
         others = set(range(len([*op.flat_inputs()]))) - read.keys()
         read |= {slot: array for slot in others if (array := _unknown(op, slot)) is not None}
-        kernel = self._lowering(number, op).kernel
         if kernel is None or not kernel.needed <= read.keys():
             return _Outcome(told)
         try:
@@ -303,14 +306,14 @@ class _ExecutionForecast:
         except TROUBLE:
             return _Outcome(told)
 
-    def _lowering(self, number: int, op: Op) -> Lowering:
+    def kernel(self, number: int, op: Op) -> Kernel | None:
         """Return what an operator should compute: with the golden's settings, where its own are others."""
         found = self.alignment
         partner = found.match_of.get(number) if found is not None else None
         equal = limits().forecast_equal
         if found is None or partner is None or not partner_settings(found, number, op, equal):
-            return self._cache.lowering(self.execution, number, op)
-        return lower(partner, found.golden.graph.ops[partner], None)
+            return self._cache.lowering(self.execution, number, op).kernel
+        return lower(partner, found.golden.graph.ops[partner], None).kernel
 
     def inputs(
         self, run: _Run, number: int, given: dict[int, Array | None]

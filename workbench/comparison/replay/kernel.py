@@ -12,7 +12,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.graph.constants import literal
-from workbench.graph.graph import Const, Kernel, Param, Value, once
+from workbench.graph.graph import Const, Kernel, Param, Value
 from workbench.npu.arithmetic import EXACT, Arithmetic, compute, load, round_to, stored_dtype
 from workbench.npu.rounding import saturated
 from workbench.ops import CONTRACTIONS, OPS, bind, left_in, written
@@ -322,7 +322,6 @@ def _norm(array: NDArray[np.float64]) -> float:
     return largest * math.sqrt(sum_of_squares(small))
 
 
-@once
 def plain_kernel(op: Op) -> Kernel:
     """Return a kernel of one operator of the table, on the operator's own flat inputs.
 

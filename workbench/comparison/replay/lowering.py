@@ -20,9 +20,9 @@ from workbench.comparison.replay.spellings import canonical_op
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value, once
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.graph_files.onnx.dialect import is_onnx
-from workbench.ops import COLLECTIVES, IDENTITY, OPS, bind
+from workbench.ops import COLLECTIVES, IDENTITY, OPS
 from workbench.ops.aliases import ALIASES
 from workbench.ops.decompositions import DECOMPOSITIONS
 
@@ -107,20 +107,12 @@ def _alone(
     return lambda number, op, found: Lowering(kernel(op), rule)
 
 
-@once
-def _of_table(op: Op) -> Kernel:
-    bind(op)
-    return plain_kernel(op)
-
-
-@once
 def _respelled(op: Op) -> Kernel:
     other = canonical_op(op)
     assert other is not None
-    return _of_table(other)
+    return plain_kernel(other)
 
 
-@once
 def _expanded(op: Op) -> Kernel:
     return DECOMPOSITIONS[op.op_type](op)
 
@@ -172,7 +164,7 @@ LOWERING_RULES: tuple[LoweringRule, ...] = (
         "before the types: a kernel that stands for several operators bears the type of one of them",
     ),
     LoweringRule(
-        "table", lambda op: op.op_type in OPS, _alone("table", _of_table),
+        "table", lambda op: op.op_type in OPS, _alone("table", plain_kernel),
         "a row of its own comes before other names; no type has both",
     ),
     LoweringRule(

@@ -20,8 +20,6 @@ from workbench.npu.precision import Precision, modes_of
 from workbench.npu.profiles import HF32, PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from workbench.graph.graph import Graph
     from workbench.npu.numerics import Formats
 
@@ -79,24 +77,16 @@ def _title(device: str, mode: str, hf32: tuple[bool, bool] | None) -> Message:
 
 
 def candidates(graph: Graph) -> tuple[Candidate, ...]:
-    """Return what every model says of a graph, found out once; models that say the same only once."""
-    found: tuple[Candidate, ...] | None = graph.kept.get("candidates")
-    if found is None:
-        found = graph.kept["candidates"] = tuple(_candidates(graph))
-    return found
-
-
-def _candidates(graph: Graph) -> Iterator[Candidate]:
-    seen: set[tuple[Arithmetic, ...]] = set()
+    """Return what every model says of a graph; models that say the same only once."""
+    found: dict[tuple[Arithmetic, ...], Candidate] = {}
     for title, model in _models():
         try:
             formats = model.formats(graph)
         except GraphError:
             continue
         said = tuple(arithmetic_of(model, graph, n, one) for n, one in enumerate(formats))
-        if said not in seen:
-            seen.add(said)
-            yield Candidate(title, said)
+        found.setdefault(said, Candidate(title, said))
+    return tuple(found.values())
 
 
 def arithmetic_of(model: NumericModel, graph: Graph, number: int, formats: Formats) -> Arithmetic:

@@ -20,7 +20,6 @@ from workbench.comparison.measure.noise import summation_length, sums
 from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, ReplayCache
 from workbench.comparison.replay.floors import Floor, careful_floor, condition
 from workbench.comparison.replay.kernel import distance
-from workbench.comparison.replay.models import candidates
 from workbench.comparison.replay.own_error import (
     OwnError,
     assess_own_error,
@@ -349,7 +348,7 @@ class _GraphReplay:
         settled = [place for place in self.own_errors if place not in self.open]
         sample += settled[:: max(1, len(settled) // _SAMPLE)]
         best, least = None, sum(self._left(place, EXACT) for place in sample) - 1.0
-        for model in candidates(self.graph):
+        for model in self._cache.candidates(self.graph):
             left = sum(self._left(place, model.arithmetics[place[1]]) for place in sample)
             if left < least:
                 best, least = model, left

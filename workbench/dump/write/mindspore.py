@@ -121,6 +121,7 @@ class _Tree:
         self._choice = Choice(plan, graphs)
         self._categories = categories_of(self._version, plan.statistics)
         self._leaves: dict[tuple[int, int, int | None], TreeLeaf] = {}
+        self._graph_files: dict[int, tuple[str, bytes | None, Sequence[str]]] = {}
         self._constants: dict[int, list[TensorRecord]] = {}
         self._orders: dict[int, dict[int, list[int]]] = {}
         self._last: dict[int, int] = {}
@@ -186,21 +187,14 @@ class _Tree:
 
     def _graph(self, stem: str, graph: Graph) -> Iterator[NewFile]:
         """Write a graph as text and as protobuf, which has no place for values of other graphs."""
-        key = ("files", graph.graph_id)
-        if key not in graph.kept:
-            graph.kept[key] = self._files_of(graph)
-        text, data, constants = graph.kept[key]
+        number = graph.graph_id
+        if number not in self._graph_files:  # other ranks have the same graphs
+            self._graph_files[number] = _files_of(graph)
+        text, data, constants = self._graph_files[number]
         yield text_file(f"{stem}.ir", text)
         if data is not None:
             yield data_file(f"{stem}.pb", data)
-        self._constants[graph.graph_id] = list(self._constant_records(graph, constants))
-
-    def _files_of(self, graph: Graph) -> tuple[str, bytes | None, Sequence[str]]:
-        """Return a graph as text and as protobuf, and the constants that both hold."""
-        text = write_ms_text(graph)
-        with suppress(GraphError):
-            return text, *pb_and_constants(text, graph.graph_id)
-        return text, None, ()
+        self._constants[number] = list(self._constant_records(graph, constants))
 
     def _constant_records(self, graph: Graph, texts: Iterable[str]) -> Iterator[TensorRecord]:
         """Yield the constants that are dumped; operator lists choose them by their names in the graph."""
@@ -333,6 +327,14 @@ class _Tree:
         if name not in leaf.names and not is_too_long("mindspore", name):
             leaf.names.add(name)
             yield text_file(f"{leaf.path}/{name}", kernel_arguments(op), leaf.iteration)
+
+
+def _files_of(graph: Graph) -> tuple[str, bytes | None, Sequence[str]]:
+    """Return a graph as text and as protobuf, and the constants that both hold."""
+    text = write_ms_text(graph)
+    with suppress(GraphError):
+        return text, *pb_and_constants(text, graph.graph_id)
+    return text, None, ()
 
 
 def _home(rank: int) -> str:

@@ -159,34 +159,29 @@ def _graph_files(model: Model, network: Graph, numbers: Iterator[int]) -> Iterat
         return
     folder = f"{FOLDER}/{files.folder}".rstrip("/")
     texts: dict[tuple[int, bool, int, bool], str] = {}
+    lowered: dict[tuple[int, bool], Graph] = {}
     for stage, level, options in files.stages:
         now = files.at(stage.name, network) if model.graph is network else model.graph
         key = (id(now), stage.laid, level, options)
         if key not in texts:
             attrs = _options(files.options) if options else {}
-            known = _lowered(now, model, laid=stage.laid)
+            known = lowered.get(key[:2]) or _lowered(now, model, laid=stage.laid)
+            lowered[key[:2]] = known
             whole = replace(known, attrs={**known.attrs, **attrs})
             texts[key] = write_ge_text(whole, level=level)
         yield text_file(f"{folder}/{ge_graph_file(next(numbers), stage.name)}", texts[key])
 
 
 def _lowered(graph: Graph, model: Model, *, laid: bool) -> Graph:
-    """The graph as GE has it, under the name of the model's folder; the last one of each kind is kept."""
-    how = (model.target.surface, model.name)
-    kept = graph.kept.setdefault("lowered", {})
-    if laid not in kept or kept[laid][0] != how:
-        kept[laid] = how, replace(_newly_lowered(graph, how[0], laid=laid), name=model.name)
-    found: Graph = kept[laid][1]
-    return found
-
-
-def _newly_lowered(graph: Graph, surface: str, *, laid: bool) -> Graph:
-    return ge_graph_of(
+    """The graph as GE has it, under the name of the model's folder."""
+    surface = model.target.surface
+    found = ge_graph_of(
         graph,
         iterator=surface == "tensorflow",
         weights=WEIGHTS[surface],
         lay=_compiled if graph.dialect == COMPILED else _laid if laid else _plain,
     )
+    return replace(found, name=model.name)
 
 
 def _plain(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 LEVELS = (1, 2, 3)
 """Values of ``DUMP_GE_GRAPH``."""
 
-_SHORT = 1 << 14
-"""Characters of an operator's text that is kept; constants may be larger."""
-
 _OPTIONS = frozenset(("GraphOptions", "GlobalOptions", "SessionOptions"))
 _WEIGHTS = frozenset(("value",))
 _CONSTANTS = frozenset(("Const", "Constant"))
@@ -65,16 +62,10 @@ def _model(graph: Graph, level: int) -> dict[str, Any]:
 
 
 def _op_text(op: Op, level: int) -> str:
-    """The block of an operator; a short one is kept for other levels' files, and for the next dump."""
-    key = f"ge text {min(level, 2)}"
-    found = op.kept.get(key)
-    if found is None:
-        lines: list[str] = []
-        _block(lines, "op", "OpDef", _thin_op(_op(op), level), "  ")
-        found = "".join(lines)
-        if len(found) <= _SHORT:
-            op.kept[key] = found
-    return str(found)
+    """The block of an operator."""
+    lines: list[str] = []
+    _block(lines, "op", "OpDef", _thin_op(_op(op), level), "  ")
+    return "".join(lines)
 
 
 def _op(op: Op) -> Mapping[str, Any]:
