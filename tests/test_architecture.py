@@ -343,7 +343,7 @@ def is_compiler(path: Path) -> bool:
     place = path.relative_to(PACKAGE).as_posix()
     return place.startswith("npu/compile/") or place in (
         "graph/rewrite.py",
-        "npu/program.py",
+        "npu/compile/program.py",
         "npu/target.py",
     )
 

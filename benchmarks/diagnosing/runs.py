@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from diagnosing.cases import Setting
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Graph
+    from workbench.npu.compile.program import Program
     from workbench.npu.faults import Fault
-    from workbench.npu.program import Program
 
 OUTPUTS = frozenset(("output",))
 WAYS: dict[str, DumpPlan] = {

@@ -11,11 +11,11 @@ from workbench.graph.graph import Graph, Kernel, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace
+from workbench.npu.compile.program import Program
 from workbench.npu.faults import Fault
 from workbench.npu.memory import plan_memory
 from workbench.npu.numerics import numeric_model
 from workbench.npu.profiles import PROFILES
-from workbench.npu.program import Program
 from workbench.npu.runner import run_npu, run_program
 from workbench.run.executor import updates
 from workbench.run.reference import run_reference

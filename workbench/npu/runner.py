@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
+    from workbench.npu.compile.program import Program
     from workbench.npu.faults import Fault
     from workbench.npu.orders.known import Orders
     from workbench.npu.precision import Precision
-    from workbench.npu.program import Program
     from workbench.run.control_flow import RunGraph
     from workbench.run.executor import Compute, Feeds, State, Watch
     from workbench.run.plan import ExecutionPlan

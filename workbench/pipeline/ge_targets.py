@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from workbench.core.plan import DumpPlan
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import Target
+from workbench.npu.compile.program import Program
 from workbench.npu.profiles import PROFILES
-from workbench.npu.program import Program
 from workbench.pipeline.graph_files import graph_files
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.selection import Choice, kernel_type, names_model
-from workbench.npu.program import COMPILED
+from workbench.npu.compile.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

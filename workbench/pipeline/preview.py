@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
-    from workbench.npu.program import Program
+    from workbench.npu.compile.program import Program
     from workbench.pipeline.ranks import Rank
 
 WITHOUT_FORECAST = ("overflow", "exception")

@@ -13,8 +13,8 @@ from workbench.dump.watched import watch_of
 from workbench.graph.control_flow import Flow, If, Run, While, one_graph
 from workbench.graph.graph import Graph
 from workbench.npu.compile.pipeline import compile_flow, compile_graph
+from workbench.npu.compile.program import Program
 from workbench.npu.faults import check_faults, ends_run, faults_in
-from workbench.npu.program import Program
 from workbench.npu.runner import flow_runs, run_program
 from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, updates

@@ -7,7 +7,7 @@ from kit.build.programs import program_for, target_for
 from workbench.network.symbolic import Parameter, record, recorder
 from workbench.network.tracer import trace
 from workbench.npu.compile.overflow_check import lower_overflow_check
-from workbench.npu.program import Module
+from workbench.npu.compile.program import Module
 from workbench.npu.runner import run_npu
 from workbench.run.reference import run_reference
 

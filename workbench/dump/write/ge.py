@@ -46,8 +46,8 @@ from workbench.dump.write.reports import STREAM, failure_files, is_overflow, ove
 from workbench.dump.write.targets import time_folder
 from workbench.graph.graph import Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
+from workbench.npu.compile.program import COMPILED
 from workbench.npu.compile.provenance import origin_of
-from workbench.npu.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence

@@ -25,8 +25,8 @@ from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.files import ge_graph_file
 from workbench.graph_files.ge.lower import ge_graph_of
 from workbench.graph_files.ge.write_text import write_ge_text
+from workbench.npu.compile.program import COMPILED
 from workbench.npu.layout import TensorLayout, device_layout, host_layout, layout_spec, parse_layout
-from workbench.npu.program import COMPILED
 from workbench.npu.target import WEIGHTS
 from workbench.run.outline import outline
 from workbench.run.reference import run_reference

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.graph.graph import Graph, Operand
-    from workbench.npu.program import Module
+    from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
 STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.graph.graph import Graph, Op, Operand
+    from workbench.npu.compile.program import Module
     from workbench.npu.numerics import NumericModel
-    from workbench.npu.program import Module
     from workbench.npu.target import Target
 
     Array = NDArray[Any]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.graph.graph import Graph, Operand
-    from workbench.npu.program import Module
+    from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph
     from workbench.npu.compile.patterns import Part
-    from workbench.npu.program import Module
+    from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
 _LONGEST = 512

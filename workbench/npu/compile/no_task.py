@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Io, TensorSpec
     from workbench.graph.graph import Graph, Op, Operand
-    from workbench.npu.program import Module
+    from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
 NO_TASK = "_no_task"

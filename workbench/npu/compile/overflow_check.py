@@ -16,7 +16,7 @@ from workbench.graph.rewrite import GraphBuilder
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Operand
-    from workbench.npu.program import Module
+    from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
 _STATUS = TensorSpec("int32", (8,))

@@ -16,10 +16,10 @@ from workbench.npu.compile.formats import choose_formats, insert_transdata, prop
 from workbench.npu.compile.fusions import VIRTUAL, fuse_buffers, fuse_graph
 from workbench.npu.compile.no_task import mark_no_task
 from workbench.npu.compile.overflow_check import lower_overflow_check
+from workbench.npu.compile.program import COMPILED, Module, Program
 from workbench.npu.compile.provenance import constants_to_attributes
 from workbench.npu.compile.quantize import quantize_network
 from workbench.npu.faults import altered_graph, check_faults, faults_in
-from workbench.npu.program import COMPILED, Module, Program
 from workbench.run.executor import updates
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from workbench.graph.graph import Graph, Operand
     from workbench.npu.compile.calibration import Layer
-    from workbench.npu.program import Module
+    from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
     Array = NDArray[Any]
