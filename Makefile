@@ -11,11 +11,12 @@ OPERATORS := tests/data/conformance/operators_$(MINDSPORE)_cpu.json
 FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
+TORCH     ?= 2.14.1
 
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-torch mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -79,6 +80,16 @@ conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_flows.py $(FLOWS)
 	$(BIN)/python -m pytest tests/run/test_control_flow.py tests/pipeline/test_process.py tests/scenarios/test_flows.py
+
+# what PyTorch computes on a CPU with operators that NPU dumps name; see docs/evidence/conformance.md
+conformance-torch: .venv-torch/$(TORCH) $(VENV)/developed
+	.venv-torch/bin/python conformance/run_torch_operators.py tests/data/conformance/aclnn_torch_$(TORCH)_cpu.json
+	$(BIN)/python -m pytest tests/ops/test_torch_operators.py
+
+.venv-torch/$(TORCH):
+	$(PYTHON311) -m venv --clear .venv-torch
+	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check 'torch==$(TORCH)' 'numpy<2'
+	touch $@
 
 # what msprobe makes of over twenty pairs of dump trees; see docs/evidence/conformance.md
 conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from diagnosing.cases import ITERATIONS, KINDS, LONG, MODELS, SURFACES, Setting
 
-from workbench.npu.modes import modes_of
+from workbench.npu.precision import modes_of
 from workbench.npu.profiles import PROFILES
 
 if TYPE_CHECKING:

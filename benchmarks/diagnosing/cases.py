@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.graph.graph import Param
 from workbench.npu.faults import FAULTS, Fault
-from workbench.npu.modes import MODES_V2, modes_of
+from workbench.npu.precision import MODES_V2, modes_of
 from workbench.npu.profiles import PROFILES
 from workbench.ops import bind, op_def
 

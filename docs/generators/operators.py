@@ -9,8 +9,16 @@ from generators.markdown import code, codes, page, table
 from workbench.network.onnx.lower import OPSETS
 from workbench.network.onnx.table import CONVERTERS
 from workbench.ops import OPS
+from workbench.ops.aliases import ALIASES
+from workbench.ops.decompositions import DECOMPOSITIONS
+from workbench.ops.not_computed import NOT_COMPUTED
 
-UNITS = {"cube": "cube", "vector": "vector", "none": "none (renames data)"}
+UNITS = {
+    "cube": "cube",
+    "vector": "vector",
+    "mixed": "cube and vector",
+    "none": "none (renames data)",
+}
 
 INTRODUCTION = """\
 The workbench can trace and simulate these {count} operators. It can replay them, except random operators, operators
@@ -30,6 +38,30 @@ Functions of the model and operators that the standard defines by others (`Atten
 expanded first. Not supported: control flow (`If`, `Loop`, `Scan`), outputs whose size depends on values (`NonZero`,
 `NonMaxSuppression`, `Unique`), strings, sequences, 3-D windows, dilated pooling, cubic resizing and training modes.
 One error lists every unsupported operator with its nodes."""
+
+
+OTHERS = """\
+`compare` also replays these types of other dialects: each is an operator above under another name, or is
+computed as several of them. Results of PyTorch on a CPU (`make conformance-torch`) or closed formulas check them.
+
+An operator is not replayed with settings that documents leave open: dropout in attention (`keep_prob` below 1),
+a shift of scores in inference, sequences of several lengths in `PromptFlashAttention`, a cache in pages, quantized
+inputs, `max_norm` of `Embedding`, `divisor_override`, dilated pooling."""
+
+REASONS = {
+    "end": "Data enter or leave the graph here",
+    "hands-on": "Its output is its input",
+    "order-open": "Documents leave open which of equal elements comes first",
+    "no-oracle": "No reference results are recorded yet",
+}
+
+
+def _not_computed() -> list[tuple[str, str]]:
+    """Reasons with their types."""
+    return [
+        (words, codes(sorted(name for name, one in NOT_COMPUTED.items() if one == reason)))
+        for reason, words in REASONS.items()
+    ]
 
 
 def operators() -> str:
@@ -54,6 +86,11 @@ def operators() -> str:
         "Operators",
         INTRODUCTION.format(count=len(OPS)),
         table(("Operator", "Arguments", "Unit", "Gradient", "ONNX"), rows),
+        "## Other names",
+        OTHERS,
+        codes(sorted({*ALIASES, *DECOMPOSITIONS})),
+        "Not replayed:",
+        table(("Reason", "Types"), _not_computed()),
         "## ONNX operators",
         ONNX.format(count=len(converted), first=first, last=last),
         table(("ONNX operator", "Operator"), converted),

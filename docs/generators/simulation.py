@@ -6,8 +6,7 @@ from generators.markdown import code, codes, page, prose, table
 from workbench.network.models import MODELS, TRAININGS, load_graph
 from workbench.npu.compile.fusions import FUSIONS
 from workbench.npu.faults.table import FAULTS
-from workbench.npu.modes import MODES, MODES_V2
-from workbench.npu.precision import IMPLEMENTATIONS
+from workbench.npu.precision import IMPLEMENTATIONS, MODES, MODES_V2
 from workbench.npu.profiles import PROFILES
 
 INTRODUCTION = (

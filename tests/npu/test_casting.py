@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from workbench.npu.casting import to_integer
+from workbench.npu.rounding import to_integer
 
 
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])

@@ -4,7 +4,7 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.npu.modes import MODES, MODES_V2, modes_of, rule_of
+from workbench.npu.precision import MODES, MODES_V2, modes_of, rule_of
 from workbench.npu.profiles import PROFILES
 from workbench.npu.rounding import ROUND
 

@@ -12,7 +12,7 @@ from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.faults import parse_fault
-from workbench.npu.modes import modes_of, rule_of
+from workbench.npu.precision import modes_of, rule_of
 from workbench.npu.profiles import HF32, PROFILES
 from workbench.npu.rounding import ROUND
 from workbench.npu.runner import run_npu

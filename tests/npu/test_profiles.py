@@ -4,7 +4,7 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.npu.modes import modes_of
+from workbench.npu.precision import modes_of
 from workbench.npu.profiles import HF32, PROFILES, profile
 from workbench.npu.rounding import ROUND
 

@@ -1,15 +1,18 @@
 """Every kernel against loops over indices or closed forms (`kernel_oracles`)."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kit.oracle.kernel_oracles import CASES
+from kit.oracle.kernel_oracles import CASES, OF_PYTORCH
 from kit.oracle.oracles_backward import CASES as DIFFERENCES
 from workbench.core.tensors import TensorSpec
 from workbench.ops import OPS, infer_outputs, run_kernel
 
+PYTORCH = Path(__file__).parents[1] / "data/conformance/aclnn_torch_2.14.1_cpu.json"
 EVERY = [(name, number) for name, (_, cases) in CASES.items() for number in range(len(cases))]
 
 
@@ -25,7 +28,10 @@ def results_of(name, specs, settings):
 
 
 def test_every_operator_has_a_kernel_and_an_oracle():
-    assert OPS.keys() == CASES.keys()
+    assert OPS.keys() == CASES.keys() | OF_PYTORCH
+    assert not CASES.keys() & OF_PYTORCH
+    recorded = json.loads(PYTORCH.read_text(encoding="utf-8"))["cases"]
+    assert {one["op"] for one in recorded} >= OF_PYTORCH
 
 
 class Case:

@@ -71,6 +71,11 @@ def test_every_row_is_consistent():
 
 
 NEEDED = {
+    "ApplyRMSProp": {"decay", "momentum", "epsilon"},
+    "FlashAttentionScore": {"head_num"},
+    "LinSpace": {"num"},
+    "MoeGatingTopK": {"k"},
+    "MoeGatingTopKSoftmax": {"k"},
     "Conv2DTranspose": {"input_size"},
     "Conv2DBackpropInput": {"input_size"},
     "Conv2DBackpropFilter": {"filter_size"},

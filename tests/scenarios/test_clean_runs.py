@@ -11,8 +11,7 @@ from workbench.network import nn
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.npu.modes import modes_of
-from workbench.npu.precision import Precision
+from workbench.npu.precision import Precision, modes_of
 from workbench.npu.profiles import PROFILES
 
 

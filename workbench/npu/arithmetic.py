@@ -13,11 +13,10 @@ import numpy as np
 
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.npu.casting import to_integer
 from workbench.npu.cube import CUBE
 from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.npu.orders.known import NO_ORDERS, Orders
-from workbench.npu.rounding import ROUND, saturated
+from workbench.npu.rounding import ROUND, saturated, to_integer
 from workbench.ops import OPS, run_kernel
 from workbench.ops.kernels.collective import REDUCING
 

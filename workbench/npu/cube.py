@@ -18,11 +18,13 @@ overflow it; what does saturates.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.ops.kernels import recurrent
+from workbench.ops.kernels.matrix import padded3d, positions3d, views3d
 from workbench.ops.kernels.window import Window, window
 from workbench.ops.table import call_kernel
 
@@ -229,6 +231,27 @@ def conv2d_filter(
     return sums.total.reshape(size)
 
 
+def conv3d(
+    inputs: Sequence[Array], settings: Mapping[str, Any], rounding: Rounding | None
+) -> Array:
+    """Convolve (N, C, D, H, W) with (O, C / group, kd, kh, kw), 16 channels of one place at a time."""
+    x, weight, kind = _read(inputs)
+    group, views = int(settings["group"]), views3d(settings, x.shape[2:], weight.shape[2:])
+    counts = [view.number for view in views]
+    out = np.empty((x.shape[0], weight.shape[0], *counts), kind)
+    for image, target in zip(padded3d(x, views), out, strict=True):
+        shape = (group, weight.shape[0] // group, math.prod(counts))
+        sums = Accumulator(shape, kind, rounding)
+        for place in np.ndindex(*weight.shape[2:]):
+            pixels = image[(slice(None), *positions3d(views, place))].reshape(group, -1, shape[2])
+            factors = weight[(slice(None), slice(None), *place)].reshape(group, -1, weight.shape[1])
+            for start in range(0, weight.shape[1], BLOCK):
+                some = slice(start, start + BLOCK)
+                sums.add(factors[..., some], pixels[:, some])
+        target[:] = sums.total.reshape(target.shape)
+    return _written(out)
+
+
 def _single(function: Callable[..., Array]) -> Unit:
     """Return the unit of an operator with one output."""
     return lambda inputs, settings, rounding: [function(inputs, settings, rounding)]
@@ -253,6 +276,7 @@ CUBE: dict[str, Unit] = {
     "Conv2DTranspose": _single(conv2d_transpose),
     "Conv2DBackpropInput": _single(conv2d_transpose),
     "Conv2DBackpropFilter": _single(conv2d_filter),
+    "Conv3D": _single(conv3d),
     "MatMul": _single(matmul),
     "BatchMatMul": _single(matmul),
     "DynamicRNN": _recurrent(recurrent.dynamic_rnn),

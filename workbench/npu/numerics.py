@@ -11,10 +11,9 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value
 from workbench.npu.arithmetic import store
-from workbench.npu.modes import rule_of
 from workbench.npu.ops_info import op_info
 from workbench.npu.orders.known import NO_ORDERS, Orders
-from workbench.npu.precision import Precision
+from workbench.npu.precision import Precision, rule_of
 from workbench.npu.profiles import HF32, HF32_AWAY, profile
 from workbench.npu.rounding import ROUND
 from workbench.ops import OPS
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.graph.graph import Graph, Op, Operand
-    from workbench.npu.modes import Rule
+    from workbench.npu.precision import Rule
     from workbench.npu.profiles import Profile
 
     Array = NDArray[Any]
@@ -62,6 +61,8 @@ class NumericModel:
     def _formats(self, op: Op, before: list[Formats]) -> Formats:
         row = OPS.get(op.op_type)
         if row is None or row.writes[:1] == (0,):  # weights are updated in their own dtype
+            return UNTOUCHED
+        if row.engine == "mixed":  # statistics stay float32, whatever it reads
             return UNTOUCHED
         rule, cube = self.rule, row.engine == "cube"
         dtype = op.outputs[0].dtype if op.outputs else ""

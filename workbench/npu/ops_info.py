@@ -59,6 +59,7 @@ OPS_INFO: dict[str, OpInfo] = {
     "BatchMatMul": OpInfo(
         mixed_precision="white", formats=(_MATRIX, _MATRIX, _MATRIX), integers=True
     ),
+    "Conv3D": OpInfo(mixed_precision="white"),
     # elementwise
     "Add": OpInfo(format_agnostic=True),
     "Sub": OpInfo(format_agnostic=True),
@@ -163,23 +164,26 @@ OPS_INFO: dict[str, OpInfo] = {
 
 PLAIN = frozenset(
     """
-    ACos Adam AdamWeightDecay AddN AllFinite AllGather AllReduce ApplyMomentum ArgMaxWithValue
-    ArgMinWithValue Argmax Argmin Asin Assign AssignAdd AssignSub Atan AvgPoolV2 BitwiseAnd
-    BitwiseOr BitwiseXor Broadcast BroadcastTo CeLU Ceil ClampScalar Concat ConcatD
-    ConvBnBiasHost ConvBnFilterHost Cos DepthToSpace Dropout Equal ExpandDims FillV2 Flatten
-    Floor FloorDiv FloorMod FusedMulAddN FusedMulApplyMomentum Gather GatherD GatherDGradV2
-    GatherNd Greater GreaterEqual GroupNormGrad HShrink HcomAllGather HcomAllReduce
-    HcomBroadcast HcomReduceScatter Invert IsFinite IsInf IsNan LayerNormGrad LeftShift Less
-    LessEqual LogSoftmaxGrad LogicalAnd LogicalNot LogicalOr LogicalXor MaskedFill MaxPoolV3
-    Mish NPUClearFloatStatusV2 NPUGetFloatStatusV2 NotEqual OneHot OnesLike PReLU PReLUGrad
-    PadV3 PadV3Grad ReduceAll ReduceAny ReduceMax ReduceMin ReduceScatter Reshape
+    ACos Adam AdamWeightDecay AddN AllFinite AllGather AllReduce ApplyAdagrad ApplyMomentum
+    ApplyRMSProp ArgMaxWithValue ArgMinWithValue Argmax Argmin Asin Assign AssignAdd
+    AssignSub Atan AvgPoolV2 BitwiseAnd BitwiseOr BitwiseXor Broadcast BroadcastTo CeLU Ceil
+    ClampScalar Concat ConcatD ConvBnBiasHost ConvBnFilterHost Cos DepthToSpace Dropout
+    Equal ExpandDims FillV2 FlashAttentionScore Flatten Floor FloorDiv FloorMod FusedMulAddN
+    FusedMulApplyMomentum Gather GatherD GatherDGradV2 GatherNd Greater GreaterEqual
+    GroupNormGrad HShrink HcomAllGather HcomAllReduce HcomBroadcast HcomReduceScatter
+    IncreFlashAttention Invert IsFinite IsInf IsNan LayerNormGrad LeftShift Less LessEqual
+    LinSpace LogSoftmaxGrad LogicalAnd LogicalNot LogicalOr LogicalXor MaskedFill MaxPoolV3
+    Mish MoeGatingTopK MoeGatingTopKSoftmax NLLLoss NPUClearFloatStatusV2
+    NPUGetFloatStatusV2 NotEqual OneHot OnesLike PReLU PReLUGrad PadV3 PadV3Grad
+    PromptFlashAttention Range ReduceAll ReduceAny ReduceMax ReduceMin ReduceScatter Reshape
     ResizeBilinearGrad ResizeBilinearV2 ResizeNearestNeighborV2 ResizeNearestNeighborV2Grad
-    ReverseSequence ReverseV2 RightShift Rint RmsNormGrad Round SGD ScatterNd SeLU Select Sign
-    Sin Slice SliceGrad SoftShrink SoftmaxCrossEntropyWithLogits Softsign SpaceToDepth
-    SparseSoftmaxCrossEntropyWithLogits Split SplitD SplitV Squeeze Stack StridedSlice
-    StridedSliceGrad TensorScatterAdd TensorScatterElements TensorScatterMax TensorScatterMin
-    TensorScatterMul TensorScatterUpdate Threshold Tile TopK TransData TransQuantParamV2
-    Transpose Tril Triu Trunc TruncateDiv TruncateMod UnsortedSegmentSum Unstack ZerosLike
+    ReverseSequence ReverseV2 RightShift Rint RmsNormGrad RotaryPositionEmbedding Round SGD
+    ScatterNd SeLU Select Sign Sin Slice SliceGrad SoftShrink SoftmaxCrossEntropyWithLogits
+    Softsign SpaceToDepth SparseSoftmaxCrossEntropyWithLogits Split SplitD SplitV Squeeze
+    Stack StridedSlice StridedSliceGrad TensorScatterAdd TensorScatterElements
+    TensorScatterMax TensorScatterMin TensorScatterMul TensorScatterUpdate Threshold Tile
+    TopK TransData TransQuantParamV2 Transpose Tril Triu Trunc TruncateDiv TruncateMod
+    UnsortedSegmentSum Unstack ZerosLike
     """.split()  # noqa: SIM905  a hundred names are read better so
 )
 """Types that the device treats as the default says."""

@@ -1,4 +1,4 @@
-"""Rounding of float32 values to formats of fewer bits, exact and fast.
+"""Rounding of float32 values to formats of fewer bits, exact and fast, and the Cast to integers.
 
 Values stay float32. Every function works on pieces that fit the cache. `tests/npu/test_rounding.py`
 checks each against a search among the neighbors: all values of the 16-bit and 8-bit formats, their
@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
+from workbench.core.dtypes import dtype
 from workbench.npu.profiles import HF32, HF32_AWAY
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Array = NDArray[Any]
     F32 = NDArray[np.float32]
     U32 = NDArray[np.uint32]
     Step = Callable[[F32, F32, U32], None]
@@ -201,3 +204,24 @@ ROUND: dict[str, Rounding] = {
 }
 """Rounding of float32 values to each format, as float32; ties go to even, in hifloat8 and
 `HF32_AWAY` away from zero. Too large a value becomes Inf, in float8_e4m3fn NaN: it has no Inf."""
+
+
+def to_integer(array: Array, name: str) -> Array:
+    """Return the values in an integer dtype: cut off towards zero, saturated, NaN as 0.
+
+    >>> to_integer(np.array([2.7, -2.7, 1e9, np.nan]), "int8").tolist()
+    [2, -2, 127, 0]
+    """
+    storage = dtype(name).storage
+    limits = ml_dtypes.iinfo(storage)  # type: ignore[no-untyped-call]
+    if array.dtype.kind in "biu":
+        own = np.iinfo(array.dtype if array.dtype.kind != "b" else np.uint8)
+        low, high = max(own.min, int(limits.min)), min(own.max, int(limits.max))
+        return np.clip(array, low, high).astype(storage)
+    with np.errstate(all="ignore"):
+        x = np.trunc(array.astype(np.float64))
+        x = np.where(np.isnan(x), 0.0, x)
+        inside = np.clip(x, float(limits.min), np.nextafter(float(limits.max) + 1, 0.0))
+        if storage.itemsize < 8:
+            return inside.astype(np.int64).astype(storage)
+        return np.where(x > inside, storage.type(limits.max), inside.astype(storage))

@@ -2,7 +2,7 @@
 
 Matrix products and convolutions go to the cube unit (`workbench.npu.cube`), everything else to the
 vector unit, which computes in float32 and rounds its result to the format in use. Which formats
-these are says the precision mode (`workbench.npu.modes`):
+these are says the precision mode (`workbench.npu.precision`):
 
 ======================== ======================= ============================ ===================
 precision mode           cube reads (float32)    cube writes                  vector unit

@@ -19,7 +19,7 @@ from workbench.core.tensors import TensorSpec
 if TYPE_CHECKING:
     from workbench.ops.gradient import GradientRule
 
-Engine = Literal["cube", "vector", "none"]
+Engine = Literal["cube", "vector", "mixed", "none"]
 Effect = Literal["compute", "identity", "move", "choose", "contract", "sum"]
 ShapeRule = Callable[["Call"], tuple[TensorSpec, ...]]
 Kernel = Callable[..., Any]
@@ -80,7 +80,8 @@ class OpDef:
     operator definitions (2.0 to 2.10) or CANN's have them. ``tensors`` counts the leading arguments
     that are tensors (-1: the first argument is a tuple of tensors); where settings stand between
     them ``places`` gives the positions. ``defaults`` gives settings that may be left out, attributes
-    among them. ``engine`` is the unit that computes it: ``none`` only renames data. ``derived``
+    among them. ``engine`` is the unit that computes it: ``mixed``
+    is both of them, ``none`` only renames data. ``derived``
     gives attributes that follow from the others and the shapes, as MindSpore writes them into its
     IR. ``writes`` are the positions of tensor arguments that it overwrites; with ``writes_if`` only
     where that setting is true. ``unwritten_on_cpu`` are outputs that MindSpore's CPU kernel leaves

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.ops import (
+from workbench.ops.definition import Call, OpDef
+from workbench.ops.rows import (
     activation,
     collective,
     elementwise,
@@ -29,9 +30,9 @@ from workbench.ops import (
     quantization,
     recurrent,
     reduction,
+    transformer,
     update,
 )
-from workbench.ops.definition import Call, OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,6 +57,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     recurrent,
     update,
     collective,
+    transformer,
 )
 """Modules of rows."""
 

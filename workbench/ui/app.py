@@ -24,7 +24,7 @@ from workbench.graph.control_flow import Flow
 from workbench.graph.graph import Graph
 from workbench.network.models import load_graph
 from workbench.npu.faults import check_settings, parse_fault
-from workbench.npu.modes import MODES
+from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.recipe import PYTHON

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -11,13 +12,14 @@ from kit.words import check_said
 from workbench.comparison.align.align import align
 from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.lowering import LOWERING_RULES, RANDOM, REGISTERS, lower
-from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.onnx.dialect import DOMAIN, OUTPUTS
 from workbench.ops import COLLECTIVES, OPS
+from workbench.ops.aliases import ALIASES
+from workbench.ops.decompositions import DECOMPOSITIONS
 
 RNG = np.random.default_rng(5)
 
@@ -84,7 +86,7 @@ INT8 = {"input_specs": (SQUARE, TensorSpec("int8", (2, 2)))}
 TWO = named(("a", "MatMul"), ("b", "ReLU"))
 EXCLUSIVE = (
     [RANDOM, REGISTERS, COLLECTIVES],
-    [OPS, SPELLINGS, EXPANSIONS],
+    [OPS, ALIASES, DECOMPOSITIONS],
 )
 """Sets of types that have none in common, so that the order of their rules decides nothing."""
 
@@ -92,6 +94,24 @@ EXCLUSIVE = (
 @pytest.mark.parametrize("kinds", EXCLUSIVE)
 def test_no_type_is_known_in_two_ways(kinds):
     assert [set(a) & set(b) for a, b in combinations(kinds, 2) if set(a) & set(b)] == []
+
+
+@pytest.mark.parametrize(
+    ("op_type", "count", "read", "given"),
+    [
+        ("FlashAttentionScore", 4, "uint8", "float32"),
+        ("PromptFlashAttention", 4, "int8", "float32"),
+        ("MaxPoolWithMask", 1, "float32", "int8"),
+    ],
+)
+def test_a_mask_of_eight_bits_is_no_step_of_int8(op_type, count, read, given):
+    specs = (SQUARE, SQUARE, SQUARE, TensorSpec(read, (2, 2)))
+    masked = replace(
+        op(op_type, *map(Param, range(count)), head_num=1),
+        input_specs=specs,
+        outputs=(SQUARE, TensorSpec(given, (2, 2))),
+    )
+    assert lower(0, masked, None).kernel is not None
 
 
 ONNX = {OUTPUTS: ("y",)}

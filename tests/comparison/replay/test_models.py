@@ -12,7 +12,7 @@ from workbench.comparison.replay.models import candidates
 from workbench.core.words import Message
 from workbench.graph.graph import Graph
 from workbench.network.models import load_graph
-from workbench.npu.modes import modes_of
+from workbench.npu.precision import modes_of
 from workbench.npu.profiles import PROFILES
 
 LENET = load_graph("lenet")

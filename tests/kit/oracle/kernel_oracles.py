@@ -36,6 +36,7 @@ from kit.oracle.oracles_forward import (
     concat,
     conv2d,
     conv2d_transpose,
+    conv3d,
     expand_dims,
     flatten,
     folded_bias,
@@ -57,6 +58,11 @@ from kit.oracle.oracles_layers import reduction
 def _conv(out, group, kernel, **settings):
     weight = numbers(out, 4 // group, *kernel, seed=3)
     return ([IMAGE, weight], {"group": group, "stride": 1, "pad_mode": "valid"} | settings)
+
+
+def _solid(out, group, kernel, **settings):
+    inputs = [numbers(2, 4, 3, 4, 3), numbers(out, 4 // group, *kernel, seed=3)]
+    return (inputs, {"group": group, "stride": 1, "pad_mode": "valid"} | settings)
 
 
 def _transposed(size, x, group, kernel, **settings):
@@ -93,6 +99,15 @@ CASES = {
                 [whole(1, 2, 4, 4, **EIGHT), whole(3, 2, 3, 3, **EIGHT)],
                 {"stride": 1, "pad_mode": "same"},
             ),
+        ],
+    ),
+    "Conv3D": (
+        conv3d,
+        [
+            _solid(4, 1, (2, 3, 2)),
+            _solid(2, 2, (2, 1, 2), pad_mode="pad", pad=(1, 0, 2, 1, 0, 1), stride=(1, 1, 1, 2, 1)),
+            _solid(2, 1, (2, 2, 2), pad_mode="same", stride=2),
+            _solid(4, 4, (1, 2, 2), dilation=(1, 1, 1, 2, 1)),
         ],
     ),
     "Conv2DTranspose": (conv2d_transpose, TRANSPOSED),
@@ -232,3 +247,18 @@ CASES = {
     **oracles_layers.CASES,
     **oracles_backward.CASES,
 }
+
+OF_PYTORCH = {
+    "ApplyAdagrad",
+    "ApplyRMSProp",
+    "FlashAttentionScore",
+    "IncreFlashAttention",
+    "LinSpace",
+    "MoeGatingTopK",
+    "MoeGatingTopKSoftmax",
+    "NLLLoss",
+    "PromptFlashAttention",
+    "Range",
+    "RotaryPositionEmbedding",
+}
+"""Operators whose oracle is PyTorch's record (`tests/ops/test_torch_operators.py`); graphs of ours do not have them."""

@@ -86,6 +86,35 @@ def conv2d(inputs, settings):
     return [out]
 
 
+def conv3d(inputs, settings):
+    """Every place of the kernel, at every position that lies inside of the input."""
+    x, w = inputs
+    group, mode = settings["group"], settings["pad_mode"]
+    strides, dilations = (
+        (one,) * 3 if isinstance(one, int) else one[-3:]
+        for one in (settings["stride"], settings.get("dilation", 1))
+    )
+    before, size = [], []
+    for axis in range(3):
+        length, span = x.shape[2 + axis], (w.shape[2 + axis] - 1) * dilations[axis] + 1
+        low, high = settings["pad"][2 * axis : 2 * axis + 2] if mode == "pad" else (0, 0)
+        if mode == "same":
+            missing = (math.ceil(length / strides[axis]) - 1) * strides[axis] + span - length
+            low, high = max(missing, 0) // 2, math.ceil(max(missing, 0) / 2)
+        before.append(low)
+        size.append((length + low + high - span) // strides[axis] + 1)
+    out = np.zeros((x.shape[0], w.shape[0], *size))
+    per_out = w.shape[0] // group
+    for n, o, *at in np.ndindex(out.shape):
+        for k, *place in np.ndindex(w.shape[1:]):
+            axes = zip(at, strides, place, dilations, before, strict=True)
+            point = tuple(p * s + q * d - low for p, s, q, d, low in axes)
+            if all(0 <= p < length for p, length in zip(point, x.shape[2:], strict=True)):
+                value = float(x[(n, o // per_out * w.shape[1] + k, *point)])
+                out[(n, o, *at)] += value * float(w[(o, k, *place)])
+    return [out]
+
+
 def conv2d_transpose(inputs, settings):
     """Every output of the convolution, spread over what it came from."""
     x, w = inputs

@@ -23,8 +23,7 @@ from workbench.network.symbolic import record as call
 from workbench.network.tracer import trace
 from workbench.npu.compile.pipeline import FIRST, PASSES
 from workbench.npu.layout import device_layout
-from workbench.npu.modes import modes_of
-from workbench.npu.precision import read_precision
+from workbench.npu.precision import modes_of, read_precision
 from workbench.npu.profiles import PROFILES
 from workbench.npu.runner import run_npu, run_program
 from workbench.npu.target import WEIGHTS

@@ -307,6 +307,7 @@ def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterat
             continue
 
 
+@np.errstate(all="ignore")  # of NaN that signal
 def is_of_few(target: Array, golden: Array) -> bool:
     """Whether two weights differ in few elements only, as where something wrote into one.
 
@@ -476,6 +477,7 @@ def _read(
     return before.tensors.get(("output", operand.slot)) if before is not None else None
 
 
+@np.errstate(all="ignore")  # of NaN that signal
 def _extent(record: TensorRecord) -> tuple[int, float, bool]:
     """How many elements are NaN or infinite, the largest magnitude of the others, and whether that is known."""
     try:

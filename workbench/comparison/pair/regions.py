@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.ops import argument_name, settings
 from workbench.ops.dont_care import BehindCount, BehindGroups, MaskedRows, WhereZero
+from workbench.ops.kernels.transformer import NUMBERED_LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -204,14 +205,10 @@ def _is_mask(mask: NDArray[Any]) -> bool:
     return mask.dtype.kind in "biu" and bool(((mask == 0) | (mask == 1)).all())
 
 
-_LAYOUTS = ("BSH", "BNSD", "SBH", "BSND", "TND")
-"""Orders of axes of an attention, by the number that MindSpore gives them (`FASInputLayoutMode`)."""
-
-
 def _layout(said: object) -> str:
     if isinstance(said, int) and not isinstance(said, bool):
-        return _LAYOUTS[said] if 0 <= said < len(_LAYOUTS) else ""
-    return str(said) if said in _LAYOUTS else ""
+        return NUMBERED_LAYOUTS[said] if 0 <= said < len(NUMBERED_LAYOUTS) else ""
+    return str(said) if said in NUMBERED_LAYOUTS else ""
 
 
 def _as_laid(rows: Care, layout: str, shape: Shape) -> Care | None:

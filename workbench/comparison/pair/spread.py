@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.graph.graph import Const
-from workbench.ops import IDENTITY, activation, elementwise, settings
+from workbench.ops import IDENTITY, settings
+from workbench.ops.rows import activation, elementwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Set

@@ -51,8 +51,13 @@ _STEP = 2.0**-16
 """Relative size of the random steps that measure a condition: far above float64's noise."""
 
 RECURRENT = frozenset(
-    ("LSTM", "DynamicRNN", "DynamicGRUV2", "LSTMGrad", "DynamicRNNGrad", "GRUV2", "CudnnGRU")
+    ("LSTM", "DynamicRNN", "DynamicGRUV2", "LSTMGrad", "DynamicRNNGrad", "GRUV2", "CudnnGRU",
 )
+)  # fmt: skip
+"""Types that round what goes from step to step."""
+
+_ATTENTION = frozenset(("FlashAttentionScore", "PromptFlashAttention", "IncreFlashAttention"))
+"""Types that round the shares of keys before they meet the values."""
 
 _STEEPEST = 2.0**20
 
@@ -221,9 +226,9 @@ class UnitRule(NamedTuple):
 
 UNIT_RULES: tuple[UnitRule, ...] = (
     UnitRule(
-        "recurrent", lambda op, read: op.op_type in RECURRENT,
+        "recurrent", lambda op, read: op.op_type in RECURRENT | _ATTENTION,
         lambda read: max(FLOAT32, *read.units, *read.rows),
-        "before products, which these contain: what they keep from step to step is rounded, on wide units, too",
+        "before products, which these contain: what they keep between these is rounded, on wide units, too",
     ),
     UnitRule(
         "product", lambda op, read: op.op_type in CONTRACTIONS, lambda read: FLOAT32,

@@ -164,6 +164,9 @@ def _rounded(array: Array, name: str, arithmetic: Arithmetic) -> Array:
 
 
 def _plain(array: Array) -> Any:
+    """Return a computed setting as constants are given; a mask stays an array."""
+    if array.ndim > 1:
+        return array
     return array.item() if array.ndim == 0 else tuple(array.tolist())
 
 

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
 from workbench.comparison.replay.kernel import plain_kernel
-from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
+from workbench.comparison.replay.spellings import canonical_op
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import COLLECTIVES, IDENTITY, OPS
+from workbench.ops.aliases import ALIASES
+from workbench.ops.decompositions import DECOMPOSITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,8 +85,16 @@ def _int8_step(number: int, op: Op, found: Alignment | None) -> Lowering:
     return Lowering(None, reason=Message("compare/int8-step"))
 
 
+_MASKED = frozenset(
+    ("FlashAttentionScore", "IncreFlashAttention", "MaxPoolWithMask", "PromptFlashAttention")
+)
+"""Types whose tensors of eight bits are masks; their kernels refuse quantized inputs themselves."""
+
+
 def _is_between(op: Op) -> bool:
     """Whether an operator stands between floats and int8: the steps of int8 are looked at layer by layer."""
+    if op.op_type in _MASKED:
+        return False
     read = {s.dtype for s in (*op.input_specs, *op.device_inputs) if s is not None}
     given = {s.dtype for s in (*op.outputs, *op.device_outputs)}
     floats = any(name in DTYPES and DTYPES[name].is_float for name in read | given)
@@ -104,7 +114,7 @@ def _respelled(op: Op) -> Kernel:
 
 
 def _expanded(op: Op) -> Kernel:
-    return EXPANSIONS[op.op_type](op)
+    return DECOMPOSITIONS[op.op_type](op)
 
 
 def _of_onnx(number: int, op: Op, found: Alignment | None) -> Lowering:
@@ -158,11 +168,11 @@ LOWERING_RULES: tuple[LoweringRule, ...] = (
         "a row of its own comes before other names; no type has both",
     ),
     LoweringRule(
-        "spelling", lambda op: op.op_type in SPELLINGS, _alone("spelling", _respelled),
+        "spelling", lambda op: op.op_type in ALIASES, _alone("spelling", _respelled),
         "one operator of the table before several; no type is both",
     ),
     LoweringRule(
-        "expansion", lambda op: op.op_type in EXPANSIONS, _alone("expansion", _expanded),
+        "expansion", lambda op: op.op_type in DECOMPOSITIONS, _alone("expansion", _expanded),
         "the last that knows anything",
     ),
     LoweringRule(

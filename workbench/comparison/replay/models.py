@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.npu.arithmetic import Arithmetic
-from workbench.npu.modes import modes_of
 from workbench.npu.numerics import NumericModel, numeric_model
-from workbench.npu.precision import Precision
+from workbench.npu.precision import Precision, modes_of
 from workbench.npu.profiles import HF32, PROFILES
 
 if TYPE_CHECKING:

@@ -98,6 +98,7 @@ class SliceError(NamedTuple):
         }  # fmt: skip
 
 
+@np.errstate(all="ignore")  # of what lies near the end of float64
 def slice_error(
     attempt: Attempt, slot: int, arithmetic: Arithmetic, *, npu: bool
 ) -> SliceError | None:

@@ -1,4 +1,8 @@
-"""Networks by name: an example, a training, a file of Python or ONNX. Users know it as ``wb.models``."""
+"""Networks by name: an example, a training, a file of Python or ONNX. Users know it as ``wb.models``.
+
+In: a text such as ``lenet``, ``net.py:Net`` or ``model.onnx:batch=2``, and a seed. Out: a `Graph` or `ControlFlow`.
+An example is added to `networks.MODELS`, a training to `trainings.TRAININGS`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Layers, losses, optimizers and trainings, named and set up like ``mindspore.nn``. Users know it as ``wb.nn``."""
+"""Layers, losses, optimizers and trainings, named and set up like ``mindspore.nn``. Users know it as ``wb.nn``.
+
+In: symbolic tensors (`workbench.network.symbolic`). Out: the same, with operators recorded and weights as parameters.
+A layer is added to `layers` (activations, losses, optimizers to their own modules) and to ``__all__`` here; a
+function of ``mindspore.ops`` to `functional`.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.network.cell import Cell
 from workbench.network.symbolic import record, record_all
-from workbench.ops.collective import WORLD
+from workbench.ops.rows.collective import WORLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

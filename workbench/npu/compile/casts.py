@@ -1,6 +1,6 @@
 """Number formats of compiled operators: what each reads and writes, and a Cast wherever they differ.
 
-The precision mode decides as it does for operators that run one by one (`workbench.npu.modes`), but here
+The precision mode decides as it does for operators that run one by one (`workbench.npu.precision`), but here
 tensors really change their dtypes. Casts are called ``trans_Cast_{n}`` as in GE, and one serves all readers
 of a value. HF32, which no tensor can have, stays a rounding inside the unit.
 """

@@ -1,7 +1,8 @@
 """Planted faults: what is wrong with a simulated device, as plain values.
 
-A fault works on a `Site`, one operator as it is compiled or just computed, and is deterministic for
-its seed. `FAULTS` has a row for every kind.
+In: a `Fault` and a `Site`, one operator as it is compiled or just computed. Out: the site as the fault leaves it,
+the same for the same seed.
+A kind is added as a row of `FAULTS` and a function on a site.
 """
 
 from workbench.npu.faults.fault import Fault, Site, Step

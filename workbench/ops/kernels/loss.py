@@ -43,6 +43,41 @@ def sparse_cross_entropy(x: Array, labels: Array, *, is_grad: Any) -> Array:
     return np.asarray(shares / x.dtype.type(x.shape[0]))
 
 
+REDUCTIONS = {0: "sum", 1: "mean", 2: "none"}
+"""How MindSpore numbers the reductions of losses."""
+
+
+def reduction_of(value: Any) -> str:
+    """Return the name of a reduction that a graph may hold as a number; raises GraphError."""
+    name = REDUCTIONS.get(value, value)
+    if name not in REDUCTIONS.values():
+        known = sorted(REDUCTIONS.values())
+        raise GraphError("core/choice", subject="reduction", got=value, known=known)
+    return str(name)
+
+
+def class_loss(
+    logs: Array, labels: Array, weight: Array, *, reduction: Any, ignore_index: Any
+) -> list[Array]:
+    """-weight · logarithm at the classes of the samples, and the weight of all; one class may count nothing.
+
+    Raises GraphError for a class that does not exist.
+    """
+    counted = labels != ignore_index
+    outside = counted & ((labels < 0) | (labels >= logs.shape[1]))
+    if outside.any():
+        got = int(labels[outside][0])
+        raise GraphError("run/out-of-range", subject="labels", low=0, high=logs.shape[1], got=got)
+    places = np.where(counted, labels, 0)
+    shares = weight[places] * counted
+    loss, total = -shares * logs[np.arange(len(logs)), places], np.sum(shares)
+    name = reduction_of(reduction)
+    if name == "none":
+        return [loss, np.asarray(total)]
+    whole = np.sum(loss)
+    return [np.asarray(whole / total if name == "mean" else whole), np.asarray(total)]
+
+
 def dropout(x: Array, *, keep_prob: Any, Seed0: Any, Seed1: Any) -> list[Array]:
     """Keep each element with probability ``keep_prob``, scaled by its inverse; return the mask, too.
 

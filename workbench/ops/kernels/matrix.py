@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from workbench.core.errors import GraphError
 from workbench.ops.definition import Kernel
 from workbench.ops.kernels.window import Window, window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,6 +61,71 @@ def conv2d(x: Array, weight: Array, **settings: Any) -> Array:
         shape = (*x.shape[:2], *view.output(*x.shape[2:]))
         return _depthwise(pad(x, view, 0), weight, view, np.empty(shape, x.dtype))
     return _convolved(x, weight, view, group)
+
+
+class View(NamedTuple):
+    """Windows along one axis: padding before and behind, their size, distance and dilation, how many."""
+
+    before: int
+    behind: int
+    size: int
+    stride: int
+    dilation: int
+    number: int
+
+
+def views3d(settings: Mapping[str, Any], sizes: Sequence[int], kernel: Sequence[int]) -> list[View]:
+    """Windows of a convolution along depth, height and width; raises GraphError for an unknown mode."""
+    strides, dilations = (_three(settings[name]) for name in ("stride", "dilation"))
+    mode = str(settings["pad_mode"]).lower()
+    pads = settings["pad"]
+    given = (pads,) * 6 if isinstance(pads, int) else tuple(pads)
+    if mode not in ("valid", "same", "pad"):
+        known = ["pad", "same", "valid"]
+        raise GraphError("core/choice", subject="pad_mode", got=mode, known=known)
+    found = []
+    for axis, (size, width) in enumerate(zip(sizes, kernel, strict=True)):
+        stride, dilation = strides[axis], dilations[axis]
+        span = (width - 1) * dilation + 1
+        before, behind = given[2 * axis : 2 * axis + 2] if mode == "pad" else (0, 0)
+        if mode == "same":
+            whole = max((-(-size // stride) - 1) * stride + span - size, 0)
+            before, behind = whole // 2, whole - whole // 2
+        count = (size + before + behind - span) // stride + 1
+        found.append(View(before, behind, width, stride, dilation, count))
+    return found
+
+
+def _three(value: Any) -> tuple[int, ...]:
+    return (value,) * 3 if isinstance(value, int) else tuple(value)[-3:]
+
+
+def padded3d(x: Array, views: Sequence[View]) -> Array:
+    """Put zeros around the last three axes."""
+    return np.pad(x, [(0, 0), (0, 0), *((view.before, view.behind) for view in views)])
+
+
+def positions3d(views: Sequence[View], place: Sequence[int]) -> tuple[slice, ...]:
+    """What one place of a kernel meets of a padded input, along the last three axes."""
+    return tuple(
+        slice(k * v.dilation, k * v.dilation + (v.number - 1) * v.stride + 1, v.stride)
+        for k, v in zip(place, views, strict=True)
+    )
+
+
+def conv3d(x: Array, weight: Array, **settings: Any) -> Array:
+    """Convolve (N, C, D, H, W) with (O, C / group, kd, kh, kw): one product for each place of the kernel."""
+    group, views = int(settings["group"]), views3d(settings, x.shape[2:], weight.shape[2:])
+    x = padded3d(x, views)
+    counts = tuple(view.number for view in views)
+    out = np.zeros((x.shape[0], group, weight.shape[0] // group, *counts), x.dtype)
+    for place in np.ndindex(*weight.shape[2:]):
+        pixels = x[(slice(None), slice(None), *positions3d(views, place))].reshape(
+            x.shape[0], group, -1, *counts
+        )
+        factors = weight[(slice(None), slice(None), *place)].reshape(group, -1, weight.shape[1])
+        out += np.einsum("goc,ngcdhw->ngodhw", factors, pixels)
+    return out.reshape(x.shape[0], weight.shape[0], *counts)
 
 
 def _convolved(x: Array, weight: Array, view: Window, group: int) -> Array:

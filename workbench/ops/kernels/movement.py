@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.errors import GraphError
 from workbench.ops.kernels.window import strided_index
 
 if TYPE_CHECKING:
@@ -138,6 +139,25 @@ def strided_slice(x: Array, **settings: Any) -> Array:
     """Every axis by begin, end and stride."""
     taken = x[strided_index(x.shape, settings)]
     return np.ascontiguousarray(taken).reshape(np.shape(taken))
+
+
+def evenly_spaced(start: Array, stop: Array, *, num: Any) -> Array:
+    """``num`` numbers from start to stop, both included."""
+    count = int(num)
+    step = (stop - start) / start.dtype.type(max(count - 1, 1))
+    found = np.asarray(start + np.arange(count, dtype=start.dtype) * step)
+    if count > 1:
+        found[-1] = stop
+    return found
+
+
+def progression(start: Array, end: Array, step: Array, *, maxlen: Any) -> Array:
+    """Numbers from start up to end, which is not reached; raises GraphError if they are too many."""
+    count = max(math.ceil((end - start) / step), 0) if step else -1
+    if not 0 <= count <= int(maxlen):
+        raise GraphError("run/out-of-range", subject="step", low=0, high=int(maxlen), got=count)
+    kind = np.result_type(start, end, step)
+    return np.asarray(start + np.arange(count, dtype=kind) * step)
 
 
 def pad(x: Array, *, mode: Any, paddings: Any, constant_value: Any) -> Array:

@@ -47,6 +47,35 @@ def apply_momentum(
     return [variable, variable, accumulation]
 
 
+def apply_adagrad(
+    variable: Array, accumulation: Array, rate: Array, gradient: Array, *, update_slots: Any
+) -> list[Array]:
+    """Let the variable go down by rate · gradient / √(sum of all squared gradients)."""
+    if update_slots:
+        accumulation = accumulation + gradient * gradient
+    variable = variable - rate * gradient / np.sqrt(accumulation)
+    return [variable, accumulation, variable, accumulation]
+
+
+def apply_rms_prop(
+    variable: Array,
+    mean_square: Array,
+    moment: Array,
+    rate: Array,
+    gradient: Array,
+    *,
+    decay: Any,
+    momentum: Any,
+    epsilon: Any,
+) -> list[Array]:
+    """Let the variable go down by moment · momentum + rate · gradient / √(mean square + epsilon)."""
+    kind = variable.dtype.type
+    mean_square = kind(decay) * mean_square + kind(1 - decay) * gradient * gradient
+    moment = kind(momentum) * moment + rate * gradient / np.sqrt(mean_square + kind(epsilon))
+    variable = variable - moment
+    return [variable, variable, mean_square, moment]
+
+
 def scaled_momentum(
     variable: Array,
     accumulation: Array,

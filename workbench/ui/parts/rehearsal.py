@@ -13,7 +13,7 @@ from workbench.core.text import editable, escape
 from workbench.graph.control_flow import Flow
 from workbench.network.models import MODELS, TRAININGS
 from workbench.npu.faults import FAULTS
-from workbench.npu.modes import MODES
+from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
 from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, row, styled

@@ -29,9 +29,9 @@ from workbench.comparison.measure.noise import (
     jump_limit,
     spec_roundoff,
 )
-from workbench.comparison.replay.spellings import SPELLINGS
 from workbench.graph.graph import Op, Param
 from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
+from workbench.ops.aliases import ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 def _type_of(op_type: str) -> str:
     """The table's name of a type that files name."""
-    row = SPELLINGS.get(op_type)
+    row = ALIASES.get(op_type)
     return row.op_type if row is not None else op_type
 
 

@@ -153,6 +153,18 @@ _FILTER = {"input_names": ("out_backprop", "input", "filter_sizes"), "output_nam
 """Names that MindSpore's classes of these operators give their arguments, not those of the table."""
 
 
+def conv3d_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Input (N, C, D, H, W), weight (O, C / group, kd, kh, kw)."""
+    x, weight, group = call.shape(0), call.shape(1), call.settings["group"]
+    if len(x) != 5 or len(weight) != 5:
+        reject("graph/layout", subject="input", expected="NCDHW", got=x)
+    if weight[1] * group != x[1] or weight[0] % group:
+        expected = (weight[0], x[1] // group, *weight[2:])
+        reject("graph/shape", subject="weight", expected=expected, got=weight)
+    views = kernels.views3d(call.settings, x[2:], weight[2:])
+    return output_like(call, (x[0], weight[0], *(view.number for view in views)))
+
+
 def _settings(b: Backward) -> dict[str, Any]:
     """Attributes of a convolution as its gradients carry them."""
     attrs = dict(b.op.attrs)
@@ -193,6 +205,9 @@ def conv2d_transpose_gradient(b: Backward) -> Entries:
 
 
 _CONV = {"group": 1, "pad_mode": "valid", "pad": 0, "stride": 1, "dilation": 1, "format": "NCHW"}
+
+
+_CONV3D = {**_CONV, "format": "NCDHW"}
 
 
 _TRANSPOSES = {"transpose_a": False, "transpose_b": False}
@@ -261,7 +276,9 @@ ROWS: dict[str, OpDef] = {
         gradient=matmul_gradient,
         effect="contract",
     ),
-    "Conv3D": foreign("x weight", effect="contract"),
+    "Conv3D": OpDef(
+        "x weight", conv3d_shapes, "cube", 2, _CONV3D, kernel=kernels.conv3d, effect="contract"
+    ),
     "Convolution": foreign(
         "input weight bias stride padding dilation transposed output_padding groups",
         effect="contract",
@@ -271,19 +288,7 @@ ROWS: dict[str, OpDef] = {
         effect="contract",
     ),
     "Dense": foreign("input weight bias", effect="contract"),
-    "FlashAttentionScore": foreign(
-        "query key value real_shift drop_mask padding_mask attn_mask prefix "
-        "actual_seq_qlen actual_seq_kvlen head_num keep_prob scale_value pre_tokens "
-        "next_tokens inner_precise input_layout sparse_mode",
-        effect="contract",
-    ),
     "MatMulBiasAddFusion": foreign("x y bias", effect="contract"),
     "MatMulBiasAddReluFusion": foreign("x y bias", effect="contract"),
     "MatMulExt": foreign("input other", effect="contract"),
-    "PromptFlashAttention": foreign(
-        "query key value attn_mask actual_seq_lengths actual_seq_lengths_kv pse_shift "
-        "deq_scale1 quant_scale1 deq_scale2 quant_scale2 quant_offset2 num_heads "
-        "scale_value pre_tokens next_tokens input_layout num_key_value_heads sparse_mode "
-        "inner_precise"
-    ),
 }

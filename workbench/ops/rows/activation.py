@@ -174,5 +174,7 @@ ROWS: dict[str, OpDef] = {
     "GeLUGrad": OpDef("dy x y", same_shape, tensors=3, kernel=kernels.gelu_grad, libm=True),
     "SoftplusGrad": grad_of("gradients features", kernel=kernels.softplus_grad),
     "PReLUGrad": OpDef("dy x weight", prelu_grad_shapes, tensors=3, kernel=kernels.prelu_grad),
+    "SwiGlu": foreign("x dim"),
+    "Swiglu": foreign("input dim"),
     "SoftplusExt": foreign("input beta threshold"),
 }

@@ -472,7 +472,9 @@ ROWS: dict[str, OpDef] = {
     "SqrtGrad": grad_of("dy y", kernel=kernels.sqrt_grad),
     "RsqrtGrad": grad_of("y_backprop x", kernel=kernels.rsqrt_grad),
     "AddExt": foreign("input other alpha"),
+    "Adds": foreign("x value"),
     "ClampTensor": foreign("input min max"),
     "InplaceAddExt": foreign("input other alpha", writes=(0,)),
+    "Muls": foreign("input other"),
     "SubExt": foreign("input other alpha"),
 }

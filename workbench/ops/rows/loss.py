@@ -76,6 +76,19 @@ def sparse_cross_entropy_gradient(b: Backward) -> Entries:
     return logits, None
 
 
+def class_loss_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Logarithms (N, C), classes (N,) and their weights (C,): the loss and the weight of all samples."""
+    shape = call.shape(0)
+    integers(call, 1, "labels")
+    if len(shape) != 2 or not shape[1]:
+        reject("graph/layout", subject="logits", expected="(samples, classes)", got=shape)
+    for index, name, wanted in ((1, "labels", shape[:1]), (2, "weight", shape[1:])):
+        if call.shape(index) != wanted:
+            reject("graph/shape", subject=name, expected=wanted, got=call.shape(index))
+    single = kernels.reduction_of(call.settings["reduction"]) == "none"
+    return (*output_like(call, shape[:1] if single else ()), *output_like(call, ()))
+
+
 ROWS: dict[str, OpDef] = {
     "SoftmaxCrossEntropyWithLogits": OpDef(
         "features labels",
@@ -110,6 +123,13 @@ ROWS: dict[str, OpDef] = {
     "BinaryCrossEntropy": foreign("input target weight reduction"),
     "L1LossExt": foreign("input target reduction", effect="sum"),
     "MSELossExt": foreign("input target reduction", effect="sum"),
-    "NLLLoss": foreign("logits labels weight reduction ignore_index", effect="sum"),
+    "NLLLoss": OpDef(
+        "logits labels weight reduction ignore_index",
+        class_loss_shapes,
+        tensors=3,
+        defaults={"reduction": "mean", "ignore_index": -100},
+        kernel=kernels.class_loss,
+        effect="sum",
+    ),
     "SmoothL1Loss": foreign("prediction target beta reduction"),
 }

@@ -403,6 +403,17 @@ _MASKS = dict.fromkeys(
 )
 
 
+def evenly_spaced_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """``num`` numbers from one to another; both are scalars."""
+    return output_like(call, shape_setting(call, "num")[:1])
+
+
+def progression_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """As many numbers as there are steps, which only the values tell."""
+    same_dtype(call)
+    return (TensorSpec(call.tensors[0].dtype, None),)
+
+
 ROWS: dict[str, OpDef] = {
     "Tril": OpDef(
         "x", triangle_shapes, defaults={"diagonal": 0}, kernel=kernels.lower, effect="move"
@@ -592,10 +603,18 @@ ROWS: dict[str, OpDef] = {
     "FillV2": OpDef("shape value", fill_shapes, places=(1,), kernel=kernels.fill, effect="move"),
     "Depend": foreign(effect="identity"),
     "Identity": foreign(effect="identity"),
-    "LinSpace": foreign("start stop num"),
+    "LinSpace": OpDef(
+        "start stop num", evenly_spaced_shapes, tensors=2, kernel=kernels.evenly_spaced
+    ),
     "Load": foreign(effect="identity"),
     "Pad": foreign("x paddings"),
-    "Range": foreign("start end step maxlen"),
+    "Range": OpDef(
+        "start end step maxlen",
+        progression_shapes,
+        tensors=3,
+        defaults={"maxlen": 1000000},
+        kernel=kernels.progression,
+    ),
     "ReshapeExt": foreign(effect="move"),
     "Switch": foreign(discontinuous=True),
     "TensorMove": foreign(effect="identity"),

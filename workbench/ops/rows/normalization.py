@@ -335,7 +335,7 @@ ROWS: dict[str, OpDef] = {
         effect="sum",
     ),
     "AddLayerNorm": foreign(effect="sum"),
-    "AddRmsNorm": foreign(effect="sum"),
+    "AddRmsNorm": foreign("x1 x2 gamma epsilon", effect="sum"),
     "BatchNormExt": foreign(
         "input weight bias running_mean running_var training momentum epsilon",
         effect="sum",
@@ -344,8 +344,8 @@ ROWS: dict[str, OpDef] = {
     "BatchNormGradExt": foreign(effect="sum"),
     "InstanceNorm": foreign(effect="sum"),
     "L2Normalize": foreign(effect="sum"),
-    "LayerNormExt": foreign(effect="sum"),
+    "LayerNormExt": foreign("input normalized_shape weight bias eps", effect="sum"),
     "LayerNormGradExt": foreign(effect="sum"),
     "LayerNormGradV3": foreign(effect="sum"),
-    "LayerNormV3": foreign(effect="sum"),
+    "LayerNormV3": foreign("x gamma beta", effect="sum"),
 }
