@@ -1,6 +1,6 @@
 """Graphs that were read last: ranks of one program, and its dumps, have files of the same text.
 
-What is found out about an operator (`workbench.graph.graph.once`) is then found out once for all of them.
+What is found out about an operator is then found out once for all of them.
 """
 
 from __future__ import annotations
