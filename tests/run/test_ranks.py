@@ -8,11 +8,12 @@ from kit.build.programs import program_for
 from kit.words import check_said, refused
 from workbench import nn
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Op
+from workbench.graph.graph import Const, Graph, Op
 from workbench.network.nn import functional as ops
 from workbench.npu.faults import parse_fault
 from workbench.npu.runner import run_npu, run_program
 from workbench.ops import run_kernel
+from workbench.run.plan import plan_execution
 from workbench.run.ranks import LostRankError, Meeting, Member, in_lockstep
 from workbench.run.reference import run_reference
 
@@ -199,5 +200,6 @@ def test_what_a_rank_hands_over_stays_as_it_was():
 
 def test_operators_of_one_rank_go_past_the_meeting():
     member = Member(Meeting(2), 0)
-    compute = member.joined(lambda op, tensors, settings: [*tensors], 0)
-    assert compute(Op("a", "ReLU"), [np.ones(1)], {})[0].tolist() == [1.0]
+    compute = member.joined(lambda planned, tensors, settings: [*tensors], 0)
+    (planned,) = plan_execution(Graph("g", ops=(Op("a", "ReLU", (Const(1.0, "float32"),)),))).ops
+    assert compute(planned, [np.ones(1)], {})[0].tolist() == [1.0]
