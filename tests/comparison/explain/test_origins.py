@@ -69,7 +69,7 @@ def test_nan_in_both_is_the_same_and_in_one_is_not():
 
 def test_a_nan_that_signals_is_no_warning():
     """Damaged files hold any bits."""
-    golden = np.array([0x7C01] * 3 + [0x3C00] * 97, np.uint16).view(np.float16)
+    golden = np.array([0x7F800001] * 3 + [0x3F800000] * 97, np.uint32).view(np.float32)
     target = golden.copy()
     target[50] = 2.0
     assert is_of_few(target, golden)
