@@ -35,6 +35,11 @@ TARGETS = {
         "conformance/run_mindspore_operators.py",
         "pytest tests/ops/test_mindspore_operators.py",
     ],
+    "conformance-torch": [
+        "conformance/run_torch_operators.py",
+        "tests/data/conformance/aclnn_torch_",
+        "pytest tests/ops/test_torch_operators.py",
+    ],
     "conformance-steps": [
         "conformance/run_mindspore_steps.py",
         "tests/data/conformance/steps_",
