@@ -86,6 +86,7 @@ NORM_SHOTS = [
     shot("Exp", "input"),
 ]
 MISLABELLED = {("mislabelled", "Tanh-op0", "output", 0), ("mislabelled", "Cast-op0", "input", 0)}
+BEYOND = [shot("Tanh", "output", 7), shot("Exp", "input")]
 UNUSED_0, UNUSED_1 = ({("unused-output", "Pair-op0", "output", slot)} for slot in (0, 1))
 UNWRITTEN = {
     ("unwritten-output", "BatchNorm-op0", "output", 1),
@@ -118,6 +119,7 @@ CASES = {
     "host and device type are equal": (wide(FULL, FULL), None, set()),
     "the device type is narrower": (wide(FULL, HALF), None, set()),
     "the device type is unknown": (wide(FULL, TensorSpec("x", ())), None, set()),
+    "the graph knows no such output": (wide(HALF, FULL), BEYOND, set()),
     "the file says what was written": (wide(HALF, FULL), widened(wide(HALF, FULL)), set()),
     "nobody reads the second output": (pair(Value(1), reader=0), None, UNUSED_1),
     "nobody reads the first output": (pair(Value(1), reader=1), None, UNUSED_0),

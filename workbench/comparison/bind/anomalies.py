@@ -100,8 +100,8 @@ def _mislabelled(seen: Seen) -> Found:
             if _is_oversized(record):
                 yield io, slot, Message("compare/oversized", where=f"{io}.{slot}")
             continue
-        real, label = wider_device_type(*written), written[0].outputs[written[1]].dtype
-        if real and _label(record) == label:
+        real = wider_device_type(*written)  # "" for an output that a damaged graph does not have
+        if real and _label(record) == (label := written[0].outputs[written[1]].dtype):
             where = f"{io}.{slot}"
             yield io, slot, Message("compare/mislabelled", where=where, label=label, real=real)
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _REGEX = "name-regex("
 _SPECIAL = frozenset(".$*+?()[{|")
+_TEXT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+_TEXT_UNSORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def kernel_text(entry: Any) -> str:
@@ -31,9 +33,9 @@ def kernel_text(entry: Any) -> str:
     ('Default/mynet', '5', 'a[.]b')
     """
     try:
-        text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        text = _TEXT.encode(entry)
     except TypeError:  # keys of more than one kind, which no file holds
-        text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), default=str)
+        text = _TEXT_UNSORTED.encode(entry)
     return text.replace('"', "").replace(" ", "")
 
 
