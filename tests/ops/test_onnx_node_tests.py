@@ -12,6 +12,7 @@ from ops.cases import CASES
 from kit.build.onnx_models import node_cases, outcome
 from workbench.network.onnx.table import CONVERTERS
 from workbench.npu.runner import run_npu
+from workbench.ops import OPS
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +70,11 @@ def test_the_node_tests_of_a_case_reach_the_kernel_and_agree(name, outcomes):
     for onnx_type in CASES[name].onnx.split():
         ours = [one for one in outcomes if one.onnx_type == onnx_type and not one.wrong]
         assert any(name in one.operators for one in ours), onnx_type
+
+
+def test_a_row_that_is_an_onnx_operator_names_its_node_tests():
+    rows = {name: row.onnx for name, row in OPS.items() if row.onnx}
+    assert [name for name, onnx in rows.items() if onnx not in CASES[name].onnx.split()] == []
 
 
 def test_no_node_test_disagrees(outcomes):
