@@ -1,6 +1,7 @@
 """An ONNX model from the command line: simulated, dumped, compared, and found by its source line."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_a_fault_is_found_at_the_line_that_the_exporter_kept(tmp_path, capsys, n
     assert status == 0
     config.write_text(text, encoding="utf-8")
     shared = ("simulate", "--graph", network, "--config", config, "--out")
-    fault = "scaled-output:Default/norm/BatchNorm-op0:1.01"
+    fault = "scaled-output:norm:1.01"
     assert run(capsys, *shared, tmp_path / "golden", "--device", "reference")[0] == 0
     assert run(capsys, *shared, tmp_path / "target", "--device", "a2", "--fault", fault)[0] == 0
     status, text, _ = run(
@@ -65,13 +66,13 @@ def test_a_fault_is_found_at_the_line_that_the_exporter_kept(tmp_path, capsys, n
     )
     assert status == 1
     first = json.loads(text)["findings"][0]
-    assert first["op_name"] == "Default/norm/BatchNorm-op0"
+    assert first["op_name"] == "norm"
     assert first["source"]["file"] == "net.py"
     assert (first["source"]["line"], first["source"]["code"].strip()) == (11, LINES["norm"])
     status, text, _ = run(capsys, "inspect", tmp_path / "target", "--at", "net.py:14")
     assert status == 0
-    assert "Default/fc/MatMul-op0" in text
-    assert "Default/fc/BiasAdd-op0" in text
+    assert "fc" in text
+    assert "fc/BiasAdd" in text
 
 
 def test_a_preview_says_what_a_dump_of_the_model_will_hold(tmp_path, capsys, network):
@@ -123,3 +124,65 @@ def test_a_model_of_unknown_operators_is_the_graph_of_a_golden(tmp_path, capsys)
     assert status == 1
     assert (found["findings"][0]["kind"], found["findings"][0]["op_name"]) == ("own-error", "relu")
     assert (found["coverage"]["matched"], found["coverage"]["skipped"]) == (4, {})
+
+
+def offline_model():
+    """Nodes as exporters name them: with slashes, with dots, without any name; and two with a bias."""
+    draw = np.random.default_rng(3)
+    weights = {
+        "w1": draw.standard_normal((8, 3, 3, 3)), "b1": draw.standard_normal(8),
+        "w2": draw.standard_normal((16, 8, 3, 3)), "s": draw.uniform(0.5, 2, 16), "b": draw.standard_normal(16),
+        "m": draw.standard_normal(16), "v": draw.uniform(0.5, 2, 16),
+        "fw": draw.standard_normal((10, 16)), "fb": draw.standard_normal(10),
+    }  # fmt: skip
+    nodes = [
+        node("Conv", ["x", "w1", "b1"], ["c1"], "conv1_Conv", pads=[1, 1, 1, 1]),
+        node("Relu", ["c1"], ["r1"], "relu_Relu"),
+        node("MaxPool", ["r1"], ["p1"], "/pool/MaxPool", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", ["p1", "w2"], ["c2"], "/features/2/Conv"),
+        node("BatchNormalization", ["c2", "s", "b", "m", "v"], ["n2"], "bn.2"),
+        node("Relu", ["n2"], ["r2"]),
+        node("GlobalAveragePool", ["r2"], ["a"], "gap"),
+        node("Flatten", ["a"], ["f"], "flat"),
+        node("Gemm", ["f", "fw", "fb"], ["y"], "fc", transB=1),
+        node("Softmax", ["y"], ["out"], "soft"),
+    ]
+    image = np.zeros((1, 3, 16, 16), np.float32)
+    return model(
+        nodes, {"x": image}, ["out"], {k: v.astype(np.float32) for k, v in weights.items()}
+    )
+
+
+KERNELS = {
+    "Conv2D.conv1_Convrelu_Relu": (["conv1_Conv", "relu_Relu"], "relu_Relu"),
+    "MaxPool._pool_MaxPool": ([], ""),
+    "Conv2D._features_2_ConvRelu_0": (["/features/2/Conv", "bn.2", "Relu_0"], "Relu_0"),
+    "ReduceMean.gap": ([], ""),
+    "MatMul.fc": (["fc"], ""),
+    "Softmax.soft": ([], ""),
+}
+"""Kernel, as its file begins → names of the nodes that it stands for and the one whose output it gives, where it has
+none of its own. Fused kernels have the names of their parts in a row; the first unnamed node is ``Relu_0``."""
+
+
+def test_kernels_of_an_offline_model_are_called_as_atc_calls_them(tmp_path, capsys):
+    path, config, tree = tmp_path / "net.onnx", tmp_path / "acl.json", tmp_path / "tree"
+    path.write_bytes(offline_model().SerializeToString())
+    config.write_text(run(capsys, "config", "new", "acl")[1], encoding="utf-8")
+    asked = ("simulate", "--graph", path, "--config", config, "--device", "a2", "--out", tree)
+    assert run(capsys, *asked)[0] == 0
+    kernels = {one.name.rsplit(".", 3)[0] for one in tree.rglob("*.*.*.*.*") if one.is_file()}
+    assert {one for one in kernels if ".trans_" not in one} == KERNELS.keys()
+    assert {one.rstrip("0123456789") for one in kernels - KERNELS.keys()} == {
+        "Cast.trans_Cast_",
+        "TransData.trans_TransData_",
+    }
+    text = next(tree.rglob("ge_proto_*_Build.txt")).read_text(encoding="utf-8")
+    told = {}
+    for block in text.split("\n  op {")[1:]:
+        name, kind = (re.search(rf'^    {key}: "(.*)"', block, re.M)[1] for key in ("name", "type"))
+        names = re.search(r'"_datadump_original_op_names"(.*?)\n    }', block, re.S)
+        origin = re.search(r'"_datadump_origin_name"\s+value {\s+s: "(.*)"', block)
+        found = re.findall(r's: "(.*)"', names[1]) if names else []
+        told[f"{kind}.{re.sub('[/.]', '_', name)}"] = (found, origin[1] if origin else "")
+    assert {kernel: told[kernel] for kernel in KERNELS} == KERNELS

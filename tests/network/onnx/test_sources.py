@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from kit.build.onnx_models import node
 from workbench.graph_files.onnx.source import frames_of as frames_of_notes
-from workbench.network.onnx.names import safe_name
-from workbench.network.onnx.names import scope_of as scope_of_notes
+from workbench.network.onnx.names import kernel_name, safe_name
 
 STACK = "pkg.torch.onnx.stack_trace"
 TRACE = """File "/home/me/train.py", line 30, in main
@@ -24,10 +23,6 @@ def notes_of(made):
 
 def frames_of(made):
     return frames_of_notes(notes_of(made), made.doc_string)
-
-
-def scope_of(made, number):
-    return scope_of_notes(notes_of(made), made.name, made.op_type, number)
 
 
 def test_a_traceback_gives_its_lines_outermost_first():
@@ -95,29 +90,18 @@ def test_a_safe_name_stays_inside_a_line_and_a_folder(text):
     assert not set(name) & set(' ()"\\')
 
 
-SCOPES, CLASSES = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy"
-
-
 @pytest.mark.parametrize(
-    ("scopes", "classes", "scope"),
+    ("text", "name"),
     [
-        ("['', 'fc', 'linear']", "['n.Net', 'torch.nn.Linear', 'aten.linear']", "fc-Linear"),
-        ("['', 'a', 'a.b', 'add']", "['n.Net', 'n.A', 'n.B', 'aten.add']", "a-A/b-B"),
-        ("['', 'add']", "['n.Net', 'aten.add']", "own"),
-        ("__import__('os')", "['a']", "own"),
-        ("[1, 2, 3]", "[1, 2, 3]", "own"),
-        ("[", "]", "own"),
-        ("[" * 9999, "", "own"),
-        ("['', '../..', 'x']", "['n', 'm', 'o']", "_-m"),
+        ("/features/0/Conv", "/features/0/Conv"),
+        ("bn.2", "bn.2"),
+        ("/../../etc/passwd", "/etc/passwd"),
+        ("//a", "/a"),
+        ("/", "/"),
     ],
 )
-def test_modules_become_a_scope_and_anything_else_the_nodes_name(scopes, classes, scope):
-    made = node("Relu", [], [], "own", {SCOPES: scopes, CLASSES: classes})
-    assert scope_of(made, 3) == scope
-
-
-def test_a_node_without_a_name_is_named_by_its_type_and_number():
-    assert scope_of(node("Relu", [], []), 3) == "Relu_3"
+def test_a_kernel_keeps_the_name_of_its_node_with_the_slash_in_front(text, name):
+    assert kernel_name(text) == name
 
 
 @given(st.text(max_size=300))

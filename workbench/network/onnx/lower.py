@@ -167,7 +167,7 @@ class _Lowering:
             self._initial()
             self._feeds(shapes, values)
             for number, op in enumerate(self._model.ops):
-                self._trace.enter(op, number)
+                self._trace.enter(op)
                 self._convert(op, number)
             if self._lacking:
                 raise GraphError(
@@ -298,6 +298,7 @@ class _Lowering:
         except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
             kind, place = type(error).__name__, self._at(op, number)
             raise GraphError("graph/onnx-node", place=place, error=kind, why=error) from error
+        self._trace.leave(found)
         self._items.update(zip(outputs, found, strict=False))
 
     def _at(self, op: Op, number: int) -> str:

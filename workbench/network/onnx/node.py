@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph import graph as nodes
-from workbench.graph_files.onnx.dialect import NOTES, UNNAMED
-from workbench.network.onnx.names import safe_name, scope_of
+from workbench.graph.provenance import part_of
+from workbench.network.onnx.names import kernel_name, safe_name
 from workbench.network.symbolic import Operators, Parameter, Tensor
-from workbench.network.tracer import ROOT, Trace
+from workbench.network.tracer import Trace
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,13 +36,37 @@ class OnnxTrace(Trace):
         super().__init__(object(), seed)
         self._lines: tuple[SourceFrame, ...] = ()
         self._taken: set[str] = set()
+        self._called: set[str] = set()
+        self._first = 0  # operator of the node at hand
 
-    def enter(self, node: nodes.Op, number: int) -> None:
+    def enter(self, node: nodes.Op) -> None:
         """Let what follows belong to a node."""
-        self._lines = node.frames
-        name = "" if UNNAMED in node.attrs else node.name
-        scope = scope_of(node.attrs.get(NOTES, {}), name, node.op_type, number)
-        self._scopes[-1] = f"{ROOT}/{scope}"
+        self._lines, self._first = node.frames, len(self.ops)
+        self._scopes[-1] = kernel_name(node.name) or safe_name(node.op_type)
+
+    def leave(self, results: Sequence[Item]) -> None:
+        """Call the operators of the node as ATC calls its kernels.
+
+        Where a node is several, the one on the cube unit has the node's name, as ATC has no operator for its bias, or
+        else the last; others have that name with their type behind it. A node without a name has one from the reader.
+        """
+        numbers = range(self._first, len(self.ops))
+        if not numbers:
+            return
+        cubes = (n for n in numbers if OPS[self.ops[n].op_type].engine == "cube")
+        main = next(cubes, numbers[-1])
+        whole = replace(self.ops[main], name=_unique(self._scopes[-1], self._called))
+        given = {
+            one.value.op
+            for one in results
+            if isinstance(one, Tensor) and isinstance(one.value, nodes.Value)
+        }
+        for number in numbers:
+            op, own = self.ops[number], whole.name
+            if number != main:
+                own = _unique(f"{whole.name}/{op.op_type}", self._called)
+            op = replace(op, name=own)
+            self.ops[number] = part_of(op, whole, gives=number in given) if len(numbers) > 1 else op
 
     def _source(self) -> tuple[SourceFrame, ...]:
         return self._lines
@@ -55,13 +81,17 @@ class OnnxTrace(Trace):
 
     def own_name(self, text: str, other: str) -> str:
         """Name of a parameter that no other one has."""
-        name = first = safe_name(text) or other
-        count = 1
-        while name in self._taken:
-            count += 1
-            name = f"{first}_{count}"
-        self._taken.add(name)
-        return name
+        return _unique(safe_name(text) or other, self._taken)
+
+
+def _unique(text: str, taken: set[str]) -> str:
+    """Text that is not taken yet, with a number behind it if it is; it is taken then."""
+    name, count = text, 1
+    while name in taken:
+        count += 1
+        name = f"{text}_{count}"
+    taken.add(name)
+    return name
 
 
 class Node:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
+from workbench.graph.provenance import IS_PART
 from workbench.graph.rewrite import map_operands
 from workbench.npu.compile.patterns import Matcher
-from workbench.npu.compile.provenance import IS_PART, origin_of, originals
+from workbench.npu.compile.provenance import origin_of, originals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

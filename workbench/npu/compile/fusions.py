@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Op, Param, Value
+from workbench.graph.provenance import IS_PART
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile import batch_norm, splitting
 from workbench.npu.compile.fused_kernel import fuse_ops, fuse_visible
 from workbench.npu.compile.patterns import Matcher, OpPattern, ScalarPattern, scalar
-from workbench.npu.compile.provenance import IS_PART, origin_of, originals
+from workbench.npu.compile.provenance import origin_of, originals
 from workbench.ops import bind
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Const, SourceTensor
+from workbench.graph.provenance import ORIGINAL_NAMES, ORIGINAL_TYPES
 from workbench.ops import OPS, bind
 
 if TYPE_CHECKING:
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Op
     from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
-
-ORIGINAL_NAMES = "_datadump_original_op_names"
-ORIGINAL_TYPES = "_datadump_original_op_types"
-IS_PART = "_datadump_is_multiop"
 
 SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
 """Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Op, Param, SourceTensor, Value
-from workbench.npu.compile.provenance import IS_PART, originals
+from workbench.graph.provenance import IS_PART
+from workbench.npu.compile.provenance import originals
 from workbench.ops import bind
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.npu.compile.provenance import IS_PART, TRACED, original_types
+from workbench.graph.provenance import IS_PART
+from workbench.npu.compile.provenance import TRACED, original_types
 from workbench.npu.numerics import UNTOUCHED
 
 if TYPE_CHECKING:
