@@ -134,6 +134,8 @@ SENTENCES: dict[str, str] = {
     "pt-checksum": "{entry} does not match its checksum",
     "pt-missing": "the archive has no entry {entry!r}",
     "pt-storage": "the tensor needs {needed:count element}, its storage has {held:count}",
+    "npz-damaged": "damaged entry of the archive: {why}",
+    "npz-size": "the header of {entry} needs {needed:count byte}, the entry has {held:count}",
     "pt-elements": "the tensor has {got:count element}, its storage {held:count}",
     "pickle": "damaged pickle: {why}",
     "pickle-dictionary": "a dictionary is not supported; save a tensor or a list of tensors",

@@ -1,8 +1,10 @@
-"""Files of ``torch.save`` and ``torch_npu.save_npugraph_tensor``: tensors, found without torch.
+"""Archives of tensors, found without unpickling and without unpacking: files of torch and of NumPy.
 
-Such a file is a zip archive of uncompressed entries: ``{name}/data.pkl`` describes the tensors
-(`workbench.dump.formats.torch_pickle`), ``{name}/data/{key}`` are bytes of storages. Sizes are checked against the
-file before anything is allocated. Layout: torch ``inline_container.cc``, zip by PKWARE's note.
+Both are zip archives. Of ``torch.save`` and ``torch_npu.save_npugraph_tensor`` the entries lie uncompressed:
+``{name}/data.pkl`` describes the tensors (`workbench.dump.formats.torch_pickle`), ``{name}/data/{key}`` are bytes of
+storages. ``numpy.savez`` writes an npy file an entry, ``savez_compressed`` deflates it. Sizes are checked against the
+file before anything is allocated, and no entry is ever written to disk. Layout: torch ``inline_container.cc``,
+NumPy's ``_npyio_impl.py``, zip by PKWARE's note.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import math
 import os
 import struct
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
@@ -18,12 +21,17 @@ import numpy as np
 from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
+from workbench.dump.formats.npy import HEADER_LIMIT, parse_header
 from workbench.dump.formats.torch_pickle import MAX_PICKLE, PickleError, read_pickle
-from workbench.dump.payload.extent import Extent, is_c_order
+from workbench.dump.payload.blocks import ExtentSource, as_given, native
+from workbench.dump.payload.extent import Extent, is_c_order, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import Source, TensorSpec
     from workbench.dump.formats.torch_pickle import Saved
 
 SUFFIXES = (".pt", ".pth", ".bin")
@@ -32,16 +40,29 @@ _LOCAL = b"PK\3\4"
 _TAIL = 1 << 17
 """More than the end of an archive can have, with the longest remark."""
 
+_DEFLATED = 8
+_MOST_TIMES = 1032
+"""How many times its own bytes a deflated entry can be (zlib's ``Technical details``)."""
+
+MAX_PACKED = 1 << 31
+"""Most bytes of a deflated tensor, which is unpacked in memory."""
+
 _MAX_LIST = 1 << 18
 """Bytes of a list of entries that is read: more than the tensors of `MAX_PICKLE` need, and 3 MiB of memory."""
 
 
 class Entry(NamedTuple):
-    """An entry of the archive: where its own header lies, its bytes, and the checksum of them."""
+    """An entry of the archive: its own header's place, its bytes and their checksum, and as how many bytes they lie."""
 
     local: int
     size: int
     checksum: int
+    packed: int = -1
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its bytes are deflated."""
+        return self.packed >= 0
 
 
 def locate(path: str) -> tuple[Extent, ...]:
@@ -51,6 +72,9 @@ def locate(path: str) -> tuple[Extent, ...]:
     """
     with open_listed(path) as file:
         archive = _Archive(file, path)
+        packed = next((one for one in archive.entries.values() if one.is_packed), None)
+        if packed is not None:
+            raise archive.refused(packed.local, "dump/pt-compressed")
         found = [
             name for name in archive.entries if name.count("/") == 1 and name.endswith("/data.pkl")
         ]
@@ -72,6 +96,59 @@ def locate(path: str) -> tuple[Extent, ...]:
             byte = archive.place(name) + error.byte
             raise archive.refused(byte, error.code, **error.values) from error
         return tuple(archive.extent(one, f"{root}data/{one.key}") for one in saved)
+
+
+def locate_npz(path: str) -> Iterator[tuple[str, Source | FormatError]]:
+    """Yield the tensors of an archive of NumPy by their names, or why one cannot be had.
+
+    Raises FormatError if it is no archive. Nothing is unpickled; of entries no more than headers is read.
+    """
+    with open_listed(path) as file:
+        archive = _Archive(file, path)
+        for name, entry in archive.entries.items():
+            if not name.endswith(".npy"):
+                continue
+            try:
+                yield name.removesuffix(".npy"), archive.tensor(name, entry)
+            except FormatError as error:
+                yield name.removesuffix(".npy"), error
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSource:
+    """A deflated tensor: ``extent`` is its place in the entry, ``packed`` bytes of the file from ``start`` on."""
+
+    extent: Extent
+    start: int
+    packed: int
+
+    @property
+    def place(self) -> None:
+        """Its bytes lie nowhere as they are."""
+
+    def spec(self) -> TensorSpec:
+        return spec_of(self.extent)
+
+    def array(self) -> NDArray[Any]:
+        one = self.extent
+        with open_listed(one.path) as file:
+            data = fill(file, self.start, np.empty(self.packed, np.uint8), one.path)
+        flat = np.frombuffer(_inflated(data, one.start + one.nbytes, one.path), np.uint8)
+        elements = flat[one.start : one.start + one.nbytes].view(one.stored_type)
+        return as_given(native(elements, one.dtype.storage) if one.swapped else elements, one)
+
+
+def _inflated(data: NDArray[np.uint8], size: int, path: str) -> bytes:
+    """The first ``size`` bytes of a deflated stream; raises FormatError if it is damaged or has fewer."""
+    try:
+        found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)
+    except zlib.error as error:
+        raise FormatError("dump/npz-damaged", place=path, why=error) from error
+    except MemoryError as error:
+        raise FormatError("dump/file-memory", place=path, got=size) from error
+    if len(found) < size:
+        raise FormatError("dump/data-end", place=path, end=size, held=len(found))
+    return found
 
 
 class _Sparing:
@@ -124,9 +201,11 @@ class _Archive:
                 one.header_offset < 0
             ):  # zipfile moves all offsets where the list is not where its end says
                 raise self.refused(0, "dump/pt-zip")
-            if one.flag_bits & 1 or one.compress_type or one.compress_size != one.file_size:
+            stored = not one.compress_type and one.compress_size == one.file_size
+            if one.flag_bits & 1 or not (stored or one.compress_type == _DEFLATED):
                 raise self.refused(one.header_offset, "dump/pt-compressed")
-            yield one.filename, Entry(one.header_offset, one.file_size, one.CRC)
+            packed = -1 if stored else one.compress_size
+            yield one.filename, Entry(one.header_offset, one.file_size, one.CRC, packed)
 
     def place(self, name: str) -> int:
         """Where the content of an entry begins; checked against the file."""
@@ -136,8 +215,9 @@ class _Archive:
             raise self.refused(entry.local, "dump/pt-magic", got=head[:4], expected=_LOCAL)
         name_size, more_size = struct.unpack_from("<HH", head, 26)
         start = entry.local + 30 + name_size + more_size
-        if start + entry.size > self._held:
-            end = start + entry.size
+        size = entry.packed if entry.is_packed else entry.size
+        if start + size > self._held:
+            end = start + size
             raise self.refused(self._held, "dump/data-end", end=end, held=self._held)
         return int(start)
 
@@ -152,6 +232,35 @@ class _Archive:
         if zlib.crc32(data) != entry.checksum:
             raise self.refused(start, "dump/pt-checksum", entry=name)
         return data
+
+    def tensor(self, name: str, entry: Entry) -> Source:
+        """Find the elements of an entry that is an npy file."""
+        start = self.place(name)
+        if entry.is_packed and (
+            entry.size > MAX_PACKED or entry.size > _MOST_TIMES * (entry.packed + 1)
+        ):
+            most = min(MAX_PACKED, _MOST_TIMES * (entry.packed + 1))
+            values = {"subject": f"entry {name}", "got": entry.size, "limit": most}
+            raise self.refused(start, "core/too-large", **values)
+        head = self._head(start, entry)
+        extent = parse_header(head.data)._replace(path=self._path)
+        if extent.start + extent.nbytes != entry.size:
+            held, needed = entry.size - extent.start, extent.nbytes
+            raise self.refused(start, "dump/npz-size", entry=name, needed=needed, held=held)
+        if entry.is_packed:
+            return PackedSource(extent, start, entry.packed)
+        return ExtentSource(extent._replace(start=start + extent.start))
+
+    def _head(self, start: int, entry: Entry) -> NDArray[np.uint8]:
+        """The first bytes of an entry: more than any header has."""
+        if not entry.is_packed:
+            return np.frombuffer(self._read(start, min(entry.size, HEADER_LIMIT + 12)), np.uint8)
+        data = self._read(start, min(entry.packed, HEADER_LIMIT + 12))
+        try:
+            found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, HEADER_LIMIT + 12)
+        except zlib.error as error:
+            raise FormatError("dump/npz-damaged", place=self._path, why=error) from error
+        return np.frombuffer(found, np.uint8)
 
     def extent(self, saved: Saved, name: str) -> Extent:
         """Find the elements of a tensor."""
