@@ -130,7 +130,7 @@ SENTENCES: dict[str, str] = {
     "pt-magic": "damaged zip archive: {expected!r} expected, got {got!r}",
     "pt-pickles": "one data.pkl expected in the archive, got {got}",
     "pt-byteorder": "byte order {got!r} is not supported, little only",
-    "pt-compressed": "compressed entries are not supported; save with torch.save",
+    "pt-compressed": "entries compressed in this way are not supported; save with torch.save or numpy.savez",
     "pt-checksum": "{entry} does not match its checksum",
     "pt-missing": "the archive has no entry {entry!r}",
     "pt-storage": "the tensor needs {needed:count element}, its storage has {held:count}",
