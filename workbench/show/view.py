@@ -77,9 +77,10 @@ def ledger(result: Result) -> tuple[SideLedger, SideLedger]:
         else:
             reasons["target"].append((reason if side == "target" and colon else key, count))
     target, golden = (tuple(reasons[side]) for side in ("target", "golden"))
+    own = cover.matched - cover.shared
     return (
         SideLedger("target", result.target, cover.matched, cover.unmatched_target, target),
-        SideLedger("golden", result.golden, cover.matched, cover.unmatched_golden, golden),
+        SideLedger("golden", result.golden, own, cover.unmatched_golden, golden),
     )
 
 

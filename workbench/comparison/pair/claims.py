@@ -50,6 +50,14 @@ class ExecutionPair(NamedTuple):
         return Sides(self.target, self.golden)
 
 
+class Given(NamedTuple):
+    """A value of the golden: who gave it (nobody: it was fed), where, and what was dumped of it."""
+
+    run: OperatorRun | None
+    place: Place
+    record: TensorRecord
+
+
 class Claims:
     """Pairs, skips and notes while they grow; made for one call of `pair_tensors` and gone with it.
 
@@ -114,6 +122,35 @@ class Claims:
             return False
         order = at.first + abs(run.op)  # operators of no graph are counted downwards
         return self.add(Pair(record, partner, run, other, *place, rule, score, run.op_name, order))
+
+    def share(
+        self,
+        at: ExecutionPair,
+        run: OperatorRun,
+        place: Place,
+        given: Given,
+        rule: str,
+        score: float,
+    ) -> bool:
+        """Pair a tensor of the target with a golden that other pairs may have as well, if it is free."""
+        record = run.tensors[place]
+        if not self.is_free("target", record):
+            return False
+        self._taken.target.add(id(record))
+        self._paired.target.add(id(record))
+        order, other = at.first + abs(run.op), given.run
+        pair = Pair(
+            record, given.record, run, other, *place, rule, score, run.op_name, order, shared=True
+        )
+        self._pairs.append(pair)
+        return True
+
+    def partner(self, record: TensorRecord) -> Given | None:
+        """The golden of a tensor of the target, by the pair that it is half of."""
+        one = next((one for one in self._pairs if one.target is record), None)
+        if one is None or one.golden_run is None:
+            return None
+        return Given(one.golden_run, (one.golden.key.io, one.golden.key.slot), one.golden)
 
     def skip(self, side: Side, name: str, records: Iterable[TensorRecord], reason: str) -> None:
         """Skip those of some records that nothing has taken."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, path_back, storage_of
 from workbench.comparison.graphs.view import RESHAPING, hands_on
@@ -257,6 +258,8 @@ def _source(judged: Judged, one: Uncompared) -> Literal["operator", "outside", "
     op, graph = binding.operator(one.run), binding.graph(one.run.block)
     operand = op.operand(one.slot) if op is not None else None
     if isinstance(operand, Value) and graph is not None:
+        operand = _before_inserted(graph, operand)
+    if isinstance(operand, Value) and graph is not None:
         held = graph.ops[operand.op].op_type
         if held in _CONSTANTS:
             return "constant"
@@ -264,6 +267,15 @@ def _source(judged: Judged, one: Uncompared) -> Literal["operator", "outside", "
     if isinstance(operand, Param):
         return "outside"
     return "constant" if isinstance(operand, Const) else None
+
+
+def _before_inserted(graph: Graph, operand: Operand) -> Operand:
+    """What was read before the compiler put casts and changes of layout in between."""
+    for passed in path_back(graph, operand, IDENTITY):
+        operand = passed
+        if not isinstance(passed, Value) or not is_inserted(graph.ops[passed.op]):
+            break
+    return operand
 
 
 _CONSTANTS = frozenset(("Const", "Constant"))
@@ -469,11 +481,13 @@ def ledger(pairing: Pairing) -> Coverage:
         matched=len(pairing.pairs),
         unmatched_target=len(pairing.unmatched.target),
         unmatched_golden=len(pairing.unmatched.golden),
+        shared=sum(pair.shared for pair in pairing.pairs),
         skipped=dict(sorted(skipped.items())),
     )
+    shared = Sides(0, coverage.shared)
     for side, binding in pairing.sides.named:
         left = len(pairing.unmatched.of(side)) + len(skips.of(side))
-        if coverage.matched + left != binding.dump.tensors:
+        if coverage.matched - shared.of(side) + left != binding.dump.tensors:
             raise AssertionError(side, binding.dump.tensors, coverage)
     return coverage
 
