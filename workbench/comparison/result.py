@@ -91,6 +91,10 @@ class Coverage:
     dont_care: Mapping[str, int] = field(default_factory=dict)
     shared: int = 0
 
+    def matched_of(self, side: Side) -> int:
+        """How many tensors of a side are half of a pair."""
+        return self.matched - (self.shared if side == "golden" else 0)
+
     def gaps_of(self, side: Side | Literal["pair"]) -> int:
         """How many tensors of a side, or pairs of tensors, should have been compared and were not."""
         return sum(count for key, count in self.gaps.items() if key.startswith(f"{side}:"))

@@ -53,8 +53,8 @@ def to_json(result: Result) -> dict[str, Any]:
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
     those of findings and operators if several ranks were compared; ``own_error``, ``envelope``,
     ``envelope_slice``, ``between_runs`` and ``dont_care`` behind those of operators if they are known of any, and
-    ``dont_care`` and ``shared`` behind those of coverage. ``fault`` and ``probability`` come behind those of findings that look like a
-    fault of the device.
+    ``dont_care`` and ``shared`` behind those of coverage. ``fault`` and ``probability`` come behind those of
+    findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """

@@ -155,13 +155,7 @@ NAMING_RULES = (
         "exact-name",
         _exact_names,
         "the graph's own names (MindSpore 2.3 to 2.6, the graph engine)",
-        "before short-name: a whole name says more than its end",
-    ),
-    NamingRule(
-        "short-name",
-        _short_names,
-        "the last part of the name (MindSpore 1.3 to 2.2)",
-        "before the model's places, which are of another framework: MindSpore's own names need no such guess",
+        "before node-place: what the compiler calls a node without a name is in the graph",
     ),
     NamingRule(
         "node-place",
@@ -173,7 +167,13 @@ NAMING_RULES = (
         "tensor-name",
         _tensor_names,
         "names of tensors (golden data by output)",
-        "last: it takes names of nodes as well, so it fits whatever those before it fit",
+        "before short-name: a whole name says more than the end of another one",
+    ),
+    NamingRule(
+        "short-name",
+        _short_names,
+        "the last part of the name (MindSpore 1.3 to 2.2)",
+        "last: ends of names repeat from scope to scope",
     ),
 )
 """Where neither names nor data decide between two rules, the earlier one wins."""

@@ -10,6 +10,7 @@ from workbench.comparison.bind.binding import Binding
 from workbench.comparison.graphs.source_network import network_of
 from workbench.comparison.graphs.subgraphs import join_graphs
 from workbench.dump.formats.mindspore_name import sanitize
+from workbench.graph_files.onnx.dialect import DIALECT as ONNX
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -51,7 +52,14 @@ def _complete(binding: Binding, other: Binding) -> Binding:
 
 
 def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:
-    """Return a graph to lend: of GE's the network if it names more of what the borrower dumped."""
+    """Return a graph to lend: of GE's the network if it names more of what the borrower dumped.
+
+    Of another framework's model it is the one with the borrower's kernels, where files tell which these are.
+    """
+    if graph.dialect == ONNX and all(kind for kind, _ in dumped):
+        from workbench.comparison.graphs.named_kernels import compiled_as
+
+        return compiled_as(graph, dumped)
     if graph.dialect != "ge":
         return graph
     network = network_of(graph)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Place = tuple[str, int]
 
 
+OUTPUTS_ALONE = "golden"
+"""Layout of the data of another framework, which has no inputs."""
+
+
 class ExecutionPair(NamedTuple):
     """One execution on both sides: its operators by number, and the alignment of its graphs if there are any.
 
@@ -82,6 +86,11 @@ class Claims:
             self._ignored[index] += 1
             self._skips.of(side).append(skipped)
         return view
+
+    @property
+    def is_of_outputs(self) -> bool:
+        """Whether the golden's data are outputs alone, as another framework gives them."""
+        return self.sides.golden.dump.layout == OUTPUTS_ALONE
 
     def is_free(self, side: Side, record: TensorRecord) -> bool:
         """Whether the place of a record in the ledger is open."""
@@ -145,12 +154,14 @@ class Claims:
         self._pairs.append(pair)
         return True
 
-    def partner(self, record: TensorRecord) -> Given | None:
-        """The golden of a tensor of the target, by the pair that it is half of."""
-        one = next((one for one in self._pairs if one.target is record), None)
-        if one is None or one.golden_run is None:
-            return None
-        return Given(one.golden_run, (one.golden.key.io, one.golden.key.slot), one.golden)
+    def givers(self) -> dict[int, Given]:
+        """The goldens of the target's tensors that have one, by the identity of these."""
+        return {
+            id(one.target): Given(
+                one.golden_run, (one.golden.key.io, one.golden.key.slot), one.golden
+            )
+            for one in self._pairs
+        }
 
     def skip(self, side: Side, name: str, records: Iterable[TensorRecord], reason: str) -> None:
         """Skip those of some records that nothing has taken."""

@@ -16,10 +16,11 @@ import numpy as np
 
 from workbench.comparison.align.rules import JOINED, NEAREST
 from workbench.comparison.bind.wiring import array_of, infer_wiring
+from workbench.comparison.graphs.named_kernels import take_apart
 from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.kernels import FUSED
-from workbench.comparison.pair.producers import is_of_one_size, is_of_outputs
+from workbench.comparison.pair.producers import is_of_one_size
 from workbench.core.cancel import checkpoint
 from workbench.dump.formats.mindspore_name import sanitize
 
@@ -35,37 +36,9 @@ if TYPE_CHECKING:
 
     Runs = Mapping[int, OperatorRun]
 
-_MOST_PARTS = 64
-"""Most operators that one kernel is taken for."""
-
-
-def take_apart(name: str, known: Collection[str], most: int = 2) -> list[tuple[str, ...]]:
-    """Return the ways in which a name is several known ones, one behind the other; no more than ``most``.
-
-    >>> take_apart("conv1relu1", {"conv1", "relu1", "conv"})
-    [('conv1', 'relu1')]
-    >>> take_apart("aab", {"a", "ab", "aa", "b"}), take_apart("conv1", {"conv1"})
-    ([('a', 'ab'), ('aa', 'b')], [])
-    """
-    lengths = sorted({len(one) for one in known if one})
-    ways: list[list[tuple[str, ...]]] = [[()], *([] for _ in name)]
-    for end in range(1, len(name) + 1):
-        for length in lengths:
-            if length > end or name[end - length : end] not in known:
-                continue
-            longer = [
-                (*way, name[end - length : end])
-                for way in ways[end - length]
-                if len(way) < _MOST_PARTS
-            ]
-            ways[end] = (ways[end] + longer)[: most + 1]
-    return [way for way in ways[-1] if len(way) > 1][:most]
-
 
 def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair what a fused kernel gives with the golden of the last operator that it is called after."""
-    if not is_of_outputs(claims):
-        return
     golden = _by_name(at.golden)
     own = {sanitize(run.op_name) for run in at.target.values()}
     for run in at.target.values():
@@ -90,26 +63,31 @@ def _by_name(runs: Runs) -> dict[str, OperatorRun]:
     return {name: run for name, run in named.items() if times[name] == 1}
 
 
+_MOST = 1 << 31
+"""Bytes of a side that are looked at for values."""
+
+
 class _Tensor(NamedTuple):
-    """A tensor that values may tell: where it is, its shape, and its elements."""
+    """A tensor that values may tell: where it is, what was dumped of it, its shape, and its Euclidean norm."""
 
     run: OperatorRun
     place: Place
+    record: TensorRecord
     shape: tuple[int, ...]
-    flat: NDArray[np.float64]
+    norm: float
 
 
 def pair_nearest(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair outputs that no name tells with the golden that has nearly their values, and that no other comes near."""
-    if not is_of_outputs(claims) or not at.target:
-        return
     golden = list(_readable(claims, "golden", at.golden))
+    if not golden or not at.target:
+        return
     target = list(_candidates(claims, at, {one.shape for one in golden}))
     near = {
         (i, j)
         for i, one in enumerate(target)
         for j, other in enumerate(golden)
-        if one.shape == other.shape and distance(one.flat, other.flat) <= limits().exchanged_most
+        if _is_near(one, other)
     }
     ours, theirs = Counter(i for i, _ in near), Counter(j for _, j in near)
     for i, j in sorted(near):
@@ -118,17 +96,14 @@ def pair_nearest(claims: Claims, at: ExecutionPair, score: float) -> None:
             claims.pair(at, (one.run, other.run), (one.place, other.place), NEAREST, score)
 
 
-def distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """How far two tensors are apart, relative to the second; infinite where that says nothing.
-
-    >>> float(distance(np.array([1.0, 2.0]), np.array([1.0, 2.0])))
-    0.0
-    """
-    size = float(np.linalg.norm(other))
-    if not 0 < size < inf:
-        return inf
-    apart = float(np.linalg.norm(one - other))
-    return apart / size if apart < inf else inf
+def _is_near(one: _Tensor, other: _Tensor) -> bool:
+    """Whether two tensors are one value but for an error; norms of such differ by no more than that."""
+    most = limits().exchanged_most * other.norm
+    if one.shape != other.shape or abs(one.norm - other.norm) > most:
+        return False
+    checkpoint()
+    flat, there = _flat(one.record), _flat(other.record)
+    return flat is not None and there is not None and float(np.linalg.norm(flat - there)) <= most
 
 
 def _candidates(
@@ -142,21 +117,32 @@ def _candidates(
         if one.shape not in shapes or (io == "output" and hands_on(one.run.op_type)):
             continue
         source = wiring.producers.get((one.run.op, slot)) if io == "input" else None
-        if source is None or _shape(at.target[source[0]].tensors["output", source[1]]) != one.shape:
+        if (
+            source is None
+            or at.target[source[0]].tensors["output", source[1]].spec.shape != one.shape
+        ):
             yield one
 
 
 def _readable(claims: Claims, side: Side, runs: Runs) -> Iterator[_Tensor]:
     """Tensors that nothing has taken, and that tell themselves from others."""
+    left = _MOST
     for run in runs.values():
         for place, record in run.tensors.items():
             checkpoint()
-            if not claims.is_free(side, record):
+            flat = _flat(record) if left > 0 and claims.is_free(side, record) else None
+            shape = record.spec.shape if flat is not None else None
+            if flat is None or shape is None:
                 continue
-            array, shape = array_of(record), _shape(record)
-            if array is not None and shape is not None and array.dtype.kind in "fV":
-                yield _Tensor(run, place, shape, array.astype(np.float64).reshape(-1))
+            left -= flat.nbytes
+            norm = float(np.linalg.norm(flat))
+            if 0 < norm < inf:
+                yield _Tensor(run, place, record, shape, norm)
 
 
-def _shape(record: TensorRecord) -> tuple[int, ...] | None:
-    return record.spec.shape
+def _flat(record: TensorRecord) -> NDArray[np.float64] | None:
+    """Return the elements of floats; ``None`` if they cannot be read, or do not tell tensors apart."""
+    array = array_of(record)
+    if array is None or array.dtype.kind not in "fV":
+        return None
+    return array.astype(np.float64).reshape(-1)

@@ -12,7 +12,6 @@ from workbench.comparison.align.rules import JOINED, MAP, MATCH_RULES, NEAREST, 
 from workbench.comparison.pair.claims import Claims, ExecutionPair
 from workbench.comparison.pair.exclusions import unknown_entries
 from workbench.comparison.pair.executions import align_graphs, pair_executions
-from workbench.comparison.pair.foreign import pair_joined, pair_nearest
 from workbench.comparison.pair.kernels import (
     pair_fusions,
     pair_quantised,
@@ -22,7 +21,6 @@ from workbench.comparison.pair.kernels import (
 from workbench.comparison.pair.origins import pair_origins
 from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
 from workbench.comparison.pair.parameters import pair_parameters, pair_updates
-from workbench.comparison.pair.producers import pair_producers, pair_wired
 from workbench.core.cancel import checkpoint
 from workbench.dump.formats.mindspore_name import sanitize
 
@@ -211,6 +209,38 @@ def _pair_values(claims: Claims, at: ExecutionPair, score: float) -> None:
         pair_values(claims, at, score)
 
 
+def _pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair fused kernels by names taken apart, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.foreign import pair_joined
+
+        pair_joined(claims, at, score)
+
+
+def _pair_nearest(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair what no name tells by values, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.foreign import pair_nearest
+
+        pair_nearest(claims, at, score)
+
+
+def _pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair inputs with the golden of the output whose bytes they have, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.producers import pair_wired
+
+        pair_wired(claims, at, score)
+
+
+def _pair_producers(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair inputs with what their producers gave, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.producers import pair_producers
+
+        pair_producers(claims, at, score)
+
+
 def _pair_groups(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair the values at the edges of N↔M groups; what lies inside has no counterpart."""
     for group in at.alignment.groups:
@@ -270,17 +300,17 @@ PAIR_RULES = (
     ),
     PairRule(
         "joined names", "what a fused kernel gives with the golden of the last operator in its name",
-        "names", MATCH_RULES[JOINED].score, pair_joined,
+        "names", MATCH_RULES[JOINED].score, _pair_joined,
         "after whole names: what has a file of its own is no part of another's name",
     ),
     PairRule(
         "nearest values", "outputs without a name with the only golden that has nearly their values",
-        "names", MATCH_RULES[NEAREST].score, pair_nearest,
+        "names", MATCH_RULES[NEAREST].score, _pair_nearest,
         "after all names, which need no values to agree",
     ),
     PairRule(
         "wired by bytes", "inputs with the golden of the output whose bytes they have, where that has outputs alone",
-        "names", MATCH_RULES[PRODUCER].score, pair_wired,
+        "names", MATCH_RULES[PRODUCER].score, _pair_wired,
         "last without graphs: outputs must have found their golden",
     ),
     PairRule(
@@ -307,7 +337,7 @@ PAIR_RULES = (
     ),
     PairRule(
         "producers", "what is left of the target with the golden's output that it is, where that has outputs alone",
-        "graphs", MATCH_RULES[PRODUCER].score, pair_producers,
+        "graphs", MATCH_RULES[PRODUCER].score, _pair_producers,
         "behind same values, of which one takes the golden for itself; before groups, which would skip inputs inside",
     ),
     PairRule(

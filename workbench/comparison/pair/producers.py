@@ -28,19 +28,9 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.claims import Claims, ExecutionPair, Place
     from workbench.core.tensors import TensorRecord
 
-OUTPUTS_ALONE = "golden"
-"""Layout of the data of another framework, which has no inputs."""
-
-
-def is_of_outputs(claims: Claims) -> bool:
-    """Whether the golden's data are outputs alone, as another framework gives them."""
-    return claims.sides.golden.dump.layout == OUTPUTS_ALONE
-
 
 def pair_producers(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair what nothing has taken of the target with the golden's output that it is, by the graphs."""
-    if not is_of_outputs(claims):
-        return
     found, given = at.alignment, dict(_given(claims, at))
     for run in at.target.values():
         for place, value in _values(found, run):
@@ -84,13 +74,13 @@ def _values(found: Alignment, run: OperatorRun) -> Iterator[tuple[Place, Origin]
 
 def pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair inputs of the target with the golden of the output whose bytes they have; without graphs."""
-    if not is_of_outputs(claims) or not at.target:
+    if not at.target:
         return
     block = next(run.block for run in at.target.values())
-    wiring = infer_wiring(claims.sides.target, block)
+    wiring, givers = infer_wiring(claims.sides.target, block), claims.givers()
     for (number, slot), (producer, output) in wiring.producers.items():
         run, record = at.target[number], at.target[producer].tensors["output", output]
-        known = claims.partner(record)
+        known = givers.get(id(record))
         if known is not None and producer not in wiring.alike:
             claims.share(at, run, ("input", slot), known, PRODUCER, score)
 

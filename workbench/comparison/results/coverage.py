@@ -484,10 +484,9 @@ def ledger(pairing: Pairing) -> Coverage:
         shared=sum(pair.shared for pair in pairing.pairs),
         skipped=dict(sorted(skipped.items())),
     )
-    shared = Sides(0, coverage.shared)
     for side, binding in pairing.sides.named:
         left = len(pairing.unmatched.of(side)) + len(skips.of(side))
-        if coverage.matched - shared.of(side) + left != binding.dump.tensors:
+        if coverage.matched_of(side) + left != binding.dump.tensors:
             raise AssertionError(side, binding.dump.tensors, coverage)
     return coverage
 
