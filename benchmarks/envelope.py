@@ -196,7 +196,7 @@ def device_run(fault: Fault) -> Iterator[TensorRecord]:
     """Yield the tensors of a run on the simulated A2 whose operator is wrong."""
     from workbench.npu.compile.pipeline import compile_graph
     from workbench.npu.device import Device
-    from workbench.npu.faults import compiled_sites
+    from workbench.npu.faults import compiled_executions
     from workbench.npu.target import Target
     from workbench.run.executor import execute, feeds_at
     from workbench.run.plan import plan_execution
@@ -206,7 +206,7 @@ def device_run(fault: Fault) -> Iterator[TensorRecord]:
     )
     plan = plan_execution(program.graph)
     device = Device(
-        program.model, plan, compiled_sites([*program.computed], [], program.formats), []
+        program.model, plan, compiled_executions([*program.computed], [], program.formats), []
     )
 
     def compute(planned: PlannedOp, tensors: Any, settings: Any) -> list[Array]:

@@ -64,7 +64,7 @@ def _untold(graph: Graph) -> Graph:
 
     def plain(op: Op) -> Op:
         attrs = {key: value for key, value in op.attrs.items() if not key.startswith("_datadump")}
-        return replace(op, attrs=attrs, origins=())
+        return replace(op, attrs=attrs, provenance=())
 
     return replace(graph, ops=tuple(map(plain, graph.ops)))
 

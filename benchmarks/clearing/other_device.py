@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.graph.graph import Op
-    from workbench.npu.faults import Site
+    from workbench.npu.faults import OpExecution
     from workbench.npu.overflow import Status
 
     Array = NDArray[Any]
@@ -99,7 +99,9 @@ class _OtherDevice(Device):
     noise = 0.0
     seed = 0
 
-    def _results(self, site: Site, settings: Mapping[str, Any], status: Status) -> list[Array]:
+    def _results(
+        self, site: OpExecution, settings: Mapping[str, Any], status: Status
+    ) -> list[Array]:
         op, inputs = site.op, site.inputs
         floats = all(array.dtype.kind == "f" for array in inputs)
         if op.op_type in OWN and floats:
@@ -122,7 +124,7 @@ class _OtherDevice(Device):
             ]
         return results
 
-    def _noise_of(self, op: Op, site: Site, slot: int) -> float:
+    def _noise_of(self, op: Op, site: OpExecution, slot: int) -> float:
         stored = op.outputs[slot].dtype if slot < len(op.outputs) else "float32"
         name = site.formats.output or stored
         row = DTYPES.get(name)

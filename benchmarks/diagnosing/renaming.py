@@ -13,7 +13,7 @@ from diagnosing.runs import Run
 
 if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.graph import Graph, Op, Original
+    from workbench.graph.graph import Graph, Op, SourceTensor
 
 PARTS = ("Default", "Gradients")
 """First words of a name, which say what part of a step an operator belongs to; they stay."""
@@ -81,9 +81,9 @@ def _op(op: Op) -> Op:
         unless=op.unless and word(op.unless),
         frames=(),
         fused=fused,
-        origins=tuple(map(_original, op.origins)),
+        provenance=tuple(map(_original, op.provenance)),
     )
 
 
-def _original(one: Original | None) -> Original | None:
+def _original(one: SourceTensor | None) -> SourceTensor | None:
     return one and one._replace(op_name=word(one.op_name))

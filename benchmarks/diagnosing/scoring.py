@@ -59,7 +59,7 @@ def hits(run: Run, fault: Fault) -> set[str]:
     found = {
         op.name
         for op in run.graph.ops
-        if any(map(fault.meets, (op, *(op.fused.ops if op.fused else ()))))
+        if any(map(fault.matches, (op, *(op.fused.ops if op.fused else ()))))
     }
     return found | readers(run, found) if fault.kind == "wrong-weight-element" else found
 

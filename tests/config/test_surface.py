@@ -13,7 +13,7 @@ from workbench.config import surfaces
 from workbench.config.config import Config, read_text
 from workbench.config.context import Context
 from workbench.config.rule import Breach, Example, Rule
-from workbench.config.setting import Section, Setting, always
+from workbench.config.setting import MANY, Section, Setting, always
 from workbench.config.surface import Lowered, Surface
 from workbench.core.errors import ConfigError, FormatError
 from workbench.core.plan import DumpPlan, Iterations
@@ -105,6 +105,15 @@ def test_a_missing_key_stands_where_its_section_stands():
 
 def test_a_rule_is_silent_where_the_value_itself_is_refused():
     assert ids(Config(TOY, {"dump": {"path": 7, "step": ""}})) == ["value", "void"]
+
+
+def test_of_very_many_places_where_a_rule_is_broken_some_are_told_and_the_rest_counted():
+    find = lambda toy, _: (Breach(f"many[{number}]", 7) for number in range(len(toy.many)))  # noqa: E731
+    rule = Rule("seven", "warning", find, "{path} is {got}", "Write 8.", "toy.cc", NOTHING, NOTHING)
+    *told, last = rule.problems(Toy(many=(Inner(),) * (MANY + 50)), Context())
+    assert [problem.path for problem in told] == [f"many[{number}]" for number in range(MANY)]
+    assert (last.id, last.severity, last.fix) == ("seven", "warning", "")
+    check_said(last.message, "config/more", count=50)
 
 
 def test_the_version_is_the_surfaces_own_unless_another_is_told():

@@ -34,9 +34,9 @@ def test_a_graph_is_asked_for_the_spec_of_an_operand(operand, spec):
 
 
 def test_operands_are_changed_inside_of_tuples_and_constants_are_kept():
-    nested = Bundle((Value(0), Bundle((Param(0), PLACE))), unfold=False)
+    nested = Bundle((Value(0), Bundle((Param(0), PLACE))), flatten=False)
     found = map_operands(nested, lambda one: Param(7) if isinstance(one, Param) else Value(9))
-    assert found == Bundle((Value(9), Bundle((Param(7), PLACE))), unfold=False)
+    assert found == Bundle((Value(9), Bundle((Param(7), PLACE))), flatten=False)
 
 
 @pytest.mark.parametrize(

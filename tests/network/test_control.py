@@ -5,7 +5,7 @@ import pytest
 
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.graph.control_flow import Flow, one_graph
+from workbench.graph.control_flow import ControlFlow, one_graph
 from workbench.graph.graph import Graph
 from workbench.network import nn
 from workbench.network.autodiff import gradients
@@ -29,7 +29,7 @@ def test_results_have_the_structure_of_what_the_functions_return():
         assert F.cond(p, lambda: None, lambda: None) is None
         return a + b + c
 
-    assert isinstance(trace(network, np.bool_(True), X), Flow)
+    assert isinstance(trace(network, np.bool_(True), X), ControlFlow)
 
 
 def test_names_go_on_through_all_graphs():

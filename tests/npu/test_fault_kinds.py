@@ -78,7 +78,7 @@ def test_a_fault_changes_its_operator_and_none_before_it(kind, profile):
     clean, faulty = outputs(graph, profile=profile), outputs(graph, fault, profile=profile)
     names = [op.name for op in graph.ops]
     met = DAMAGES.get(kind, fault.op_name)
-    place = next(i for i, op in enumerate(graph.ops) if replace(fault, op_name=met).meets(op))
+    place = next(i for i, op in enumerate(graph.ops) if replace(fault, op_name=met).matches(op))
     assert not same(clean[names[place]], faulty[names[place]])
     for name in names[:place]:
         assert same(clean[name], faulty[name])

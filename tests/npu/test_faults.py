@@ -16,10 +16,11 @@ from workbench.npu.cube import CUBE
 from workbench.npu.faults import (
     FAULTS,
     Fault,
-    Site,
+    OpExecution,
     apply_faults,
-    faulty_graph,
+    check_faults,
     parse_fault,
+    with_compile_faults,
 )
 from workbench.npu.runner import run_npu
 
@@ -40,7 +41,7 @@ def changed(graph, *faults, **settings):
 def test_a_wrong_padding_mode_shows_first_at_its_operator_and_in_the_graph():
     fault = parse_fault(f"wrong-attribute:{CONV3}:pad_mode=pad,pad=1")
     assert changed(ALEXNET, fault)[0] == CONV3
-    wrong = faulty_graph(ALEXNET, [fault]).op(CONV3)
+    wrong = with_compile_faults(ALEXNET, [fault]).op(CONV3)
     assert ALEXNET.op(CONV3).attrs["pad_list"] == (0, 1, 0, 1)
     assert {k: wrong.attrs[k] for k in ("pad_mode", "pad", "pad_list")} == {
         "pad_mode": "pad",
@@ -58,20 +59,22 @@ def test_wrong_attributes_compute_what_a_network_with_these_attributes_computes(
     fault = parse_fault("wrong-attribute:Conv2D:pad_mode=pad,pad=1")
     got = outputs(asked, fault)["Default/Conv2D-op0"]
     np.testing.assert_array_equal(got, outputs(other)["Default/Conv2D-op0"])
-    assert faulty_graph(asked, [fault]).ops[0].attrs == other.ops[0].attrs
+    assert with_compile_faults(asked, [fault]).ops[0].attrs == other.ops[0].attrs
 
 
 def test_constant_arguments_can_be_wrong_too():
     x = np.random.default_rng(0).random((3, 4), dtype=np.float32)
     norm = trace(lambda x: F.layer_norm(x, np.ones(4, "f"), np.zeros(4, "f")), x)
-    wrong = faulty_graph(norm, [parse_fault("wrong-attribute:LayerNorm:epsilon=0.01")]).ops[0]
+    wrong = with_compile_faults(norm, [parse_fault("wrong-attribute:LayerNorm:epsilon=0.01")]).ops[
+        0
+    ]
     assert wrong.inputs[5].value == 0.01
     assert wrong.inputs[5].dtype == "float32"
     soft = trace(lambda x: F.softmax(x, -1), x)
-    wrong = faulty_graph(soft, [parse_fault("wrong-attribute:Softmax:axis=0")]).ops[0]
+    wrong = with_compile_faults(soft, [parse_fault("wrong-attribute:Softmax:axis=0")]).ops[0]
     assert wrong.inputs[1].value == (0,)
     pool = trace(lambda x: F.avg_pool2d(x, 1, 1), np.zeros((1, 1, 4, 4), np.float32))
-    wrong = faulty_graph(pool, [parse_fault("wrong-attribute:AvgPool:pad_mode=same")]).ops[0]
+    wrong = with_compile_faults(pool, [parse_fault("wrong-attribute:AvgPool:pad_mode=same")]).ops[0]
     assert wrong.inputs[3].value == 1
 
 
@@ -79,7 +82,7 @@ def test_strides_are_written_as_the_graph_writes_them():
     x = np.zeros((1, 3, 2, 2), np.float32)
     graph = trace(nn.Conv2d(3, 4, 3, stride=2, pad_mode="same"), x)
     fault = parse_fault("wrong-attribute:Conv2D:stride=3")
-    assert faulty_graph(graph, [fault]).ops[0].attrs["stride"] == (1, 1, 3, 3)
+    assert with_compile_faults(graph, [fault]).ops[0].attrs["stride"] == (1, 1, 3, 3)
 
 
 def test_a_scaled_output_is_scaled_exactly_and_by_one_percent_if_nothing_is_said():
@@ -134,9 +137,9 @@ def test_faults_of_one_operator_add_up_in_order():
 
 
 def test_a_fault_that_is_not_there_leaves_the_site_alone():
-    site = Site(LENET.ops[0], outputs=(np.ones(3),))
-    assert apply_faults([Fault("scaled-output", "*fc1*")], site, "store") is site
-    assert faulty_graph(LENET, ()) is LENET
+    execution = OpExecution(LENET.ops[0], outputs=(np.ones(3),))
+    assert apply_faults([Fault("scaled-output", "*fc1*")], execution, "store") is execution
+    assert with_compile_faults(LENET, ()) is LENET
 
 
 @pytest.mark.parametrize(
@@ -236,11 +239,13 @@ def test_a_pattern_means_those_operators_that_can_have_the_fault(kind, pattern, 
 
 def test_a_misspelt_operator_gets_close_names():
     with refused("run/fault-nowhere", GraphError) as caught:
-        faulty_graph(ALEXNET, [Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1")])
+        check_faults(
+            [Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1")], ALEXNET.ops, ALEXNET.name
+        )
     assert caught.value.values["close"][0] == "Default/conv3-Conv2d/Conv2D-op0"
     settings = parse_fault("scaled-output:Default/conv3-Conv2d/Conv2D-op0,iteration=1")
     with refused("run/fault-colon", GraphError, got=settings.op_name):
-        faulty_graph(ALEXNET, [settings])
+        check_faults([settings], ALEXNET.ops, ALEXNET.name)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from workbench.npu.memory import plan_memory
 from workbench.npu.numerics import numeric_model
 from workbench.npu.profiles import PROFILES
 from workbench.npu.runner import run_npu, run_program
-from workbench.run.executor import updates
+from workbench.run.executor import has_updates
 from workbench.run.reference import run_reference
 
 START = np.array([1.0, -2.0, 4.0], np.float32)
@@ -98,8 +98,8 @@ def test_feeds_may_follow_the_iteration():
 
 
 def test_a_graph_knows_whether_it_updates_weights():
-    assert updates(momentum_graph())
-    assert not updates(trace(lambda x: record("ReLU", x), SLOPE))
+    assert has_updates(momentum_graph())
+    assert not has_updates(trace(lambda x: record("ReLU", x), SLOPE))
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -14,7 +14,7 @@ from workbench.npu.faults import parse_fault
 from workbench.npu.runner import run_npu, run_program
 from workbench.ops import run_kernel
 from workbench.run.plan import plan_execution
-from workbench.run.ranks import LostRankError, Meeting, Member, in_lockstep
+from workbench.run.ranks import LostRankError, Member, Rendezvous, in_lockstep
 from workbench.run.reference import run_reference
 
 HALF = np.float16
@@ -27,7 +27,7 @@ def traced(function, ranks, *inputs):
 
 def everywhere(graph, feeds, **options):
     """Output of the last operator on every rank."""
-    meeting = Meeting(len(feeds))
+    meeting = Rendezvous(len(feeds))
 
     def work(rank):
         member = Member(meeting, rank)
@@ -104,7 +104,7 @@ def test_only_numbers_of_ranks_are_taken(ranks):
 
 
 def test_an_error_of_one_rank_ends_all_with_its_message():
-    meeting = Meeting(3)
+    meeting = Rendezvous(3)
 
     def work(rank):
         if rank == 1:
@@ -120,7 +120,7 @@ def test_errors_that_are_no_refusals_are_raised_as_they_are():
         raise ZeroDivisionError("seven")
 
     with pytest.raises(ZeroDivisionError, match=r"^seven$"):
-        in_lockstep([fail], Meeting(1))
+        in_lockstep([fail], Rendezvous(1))
 
 
 def test_all_ranks_with_one_error_tell_it_once():
@@ -128,12 +128,12 @@ def test_all_ranks_with_one_error_tell_it_once():
         raise GraphError("run/no-value", name="x")
 
     with refused("run/no-value", GraphError, place="", name="x"):
-        in_lockstep([fail, fail], Meeting(2))
+        in_lockstep([fail, fail], Rendezvous(2))
 
 
 def test_ranks_at_different_places_or_with_different_tensors_are_refused():
     for places, sizes in ((("a", "b"), (1, 1)), (("a", "a"), (1, 2))):
-        meeting = Meeting(2)
+        meeting = Rendezvous(2)
 
         def work(rank, meeting=meeting, places=places, sizes=sizes):
             return meeting.exchange(rank, places[rank], [np.zeros(sizes[rank])])
@@ -144,7 +144,7 @@ def test_ranks_at_different_places_or_with_different_tensors_are_refused():
 
 
 def test_who_waits_for_a_rank_that_has_ended_is_told():
-    meeting = Meeting(2)
+    meeting = Rendezvous(2)
     works = [lambda: meeting.exchange(0, "a", [np.zeros(1)]), lambda: None]
     with refused("run/rank-lost", LostRankError, rank=1, waiting="a"):
         in_lockstep(works, meeting)
@@ -152,7 +152,7 @@ def test_who_waits_for_a_rank_that_has_ended_is_told():
 
 def test_a_device_fails_where_its_peer_has():
     graph = traced(lambda x: ops.relu(ops.all_reduce(ops.neg(x))), 2, np.ones(2, np.float32))
-    program, meeting = program_for(graph), Meeting(2)
+    program, meeting = program_for(graph), Rendezvous(2)
 
     def work(rank):
         faults = [parse_fault("aicore-exception:Neg")] if rank == 1 else []
@@ -167,7 +167,7 @@ def test_a_device_fails_where_its_peer_has():
 def test_a_device_does_not_fail_where_its_peer_went_another_way():
     meets = traced(lambda x: ops.relu(ops.all_reduce(x)), 2, np.ones(2, np.float32))
     other = traced(ops.relu, 2, np.ones(2, np.float32))
-    meeting = Meeting(2)
+    meeting = Rendezvous(2)
 
     def work(rank):
         program = program_for((meets, other)[rank])
@@ -180,7 +180,7 @@ def test_a_device_does_not_fail_where_its_peer_went_another_way():
 
 
 def test_what_a_rank_hands_over_stays_as_it_was():
-    meeting = Meeting(2)
+    meeting = Rendezvous(2)
     array = np.ones(1)
 
     def first():
@@ -199,7 +199,7 @@ def test_what_a_rank_hands_over_stays_as_it_was():
 
 
 def test_operators_of_one_rank_go_past_the_meeting():
-    member = Member(Meeting(2), 0)
+    member = Member(Rendezvous(2), 0)
     compute = member.joined(lambda planned, tensors, settings: [*tensors], 0)
     (planned,) = plan_execution(Graph("g", ops=(Op("a", "ReLU", (Const(1.0, "float32"),)),))).ops
     assert compute(planned, [np.ones(1)], {})[0].tolist() == [1.0]

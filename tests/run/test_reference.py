@@ -20,7 +20,7 @@ from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.runner import run_npu
 from workbench.ops import bind
-from workbench.run.executor import Held
+from workbench.run.executor import RefCountedStorage
 from workbench.run.plan import plan_execution
 from workbench.run.reference import compute, run_reference
 
@@ -224,7 +224,7 @@ def test_a_constant_that_a_file_cuts_short_has_no_values():
 
 def test_a_value_is_not_read_before_it_is_written():
     with refused("run/unwritten", GraphError, value=Value(0)):
-        Held(plan_execution(RELU)).read(Value(0))
+        RefCountedStorage(plan_execution(RELU)).read(Value(0))
 
 
 def test_a_value_is_dropped_after_its_last_use():

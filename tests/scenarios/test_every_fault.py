@@ -159,7 +159,7 @@ def clean():
 def kernel(run, fault):
     """Number of the first operator of a program that a fault is in, or in one that it stands for."""
     for number, op in enumerate(run.ops):
-        if any(map(fault.meets, (op, *(op.fused.ops if op.fused else ())))):
+        if any(map(fault.matches, (op, *(op.fused.ops if op.fused else ())))):
             return number
     raise AssertionError(fault)
 

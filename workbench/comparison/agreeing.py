@@ -124,7 +124,7 @@ def _does_the_same(op: Op, golden: Op) -> bool:
 
 _SAID = (
     "name", "op_type", "inputs", "attrs", "outputs", "input_specs", "device_inputs", "device_outputs",
-    "unless", "fused", "origins",
+    "unless", "fused", "provenance",
 )  # fmt: skip
 
 

@@ -66,8 +66,9 @@ def unplanned(config: BareConfig, context: Context, plan: DumpPlan) -> Iterator[
     notes = list(config.surface.notes(config.settings, context))
     for path, value in set_values(config.settings):
         without = config.unset(path)
-        same = without.accepted(context) and without.plan(context) == plan
-        if same and list(config.surface.notes(without.settings, context)) != notes:
+        if list(config.surface.notes(without.settings, context)) == notes:
+            continue
+        if without.accepted(context) and without.plan(context) == plan:
             yield Message("config/lost-setting", path=path, got=value)
 
 

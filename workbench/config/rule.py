@@ -7,13 +7,14 @@ and one form that breaks and one that keeps it; help and tests show the same two
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.context import Context
-from workbench.config.setting import shown_path
+from workbench.config.setting import MANY, shown_path
 from workbench.core.problems import Problem
-from workbench.core.words import RowMessage
+from workbench.core.words import Message, RowMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,9 +79,11 @@ class Rule:
     code: str = ""
 
     def problems(self, settings: Any, context: Context) -> Iterator[Problem]:
-        """Yield a Problem for every breach."""
-        for breach in self.find(settings, context):
-            yield Problem(
+        """Yield a Problem for every breach, for the first `MANY`, and one that counts the others."""
+        breaches = iter(self.find(settings, context))
+        last = None
+        for breach in islice(breaches, MANY):
+            last = Problem(
                 self.id,
                 self.severity,
                 breach.path,
@@ -88,6 +91,9 @@ class Rule:
                 code=str(breach.values.get("code", self.code)),
                 source=self.source,
             )
+            yield last
+        if last is not None and (others := sum(1 for _ in breaches)):
+            yield replace(last, message=Message("config/more", count=others), fix="")
 
 
 def sentences(id_: str, says: str, fix: str, breach: Breach) -> tuple[RowMessage, RowMessage | str]:

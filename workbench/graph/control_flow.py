@@ -1,7 +1,7 @@
 """Control flow: several graphs, and steps that say which of them runs when.
 
 Values go from graph to graph by name. A graph's parameters that are no weights are read by name: what
-another graph left (`workbench.graph.graph.Parameter.passed`), or an input of the network. Weights are the
+another graph left (`workbench.graph.graph.Parameter.captured`), or an input of the network. Weights are the
 same for all graphs.
 """
 
@@ -64,7 +64,7 @@ FlowStep = Run | Bind | While | If
 
 
 @dataclass(frozen=True, repr=False)
-class Flow:
+class ControlFlow:
     """A network with control flow.
 
     Attributes
@@ -106,7 +106,7 @@ class Flow:
             raise GraphError("core/choice", subject="graph id", got=graph_id, known=known) from None
 
 
-Network = Graph | Flow
+Network = Graph | ControlFlow
 """What a trace makes."""
 
 

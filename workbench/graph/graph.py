@@ -96,10 +96,10 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A tuple operand; kernels see its items as separate inputs if ``unfold`` is true."""
+    """A tuple operand; kernels see its items as separate inputs if ``flatten`` is true."""
 
     items: tuple[Operand, ...]
-    unfold: bool = True
+    flatten: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class FreeRef:
 Operand = Value | Param | Const | Bundle | GraphRef | FreeRef
 
 
-class Original(NamedTuple):
+class SourceTensor(NamedTuple):
     """A tensor of the network as it was before compiling: output ``slot`` of operator ``op_name``."""
 
     op_name: str
@@ -154,7 +154,7 @@ class Op:
     ``device_inputs`` and ``device_outputs`` what the kernel really uses (empty: as the host).
     ``forward_id`` links a gradient to its forward operator, ``unique_id`` is that operator's end of the link.
     ``unless`` names an operator of the graph: in a step in which its result is true this one is left out.
-    Of a compiled operator ``fused`` says what it computes, unless its type does, and ``origins``
+    Of a compiled operator ``fused`` says what it computes, unless its type does, and ``provenance``
     which tensor of the network each output is (``None``: no one's; empty: its own).
     """
 
@@ -171,7 +171,7 @@ class Op:
     forward_id: str = ""
     unless: str = ""
     fused: Kernel | None = None
-    origins: tuple[Original | None, ...] = ()
+    provenance: tuple[SourceTensor | None, ...] = ()
     _flat: tuple[Operand, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -209,7 +209,7 @@ def at_operator(error: GraphError, op: Op) -> GraphError:
 
 def _flatten(operands: Iterable[Operand]) -> Iterator[Operand]:
     for operand in operands:
-        if isinstance(operand, Bundle) and operand.unfold:
+        if isinstance(operand, Bundle) and operand.flatten:
             yield from _flatten(operand.items)
         elif not (isinstance(operand, Const) and operand.dtype == "monad"):
             yield operand
@@ -220,7 +220,7 @@ class Parameter:
     """An input of a graph: a weight (``is_weight``) or a feed.
 
     ``default`` is the initial value of a weight where the graph was traced; an IR file has none.
-    ``made`` says that a compiler computed it: the network has no such weight. ``passed`` says that another
+    ``folded`` says that a compiler computed it: the network has no such weight. ``captured`` says that another
     graph leaves it (`workbench.graph.control_flow`): MindSpore's files have no name for it.
     """
 
@@ -229,8 +229,8 @@ class Parameter:
     is_weight: bool = False
     ref_key: str = ""
     default: Any = field(default=None, compare=False, repr=False)
-    made: bool = False
-    passed: bool = False
+    folded: bool = False
+    captured: bool = False
 
 
 @dataclass(frozen=True, repr=False)

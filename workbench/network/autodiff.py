@@ -87,7 +87,7 @@ class _Flow:
         self._trace = trace
         self._parts: dict[Operand, list[tuple[Tensor, str]]] = {}
         self._active: set[Operand] = set(wanted)
-        passed = (n for n, parameter in enumerate(trace.parameters) if parameter.passed)
+        passed = (n for n, parameter in enumerate(trace.parameters) if parameter.captured)
         self._active |= set(map(Param, passed))  # weights may have had a part in them
         for number, op in enumerate(trace.ops):
             if any(operand in self._active for operand in op.flat_inputs()):
@@ -100,7 +100,7 @@ class _Flow:
     def check(self) -> None:
         """Raise GraphError if gradients have met what a loop or a choice results in."""
         for operand in self._parts:
-            if isinstance(operand, Param) and self._trace.parameters[operand.index].passed:
+            if isinstance(operand, Param) and self._trace.parameters[operand.index].captured:
                 name = self._trace.parameters[operand.index].name.partition(":")[0]
                 raise GraphError("graph/loss-control-flow", name=name)
 
@@ -115,7 +115,7 @@ class _Flow:
             return parts[0][0] if parts else None
         scope = ROOT if isinstance(operand, Param) else _shared([scope for _, scope in parts])
         tensors = tuple(tensor for tensor, _ in reversed(parts))
-        with self._trace.summing(scope):
+        with self._trace.gradient_sum(scope):
             total = record("AddN", tensors, n=len(tensors), N=len(tensors))
         self._parts[operand] = [(total, scope)]
         return total
@@ -139,7 +139,7 @@ class _Flow:
             record_all=record_all,
         )
         try:
-            with self._trace.behind(number):
+            with self._trace.gradient_of(number):
                 for operand, entry in zip(bound.tensors, _entries(back), strict=True):
                     if entry is not None and operand in self._active:
                         self.add(operand, cast("Tensor", entry()), op.scope)

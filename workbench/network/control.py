@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.network.regions import Branch, Loop
+from workbench.network.regions import IfRegion, WhileRegion
 from workbench.network.symbolic import Operators, Tensor, recorder
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def while_loop(
     first = [trace.symbol(item) for item in _leaves(init_val)]
     if not first:
         raise GraphError("graph/loop-value", name=name, got=init_val)
-    carried = [trace.passed(f"{name}:{n}", item.spec) for n, item in enumerate(first)]
+    carried = [trace.captured(f"{name}:{n}", item.spec) for n, item in enumerate(first)]
     value = _like(init_val, iter(carried))
     with trace.part() as condition:
         predicate = _predicate(trace, cond_fun(value), name)
     with trace.part() as body:
         after = _values(trace, loop_fun(value), carried, name)
     places, start = _params(carried), tuple(item.value for item in first)
-    loop = Loop(trace.where(name), places, start, condition, predicate, body, after)
+    loop = WhileRegion(trace.where(name), places, start, condition, predicate, body, after)
     trace.layout.parts.append(loop)
     return value
 
@@ -78,11 +78,11 @@ def cond(
     with trace.part() as then:
         result = true_fn(*operands)
         made = [trace.symbol(item) for item in _leaves(result)]
-    results = [trace.passed(f"{name}:{n}", item.spec) for n, item in enumerate(made)]
+    results = [trace.captured(f"{name}:{n}", item.spec) for n, item in enumerate(made)]
     with trace.part() as orelse:
         other = _values(trace, false_fn(*operands), results, name)
     made_values = tuple(item.value for item in made)
-    branch = Branch(predicate, _params(results), then, made_values, orelse, other)
+    branch = IfRegion(predicate, _params(results), then, made_values, orelse, other)
     trace.layout.parts.append(branch)
     return _like(result, iter(results))
 
@@ -105,7 +105,7 @@ def _values(trace: Trace, value: Any, like: Sequence[Tensor], name: str) -> tupl
 
 
 def _params(tensors: Sequence[Tensor]) -> tuple[Param, ...]:
-    return tuple(tensor.value for tensor in tensors)  # type: ignore[misc]  # `passed` gives these
+    return tuple(tensor.value for tensor in tensors)  # type: ignore[misc]  # `captured` gives these
 
 
 def _leaves(value: Any) -> Iterator[Any]:

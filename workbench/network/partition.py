@@ -14,11 +14,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from workbench.graph.constants import operand_spec
-from workbench.graph.control_flow import Bind, Flow, If, Run, While
+from workbench.graph.control_flow import Bind, ControlFlow, If, Run, While
 from workbench.graph.graph import Const, Graph, Param, Parameter, Value
 from workbench.graph.rewrite import live_ops, map_operands
 from workbench.network.finish import updating
-from workbench.network.regions import Branch, Loop, Straight
+from workbench.network.regions import Block, IfRegion, WhileRegion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
     from workbench.graph.control_flow import FlowStep, Network, Source
     from workbench.graph.graph import Op, Operand
-    from workbench.network.regions import Part
+    from workbench.network.regions import Region
 
 
 def split(
@@ -34,8 +34,8 @@ def split(
     parameters: Sequence[Parameter],
     ops: Sequence[Op],
     outputs: tuple[Operand, ...],
-    parts: Sequence[Part],
-) -> Flow:
+    parts: Sequence[Region],
+) -> ControlFlow:
     """Return the flow of a trace.
 
     Operators that a flag leaves out (`workbench.graph.graph.Op.unless`) are the side of a choice.
@@ -45,9 +45,9 @@ def split(
 
 def parted(network: Network) -> Network:
     """Return a network in which a flag leaves operators out as MindSpore runs it: as several graphs."""
-    if isinstance(network, Flow) or not any(op.unless for op in network.ops):
+    if isinstance(network, ControlFlow) or not any(op.unless for op in network.ops):
         return network
-    parts = [Straight(tuple(range(len(network.ops))))]
+    parts = [Block(tuple(range(len(network.ops))))]
     flow = split(network.name, network.parameters, network.ops, network.outputs, parts)
     return replace(flow, batches=network.batches)
 
@@ -60,13 +60,13 @@ class _Splitter:
         parameters: Sequence[Parameter],
         ops: Sequence[Op],
         outputs: tuple[Operand, ...],
-        parts: Sequence[Part],
+        parts: Sequence[Region],
     ) -> None:
         self._parameters, self._ops, self._outputs = parameters, ops, outputs
         own = tuple(operand for part in _all(parts) for operand in _operands(part))
         self._alive = live_ops(ops, (*outputs, *own), updating(ops))
         self._numbers = {op.name: number for number, op in enumerate(ops)}
-        self._main = self._tidy(parts) or [Straight()]
+        self._main = self._tidy(parts) or [Block()]
         blocks = list(self._numbered(self._main))
         self._ids = {block: graph_id for graph_id, block in enumerate(blocks)}
         self._ops = _counted(ops, blocks)
@@ -79,35 +79,35 @@ class _Splitter:
                 if isinstance(operand, Value) and home[operand.op] is not home[number]:
                     away.add(operand)
         order = sorted(away, key=lambda value: (value.op, value.slot))
-        self._exports: dict[Straight, list[Value]] = {block: [] for block in blocks}
+        self._exports: dict[Block, list[Value]] = {block: [] for block in blocks}
         for value in order:
             self._exports[home[value.op]].append(value)
 
-    def flow(self, name: str) -> Flow:
-        entry = self._main[0] if isinstance(self._main[0], Straight) and self._main[0].ops else None
+    def flow(self, name: str) -> ControlFlow:
+        entry = self._main[0] if isinstance(self._main[0], Block) and self._main[0].ops else None
         graphs = [self._graph(block, inner=block is not entry) for block in self._ids]
         read = {parameter.name for graph in graphs for parameter in graph.parameters}
         read |= {self._parameters[o.index].name for o in self._chosen if isinstance(o, Param)}
-        return Flow(
+        return ControlFlow(
             name=name,
             graphs=tuple(graphs),
             steps=tuple(self._steps(self._main)),
             parameters=tuple(
                 parameter
                 for parameter in self._parameters
-                if not parameter.passed and (not parameter.is_weight or parameter.name in read)
+                if not parameter.captured and (not parameter.is_weight or parameter.name in read)
             ),
             results=tuple(self._source(operand) for operand in self._outputs),
         )
 
-    def _tidy(self, parts: Sequence[Part]) -> list[Part]:
+    def _tidy(self, parts: Sequence[Region]) -> list[Region]:
         """Drop what nothing needs; what follows a choice stays, since the choice returns there."""
-        found: list[Part] = []
+        found: list[Region] = []
         for part in parts:
-            if isinstance(part, Straight):
+            if isinstance(part, Block):
                 pieces = self._pieces(part)
-                found += pieces or ([Straight()] if found and isinstance(found[-1], Branch) else [])
-            elif isinstance(part, Branch):
+                found += pieces or ([Block()] if found and isinstance(found[-1], IfRegion) else [])
+            elif isinstance(part, IfRegion):
                 then, orelse = self._tidy(part.then), self._tidy(part.orelse)
                 found.append(replace(part, then=then, orelse=orelse))
             else:
@@ -115,34 +115,34 @@ class _Splitter:
                 found.append(replace(part, condition=condition, body=body))
         return found
 
-    def _pieces(self, part: Straight) -> list[Part]:
+    def _pieces(self, part: Block) -> list[Region]:
         """Cut a stretch where operators are left out if a flag is true."""
         alive = [number for number in part.ops if number in self._alive]
-        found: list[Part] = []
+        found: list[Region] = []
         for flag, group in groupby(alive, lambda number: self._ops[number].unless):
-            piece = Straight(tuple(group))
+            piece = Block(tuple(group))
             if flag:
                 value = Value(self._numbers[flag])
-                found.append(Branch(value, (), [], (), [piece], ()))
+                found.append(IfRegion(value, (), [], (), [piece], ()))
             else:
                 found.append(piece)
-        return [*found, Straight()] if found and isinstance(found[-1], Branch) else found
+        return [*found, Block()] if found and isinstance(found[-1], IfRegion) else found
 
-    def _numbered(self, parts: Sequence[Part], *, again: bool = False) -> Iterator[Straight]:
+    def _numbered(self, parts: Sequence[Region], *, again: bool = False) -> Iterator[Block]:
         """Yield the stretches of a function, then those of the functions that it calls.
 
         A function that has read weights and ends in a call has a graph for what comes after that, which
         is nothing. ``again`` says that it ends in one to the condition of a loop; what follows a choice is
         then a function as well.
         """
-        own: list[Straight] = []
-        called: list[tuple[Sequence[Part], bool]] = []
+        own: list[Block] = []
+        called: list[tuple[Sequence[Region], bool]] = []
         for place, part in enumerate(parts):
-            if isinstance(part, Straight):
+            if isinstance(part, Block):
                 own.append(part)
                 continue
             rest = parts[place + 1 :]
-            if isinstance(part, Loop):
+            if isinstance(part, WhileRegion):
                 called += [(part.condition, False), (part.body, True), (rest, again)]
                 again = True
                 break
@@ -150,17 +150,17 @@ class _Splitter:
             called += [(rest, again), *sides] if again else sides
             if again:
                 loads = any(map(self._reads_weights, _all([part])))
-                own += [Straight(), Straight()] if loads else []
+                own += [Block(), Block()] if loads else []
                 again = False
                 break
         if again and any(map(self._reads_weights, own)):
-            own.append(Straight())
+            own.append(Block())
         yield from own
         for function, ends in called:
             yield from self._numbered(function, again=ends)
 
-    def _reads_weights(self, block: Part) -> bool:
-        if not isinstance(block, Straight):
+    def _reads_weights(self, block: Region) -> bool:
+        if not isinstance(block, Block):
             return False
         operands = (o for number in block.ops for o in self._ops[number].flat_inputs())
         return any(isinstance(o, Param) and self._parameters[o.index].is_weight for o in operands)
@@ -177,12 +177,12 @@ class _Splitter:
         assert isinstance(operand, Param)
         return self._parameters[operand.index].name
 
-    def _steps(self, parts: Sequence[Part]) -> Iterator[FlowStep]:
+    def _steps(self, parts: Sequence[Region]) -> Iterator[FlowStep]:
         for part in parts:
-            if isinstance(part, Straight):
+            if isinstance(part, Block):
                 if part.ops:
                     yield Run(self._ids[part], tuple(map(self._value_name, self._exports[part])))
-            elif isinstance(part, Branch):
+            elif isinstance(part, IfRegion):
                 names = self._names(part.results)
                 then = (*self._steps(part.then), *_bound(names, self._named(part.then_values)))
                 orelse = (*self._steps(part.orelse), *_bound(names, self._named(part.else_values)))
@@ -200,11 +200,11 @@ class _Splitter:
     def _names(self, params: Sequence[Param]) -> tuple[str, ...]:
         return tuple(self._parameters[param.index].name for param in params)
 
-    def _graph(self, block: Straight, *, inner: bool) -> Graph:
+    def _graph(self, block: Block, *, inner: bool) -> Graph:
         """Return the graph of a stretch; one without operators hands a value of the network on."""
         name, graph_id = f"kernel_graph{self._ids[block]}", self._ids[block]
         if not block.ops:
-            parameter = Parameter("result", self._spec(self._outputs[0]), passed=True)
+            parameter = Parameter("result", self._spec(self._outputs[0]), captured=True)
             return Graph(name, (parameter,), (), (Param(0),), graph_id, inner=inner)
         numbers = {old: new for new, old in enumerate(block.ops)}
         read = self._read(block.ops)
@@ -239,7 +239,7 @@ class _Splitter:
                     read[operand] = self._parameters[operand.index]
                 elif isinstance(operand, Value) and operand.op not in numbers:
                     name = self._value_name(operand)
-                    read[operand] = Parameter(name, self._spec(operand), passed=True)
+                    read[operand] = Parameter(name, self._spec(operand), captured=True)
         return read
 
     def _spec(self, operand: Operand) -> TensorSpec:
@@ -248,7 +248,7 @@ class _Splitter:
         return spec
 
 
-def _counted(ops: Sequence[Op], blocks: Sequence[Straight]) -> list[Op]:
+def _counted(ops: Sequence[Op], blocks: Sequence[Block]) -> list[Op]:
     """Return operators with ids that count those of one scope and type through the graphs in order."""
     counts: Counter[str] = Counter()
     found = list(ops)
@@ -264,17 +264,17 @@ def _bound(names: tuple[str, ...], values: tuple[Source, ...]) -> Iterator[Bind]
         yield Bind(names, values)
 
 
-def _all(parts: Sequence[Part]) -> Iterator[Part]:
+def _all(parts: Sequence[Region]) -> Iterator[Region]:
     """Parts, and those inside them."""
     for part in parts:
         yield part
-        if isinstance(part, Loop):
+        if isinstance(part, WhileRegion):
             yield from _all(part.condition)
             yield from _all(part.body)
-        elif isinstance(part, Branch):
+        elif isinstance(part, IfRegion):
             yield from _all(part.then)
             yield from _all(part.orelse)
 
 
-def _operands(part: Part) -> tuple[Operand, ...]:
-    return () if isinstance(part, Straight) else part.operands()
+def _operands(part: Region) -> tuple[Operand, ...]:
+    return () if isinstance(part, Block) else part.operands()

@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Straight:
+class Block:
     """Operators, by their numbers, of which either all run or none."""
 
     ops: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class WhileRegion:
     """A loop: ``carried`` values are ``first`` in its first turn, ``after`` the body in the next one."""
 
     name: str
     carried: tuple[Param, ...]
     first: tuple[Operand, ...]
-    condition: list[Part]
+    condition: list[Region]
     predicate: Operand
-    body: list[Part]
+    body: list[Region]
     after: tuple[Operand, ...]
 
     def operands(self) -> tuple[Operand, ...]:
@@ -37,14 +37,14 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
+class IfRegion:
     """A choice; ``results`` are the values of the side that runs."""
 
     predicate: Operand
     results: tuple[Param, ...]
-    then: list[Part]
+    then: list[Region]
     then_values: tuple[Operand, ...]
-    orelse: list[Part]
+    orelse: list[Region]
     else_values: tuple[Operand, ...]
 
     def operands(self) -> tuple[Operand, ...]:
@@ -52,18 +52,18 @@ class Branch:
         return (self.predicate, *self.then_values, *self.else_values)
 
 
-Part = Straight | Loop | Branch
+Region = Block | WhileRegion | IfRegion
 
 
-class Layout:
+class Regions:
     """The parts of a trace while it is made: operators so far, cut where control flow begins or ends."""
 
     def __init__(self, ops: Sequence[Op]) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[Region] = []
         self._ops, self._start = ops, 0
 
     @contextmanager
-    def inside(self) -> Iterator[list[Part]]:
+    def inside(self) -> Iterator[list[Region]]:
         """Gather what the block records apart from what is around it."""
         self._cut()
         outer, self.parts = self.parts, []
@@ -73,11 +73,11 @@ class Layout:
         finally:
             self.parts = outer
 
-    def whole(self) -> list[Part]:
+    def whole(self) -> list[Region]:
         """Return all parts, the last operators included; only operators if nothing parts them."""
         self._cut()
         return self.parts
 
     def _cut(self) -> None:
-        self.parts.append(Straight(tuple(range(self._start, len(self._ops)))))
+        self.parts.append(Block(tuple(range(self._start, len(self._ops)))))
         self._start = len(self._ops)

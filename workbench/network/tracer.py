@@ -19,7 +19,7 @@ from workbench.graph.source import FrameReader
 from workbench.network.cell import Cell
 from workbench.network.finish import finish
 from workbench.network.partition import split
-from workbench.network.regions import Layout
+from workbench.network.regions import Regions
 from workbench.network.symbolic import ACTIVE, Operators, Parameter, Tensor
 from workbench.ops import OPS, Call, infer_outputs, op_def
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Operand, SourceFrame
-    from workbench.network.regions import Part
+    from workbench.network.regions import Region
 
 ROOT = "Default"
 """Scope of the outermost network, MindSpore's word."""
@@ -53,7 +53,7 @@ class Trace:
         self._floats = [root.float_dtype if isinstance(root, Cell) else ""]
         self._cast: dict[tuple[int, str], Tensor] = {}  # weights in the dtype of a cell
         self._forward: Op | None = None  # whose gradient is being recorded
-        self.layout = Layout(self.ops)
+        self.layout = Regions(self.ops)
         self._flag = ""  # operator whose result leaves out what is being recorded
         self._ids: Counter[tuple[str, str]] = Counter()
         self._strays: Counter[str] = Counter()
@@ -122,9 +122,9 @@ class Trace:
         operand, spec = self._tensor(item, ())
         return Tensor(spec, operand)
 
-    def passed(self, name: str, spec: TensorSpec) -> Tensor:
+    def captured(self, name: str, spec: TensorSpec) -> Tensor:
         """Return a value that control flow hands over under a name."""
-        return Tensor(spec, self._add_parameter(nodes.Parameter(name, spec, passed=True)))
+        return Tensor(spec, self._add_parameter(nodes.Parameter(name, spec, captured=True)))
 
     def control_name(self, kind: str) -> str:
         """Return a name for a loop or a choice."""
@@ -138,7 +138,7 @@ class Trace:
         return f"{name} ({line})" if line else name
 
     @contextmanager
-    def part(self) -> Iterator[list[Part]]:
+    def part(self) -> Iterator[list[Region]]:
         """Gather what the block records apart from what is around it, which may not run with it."""
         cast = dict(self._cast)
         try:
@@ -158,13 +158,13 @@ class Trace:
         finally:
             self._flag = before
 
-    def behind(self, number: int) -> AbstractContextManager[None]:
+    def gradient_of(self, number: int) -> AbstractContextManager[None]:
         """Record the operators of the block as the gradient of operator ``number``."""
         op = replace(self.ops[number], unique_id=str(number))
         self.ops[number] = op
         return self._backward(f"{op.scope}/Grad_{op.op_type}", op)
 
-    def summing(self, scope: str) -> AbstractContextManager[None]:
+    def gradient_sum(self, scope: str) -> AbstractContextManager[None]:
         """Record the operators of the block as sums of gradients that meet in ``scope``."""
         return self._backward(scope, Op("", ""))
 

@@ -16,8 +16,8 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource
 from workbench.core.transdata import to_host
 from workbench.graph.graph import Value
-from workbench.npu.compile.no_task import runs_nothing
-from workbench.npu.faults import FAULTS, Site
+from workbench.npu.compile.no_task import has_no_task
+from workbench.npu.faults import FAULTS, OpExecution
 from workbench.npu.faults.memory import reach
 from workbench.npu.memory import BASE, WEIGHTS, plan_memory
 from workbench.run.executor import empty
@@ -56,9 +56,9 @@ class Arena:
 
     def read(self, value: Value) -> Array:
         """Return an output as whoever reads it now gets it."""
-        return self.look(value).data
+        return self.peek(value).data
 
-    def look(self, value: Value) -> ArraySource:
+    def peek(self, value: Value) -> ArraySource:
         """Return what lies where an output belongs."""
         if value in self._apart:
             return ArraySource(self._apart[value])
@@ -73,25 +73,25 @@ class Arena:
         """Write the outputs of an operator, or what its faults make of that."""
         op = self._graph.ops[number]
         values = [Value(number, slot) for slot in range(len(outputs))]
-        site = Site(op, outputs=tuple(outputs))
-        striking = [fault for fault in self._faults if meets(fault, op)]
+        execution = OpExecution(op, outputs=tuple(outputs))
+        striking = [fault for fault in self._faults if matches(fault, op)]
         if striking:
             before = (weights.get(slot, self.read(value)) for slot, value in enumerate(values))
-            site = replace(
-                site, before=tuple(before), gap=self._gap(number), room=self._room(number)
+            execution = replace(
+                execution, before=tuple(before), gap=self._gap(number), room=self._room(number)
             )
         for fault in striking:
-            site = FAULTS[fault.kind].apply(fault, site)
-        for slot, output in enumerate(site.outputs):
+            execution = FAULTS[fault.kind].apply(fault, execution)
+        for slot, output in enumerate(execution.outputs):
             if slot in weights:
                 self._apart[values[slot]] = output
-            elif site.writes:
+            elif execution.writes:
                 self._put(values[slot], output)
-        if site.past:
+        if execution.past:
             start = self.memory.outputs[values[0]].end - BASE
-            room = self._bytes[start : start + len(site.past)]
-            room[:] = np.frombuffer(site.past, np.uint8, room.size)
-        return [self.look(value) for value in values]
+            room = self._bytes[start : start + len(execution.past)]
+            room[:] = np.frombuffer(execution.past, np.uint8, room.size)
+        return [self.peek(value) for value in values]
 
     def release(self, value: Value) -> None:
         """Nothing: memory keeps what it holds until someone else writes there."""
@@ -108,7 +108,7 @@ class Arena:
         if place is None or (output.dtype, output.shape) != stated:
             self._apart[value] = output
             return
-        if place.first < value.op and runs_nothing(self._graph.ops[value.op]):
+        if place.first < value.op and has_no_task(self._graph.ops[value.op]):
             return  # the same bytes under another name
         laid = place.layout.laid(output) if place.layout.is_device_format else output
         start = place.address - BASE
@@ -150,7 +150,7 @@ class Arena:
 
     def _check_overrun(self, fault: Fault) -> None:
         gaps = {number: self._gap(number) for number in range(len(self._graph.ops))}
-        met = [number for number, op in enumerate(self._graph.ops) if meets(fault, op)]
+        met = [number for number, op in enumerate(self._graph.ops) if matches(fault, op)]
         if any(0 <= gaps[number] < reach(fault, gaps[number]) for number in met):
             return
         near = [gaps[number] for number in met if gaps[number] >= 0]
@@ -159,12 +159,12 @@ class Arena:
                 "run/overrun-short", op=fault.op_name, gap=min(near), got=fault.strength
             )
         able = [self._graph.ops[number] for number, gap in gaps.items() if gap >= 0]
-        names = [op.name for op in able if not runs_nothing(op)]
+        names = [op.name for op in able if not has_no_task(op)]
         code = "run/overrun-harmless" if names else "run/overrun-nowhere"
         raise GraphError(code, op=fault.op_name, others=names[:3])
 
 
-def meets(fault: Fault, op: Op) -> bool:
+def matches(fault: Fault, op: Op) -> bool:
     """Whether a fault of memory is in an operator, or in one that has been fused into it."""
     steps = (op,) if op.fused is None else (op, *op.fused.ops)
-    return FAULTS[fault.kind].step == "memory" and any(map(fault.meets, steps))
+    return FAULTS[fault.kind].step == "memory" and any(map(fault.matches, steps))

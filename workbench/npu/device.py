@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from workbench.core.events import Unit
     from workbench.graph.graph import Kernel, Op
-    from workbench.npu.faults import Fault, Site
+    from workbench.npu.faults import Fault, OpExecution
     from workbench.npu.numerics import NumericModel
     from workbench.run.plan import ExecutionPlan, PlannedOp
 
@@ -44,13 +44,13 @@ class Device:
         self,
         model: NumericModel,
         plan: ExecutionPlan,
-        sites: Mapping[str, Site],
+        executions: Mapping[str, OpExecution],
         faults: Sequence[Fault],
     ) -> None:
         self._model = model
         self._faults = tuple(faults)
-        self._sites = sites
-        self._settled = _settled(plan, sites, faults)
+        self._sites = executions
+        self._settled = _settled(plan, executions, faults)
         self._raised = False
         self.failed = False
         self.events: dict[str, DeviceEvent] = {}
@@ -102,19 +102,19 @@ class Device:
     ) -> list[Array]:
         """Compute an operator on its own."""
         op = planned.op
-        site, settled = self._sites[op.name], self._settled[op.name]
+        execution, settled = self._sites[op.name], self._settled[op.name]
         inputs = tuple(
-            self._load(tensor, site, status, settled=slot in settled)
+            self._load(tensor, execution, status, settled=slot in settled)
             for slot, tensor in enumerate(tensors)
         )
-        site, results = self._computed(replace(site, inputs=inputs), settings, status)
+        execution, results = self._computed(replace(execution, inputs=inputs), settings, status)
         exact = op.op_type in CHOOSING and len(settled) == len(tensors)
         count = len(results) - len(planned.written)
         outputs = tuple(
-            self._store(result, slot, site, status, exact=exact)
+            self._store(result, slot, execution, status, exact=exact)
             for slot, result in enumerate(results[:count])
         )
-        outputs = apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs
+        outputs = apply_faults(self._faults, replace(execution, outputs=outputs), "store").outputs
         return [*outputs, *self._left(planned, outputs, results[count:], tensors, status).values()]
 
     def _left(
@@ -147,7 +147,7 @@ class Device:
             self._store(done[value.op][value.slot], slot, whole, status, exact=False)
             for slot, value in enumerate(fused.results)
         )
-        others = [fault for fault in self._faults if not any(map(fault.meets, fused.ops))]
+        others = [fault for fault in self._faults if not any(map(fault.matches, fused.ops))]
         outputs = apply_faults(others, replace(whole, outputs=outputs), "store").outputs
         for slot, place in planned.shared.items():
             lying[place] = outputs[slot]
@@ -161,7 +161,7 @@ class Device:
         status: Status,
     ) -> tuple[Array, ...]:
         """Outputs of an operator inside a kernel; what it leaves in inputs of the kernel is there then."""
-        site, own = self._sites[planned.op.name], Status(planned.op, status.unit)
+        execution, own = self._sites[planned.op.name], Status(planned.op, status.unit)
         given, inputs = [], []
         for operand in planned.operands:
             if isinstance(operand, Value):
@@ -169,11 +169,13 @@ class Device:
                 inputs.append(given[-1])
                 continue
             given.append(lying[operand.index] if isinstance(operand, Param) else literal(operand))
-            inputs.append(self._load(given[-1], site, own, settled=False))
-        site, results = self._computed(replace(site, inputs=tuple(inputs)), planned.settings, own)
+            inputs.append(self._load(given[-1], execution, own, settled=False))
+        execution, results = self._computed(
+            replace(execution, inputs=tuple(inputs)), planned.settings, own
+        )
         count = len(results) - len(planned.written)
-        outputs = tuple(self._coarse(result, site) for result in results[:count])
-        outputs = apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs
+        outputs = tuple(self._coarse(result, execution) for result in results[:count])
+        outputs = apply_faults(self._faults, replace(execution, outputs=outputs), "store").outputs
         for place, array in self._left(planned, outputs, results[count:], given, own).items():
             operand = planned.operands[place]
             if isinstance(operand, Param):
@@ -181,64 +183,74 @@ class Device:
         status.add(own)
         return outputs
 
-    def _coarse(self, result: Array, site: Site) -> Array:
+    def _coarse(self, result: Array, execution: OpExecution) -> Array:
         """Round what stays in the unit; only an operator that misses a Cast is told to."""
-        narrow = site.formats.output != "" and result.dtype == np.float32
-        return self._model.round(result, site.formats.output) if narrow else result
+        narrow = execution.formats.output != "" and result.dtype == np.float32
+        return self._model.round(result, execution.formats.output) if narrow else result
 
     def _computed(
-        self, site: Site, settings: Mapping[str, Any], status: Status
-    ) -> tuple[Site, list[Array]]:
+        self, execution: OpExecution, settings: Mapping[str, Any], status: Status
+    ) -> tuple[OpExecution, list[Array]]:
         """Results of an operator whose inputs are in the unit, not yet rounded to their dtypes."""
-        site = apply_faults(self._faults, site, "load")
-        results = self._results(site, settings, status)
-        status.computed(site.inputs, settings, results)
-        return site, results
+        execution = apply_faults(self._faults, execution, "load")
+        results = self._results(execution, settings, status)
+        status.computed(execution.inputs, settings, results)
+        return execution, results
 
-    def _results(self, site: Site, settings: Mapping[str, Any], status: Status) -> list[Array]:
-        return compute(site.op, site.inputs, settings, self._arithmetic(site), status.summed)
+    def _results(
+        self, execution: OpExecution, settings: Mapping[str, Any], status: Status
+    ) -> list[Array]:
+        return compute(
+            execution.op, execution.inputs, settings, self._arithmetic(execution), status.summed
+        )
 
-    def _arithmetic(self, site: Site) -> Arithmetic:
-        model, formats = self._model, site.formats
+    def _arithmetic(self, execution: OpExecution) -> Arithmetic:
+        model, formats = self._model, execution.formats
         return Arithmetic(
             "cube",
             formats.inputs,
             formats.output,
-            site.accumulator,
-            self._implementation(site),
+            execution.accumulator,
+            self._implementation(execution),
             model.saturates,
             model.profile.flushes,
             model.orders,
         )
 
-    def _implementation(self, site: Site) -> str:
-        return site.implementation or self._model.implementation(site.op, site.formats)
+    def _implementation(self, execution: OpExecution) -> str:
+        return execution.implementation or self._model.implementation(
+            execution.op, execution.formats
+        )
 
     def _check(self, op: Op, tensor: Array) -> None:
         name, profile = name_of(tensor.dtype), self._model.profile
         if name in ROUND and name not in profile.formats and name != "float32":
             raise GraphError("run/dtype", op=op.name, device=profile.title, got=name)
 
-    def _load(self, array: Array, site: Site, status: Status, *, settled: bool) -> Array:
+    def _load(
+        self, array: Array, execution: OpExecution, status: Status, *, settled: bool
+    ) -> Array:
         """Return an input as its unit reads it: float32, rounded to the input format."""
         if array.dtype.kind in "biu" or array.dtype == np.float64:
             return array
         if settled:
             return array.astype(np.float32, copy=False)
-        status.loaded(array.astype(np.float32, copy=False), site.formats.inputs)
-        return load(array, self._arithmetic(site))
+        status.loaded(array.astype(np.float32, copy=False), execution.formats.inputs)
+        return load(array, self._arithmetic(execution))
 
-    def _store(self, array: Array, slot: int, site: Site, status: Status, *, exact: bool) -> Array:
-        if slot >= len(site.op.outputs):
+    def _store(
+        self, array: Array, slot: int, execution: OpExecution, status: Status, *, exact: bool
+    ) -> Array:
+        if slot >= len(execution.op.outputs):
             return array
-        name = site.op.outputs[slot].dtype
+        name = execution.op.outputs[slot].dtype
         if exact and array.dtype.name == name:
             return array
-        status.stored(array, site.formats.output or name)
+        status.stored(array, execution.formats.output or name)
         if array.dtype == np.float32:
             own = array.ndim > 0 and array.base is None
-            own = own and all(array is not one for one in site.inputs)
-            array = self._model.round(array, site.formats.output, own=own)
+            own = own and all(array is not one for one in execution.inputs)
+            array = self._model.round(array, execution.formats.output, own=own)
         return self._model.store(array, name)
 
 
@@ -248,7 +260,7 @@ def _unit(op: Op) -> Unit:
 
 
 def _settled(
-    plan: ExecutionPlan, sites: Mapping[str, Site], faults: Sequence[Fault]
+    plan: ExecutionPlan, executions: Mapping[str, OpExecution], faults: Sequence[Fault]
 ) -> dict[str, frozenset[int]]:
     """For every operator, the tensor inputs that arrive rounded to the format it reads.
 
@@ -258,15 +270,15 @@ def _settled(
     ops = plan.graph.ops
     if in_memory(faults):
         return dict.fromkeys((op.name for op in ops), frozenset())
-    touched = {op.name for op in ops if any(fault.meets(op) for fault in faults)}
+    touched = {op.name for op in ops if any(fault.matches(op) for fault in faults)}
     written: dict[Value, str] = {}
     found: dict[str, frozenset[int]] = {}
     for number, planned in enumerate(plan.ops):
         op = planned.op
         if op.fused is not None:
             continue
-        site = sites[op.name]
-        wanted = site.formats.inputs or "float32"
+        execution = executions[op.name]
+        wanted = execution.formats.inputs or "float32"
         found[op.name] = frozenset(
             place
             for place, operand in enumerate(planned.operands)
@@ -275,5 +287,5 @@ def _settled(
         if op.name not in touched:
             for slot, spec in enumerate(op.outputs):
                 if spec.dtype == "float32":
-                    written[Value(number, slot)] = site.formats.output or "float32"
+                    written[Value(number, slot)] = execution.formats.output or "float32"
     return found

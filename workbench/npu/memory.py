@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Const, Param, Value
-from workbench.npu.compile.no_task import pieces_of, runs_nothing
+from workbench.npu.compile.no_task import has_no_task, pieces_of
 from workbench.npu.layout import bytes_of, device_layout, host_layout
 from workbench.ops import IN_PLACE
 
@@ -257,7 +257,7 @@ class _Plan:
     def _shared(self, number: int, op: Op, slot: int, layout: TensorLayout) -> Key | None:
         """Whose memory an operator hands on: that of an input which it renames, or overwrites."""
         places = IN_PLACE.get(op.op_type, ())
-        renames = runs_nothing(op) and slot == 0 and Value(number, 0) not in self.pieces
+        renames = has_no_task(op) and slot == 0 and Value(number, 0) not in self.pieces
         if not renames and (places[:1] != (0,) or slot >= len(places)):
             return None
         read = self.reads.get(Read(number, 0 if renames else places[slot]))

@@ -37,14 +37,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.checks import check_seed
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.npu.arena import Arena
 from workbench.npu.compile.folding import computed_weights
 from workbench.npu.compile.pipeline import compile_flow, compile_graph
 from workbench.npu.device import Device
 from workbench.npu.faults import (
     check_faults,
-    compiled_sites,
+    compiled_executions,
     faults_in,
     in_memory,
     uploaded,
@@ -116,7 +116,7 @@ def run_npu(
     check_seed(seed)
     seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in faults)
     target = Target(_SURFACE, profile, precision_mode or "", orders=orders, faults=seeded)
-    if isinstance(graph, Flow):
+    if isinstance(graph, ControlFlow):
         runs = flow_runs(graph, compile_flow(graph, target), seeded)
         return run_flow(graph, runs, feeds, iteration=iteration, state=state)
     program = compile_graph(graph, target)
@@ -124,7 +124,7 @@ def run_npu(
 
 
 def flow_runs(
-    flow: Flow,
+    flow: ControlFlow,
     programs: Mapping[int, Program],
     faults: Sequence[Fault] = (),
     member: Member | None = None,
@@ -159,15 +159,15 @@ def run_program(
     ``member`` is the rank that runs it where there are several; it fails where a peer has. ``watch`` names
     operators whose outputs are recorded again, as they lie in memory after another one
     (`workbench.run.executor.execute`). Faults that alter the graph must be in the program already
-    (`workbench.npu.faults.altered_graph`); the others may be in operators of the network or of the
+    (`workbench.npu.faults.with_compile_faults`); the others may be in operators of the network or of the
     program. ``plan`` is that of its graph, where it runs more than once.
     """
     computed = list(program.computed)
     check_faults(faults, [*program.network.ops, *computed], program.network.name)
     faults = [fault for fault in faults if fault.is_in(iteration)]
-    sites = compiled_sites(computed, faults, program.formats)
+    executions = compiled_executions(computed, faults, program.formats)
     plan = plan or plan_execution(program.graph)
-    device = Device(program.model, plan, sites, faults)
+    device = Device(program.model, plan, executions, faults)
     given = uploaded(program.network, feeds_at(program.network, feeds, iteration), faults)
     memory = _memory(program, given)
     arena = Arena(program.graph, faults) if watch or in_memory(faults) else None

@@ -14,7 +14,7 @@ from workbench.ops.operands import (
     argument_names,
     bind,
     groups_of,
-    left_in,
+    in_place_outputs,
     settings,
     written,
 )
@@ -59,8 +59,8 @@ __all__ = [
     "argument_names",
     "bind",
     "groups_of",
+    "in_place_outputs",
     "infer_outputs",
-    "left_in",
     "op_def",
     "run_kernel",
     "settings",

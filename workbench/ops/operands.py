@@ -82,7 +82,7 @@ def written(op: Op) -> tuple[int, ...]:
     return row.writes if not row.writes_if or bind(op).settings[row.writes_if] else ()
 
 
-def left_in(op: Op) -> dict[int, int]:
+def in_place_outputs(op: Op) -> dict[int, int]:
     """Outputs that are nothing but an overwritten input: output slot → flat input slot."""
     if op.fused is None:
         places = written(op)
@@ -90,7 +90,7 @@ def left_in(op: Op) -> dict[int, int]:
     found = {}
     for slot, value in enumerate(op.fused.results):
         one = op.fused.ops[value.op]
-        inner = left_in(one)
+        inner = in_place_outputs(one)
         if value.slot in inner:
             found[slot] = _fused_places(one)[written(one).index(inner[value.slot])]
     return found
@@ -142,7 +142,7 @@ def _widths(op: Op) -> Iterator[int]:
         if isinstance(operand, Const) and operand.dtype == "monad":
             yield 0
         else:
-            yield len(operand.items) if isinstance(operand, Bundle) and operand.unfold else 1
+            yield len(operand.items) if isinstance(operand, Bundle) and operand.flatten else 1
 
 
 def settings(op: Op) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def settings(op: Op) -> dict[str, Any]:
     result = {k: v for k, v in op.attrs.items() if k not in COMPILER_ATTRS and v is not None}
     names = argument_names(op)
     for position, operand in enumerate(op.inputs):
-        if isinstance(operand, Bundle) and not operand.unfold:
+        if isinstance(operand, Bundle) and not operand.flatten:
             values = tuple(i.value if isinstance(i, Const) else "?" for i in operand.items)
             operand = Const(values, "tuple")
         if isinstance(operand, Const) and operand.dtype not in ("monad", "None"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, write_text
 from workbench.dump.dump import Dump
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Graph
 from workbench.run.envelope import MOST_RUNS, Envelope, Place, Spread, measure_envelope
 
@@ -72,7 +72,7 @@ def envelope(
     return measure_envelope(found, feeds, iterations=iterations, **options)
 
 
-def _opened(text: str, seed: int) -> Graph | Flow | Dump:
+def _opened(text: str, seed: int) -> Graph | ControlFlow | Dump:
     """Return the dump or network of a name."""
     if Path(text).is_dir():
         from workbench.dump.reader import load

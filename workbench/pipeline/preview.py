@@ -23,7 +23,7 @@ from workbench.dump.write.forecast import Forecast, foretell
 from workbench.dump.write.ge import runs_alone
 from workbench.dump.write.targets import PLATFORMS, VERSION, Clock, Target, tree_version
 from workbench.dump.write.trees import check_net_name
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu import target as npu
@@ -375,7 +375,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
 
 
 def _all_graphs(network: Network) -> tuple[Graph, ...]:
-    return network.graphs if isinstance(network, Flow) else (network,)
+    return network.graphs if isinstance(network, ControlFlow) else (network,)
 
 
 def _graphs_of(folder: Path) -> tuple[Graph, ...]:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import GraphError
 from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations
 from workbench.dump.watched import watch_of
-from workbench.graph.control_flow import Flow, If, Run, While, one_graph
+from workbench.graph.control_flow import ControlFlow, If, Run, While, one_graph
 from workbench.graph.graph import Graph
 from workbench.npu.compile.pipeline import compile_flow, compile_graph
 from workbench.npu.compile.program import Program
 from workbench.npu.faults import check_faults, ends_run, faults_in
 from workbench.npu.runner import flow_runs, run_program
 from workbench.run.control_flow import MAX_TURNS, run_flow
-from workbench.run.executor import feeds_at, updates
+from workbench.run.executor import feeds_at, has_updates
 from workbench.run.plan import plan_execution
 from workbench.run.reference import reference_runs, run_reference
 
@@ -152,7 +152,7 @@ class Process:
         wanted = own.union(*(self._wanted(plan, peer) for peer in peers))
         every = list(turns(self._schedule, plan.initial_iteration)) if wanted else []
         last = max((n for n, turn in enumerate(every) if turn.iteration in wanted), default=-1)
-        goes_on = any(updates(graph) for one in self._prepared for graph in one.graphs)
+        goes_on = any(has_updates(graph) for one in self._prepared for graph in one.graphs)
         watch = {"watch": watch_of(plan, self.graphs[0])} if plan.kind == "watch" else {}
         state: State = {}
         for turn in every[: last + 1]:
@@ -209,7 +209,7 @@ def prepared(
     member: Member | None = None,
 ) -> Prepared:
     """Return a network as a device runs it; raises GraphError for control flow that is not simulated."""
-    if isinstance(network, Flow):
+    if isinstance(network, ControlFlow):
         return _prepared_flow(network, target, max_turns, member)
     if not target.is_simulated:
         run = partial(run_reference, network, member=member, plan=plan_execution(network))
@@ -220,7 +220,9 @@ def prepared(
     return Prepared(network, run, (program.graph,), program)
 
 
-def _prepared_flow(flow: Flow, target: Target, max_turns: int, member: Member | None) -> Prepared:
+def _prepared_flow(
+    flow: ControlFlow, target: Target, max_turns: int, member: Member | None
+) -> Prepared:
     if target.quantization:
         one_graph(flow, "quantization", "scales are calibrated for operators that always run")
     if not target.is_simulated:
@@ -270,7 +272,7 @@ def process_of(networks: Sequence[Network], schedule: Sequence[int]) -> tuple[Ne
 
 def graphs_of(network: Network) -> tuple[Graph, ...]:
     """Return the graphs of a network."""
-    return network.graphs if isinstance(network, Flow) else (network,)
+    return network.graphs if isinstance(network, ControlFlow) else (network,)
 
 
 def _moved(network: Network, first: int, counts: Mapping[str, int]) -> Network:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.run.ranks import Meeting, Member
+from workbench.run.ranks import Member, Rendezvous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Rank:
     """
 
     context: Context
-    meeting: Meeting
+    meeting: Rendezvous
     member: Member | None = None
     dumps: bool = True
 
@@ -70,7 +70,7 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
     """
     if ranks > MOST_RANKS:
         raise GraphError("pipeline/ranks-limit", limit=MOST_RANKS, got=ranks)
-    meeting = Meeting(ranks)
+    meeting = Rendezvous(ranks)
     if ranks == 1:
         return [Rank(_own_process(surface, context), meeting)]
     only = context.number("RANK" if surface == "torchair" else "RANK_ID", -1)

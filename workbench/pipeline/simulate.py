@@ -16,7 +16,7 @@ from workbench.core.words import Message
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import PLATFORMS, Clock, Target, tree_version
 from workbench.dump.write.trees import FILES_OF, shared, write_tree
-from workbench.graph.control_flow import Flow, one_graph
+from workbench.graph.control_flow import ControlFlow, one_graph
 from workbench.graph.graph import Graph
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
@@ -320,7 +320,7 @@ def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
 
 def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Network, ...]:
     """Return the networks of a process; raises GraphError for what a surface does not run."""
-    networks = (network,) if isinstance(network, Graph | Flow) else tuple(network)
+    networks = (network,) if isinstance(network, Graph | ControlFlow) else tuple(network)
     if not networks:
         raise GraphError("pipeline/no-network")
     if surface in PLATFORMS:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.graph.control_flow import Flow, FlowStep, Source, While
+    from workbench.graph.control_flow import ControlFlow, FlowStep, Source, While
     from workbench.graph.graph import Graph
     from workbench.run.executor import Feeds, State
 
@@ -41,7 +41,7 @@ class RunGraph(Protocol):
 
 
 def run_flow(
-    flow: Flow,
+    flow: ControlFlow,
     runs: Callable[[Graph], RunGraph],
     feeds: Feeds = None,
     *,
@@ -85,7 +85,7 @@ def run_flow(
 class _Iteration:
     """One iteration while it runs; ``values`` are those that graphs have handed over."""
 
-    flow: Flow
+    flow: ControlFlow
     runs: Callable[[Graph], RunGraph]
     feeds: Mapping[str, Any]
     iteration: int
@@ -150,7 +150,7 @@ class _Iteration:
         """What goes into a graph: values of others, inputs of the network, weights that are replaced."""
         found = {}
         for parameter in graph.parameters:
-            if parameter.passed:
+            if parameter.captured:
                 found[parameter.name] = self.values[parameter.name]
             elif parameter.name in self.feeds:
                 found[parameter.name] = self.feeds[parameter.name]

@@ -25,7 +25,7 @@ from workbench.core.checks import check_seed
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Param
 from workbench.run.executor import feeds_at, parameter_values
 from workbench.run.plan import plan_execution
@@ -131,7 +131,7 @@ def measure_envelope(
     Raises GraphError for control flow, for more than `MOST_RUNS`, and as `run_reference` does.
     """
     check_runs(runs, seed, dtype)
-    if isinstance(graph, Flow):
+    if isinstance(graph, ControlFlow):
         raise GraphError("run/envelope-flow", graph=graph.name)
     if iterations < 1:
         raise GraphError("run/envelope-iterations", got=iterations)

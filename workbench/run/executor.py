@@ -60,12 +60,12 @@ class Storage(Protocol):
         """Take note that an output has been read once more."""
         ...
 
-    def look(self, value: Value) -> ArraySource:
+    def peek(self, value: Value) -> ArraySource:
         """Return what lies where an output belongs, whether it has been written or not."""
         ...
 
 
-class Held:
+class RefCountedStorage:
     """Storage that holds every output as it came, until it was read as often as the graph says.
 
     ``watched`` ones stay; until they are written they are zeros.
@@ -99,7 +99,7 @@ class Held:
         if not left[value.slot]:
             self._values[value.op][value.slot] = None
 
-    def look(self, value: Value) -> ArraySource:
+    def peek(self, value: Value) -> ArraySource:
         array = self._values[value.op][value.slot]
         if array is None:
             array = empty(self._graph.ops[value.op].outputs[value.slot])
@@ -145,7 +145,7 @@ def execute(
     _keep_memory()
     weights = parameter_values(graph, feeds, state or {})
     watched = {after: list(_outputs(graph, names)) for after, names in watch.items()}
-    values = storage or Held(plan, chain.from_iterable(watched.values()))
+    values = storage or RefCountedStorage(plan, chain.from_iterable(watched.values()))
     state = {} if state is None else state
     step = _Step(
         graph, compute, iteration, values, weights, state, dict.fromkeys(plan.predicates, False)
@@ -156,7 +156,7 @@ def execute(
             yield from step.records(number, planned)
             for value in watched.get(op.name, ()):
                 key = operator_key(graph, graph.ops[value.op], "output", value.slot, iteration)
-                yield _record(key, values.look(value), stated_dtype(graph, value), after=op.name)
+                yield _record(key, values.peek(value), stated_dtype(graph, value), after=op.name)
         for _, value in planned.produced:
             values.release(value)
     for parameter, array in zip(graph.parameters, weights, strict=True):
@@ -184,7 +184,7 @@ class _Step:
         outputs = self._write(number, planned, arrays, results)
         if op.name in self.predicates:
             self.predicates[op.name] = bool(np.any(outputs[0].data))
-        if planned.written or not isinstance(self.values, Held):
+        if planned.written or not isinstance(self.values, RefCountedStorage):
             arrays = self._arrays(planned)  # as they are when the operator is done
         kind, name, place = op.op_type, op.name, (self.graph.graph_id, self.iteration)
         found = [
@@ -231,7 +231,7 @@ class _Step:
         return outputs
 
 
-def updates(graph: Graph) -> bool:
+def has_updates(graph: Graph) -> bool:
     """Whether a step of a graph leaves weights other than it found them."""
     return any(written(op) for op in graph.ops if op.op_type in OPS or op.fused is not None)
 

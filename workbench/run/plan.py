@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import GraphError
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
-from workbench.ops import Bound, bind, left_in, written
+from workbench.ops import Bound, bind, in_place_outputs, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +117,7 @@ def _planned(op: Op, dtypes: tuple[str, ...]) -> PlannedOp:
         settings=bound.settings,
         computed=tuple((name, operands.index(one)) for name, one in asked),
         written=written(op),
-        shared=left_in(op),
+        shared=in_place_outputs(op),
         parts=tuple(_planned(one, ()) for one in inside),
     )
 

@@ -48,7 +48,7 @@ class FailedRankError(LostRankError):
     """The device of another rank has failed, and this one waited for it."""
 
 
-class Meeting:
+class Rendezvous:
     """Where ``ranks`` ranks hand each other their tensors; who runs holds ``turn``."""
 
     def __init__(self, ranks: int) -> None:
@@ -111,7 +111,7 @@ def _check(given: Given) -> None:
 class Member:
     """One rank of a meeting."""
 
-    meeting: Meeting
+    meeting: Rendezvous
     rank: int
 
     def joined(self, compute: Compute, iteration: int, device: Fallible | None = None) -> Compute:
@@ -143,7 +143,7 @@ class Member:
         return together
 
 
-def in_lockstep(works: Sequence[Callable[[], Found]], meeting: Meeting) -> list[Found]:
+def in_lockstep(works: Sequence[Callable[[], Found]], meeting: Rendezvous) -> list[Found]:
     """Run the work of every rank in a thread of its own; return what they return.
 
     The first error of any ends all of them and is raised, with the rank in its message.

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.ops import CHOOSING, OPS, run_kernel, written
 from workbench.run.control_flow import run_flow
 from workbench.run.executor import NOTHING, execute, feeds_at
@@ -81,7 +81,7 @@ def run_reference(
     GraphError
         An input has no value or a wrong shape, or an operator has no kernel.
     """
-    if isinstance(graph, Flow):
+    if isinstance(graph, ControlFlow):
         runs = reference_runs(graph, dtype=dtype, member=member)
         return run_flow(graph, runs, feeds, iteration=iteration, state=state)
     given = feeds_at(graph, feeds, iteration)
@@ -93,7 +93,7 @@ def run_reference(
 
 
 def reference_runs(
-    flow: Flow, *, dtype: Precision = "float64", member: Member | None = None
+    flow: ControlFlow, *, dtype: Precision = "float64", member: Member | None = None
 ) -> Callable[[Graph], RunGraph]:
     """Return how the graphs of a flow run on the reference; each is planned once."""
     runs = {

@@ -20,7 +20,7 @@ from workbench.core.problems import Problem
 from workbench.core.text import escape_whole, one_line
 from workbench.core.words import Message
 from workbench.core.words.translate import LANGUAGES
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Graph
 from workbench.network.models import load_graph
 from workbench.npu.faults import check_settings, parse_fault
@@ -114,7 +114,7 @@ class Workbench(T.HasTraits):
     """
 
     config: Any = Checked(Message("ui/expected-configuration"), a(Config))
-    graph: Any = Checked(Message("ui/expected-network"), a(str, Graph, Flow))
+    graph: Any = Checked(Message("ui/expected-network"), a(str, Graph, ControlFlow))
     trees: Any = Checked(Message("ui/expected-trees"), a(Trees), Trees())
     rehearsing: Any = Checked(Message("show/expected-boolean"), a(bool), True)
     device: Any = Checked(PROFILES, one_of(PROFILES), "a2")

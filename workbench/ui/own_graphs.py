@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Graph
 from workbench.network.nn import Cell
 
@@ -30,7 +30,7 @@ def own_graphs(names: Mapping[str, Any]) -> dict[str, Network | Cell]:
     return {
         name: value
         for name, value in names.items()
-        if not name.startswith("_") and isinstance(value, Graph | Flow | Cell)
+        if not name.startswith("_") and isinstance(value, Graph | ControlFlow | Cell)
     }
 
 
@@ -47,7 +47,7 @@ def graph_of(name: str, value: Network | Cell, names: Mapping[str, Any]) -> Netw
     """
     from workbench.network.tracer import trace
 
-    if isinstance(value, Graph | Flow):
+    if isinstance(value, Graph | ControlFlow):
         return value
     inputs = names.get("inputs")
     if inputs is None:

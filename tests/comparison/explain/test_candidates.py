@@ -137,8 +137,28 @@ def test_rivals_explain_as_much_with_as_few_numbers(case):
 )  # fmt: skip
 def test_features_of_the_best_guess(given, floor, error, tried, expected):
     case = SimpleNamespace(given=given, floor=floor, error=error, still_off=lambda _: 0.25)
-    found = {name: value for name, value in features(case, tried).items() if name[:3] != "is "}
+    found = {name: value for name, value in features(case, tried).items() if " " not in name}
     assert found == pytest.approx(expected)
+
+
+PRODUCTS = {"exact solved": 0.5, "blank few": math.log(2501), "blank free": math.log(3)}
+LOOSE = math.log(3) * math.log(2501)
+SEEN_TOGETHER = {
+    "one number everywhere": (np.ones(4), "kind", 1e-9, PRODUCTS | {"stale loose": 0.0}),
+    "an old output": (np.ones(4), "stale-output", 1e-9, PRODUCTS | {"stale loose": LOOSE}),
+    "something is left": (np.ones(4), "kind", 0.1, PRODUCTS | {"exact solved": 0.0, "stale loose": 0.0}),
+    "many numbers": (np.arange(4.0), "stale-output", 1e-9,
+                     {"exact solved": 0.5, "blank few": 0.0, "blank free": 0.0, "stale loose": LOOSE}),
+}  # fmt: skip
+"""Output of four elements, kind, what is left where noise is 0.01 → features that weigh otherwise beside another."""
+
+
+@pytest.mark.parametrize("name", SEEN_TOGETHER)
+def test_features_that_weigh_otherwise_beside_another(name):
+    given, kind, remains, expected = SEEN_TOGETHER[name]
+    case = SimpleNamespace(given=given, floor=0.01, error=50.0, still_off=lambda _: 0.0)
+    found = features(case, [scored(remains, 2.0, kind=kind)])
+    assert {one: found[one] for one in expected} == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["nan-output", "bit-flip", "overwritten-element"])

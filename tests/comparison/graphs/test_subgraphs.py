@@ -153,7 +153,7 @@ def test_operators_of_a_side_are_compared_and_blamed(fault, tmp_path):
 # --- graphs that control flow parts ---------------------------------------------------------
 
 X, W = Parameter("x", SPEC), Parameter("w", SPEC, True, "w")
-PASSED = Parameter("", SPEC, passed=True)
+PASSED = Parameter("", SPEC, captured=True)
 
 
 def piece(graph_id, kinds, *parameters, inner=True):

@@ -18,7 +18,7 @@ from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.write.targets import Clock, Target
 from workbench.dump.write.trees import write_tree
-from workbench.graph.graph import Const, Graph, Op, Original, Param, Parameter, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, SourceTensor, Value
 
 ACL = Target("acl")
 PLAN = DumpPlan("/dump", files="bin", host_format=False)
@@ -87,12 +87,12 @@ def test_an_operator_is_one_container_of_the_device_writer(tmp_path):
     ("origins", "said"),
     [
         ((), "scope/relu"),
-        ((Original("scope/bias", 0, F),), "scope/bias"),
+        ((SourceTensor("scope/bias", 0, F),), "scope/bias"),
         ((None,), None),
     ],
 )
 def test_an_output_says_which_tensor_of_the_network_it_is(tmp_path, origins, said):
-    kernels = (GRAPH.ops[0], replace(GRAPH.ops[1], origins=origins))
+    kernels = (GRAPH.ops[0], replace(GRAPH.ops[1], provenance=origins))
     root = write_tree(run(), PLAN, tmp_path, graph=replace(GRAPH, ops=kernels), target=ACL)
     _, blocks = decoded(root / listed(root)[1])
     assert [part for part, *_ in blocks] == ["input", "output"]

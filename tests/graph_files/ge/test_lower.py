@@ -137,7 +137,7 @@ def test_a_constant_whose_elements_nobody_knows_has_no_data():
 
 
 def test_tuples_are_spread_and_monads_left_out():
-    pair = Bundle((Param(0), Bundle((Param(1), Const("U", "monad")), unfold=False)))
+    pair = Bundle((Param(0), Bundle((Param(1), Const("U", "monad")), flatten=False)))
     graph = ge_graph_of(graph_of(op_of(pair, Const("U", "monad"))))
     assert graph.ops[2].inputs == (Value(0), Value(1))
 

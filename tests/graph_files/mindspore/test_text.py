@@ -457,4 +457,4 @@ def test_graphs_that_list_no_parameters_share_those_of_the_file():
 def test_parameters_without_a_name_of_their_own_come_from_other_graphs(line, inner):
     text = f"# IR entry: @g\n# Total subgraphs: 1\n\n# Params:\n{line}\n\nsubgraph @g() {{\n}}\n"
     graph = parse_ms_text(text)
-    assert (graph.inner, graph.parameters[0].passed) == (inner, inner)
+    assert (graph.inner, graph.parameters[0].captured) == (inner, inner)

@@ -326,7 +326,7 @@ def test_a_normalization_becomes_part_of_the_convolution_where_all_is_constant()
     golden = theirs[names[3], 0]
     assert np.linalg.norm(ours - golden) < 1e-3 * np.linalg.norm(golden)
     factor = values["norm.gamma"] / np.sqrt(values["norm.moving_variance"] + np.float32(1e-5))
-    made = {p.name: p for p in found.graph.parameters if p.made}
+    made = {p.name: p for p in found.graph.parameters if p.folded}
     folded = found.constants[found.graph.parameters[conv.inputs[1].index].name]
     assert [op.op_type for op in folded.ops] == ["ConvBnFilterHost", "TransData"]
     records = [r for r in run_program(found, MOMENTS) if r.key.op_name == conv.name]

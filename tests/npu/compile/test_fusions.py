@@ -10,7 +10,7 @@ from kit.build.programs import program_for
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Graph, Op, Original, Param, Parameter, Value
+from workbench.graph.graph import Graph, Op, Param, Parameter, SourceTensor, Value
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
@@ -19,7 +19,7 @@ from workbench.network.symbolic import Parameter as Weight
 from workbench.network.tracer import trace
 from workbench.npu.compile.fusions import FUSIONS, fuse
 from workbench.npu.compile.quantize import Quantization
-from workbench.npu.faults import altered_graph, parse_fault
+from workbench.npu.faults import parse_fault, with_compile_faults
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_program
 from workbench.run.reference import run_reference
@@ -75,7 +75,7 @@ def golden_of(program, golden):
     """(name, slot) of a program's output → the golden tensor that it stands for."""
     found = {}
     for op in kernels(program):
-        origins = op.origins or [Original(op.name, s, o) for s, o in enumerate(op.outputs)]
+        origins = op.provenance or [SourceTensor(op.name, s, o) for s, o in enumerate(op.outputs)]
         for slot, origin in enumerate(origins):
             if origin is not None:
                 found[op.name, slot] = golden[origin.op_name, origin.slot]
@@ -102,8 +102,8 @@ def test_a_compiled_network_computes_what_the_network_says(name, off):
     assert 0 < max(found.values()) < 1e-3
     last = graph.outputs[0]
     assert (graph.ops[last.op].name, last.slot) in {
-        (o.op_name, o.slot) for op in program.graph.ops for o in op.origins if o is not None
-    } | {(op.name, 0) for op in kernels(program) if not op.origins}
+        (o.op_name, o.slot) for op in program.graph.ops for o in op.provenance if o is not None
+    } | {(op.name, 0) for op in kernels(program) if not op.provenance}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_function_spelled_out_becomes_one_kernel(network, x, type_, attrs):
     assert op.name.startswith(graph.ops[-1].name + "/")
     assert op.attrs["_datadump_original_op_names"] == tuple(one.name for one in graph.ops)
     assert op.attrs["_datadump_original_op_types"] == tuple(one.op_type for one in graph.ops)
-    assert op.origins[0] == Original(graph.ops[-1].name, 0, graph.ops[-1].outputs[0])
+    assert op.provenance[0] == SourceTensor(graph.ops[-1].name, 0, graph.ops[-1].outputs[0])
     assert max(errors(graph, program).values()) < 1e-6
 
 
@@ -140,7 +140,7 @@ def test_a_layer_norm_has_mean_and_variance_as_outputs_of_no_one():
     program = compiled(graph)
     (op,) = kernels(program)
     assert [spec.shape for spec in op.outputs] == [(3, 5, 8), (3, 5, 1), (3, 5, 1)]
-    assert op.origins[1:] == (None, None)
+    assert op.provenance[1:] == (None, None)
     found = outputs(run_program(program))
     np.testing.assert_allclose(found[op.name, 1], X.mean(-1, keepdims=True), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found[op.name, 2], X.var(-1, keepdims=True), rtol=1e-4)
@@ -191,7 +191,7 @@ def test_a_value_that_something_else_reads_is_not_hidden():
     conv, relu = kernels(program)
     assert (conv.op_type, relu.op_type) == ("Conv2D", "ReLU")
     assert conv.name == CONV
-    assert conv.origins[0].op_name == graph.ops[1].name
+    assert conv.provenance[0].op_name == graph.ops[1].name
     assert max(errors(graph, program).values()) < 1e-3
 
 
@@ -210,8 +210,8 @@ def test_names_are_strung_together_and_originals_kept_in_order(surface):
     assert (product.attrs["transpose_a"], product.attrs["transpose_b"]) == (False, True)
     assert product.attrs["has_bias"] is True
     assert [one.op_type for one in product.fused.ops] == ["MatMul", "BiasAdd", "ReLU"]
-    assert product.origins == (
-        Original(product.attrs["_datadump_original_op_names"][2], 0, product.outputs[0]),
+    assert product.provenance == (
+        SourceTensor(product.attrs["_datadump_original_op_names"][2], 0, product.outputs[0]),
     )
     bias = program.graph.parameters[product.inputs[2].index].name
     assert (len(product.inputs), bias) == (3, "fc1.bias")
@@ -407,7 +407,7 @@ def test_nothing_is_rounded_between_fused_operators():
 )
 def test_a_fault_works_inside_a_fused_operator(text):
     graph, fault = load_graph("lenet"), parse_fault(text)
-    program = compiled(altered_graph(graph, [fault]))
+    program = compiled(with_compile_faults(graph, [fault]))
     clean, faulty = errors(graph, compiled(graph)), errors(graph, program, faults=[fault])
     names = [op.name for op in kernels(program)]
     place = next(

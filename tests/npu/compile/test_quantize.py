@@ -103,8 +103,8 @@ def test_a_graph_says_what_its_kernels_stand_for():
         "BiasAdd-op0": (f"{scope}/BiasAdd-op0",),
         "AscendDequant": (f"{scope}/Conv2D-op0", f"{scope}/BiasAdd-op0"),
     }
-    assert ops["Conv2D-op0"].origins == ops["BiasAdd-op0"].origins == (None,)
-    (origin,) = ops["AscendDequant"].origins
+    assert ops["Conv2D-op0"].provenance == ops["BiasAdd-op0"].provenance == (None,)
+    (origin,) = ops["AscendDequant"].provenance
     assert (origin.op_name, origin.slot, origin.spec.dtype) == (
         f"{scope}/BiasAdd-op0",
         0,

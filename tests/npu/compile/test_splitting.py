@@ -98,7 +98,7 @@ def test_a_long_sum_is_one_of_sums(count, wanted):
         parts = [op for op in program.graph.ops if op.op_type == "AddN"]
         assert all(op.attrs[NAMES] == ("Default/AddN-op0",) for op in parts)
         assert all(op.attrs[PART] is True for op in parts)
-        owners = [op.origins[0] and op.origins[0][:2] for op in parts]
+        owners = [op.provenance[0] and op.provenance[0][:2] for op in parts]
         assert owners == [None] * (len(parts) - 1) + [("Default/AddN-op0", 0)]
 
 
@@ -148,8 +148,10 @@ def test_normalization_in_training_is_two_steps():
     assert (reduce.op_type, update.op_type) == ("BNTrainingReduce", "BNTrainingUpdate")
     assert short(reduce.attrs[NAMES]) == short(update.attrs[NAMES]) == (NORM1,)
     assert reduce.attrs[PART] is update.attrs[PART] is True
-    assert reduce.origins == (None, None)
-    assert [origin[:2] for origin in update.origins] == [(f"Default/{NORM1}", n) for n in range(5)]
+    assert reduce.provenance == (None, None)
+    assert [origin[:2] for origin in update.provenance] == [
+        (f"Default/{NORM1}", n) for n in range(5)
+    ]
     assert (update.attrs["epsilon"], update.attrs["factor"]) == (1e-3, 0.2)
     state = {}
     found = outputs(run_program(program, state=state))
@@ -178,12 +180,12 @@ def test_parts_are_fused_with_their_neighbors_into_many_of_many():
     assert [op.op_type for op in (first, second)] == ["Conv2D", "BNTrainingUpdate"]
     assert all(op.attrs[PART] is True for op in (first, second, third, fourth))
     assert [spec.dtype for spec in first.outputs] == ["float16", "float32", "float32"]
-    assert [origin and origin[:2] for origin in first.origins] == [
+    assert [origin and origin[:2] for origin in first.provenance] == [
         (f"Default/{CONV1}", 0),
         None,
         None,
     ]
-    assert [origin[:2] for origin in second.origins] == [
+    assert [origin[:2] for origin in second.provenance] == [
         *((f"Default/{NORM1}", slot) for slot in (1, 2, 3, 4)), (f"Default/{RELU1}", 0),
     ]  # fmt: skip
     formats = [spec.format for spec in second.device_outputs]
@@ -207,7 +209,7 @@ def test_whatever_is_split_and_fused_computes_the_same(precision, off):
     near = 1e-2 if precision == "force_fp16" else 2e-3
     seen = 0
     for op in kernels(program):
-        origins = op.origins or [(op.name, slot) for slot in range(len(op.outputs))]
+        origins = op.provenance or [(op.name, slot) for slot in range(len(op.outputs))]
         for slot, origin in enumerate(origins):
             if origin is not None:
                 want = golden[origin[0], origin[1]]

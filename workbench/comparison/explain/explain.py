@@ -33,6 +33,7 @@ _JUDGING = 20.0  # operations an element
 
 WEIGHED_KINDS = (
     "stale-output", "scaled-output", "wrong-weight-element", "overwritten-element", "dropped-k-tail", "unwritten-tile",
+    "missing-cast", "bit-flip",
 )  # fmt: skip
 """Kinds that fit what they did not cause more often, or less often, than their numbers say; each has a weight."""
 
@@ -40,29 +41,35 @@ PLACED_KINDS = ("nan-output", "bit-flip", "overwritten-element")
 """Kinds whose numbers are read off at their places: many of them make the kind no less likely, as fitted ones do."""
 
 WEIGHTS: dict[str, float] = {
-    "one": -0.595,
-    "left": 0.297,
-    "beyond": -0.708,
-    "visible": 0.482,
-    "lead": 0.078,
-    "rivals": -1.22,
-    "free": -1.249,
-    "places": -0.853,
-    "few": 0.206,
-    "loose": -0.344,
-    "exact": 2.108,
-    "blank": -4.468,
-    "rest": -4.532,
-    "solved": 2.895,
-    "is stale-output": -0.24,
-    "is scaled-output": -1.186,
-    "is wrong-weight-element": 0.474,
-    "is overwritten-element": -3.116,
-    "is dropped-k-tail": 1.203,
-    "is unwritten-tile": -1.88,
+    "one": 0.437,
+    "left": -0.179,
+    "beyond": -0.248,
+    "visible": 0.505,
+    "lead": 0.052,
+    "rivals": -1.242,
+    "free": -1.251,
+    "places": -0.198,
+    "few": 0.089,
+    "loose": -0.435,
+    "exact": 3.366,
+    "blank": -5.25,
+    "rest": -6.346,
+    "solved": 3.139,
+    "exact solved": -2.993,
+    "blank few": 0.271,
+    "blank free": -1.697,
+    "stale loose": 0.174,
+    "is stale-output": -0.405,
+    "is scaled-output": -1.945,
+    "is wrong-weight-element": 0.028,
+    "is overwritten-element": -4.753,
+    "is dropped-k-tail": 0.784,
+    "is unwritten-tile": -2.39,
+    "is missing-cast": 3.291,
+    "is bit-flip": -2.063,
 }
-"""Weights of `features`, fitted by `fit` to faults and edited outputs of seeds 5000 to 5048, 7000 to 7051, 7100 to 7120
-and 7150 to 7168 of `benchmarks/hypotheses.py`."""
+"""Weights of `features`, fitted by `fit` to faults and edited outputs of seeds 7300 to 8099 of
+`benchmarks/hypotheses.py`."""
 
 
 class Explanation(NamedTuple):
@@ -209,7 +216,10 @@ def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, fl
     ``free``: its own free numbers, ``places``: those of a kind that reads them off at places; ``few``: elements there
     are, ``loose``: how far free numbers can be fitted to so few; ``exact``: the share it gives to the last bit;
     ``blank``: whether the output is one number everywhere; ``rest``: the share of what is off that still is, if it is
-    so; ``solved``: whether it leaves anything to explain at all; ``is …``: its kind, where that matters.
+    so; ``solved``: whether it leaves nothing to explain; ``is …``: its kind, where that matters.
+    Products of two, where one weighs otherwise beside the other: ``exact solved``, ``blank few`` and ``blank free``
+    (many things give one number everywhere, the more so in few elements and with free numbers), and ``stale loose``
+    (an output of before is taken as it is, or fitted to few elements).
     """
     first = tried[0]
     left = _log(first.remains, case.floor)
@@ -218,6 +228,8 @@ def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, fl
     numbers = math.log1p(min(first.candidate.parameters, size))
     is_placed = first.candidate.kind in PLACED_KINDS
     free = 0.0 if is_placed else numbers
+    few = math.log(1 + 1e4 / size)
+    blank, solved = float(not np.ptp(case.given)), float(first.remains <= case.floor)
     return {
         "one": 1.0,
         "left": left,
@@ -227,12 +239,16 @@ def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, fl
         "rivals": float(min(sum(_fits(one, first, case) for one in tried[1:]), 3)),
         "free": free,
         "places": numbers if is_placed else 0.0,
-        "few": math.log(1 + 1e4 / size),
-        "loose": free * math.log(1 + 1e4 / size),
+        "few": few,
+        "loose": free * few,
         "exact": first.exact,
-        "blank": float(not np.ptp(case.given)),
+        "blank": blank,
         "rest": case.still_off(first.candidate.output),
-        "solved": float(first.remains <= case.floor),
+        "solved": solved,
+        "exact solved": first.exact * solved,
+        "blank few": blank * few,
+        "blank free": blank * free,
+        "stale loose": free * few * (first.candidate.kind == "stale-output"),
         **{f"is {kind}": float(first.candidate.kind == kind) for kind in WEIGHED_KINDS},
     }
 

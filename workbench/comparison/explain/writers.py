@@ -23,7 +23,7 @@ from workbench.comparison.graphs.traverse import storage_of
 from workbench.comparison.limits import limits
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.npu.compile.no_task import runs_nothing
+from workbench.npu.compile.no_task import has_no_task
 from workbench.ops import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def find_writers(
 def _writes(graph: Graph, number: int) -> bool:
     """Whether an operator runs a kernel that writes anything."""
     op = graph.ops[number]
-    return bool(op.outputs) and op.op_type not in LEAVES and not runs_nothing(op)
+    return bool(op.outputs) and op.op_type not in LEAVES and not has_no_task(op)
 
 
 def _by_type(graph: Graph, number: int) -> float:

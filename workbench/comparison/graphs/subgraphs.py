@@ -172,10 +172,10 @@ def _joined(graphs: Sequence[Graph]) -> Graph:
 def _parameters(graph: Graph, parameters: list[Parameter], known: dict[str, int]) -> Iterable[int]:
     """Where the parameters of a graph stand among those of all; new ones are added."""
     for parameter in graph.parameters:
-        if not parameter.passed and parameter.name in known:
+        if not parameter.captured and parameter.name in known:
             yield known[parameter.name]
             continue
-        if not parameter.passed:
+        if not parameter.captured:
             known[parameter.name] = len(parameters)
         parameters.append(parameter)
         yield len(parameters) - 1

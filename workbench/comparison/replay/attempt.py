@@ -20,7 +20,7 @@ from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.npu.arithmetic import EXACT
 from workbench.npu.rounding import ROUND
-from workbench.ops import OPS, left_in
+from workbench.ops import OPS, in_place_outputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -305,7 +305,7 @@ class ReplayCache:
 
 def _given(values: DumpedInputs, block: Execution, number: int, op: Op) -> dict[int, Array]:
     """Return what an operator gave, by slot, and what it left in inputs that it overwrites."""
-    left = left_in(op) if op.op_type in OPS else {}
+    left = in_place_outputs(op) if op.op_type in OPS else {}
     found: dict[int, Array] = {}
     for slot in range(max(len(op.outputs), 1)):
         if slot in left:

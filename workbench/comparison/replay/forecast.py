@@ -31,7 +31,7 @@ from workbench.core.words import Message
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Kernel, Value
 from workbench.npu.arithmetic import EXACT
-from workbench.ops import OPS, left_in, written
+from workbench.ops import OPS, in_place_outputs, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -399,7 +399,7 @@ def _computed(
         name = state_name(graph, op.operand(slot))
         tensors |= {} if unknown and _is_unknown(kept) else {("input", slot): kept}
         state |= {name: kept} if name else {}
-    for out, slot in (left_in(op) if op.op_type in OPS else {}).items():
+    for out, slot in (in_place_outputs(op) if op.op_type in OPS else {}).items():
         if ("input", slot) in tensors:
             outputs[out] = tensors["input", slot]
     tensors |= {("output", slot): array for slot, array in outputs.items()}

@@ -24,7 +24,7 @@ from workbench.dump.formats.npy import payload_as
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
 from workbench.graph_files.onnx.dialect import is_onnx
-from workbench.ops import IDENTITY, MOVEMENT, OPS, left_in
+from workbench.ops import IDENTITY, MOVEMENT, OPS, in_place_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -354,7 +354,7 @@ class DumpedInputs:
         graph = self.binding.graph(block)
         if array is not None or graph is None or graph.ops[number].op_type not in OPS:
             return array
-        same = [out for out, place in left_in(graph.ops[number]).items() if place == slot]
+        same = [out for out, place in in_place_outputs(graph.ops[number]).items() if place == slot]
         return self.given(block, number, same[0]) if same else None
 
     def _trusted(self, record: TensorRecord | None) -> Array | None:

@@ -15,7 +15,7 @@ from workbench.graph.constants import literal
 from workbench.graph.graph import Const, Kernel, Param, Value
 from workbench.npu.arithmetic import EXACT, Arithmetic, compute, load, round_to, stored_dtype
 from workbench.npu.rounding import saturated
-from workbench.ops import CONTRACTIONS, OPS, bind, left_in, written
+from workbench.ops import CONTRACTIONS, OPS, bind, in_place_outputs, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -83,7 +83,7 @@ def compute_update(
     with np.errstate(all="ignore"):
         found = _computed(op, inputs, [], arithmetic, change)
     left = found[len(found) - len(written(op)) :]
-    outputs = left_in(op).values()  # stored as what the operator gives
+    outputs = in_place_outputs(op).values()  # stored as what the operator gives
     return {
         place: _rounded(array, arithmetic.output, arithmetic) if place in outputs else array
         for place, array in zip(written(op), left, strict=True)

@@ -116,7 +116,7 @@ def _operand(operand: Operand) -> dict[str, Any]:
     if isinstance(operand, Value):
         return {"result": [operand.op, operand.slot]}
     if isinstance(operand, Bundle):
-        return {"tuple": [_operand(item) for item in operand.items], "unfold": operand.unfold}
+        return {"tuple": [_operand(item) for item in operand.items], "unfold": operand.flatten}
     if isinstance(operand, Const) and _is_plain(operand.value):
         shape = None if operand.shape is None else list(operand.shape)
         return {"constant": _plain(operand.value), "dtype": operand.dtype, "shape": shape}

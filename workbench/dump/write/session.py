@@ -207,7 +207,7 @@ def _compiled(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[Tenso
         layout = device_layout(op, io, slot, spec) if op.device_outputs else None
     there = here if layout is None else layout_spec(spec, layout)
     here = here if layout is None else here._replace(format=layout.host_format)
-    origin = op.origins[slot] if op is not None and io == "output" and op.origins else None
+    origin = op.provenance[slot] if op is not None and io == "output" and op.provenance else None
     return (here if origin is None else here._replace(dtype=origin.spec.dtype)), there
 
 

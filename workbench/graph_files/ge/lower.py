@@ -111,7 +111,7 @@ class _Lowering:
                 continue
             name = parameter.name or f"arg_{number}"
             if parameter.is_weight and self.weights == "Const":
-                told = _NOT_OF_THE_NETWORK if parameter.made else {}
+                told = _NOT_OF_THE_NETWORK if parameter.folded else {}
                 made.append(self._constant(name, parameter.spec, parameter.default, told))
             else:
                 kind = self.weights if parameter.is_weight else "Data"
@@ -229,9 +229,9 @@ class _Lowering:
 
 def _origin(op: Op | None, slot: int, host: TensorSpec) -> dict[str, Any]:
     """Attributes of an output that stands for a tensor of the network, which lies as ``host`` does."""
-    if op is None or not op.origins or slot >= len(op.origins):
+    if op is None or not op.provenance or slot >= len(op.provenance):
         return {}
-    found = op.origins[slot]
+    found = op.provenance[slot]
     if found is None or (found.op_name, found.slot) == (op.name, slot):
         return {}
     return {

@@ -49,7 +49,7 @@ class Node:
     host_out: tuple[HostType, ...] = ()
     device_in: tuple[TensorSpec, ...] = ()
     device_out: tuple[TensorSpec, ...] = ()
-    unfold: bool = True
+    flatten: bool = True
     frames: list[SourceFrame] = field(default_factory=list)
     group: str = "own"
     chain: int = 0
@@ -135,7 +135,7 @@ def _structural(kind: str, operands: tuple[Operand, ...], node: Node) -> Operand
     if kind == "UpdateState":
         return _MONAD
     if kind in ("MakeTuple", "make_tuple"):
-        return Bundle(operands, unfold=node.unfold)
+        return Bundle(operands, flatten=node.flatten)
     if kind in ("TupleGetItem", "tuple_getitem") and len(operands) == 2:
         return _element(operands[0], operands[1])
     return operands[0] if operands else _MONAD
@@ -170,7 +170,7 @@ def _operand(
         return GraphRef(text[1:])
     if text.startswith("(") and "%" in text and closing(text, 0) == len(text) - 1:
         items = tuple(_operand(piece, values, params) for piece in split_top(text[1:-1]))
-        return Bundle(items, unfold=False)
+        return Bundle(items, flatten=False)
     return parse_const(text)
 
 

@@ -237,7 +237,7 @@ class _Parser:
         elif not arrow and ("/" in text or "-op" in text or ins.isdecimal()):
             node.name = ins
         elif arrow and "<" not in text:
-            node.unfold = outs.strip() != "Tuple"
+            node.flatten = outs.strip() != "Tuple"
 
     def _host_types(self, text: str) -> tuple[HostType, ...]:
         return tuple(self._host_type(piece) for piece in split_top(text))
@@ -261,7 +261,7 @@ class _Parser:
         name = match[2]
         passed = not weight and (not name.strip("_0123456789") or host.is_monad)
         self.params[int(match[1])] = Parameter(
-            name, _spec(host), weight, host.ref_key, passed=passed
+            name, _spec(host), weight, host.ref_key, captured=passed
         )
 
     def _open_block(self, line: str) -> Block:
@@ -295,7 +295,7 @@ class _Parser:
     def _build(self, block: Block) -> Graph:
         parameters, index = self._numbered(block.params) if block.params else self._free
         ops, outputs = resolve_nodes(block.nodes, index, self.where)
-        inner = any(parameter.passed for parameter in parameters)
+        inner = any(parameter.captured for parameter in parameters)
         return Graph(block.name, parameters, ops, outputs, dialect=self.dialect, inner=inner)
 
     @cached_property

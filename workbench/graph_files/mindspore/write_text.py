@@ -72,14 +72,14 @@ def _attr_lines(graph: Graph) -> list[str]:
 
 
 def _parameter_line(number: int, parameter: Parameter) -> str:
-    spec, name = parameter.spec, f"%para{number}_{'' if parameter.passed else parameter.name}"
+    spec, name = parameter.spec, f"%para{number}_{'' if parameter.captured else parameter.name}"
     if parameter.is_weight:
         host = _weight_type(parameter)
         unknown = ms_print.device_type(TensorSpec("Unknown", spec.shape, spec.format))
         return f"{name}: {host}  :  has_default  :  {unknown}  :  IsWeight: true"
     symbols = f"[{', '.join(str(dim) for dim in spec.shape or ())}]"
     device = ms_print.device_type(spec)
-    if parameter.passed:
+    if parameter.captured:
         return f"{name}: {ms_print.host_type(spec)}  :  {device}  :  IsWeight: false"
     return f"{name}: {ms_print.host_type(spec)} : {symbols}  :  {device}  :  IsWeight: false"
 
@@ -287,7 +287,7 @@ class _Block:
 
     def _param(self, index: int) -> str:
         parameter, number = self.graph.parameters[index], self.first + index
-        return f"%para{number}_{f'Parameter_{number}' if parameter.passed else parameter.name}"
+        return f"%para{number}_{f'Parameter_{number}' if parameter.captured else parameter.name}"
 
     def _spec(self, operand: Operand) -> TensorSpec:
         """Spec of an operand that is one value; that of a function where nothing is known."""
@@ -357,7 +357,7 @@ def _item_spec(value: Any) -> TensorSpec:
 def _kind(operand: Operand) -> str:
     """Object type of an operand."""
     if isinstance(operand, Bundle):
-        return "TupleUnfold" if operand.unfold else "Tuple"
+        return "TupleUnfold" if operand.flatten else "Tuple"
     if isinstance(operand, Const) and operand.dtype == "tuple":
         return "Tuple"
     return "Scalar" if _is_scalar(operand) else "Tensor"

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.graph_files.onnx.tensors import library
-from workbench.network.onnx.node import Lacking, values_of
+from workbench.network.onnx.node import UnsupportedNodeError, values_of
 from workbench.network.symbolic import Operators, record
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def dtype_of(code: int) -> str:
     except (KeyError, ValueError, TypeError):
         name = str(code)
     if name not in DTYPES:
-        raise Lacking("core/choice", subject="dtype", got=name, known=sorted(DTYPES))
+        raise UnsupportedNodeError("core/choice", subject="dtype", got=name, known=sorted(DTYPES))
     return name
 
 
@@ -139,7 +139,9 @@ def dropout(node: Node) -> Any:
     """Nothing, in inference; the mask is all true."""
     training = node.opset >= 12 and node.has(2) and bool(node.known(2).item())
     if training and (not node.has(1) or node.known(1).item() != 0):
-        raise Lacking("graph/onnx-attribute", name="training_mode", expected=[False], got=True)
+        raise UnsupportedNodeError(
+            "graph/onnx-attribute", name="training_mode", expected=[False], got=True
+        )
     x = node.tensor()
     return (x, cast(record("OnesLike", x), "bool")) if node.wants(1) else x
 

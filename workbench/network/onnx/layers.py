@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.network.onnx.elementwise import cast, number
 from workbench.network.onnx.movement import checked
-from workbench.network.onnx.node import Lacking, values_of
+from workbench.network.onnx.node import UnsupportedNodeError, values_of
 from workbench.network.symbolic import record, record_all
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def batch_norm(node: Node) -> Any:
     x, rank = node.tensor(), node.rank()
     settings = (False, float(node.attr("epsilon", 1e-5)), float(1 - node.attr("momentum", 0.9)), 0)
     if rank < 2:
-        raise Lacking("graph/rank", subject="input", least=2, got=node.shape())
+        raise UnsupportedNodeError("graph/rank", subject="input", least=2, got=node.shape())
     return record_all("BatchNorm", x, *(node.tensor(i) for i in range(1, 5)), *settings)[0]
 
 
@@ -96,7 +96,9 @@ def rms_norm(node: Node) -> Any:
     """Divide by the root mean square of the axes from one on."""
     inner = node.shape()[node.axis(node.attr("axis", -1)) :]
     if node.shape(1) != inner:
-        raise Lacking("graph/shape", subject="scale", expected=inner, got=node.shape(1))
+        raise UnsupportedNodeError(
+            "graph/shape", subject="scale", expected=inner, got=node.shape(1)
+        )
     epsilon = float(node.attr("epsilon", 1e-5))
     return record_all("RmsNorm", node.tensor(0), node.tensor(1), epsilon)[0]
 
@@ -131,7 +133,7 @@ def lrn(node: Node) -> Any:
     """Sum over an odd number of channels."""
     size = int(node.attr("size"))
     if size % 2 == 0 or node.rank() != 4:
-        raise Lacking("graph/onnx-lrn", size=size, rank=node.rank())
+        raise UnsupportedNodeError("graph/onnx-lrn", size=size, rank=node.rank())
     return record(
         "LRN",
         node.tensor(),
@@ -214,9 +216,9 @@ def _bilinear(node: Node, sizes: list[int], scales: list[float]) -> Any:
     mode = node.attr("coordinate_transformation_mode", default)
     exact = all(size == old * scale for size, old, scale in zip(sizes, shape, scales, strict=True))
     if len(shape) != 4 or sizes[:2] != list(shape[:2]) or not exact:
-        raise Lacking("graph/onnx-resize", source=shape, target=sizes)
+        raise UnsupportedNodeError("graph/onnx-resize", source=shape, target=sizes)
     if mode == "pytorch_half_pixel" and 1 in sizes[2:]:
-        raise Lacking("graph/onnx-half-pixel", got=sizes)
+        raise UnsupportedNodeError("graph/onnx-half-pixel", got=sizes)
     corners, halves = mode == "align_corners", mode.endswith("half_pixel")
     return record("ResizeBilinearV2", node.tensor(), tuple(sizes[2:]), corners, halves)
 
@@ -246,14 +248,16 @@ def _limits(dtype: str) -> tuple[int, int]:
     limits = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767),
               "uint16": (0, 65535), "int4": (-8, 7)}  # fmt: skip
     if dtype not in limits:
-        raise Lacking("graph/dtype", subject="quantized", expected=sorted(limits), got=dtype)
+        raise UnsupportedNodeError(
+            "graph/dtype", subject="quantized", expected=sorted(limits), got=dtype
+        )
     return limits[dtype]
 
 
 def dequantize(node: Node) -> Any:
     """(x - zero point) · scale."""
     if not node.dtype().startswith(("int", "uint")):
-        raise Lacking("graph/dtype-integer", subject="input", got=node.dtype())
+        raise UnsupportedNodeError("graph/dtype-integer", subject="input", got=node.dtype())
     x, scale = node.tensor(), _along(node, 1)
     wide = cast(x, "int32")
     if node.has(2):
@@ -268,6 +272,6 @@ def _along(node: Node, index: int) -> Any:
         return reshaped(item, ())
     node.only("block_size", 0, 0)
     if len(shape) != 1:
-        raise Lacking("graph/onnx-along", input=index, got=shape)
+        raise UnsupportedNodeError("graph/onnx-along", input=index, got=shape)
     axis = node.axis(node.attr("axis", 1))
     return reshaped(item, tuple(-1 if k == axis else 1 for k in range(node.rank())))

@@ -28,7 +28,7 @@ from workbench.network.finish import finish
 from workbench.network.onnx.folding import FOLDED, Folder
 from workbench.network.onnx.functions import expanded, whole_model
 from workbench.network.onnx.names import safe_name
-from workbench.network.onnx.node import Lacking, Node, OnnxTrace, values_of
+from workbench.network.onnx.node import Node, OnnxTrace, UnsupportedNodeError, values_of
 from workbench.network.onnx.table import CONVERTERS
 from workbench.network.symbolic import ACTIVE, Operators, Parameter, Tensor
 from workbench.network.tracer import LARGEST_CONSTANT
@@ -158,7 +158,7 @@ class _Lowering:
         self._folder = Folder(opset)
         self._items: dict[nodes.Operand, Item] = {}
         self._lost: set[nodes.Operand] = set()
-        self._lacking: list[Lacking] = []
+        self._lacking: list[UnsupportedNodeError] = []
 
     def graph(self, shapes: dict[str, int | Sequence[int]], values: dict[str, Any]) -> Graph:
         if not self._model.outputs:
@@ -289,7 +289,7 @@ class _Lowering:
             return
         try:
             found = self._outputs(op)
-        except Lacking as error:
+        except UnsupportedNodeError as error:
             self._lacking.append(error.at(f"{op.op_type} (node {_title(op, number)})"))
             self._lost.update(outputs)
             return
@@ -312,7 +312,7 @@ class _Lowering:
         outputs = list(found) if isinstance(found, tuple | list) else [found]
         for place, needed in enumerate(wanted[len(outputs) :], len(outputs)):
             if needed:
-                raise Lacking("graph/onnx-output", got=names[place])
+                raise UnsupportedNodeError("graph/onnx-output", got=names[place])
         known = [None if item is None else values_of(item) for item in inputs]
         absent = [item is None for item in inputs]
         all_known = all(a or value is not None for a, value in zip(absent, known, strict=True))

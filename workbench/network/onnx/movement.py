@@ -10,7 +10,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.network.onnx.elementwise import cast, dtype_of, number
-from workbench.network.onnx.node import Lacking
+from workbench.network.onnx.node import UnsupportedNodeError
 from workbench.network.symbolic import record, record_all
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def constant(node: Node) -> Array:
             return np.asarray(node.attr(name), dtype)
     value = node.attr("value")
     if not isinstance(value, np.ndarray):
-        raise Lacking("graph/onnx-constant-value")
+        raise UnsupportedNodeError("graph/onnx-constant-value")
     return value
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """What a converter computes with: a tensor of the graph, a weight, or a constant."""
 
 
-class Lacking(GraphError):
+class UnsupportedNodeError(GraphError):
     """A node, or a way to use it, for which there are no operators."""
 
 
@@ -117,7 +117,7 @@ class Node:
         """Values of an input that a converter must know before the run."""
         value = values_of(self.tensor(index))
         if value is None:
-            raise Lacking("graph/onnx-unknown-input", input=index)
+            raise UnsupportedNodeError("graph/onnx-unknown-input", input=index)
         return value
 
     def known_ints(self, index: int) -> tuple[int, ...]:
@@ -149,7 +149,9 @@ class Node:
         """Refuse an attribute with any other value."""
         value = self.attr(name, default)
         if value not in wanted:
-            raise Lacking("graph/onnx-attribute", name=name, expected=wanted, got=value)
+            raise UnsupportedNodeError(
+                "graph/onnx-attribute", name=name, expected=wanted, got=value
+            )
 
 
 def values_of(item: Item) -> Array | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.network.nn.recurrent import PLAIN_LSTM
-from workbench.network.onnx.node import Lacking
+from workbench.network.onnx.node import UnsupportedNodeError
 from workbench.network.symbolic import record, record_all
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ def _checked(node: Node, activations: tuple[str, ...]) -> int:
     given = [value.lower() for value in node.attr("activations", ())]
     if given and tuple(given) != activations * directions:
         expected = [activations * directions]
-        raise Lacking(
+        raise UnsupportedNodeError(
             "graph/onnx-attribute", name="activations", expected=expected, got=tuple(given)
         )
     node.only("clip", None, None)
     node.only("input_forget", 0, 0)
     steps = node.shape()[1 if node.attr("layout", 0) else 0]
     if node.has(4) and any(length != steps for length in node.known_ints(4)):
-        raise Lacking("graph/onnx-lengths", expected=steps, got=node.known_ints(4))
+        raise UnsupportedNodeError("graph/onnx-lengths", expected=steps, got=node.known_ints(4))
     return directions
 
 
@@ -80,7 +80,7 @@ def _state(node: Node, index: int, place: int, batch: int, hidden: int) -> Any:
 def lstm(node: Node) -> Any:
     """Gates i, o, f, c of weights that are known become i, j, f, o of `DynamicRNN`."""
     if node.has(7):
-        raise Lacking("graph/onnx-peepholes")
+        raise UnsupportedNodeError("graph/onnx-peepholes")
     return _both(node, ("sigmoid", "tanh", "tanh"), _lstm)
 
 

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from workbench.network.onnx.elementwise import cast, is_float, number
-from workbench.network.onnx.node import Lacking
+from workbench.network.onnx.node import UnsupportedNodeError
 from workbench.network.symbolic import record, record_all
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def top_k(node: Node) -> Any:
     order = list(range(node.rank()))
     order[axis], order[-1] = order[-1], order[axis]
     if not largest and node.dtype().startswith("u"):
-        raise Lacking("graph/onnx-attribute", name="largest", expected=[1], got=0)
+        raise UnsupportedNodeError("graph/onnx-attribute", name="largest", expected=[1], got=0)
     if axis != node.rank() - 1:
         x = record("Transpose", x, tuple(order))
     values, places = record_all("TopK", x if largest else record("Neg", x), k, sorted=True)

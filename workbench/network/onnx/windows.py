@@ -8,7 +8,7 @@ from workbench.core.errors import GraphError
 from workbench.network.nn import functional
 from workbench.network.onnx.elementwise import number
 from workbench.network.onnx.layers import reshaped
-from workbench.network.onnx.node import Lacking
+from workbench.network.onnx.node import UnsupportedNodeError
 from workbench.network.symbolic import record
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _image(node: Node, index: int = 0) -> Any:
     if len(shape) == 3:
         return reshaped(node.tensor(index), (*shape[:2], 1, shape[2]))
     if len(shape) != 4:
-        raise Lacking("graph/onnx-rank", input=index, expected=[3, 4], got=len(shape))
+        raise UnsupportedNodeError("graph/onnx-rank", input=index, expected=[3, 4], got=len(shape))
     return node.tensor(index)
 
 
@@ -53,7 +53,7 @@ def view_of(node: Node, kernel: tuple[int, ...]) -> View:
     """Window of a convolution or pooling, with paddings as numbers where MindSpore has no word."""
     count = node.rank() - 2
     if count not in (1, 2):
-        raise Lacking("graph/onnx-rank", input=0, expected=[3, 4], got=node.rank())
+        raise UnsupportedNodeError("graph/onnx-rank", input=0, expected=[3, 4], got=node.rank())
     size = _two(node.shape()[2:], count, "space")
     high_wide = _two(kernel, count, "kernel_shape")
     stride = _two(node.ints("strides", (1,) * count), count, "strides")
@@ -111,7 +111,7 @@ def conv_transpose(node: Node) -> Any:
             pads[2 * k : 2 * k + 2] = (small, large) if word == "SAME_UPPER" else (large, small)
         sizes.append(whole - pads[2 * k] - pads[2 * k + 1])
     if min(pads[::2]) < 0:
-        raise Lacking("graph/negative", subject="pads", got=pads)
+        raise UnsupportedNodeError("graph/negative", subject="pads", got=pads)
     pads = [max(width, 0) for width in pads]  # behind it means elements that no window meets
     y = _transposed(node, view, (*sizes,), tuple(pads), group)
     if node.has(2):
@@ -139,7 +139,7 @@ def _transposed(
     try:
         return record("Conv2DTranspose", _image(node), weight, shape, **attrs)
     except GraphError as error:
-        raise Lacking(error.code, place=error.place, **error.values) from error
+        raise UnsupportedNodeError(error.code, place=error.place, **error.values) from error
 
 
 def _pooled(node: Node, plain: str, padded: str, **attrs: Any) -> Any:
@@ -147,7 +147,7 @@ def _pooled(node: Node, plain: str, padded: str, **attrs: Any) -> Any:
     view = view_of(node, node.ints("kernel_shape"))
     if view.dilation != (1, 1):
         got = node.ints("dilations")
-        raise Lacking("graph/onnx-attribute", name="dilations", expected=[1], got=got)
+        raise UnsupportedNodeError("graph/onnx-attribute", name="dilations", expected=[1], got=got)
     x, ceil = _image(node), bool(node.attr("ceil_mode", 0))
     if view.mode != "pad" and not (ceil and view.mode == "valid"):
         if plain == "MaxPool":
@@ -171,7 +171,7 @@ def _pooled(node: Node, plain: str, padded: str, **attrs: Any) -> Any:
 def max_pool(node: Node) -> Any:
     """Largest value of each window."""
     if node.wants(1):
-        raise Lacking("graph/onnx-output", got="Indices")
+        raise UnsupportedNodeError("graph/onnx-output", got="Indices")
     return _back(node, _pooled(node, "MaxPool", "MaxPoolV3"))
 
 

@@ -17,35 +17,35 @@ from workbench.ops import bind
 if TYPE_CHECKING:
     from workbench.graph.graph import Operand
     from workbench.graph.rewrite import GraphBuilder
-    from workbench.npu.compile.patterns import Finder, Part
+    from workbench.npu.compile.patterns import Match, Matcher
 
 CONSTANTS = ("scale", "offset", "mean", "variance")
 
 
-def settings(finder: Finder, part: Part) -> dict[str, Any] | None:
+def settings(matcher: Matcher, part: Match) -> dict[str, Any] | None:
     """Return the attributes of the convolution, if the normalization can become part of it."""
-    norm = finder.graph.ops[max(part.members)]
-    main = finder.graph.ops[part.roles["main"]]
+    norm = matcher.graph.ops[max(part.members)]
+    main = matcher.graph.ops[part.roles["main"]]
     if bind(norm).settings["is_training"] or not norm.outputs:
         return None
     operands = [part.names[name] for name in CONSTANTS]
     operands += list(main.flat_inputs())[1:]
-    if not all(finder.is_weight(operand) for operand in operands):
+    if not all(matcher.is_weight(operand) for operand in operands):
         return None
     number = max(part.members)
-    if any(Value(number, slot) in finder.graph.consumers for slot in range(1, len(norm.outputs))):
+    if any(Value(number, slot) in matcher.graph.consumers for slot in range(1, len(norm.outputs))):
         return None
     return {**main.attrs, "has_bias": True}
 
 
-def build(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
+def build(builder: GraphBuilder, matcher: Matcher, root: int, part: Match) -> None:
     """Write the convolution with its new filter and bias."""
-    norm, number = finder.graph.ops[root], part.roles["main"]
-    main = finder.graph.ops[number]
+    norm, number = matcher.graph.ops[root], part.roles["main"]
+    main = matcher.graph.ops[number]
     x, weight, *bias = main.flat_inputs()
     constants = [part.names[name] for name in CONSTANTS]
-    filters = finder.graph.spec(weight)
-    channels = finder.graph.spec(constants[0])
+    filters = matcher.graph.spec(weight)
+    channels = matcher.graph.spec(constants[0])
     assert filters is not None
     assert channels is not None
     epsilon = {"epsilon": bind(norm).settings["epsilon"], **INSERTED}
@@ -54,7 +54,7 @@ def build(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     for word, first, spec in (("Filter", weight, filters), ("Bias", before[0], channels)):
         inputs = tuple(builder.operand(one) for one in (first, *constants))
         name = f"{main.name}{norm.name}_{word.lower()}_host"
-        specs = (spec, *(finder.graph.spec(one) for one in constants))
+        specs = (spec, *(matcher.graph.spec(one) for one in constants))
         op = Op(name, f"ConvBn{word}Host", inputs, epsilon, (spec,), specs)
         made.append(Value(builder.insert(op)))
     builder.replace(root, _kernel(builder.operand(x), made, main, norm, (filters, channels)))
@@ -77,5 +77,5 @@ def _kernel(
     return Op(
         main.name, main.op_type, (x, *made), {**main.attrs, "has_bias": True, **originals((main, norm))},
         norm.outputs[:1], (main.input_specs[0], *specs), frames=norm.frames,
-        fused=Kernel((inner, added), (Value(1),)), origins=(origin_of(norm, 0),),
+        fused=Kernel((inner, added), (Value(1),)), provenance=(origin_of(norm, 0),),
     )  # fmt: skip

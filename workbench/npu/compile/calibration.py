@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.graph import Param, Value
-from workbench.npu.compile.patterns import Finder
+from workbench.npu.compile.patterns import Matcher
 from workbench.ops import IN_PLACE, bind
 from workbench.run.executor import parameter_values
 from workbench.run.reference import run_reference
@@ -51,8 +51,8 @@ class Layer:
 
 def find_layers(graph: Graph) -> list[Layer]:
     """Return what can be quantized: Conv2D, and products with a weight of rank 2 that stays as it is."""
-    finder, updated = Finder(graph), _updated(graph)
-    found = (_layer(finder, number, op) for number, op in enumerate(graph.ops))
+    matcher, updated = Matcher(graph), _updated(graph)
+    found = (_layer(matcher, number, op) for number, op in enumerate(graph.ops))
     return [one for one in found if one is not None and not {one.weight, one.bias} & updated]
 
 
@@ -66,13 +66,13 @@ def _updated(graph: Graph) -> set[Operand | None]:
     }
 
 
-def _layer(finder: Finder, number: int, op: Op) -> Layer | None:
+def _layer(matcher: Matcher, number: int, op: Op) -> Layer | None:
     if op.op_type not in ("Conv2D", "MatMul", "BatchMatMul"):
         return None
     bound = bind(op)
     x, weight = bound.tensors
-    spec = _weight(finder, weight)
-    given = finder.graph.spec(x)
+    spec = _weight(matcher, weight)
+    given = matcher.graph.spec(x)
     if not isinstance(weight, Param) or spec is None or given is None:
         return None
     convolution = op.op_type == "Conv2D"
@@ -82,18 +82,18 @@ def _layer(finder: Finder, number: int, op: Op) -> Layer | None:
     axis = 0 if convolution or bound.settings["transpose_b"] is True else 1
     if 0 in shape or int(np.prod(shape)) // shape[axis] > _LONGEST:
         return None
-    return _with_bias(finder, Layer(number, weight, axis), shape[axis])
+    return _with_bias(matcher, Layer(number, weight, axis), shape[axis])
 
 
-def _weight(finder: Finder, operand: Operand) -> TensorSpec | None:
+def _weight(matcher: Matcher, operand: Operand) -> TensorSpec | None:
     """Spec of an operand that is a weight of floats."""
-    spec = finder.graph.spec(operand) if finder.is_weight(operand) else None
+    spec = matcher.graph.spec(operand) if matcher.is_weight(operand) else None
     return spec if spec is not None and spec.dtype in _FLOATS else None
 
 
-def _with_bias(finder: Finder, layer: Layer, channels: int) -> Layer:
+def _with_bias(matcher: Matcher, layer: Layer, channels: int) -> Layer:
     """Add the bias of a layer whose sums go nowhere else."""
-    readers, ops = finder.readers(layer.op), finder.graph.ops
+    readers, ops = matcher.readers(layer.op), matcher.graph.ops
     number = next(iter(readers), -1)
     if len(readers) != 1 or number < 0:
         return layer
@@ -102,7 +102,7 @@ def _with_bias(finder: Finder, layer: Layer, channels: int) -> Layer:
         return layer
     operands = bind(ops[number]).tensors
     bias = operands[operands[0] == Value(layer.op)]
-    spec = _weight(finder, bias)
+    spec = _weight(matcher, bias)
     if not isinstance(bias, Param) or spec is None or spec.shape != (channels,):
         return layer
     return replace(layer, adder=number, bias=bias)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, Kernel, Op, Original, Value
+from workbench.graph.graph import Bundle, Const, Kernel, Op, SourceTensor, Value
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile.provenance import INSERTED
 from workbench.npu.numerics import UNTOUCHED, Formats
@@ -96,7 +96,7 @@ def _lowered(builder: TransBuilder, op: Op, formats: Formats) -> Op:
     return replace(
         op, inputs=inputs, attrs={**op.attrs, **told}, outputs=outputs,
         input_specs=tuple(_spec(builder, operand) for operand in inputs),
-        origins=_origins(op, outputs), fused=_fused(op.fused, writes),
+        provenance=_origins(op, outputs), fused=_fused(op.fused, writes),
     )  # fmt: skip
 
 
@@ -157,11 +157,11 @@ def _is_float(op: Op) -> bool:
     return bool(op.outputs) and op.outputs[0].dtype in _FLOATS
 
 
-def _origins(op: Op, outputs: tuple[TensorSpec, ...]) -> tuple[Original | None, ...]:
+def _origins(op: Op, outputs: tuple[TensorSpec, ...]) -> tuple[SourceTensor | None, ...]:
     """Tensors of the network that the outputs are, if they are no longer of its dtype."""
-    if op.origins or outputs == op.outputs:
-        return op.origins
-    return tuple(Original(op.name, slot, spec) for slot, spec in enumerate(op.outputs))
+    if op.provenance or outputs == op.outputs:
+        return op.provenance
+    return tuple(SourceTensor(op.name, slot, spec) for slot, spec in enumerate(op.outputs))
 
 
 def _fused(fused: Kernel | None, dtype: str) -> Kernel | None:

@@ -97,7 +97,7 @@ class _FoldingBuilder(GraphBuilder):
             self.parameters[operand.index] = parameter
             self.put(Value(number), operand)
         else:
-            parameter = Parameter(f"dynamic_const_{self._next}", spec, True, made=True)
+            parameter = Parameter(f"dynamic_const_{self._next}", spec, True, folded=True)
             self._next += 1
             self.put(Value(number), self.add_parameter(parameter))
         self.constants[parameter.name] = chain(ops)

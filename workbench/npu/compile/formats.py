@@ -117,7 +117,7 @@ def insert_transdata(module: Module, target: Target) -> Module:
 
 def _input(builder: TransBuilder, operand: Operand, wanted: Iterator[TensorLayout]) -> Operand:
     """Return an operand as the kernel reads it."""
-    if isinstance(operand, Bundle) and operand.unfold:
+    if isinstance(operand, Bundle) and operand.flatten:
         items = tuple(_input(builder, item, wanted) for item in operand.items)
         return replace(operand, items=items)
     if isinstance(operand, Const) and operand.dtype == "monad":

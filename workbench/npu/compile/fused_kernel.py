@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.graph.rewrite import map_operands
-from workbench.npu.compile.patterns import Finder
+from workbench.npu.compile.patterns import Matcher
 from workbench.npu.compile.provenance import IS_PART, origin_of, originals
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Operand
     from workbench.graph.rewrite import GraphBuilder
-    from workbench.npu.compile.patterns import Part
+    from workbench.npu.compile.patterns import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class _KernelBuilder:
         return Param(self.inputs.index(operand))
 
 
-def fuse_visible(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
+def fuse_visible(builder: GraphBuilder, matcher: Matcher, root: int, part: Match) -> None:
     """Write a kernel that gives all results of its operators which others may read."""
-    graph = finder.graph
+    graph = matcher.graph
     members = sorted(part.members)
     results = [
         value
@@ -125,14 +125,14 @@ def fuse_visible(builder: GraphBuilder, finder: Finder, root: int, part: Part) -
         tuple(specs[value.slot] for specs, value in zip(there, results, strict=True) if specs),
         frames=last.frames,
         fused=joined.kernel,
-        origins=tuple(origin_of(graph.ops[value.op], value.slot) for value in results),
+        provenance=tuple(origin_of(graph.ops[value.op], value.slot) for value in results),
     )  # fmt: skip
     number = builder.insert(replace(kernel, inputs=builder.inputs(kernel)))
     for slot, value in enumerate(results):
         builder.put(value, Value(number, slot))
 
 
-def _is_inner(graph: Graph, value: Value, part: Part) -> bool:
+def _is_inner(graph: Graph, value: Value, part: Match) -> bool:
     """Whether a result is for other operators of the part alone."""
     readers = {number for number, _ in graph.consumers.get(value, ())}
     return bool(readers) and readers <= part.members and value not in graph.outputs

@@ -16,7 +16,7 @@ from workbench.graph.graph import Op, Param, Value
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile import batch_norm, splitting
 from workbench.npu.compile.fused_kernel import fuse_ops, fuse_visible
-from workbench.npu.compile.patterns import Finder, Node, Number, scalar
+from workbench.npu.compile.patterns import Matcher, OpPattern, ScalarPattern, scalar
 from workbench.npu.compile.provenance import IS_PART, origin_of, originals
 from workbench.ops import bind
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph
-    from workbench.npu.compile.patterns import Part
+    from workbench.npu.compile.patterns import Match
     from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
@@ -51,19 +51,19 @@ class Fusion:
     """
 
     level: Level
-    patterns: tuple[Node, ...]
-    attrs: Callable[[Finder, Part], Mapping[str, Any] | None]
+    patterns: tuple[OpPattern, ...]
+    attrs: Callable[[Matcher, Match], Mapping[str, Any] | None]
     inputs: str = ""
     results: str = ""
     name: str = ""
     type: str = ""
     constants: bool = False
-    build: Callable[[GraphBuilder, Finder, int, Part], None] | None = None
+    build: Callable[[GraphBuilder, Matcher, int, Match], None] | None = None
 
 
-def _main(finder: Finder, part: Part) -> Mapping[str, Any]:
+def _main(matcher: Matcher, part: Match) -> Mapping[str, Any]:
     """Settings of the operator that does the work."""
-    op = finder.graph.ops[part.roles["main"]]
+    op = matcher.graph.ops[part.roles["main"]]
     return dict(op.attrs) if op.fused is not None else settings_of(op)
 
 
@@ -78,38 +78,38 @@ def settings_of(op: Op) -> dict[str, Any]:
     return given if stated else dict(op.attrs)
 
 
-def _biased(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+def _biased(matcher: Matcher, part: Match) -> Mapping[str, Any] | None:
     """A bias for every column of a product, or channel of a convolution."""
-    main = finder.graph.ops[part.roles["main"]]
-    bias, shape = finder.graph.spec(part.names["bias"]), main.outputs[0].shape
+    main = matcher.graph.ops[part.roles["main"]]
+    bias, shape = matcher.graph.spec(part.names["bias"]), main.outputs[0].shape
     if bias is None or bias.shape is None or len(bias.shape) != 1 or shape is None:
         return None
     channels = shape[1] if main.op_type == "Conv2D" else shape[-1]
     if bias.shape != (channels,):
         return None
-    return {**_main(finder, part), "has_bias": True}
+    return {**_main(matcher, part), "has_bias": True}
 
 
-def _layer_norm(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+def _layer_norm(matcher: Matcher, part: Match) -> Mapping[str, Any] | None:
     """Mean and variance over the last axis, one factor and one summand for each of its elements."""
-    op, epsilon = finder.graph.ops[part.roles["mean"]], scalar(part.names["epsilon"])
-    spec = finder.graph.spec(part.names["x"])
+    op, epsilon = matcher.graph.ops[part.roles["mean"]], scalar(part.names["epsilon"])
+    spec = matcher.graph.spec(part.names["x"])
     axes = _axes(op, spec)
     if epsilon is None or spec is None or spec.shape is None or axes != (len(spec.shape) - 1,):
         return None
-    if axes != _axes(finder.graph.ops[part.roles["variance"]], spec):
+    if axes != _axes(matcher.graph.ops[part.roles["variance"]], spec):
         return None
-    sides = [finder.graph.spec(part.names[name]) for name in ("gamma", "beta")]
+    sides = [matcher.graph.spec(part.names[name]) for name in ("gamma", "beta")]
     if any(side is None or side.shape != spec.shape[-1:] for side in sides):
         return None
     return {"begin_norm_axis": axes[0], "begin_params_axis": -1, "epsilon": epsilon}
 
 
-def _softmax(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+def _softmax(matcher: Matcher, part: Match) -> Mapping[str, Any] | None:
     """Exponentials over their sum along one axis."""
-    spec = finder.graph.spec(part.names["x"])
-    axes = _axes(finder.graph.ops[part.roles["largest"]], spec)
-    same = axes == _axes(finder.graph.ops[part.roles["sum"]], spec)
+    spec = matcher.graph.spec(part.names["x"])
+    axes = _axes(matcher.graph.ops[part.roles["largest"]], spec)
+    same = axes == _axes(matcher.graph.ops[part.roles["sum"]], spec)
     return {"axis": axes} if axes is not None and len(axes) == 1 and same else None
 
 
@@ -126,97 +126,100 @@ def _axes(op: Op, spec: TensorSpec | None) -> tuple[int, ...] | None:
     return tuple(one % rank for one in axes if rank)
 
 
-def _nothing(finder: Finder, part: Part) -> Mapping[str, Any]:
+def _nothing(matcher: Matcher, part: Match) -> Mapping[str, Any]:
     return {}
 
 
-def _scaled(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+def _scaled(matcher: Matcher, part: Match) -> Mapping[str, Any] | None:
     """A gradient times one number, on its way to the weight."""
-    main, factor = finder.graph.ops[part.roles["main"]], finder.graph.spec(part.names["x2"])
+    main, factor = matcher.graph.ops[part.roles["main"]], matcher.graph.spec(part.names["x2"])
     return settings_of(main) if factor is not None and factor.size == 1 else None
 
 
-def _scaled_sum(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+def _scaled_sum(matcher: Matcher, part: Match) -> Mapping[str, Any] | None:
     """The first of two summands times one number."""
-    main, factor = finder.graph.ops[part.roles["main"]], finder.graph.spec(part.names["x3"])
+    main, factor = matcher.graph.ops[part.roles["main"]], matcher.graph.spec(part.names["x3"])
     first, *others = main.flat_inputs()
     if len(others) != 1 or first != Value(part.roles["product"]):
         return None
     if factor is None or factor.size != 1:
         return None
-    sides = [finder.graph.spec(part.names[name]) for name in ("x1", "x2")]
+    sides = [matcher.graph.spec(part.names[name]) for name in ("x1", "x2")]
     return {} if sides[0] == sides[1] == main.outputs[0] else None
 
 
-_CENTRED = Node("Sub", ("x", Node("ReduceMean", ("x",), "mean")), "centred")
+_CENTRED = OpPattern("Sub", ("x", OpPattern("ReduceMean", ("x",), "mean")), "centred")
 _SPREAD = tuple(
-    Node("Add", (Node("ReduceMean", (square,), "variance"), "epsilon"))
+    OpPattern("Add", (OpPattern("ReduceMean", (square,), "variance"), "epsilon"))
     for square in (
-        Node("Square", (_CENTRED,)),
-        Node("Mul", (_CENTRED, _CENTRED)),
-        Node("Pow", (_CENTRED, Number(2.0))),
+        OpPattern("Square", (_CENTRED,)),
+        OpPattern("Mul", (_CENTRED, _CENTRED)),
+        OpPattern("Pow", (_CENTRED, ScalarPattern(2.0))),
     )
 )
 _NORMAL = (
-    *(Node("Mul", (_CENTRED, Node("Rsqrt", (spread,)))) for spread in _SPREAD),
-    *(Node("RealDiv Div", (_CENTRED, Node("Sqrt", (spread,)))) for spread in _SPREAD),
+    *(OpPattern("Mul", (_CENTRED, OpPattern("Rsqrt", (spread,)))) for spread in _SPREAD),
+    *(OpPattern("RealDiv Div", (_CENTRED, OpPattern("Sqrt", (spread,)))) for spread in _SPREAD),
 )
-_POWER = Node("Exp", (Node("Sub", ("x", Node("ReduceMax", ("x",), "largest"))),))
+_POWER = OpPattern("Exp", (OpPattern("Sub", ("x", OpPattern("ReduceMax", ("x",), "largest"))),))
 _ERF = tuple(
-    Node("Add", (Node("Erf", (scaled,)), Number(1.0)))
+    OpPattern("Add", (OpPattern("Erf", (scaled,)), ScalarPattern(1.0)))
     for scaled in (
-        Node("RealDiv Div", ("x", Number(2**0.5))),
-        Node("Mul", ("x", Number(2**-0.5))),
+        OpPattern("RealDiv Div", ("x", ScalarPattern(2**0.5))),
+        OpPattern("Mul", ("x", ScalarPattern(2**-0.5))),
     )
 )
-_PRODUCT, _CONVOLUTION = Node("MatMul BatchMatMul", role="main"), Node("Conv2D", role="main")
-_DEQUANTIZED = Node("AscendDequant", (_CONVOLUTION,))
+_PRODUCT, _CONVOLUTION = (
+    OpPattern("MatMul BatchMatMul", role="main"),
+    OpPattern("Conv2D", role="main"),
+)
+_DEQUANTIZED = OpPattern("AscendDequant", (_CONVOLUTION,))
 _ACTIVATIONS = "ReLU ReLU6 LeakyRelu Sigmoid Tanh"
-_UPDATE = Node("BNTrainingUpdate", role="main", shown=True)
+_UPDATE = OpPattern("BNTrainingUpdate", role="main", shown=True)
 
 FUSIONS: dict[str, Fusion] = {
     "AABiasaddConvFusion": Fusion(
-        "graph", (Node("BiasAdd", (Node("Conv2D", ("x", "w"), "main"), "bias")),), _biased,
+        "graph", (OpPattern("BiasAdd", (OpPattern("Conv2D", ("x", "w"), "main"), "bias")),), _biased,
         inputs="x w bias", name="main",
     ),
     "ConvBatchnormFusionPass": Fusion(
         "graph",
-        (Node("BatchNorm", (_CONVOLUTION, "scale", "offset", "mean", "variance")),),
+        (OpPattern("BatchNorm", (_CONVOLUTION, "scale", "offset", "mean", "variance")),),
         batch_norm.settings, constants=True, build=batch_norm.build,
     ),
     "FusedBatchnormFusionPass": Fusion(
-        "graph", (Node("BatchNorm", role="main"),), splitting.in_training, build=splitting.moments,
+        "graph", (OpPattern("BatchNorm", role="main"),), splitting.in_training, build=splitting.split_batch_norm,
     ),
     "AddNFusionPass": Fusion(
-        "graph", (Node("AddN", role="main"),), splitting.wide, build=splitting.sums,
+        "graph", (OpPattern("AddN", role="main"),), splitting.wide, build=splitting.split_add_n,
     ),
     "ZConcatDFusionPass": Fusion(
-        "graph", (Node("ConcatD", role="main"),), splitting.wide, build=splitting.joints,
+        "graph", (OpPattern("ConcatD", role="main"),), splitting.wide, build=splitting.split_concat,
     ),
     "MatMulBiasAddFusionPass": Fusion(
         "graph",
-        tuple(Node(kind, (Node("MatMul BatchMatMul", ("x", "w"), "main"), "bias"))
+        tuple(OpPattern(kind, (OpPattern("MatMul BatchMatMul", ("x", "w"), "main"), "bias"))
               for kind in ("BiasAdd", "Add")),
         _biased, inputs="x w bias", name="main",
     ),
     "MulAddNPass": Fusion(
         "graph",
-        (Node("AddN", (Node("Mul", ("x1", "x3"), "product"), "x2"), "main"),),
+        (OpPattern("AddN", (OpPattern("Mul", ("x1", "x3"), "product"), "x2"), "main"),),
         _scaled_sum, inputs="x1 x2 x3", name="main", type="FusedMulAddN",
     ),
     "MomentumLossscaleFusionPass": Fusion(
         "graph",
-        (Node("ApplyMomentum", ("var", "accum", "lr", Node("Mul", ("x1", "x2")), "momentum"), "main"),),
+        (OpPattern("ApplyMomentum", ("var", "accum", "lr", OpPattern("Mul", ("x1", "x2")), "momentum"), "main"),),
         _scaled, inputs="var accum lr x1 momentum x2", name="main", type="FusedMulApplyMomentum",
     ),
     "LayerNormFusionPass": Fusion(
         "graph",
-        tuple(Node("Add", (Node("Mul", (normal, "gamma")), "beta")) for normal in _NORMAL),
+        tuple(OpPattern("Add", (OpPattern("Mul", (normal, "gamma")), "beta")) for normal in _NORMAL),
         _layer_norm, inputs="x gamma beta", results="mean variance", name="/LayerNorm",
         type="LayerNorm",
     ),
     "SoftmaxFusionPass": Fusion(
-        "graph", (Node("RealDiv Div", (_POWER, Node("ReduceSum", (_POWER,), "sum"))),), _softmax,
+        "graph", (OpPattern("RealDiv Div", (_POWER, OpPattern("ReduceSum", (_POWER,), "sum"))),), _softmax,
         name="/Softmax", type="Softmax",
     ),
     "GeluOnnxFusionPass": Fusion(
@@ -225,52 +228,52 @@ FUSIONS: dict[str, Fusion] = {
             pattern
             for erf in _ERF
             for pattern in (
-                Node("Mul", (Node("Mul", ("x", Number(0.5))), erf)),
-                Node("Mul", (Node("Mul", ("x", erf)), Number(0.5))),
-                Node("Mul", ("x", Node("Mul", (erf, Number(0.5))))),
+                OpPattern("Mul", (OpPattern("Mul", ("x", ScalarPattern(0.5))), erf)),
+                OpPattern("Mul", (OpPattern("Mul", ("x", erf)), ScalarPattern(0.5))),
+                OpPattern("Mul", ("x", OpPattern("Mul", (erf, ScalarPattern(0.5))))),
             )
         ),
         _nothing, name="/Gelu", type="GeLU",
     ),
     "TbeConvDequantQuantFusionPass": Fusion(
-        "buffer", (Node("AscendQuant", (_DEQUANTIZED,)),), _main,
+        "buffer", (OpPattern("AscendQuant", (_DEQUANTIZED,)),), _main,
     ),
     "TbeCommonRules0FusionPass": Fusion(
         "buffer",
         (
-            Node("AscendQuant", (Node(_ACTIVATIONS, (_DEQUANTIZED,)),)),
-            Node(_ACTIVATIONS, (_DEQUANTIZED,)),
+            OpPattern("AscendQuant", (OpPattern(_ACTIVATIONS, (_DEQUANTIZED,)),)),
+            OpPattern(_ACTIVATIONS, (_DEQUANTIZED,)),
             _DEQUANTIZED,
         ),
         _main,
     ),
     "TbeFullyconnectionElemwiseDequantFusionPass": Fusion(
-        "buffer", (Node("ReLU Sigmoid Tanh GeLU", (Node("AscendDequant", (_PRODUCT,)),)),), _main,
+        "buffer", (OpPattern("ReLU Sigmoid Tanh GeLU", (OpPattern("AscendDequant", (_PRODUCT,)),)),), _main,
     ),
     "TbePool2dQuantFusionPass": Fusion(
-        "buffer", (Node("AscendQuant", (Node("MaxPool AvgPool", role="main"),)),), _main,
+        "buffer", (OpPattern("AscendQuant", (OpPattern("MaxPool AvgPool", role="main"),)),), _main,
     ),
     "TbeEltwiseQuantFusionPass": Fusion(
         "buffer",
-        (Node("AscendQuant", (Node(f"{_ACTIVATIONS} GeLU Add Mul", role="main"),)),), _main,
+        (OpPattern("AscendQuant", (OpPattern(f"{_ACTIVATIONS} GeLU Add Mul", role="main"),)),), _main,
     ),
     "TbeConvBnreduceFusionPass": Fusion(
         "buffer",
-        (Node("BNTrainingReduce", (Node("Conv2D", role="main", shown=True),)),),
+        (OpPattern("BNTrainingReduce", (OpPattern("Conv2D", role="main", shown=True),)),),
         splitting.half, build=fuse_visible,
     ),
     "TbeBnupdateEltwiseEltwiseFusionPass": Fusion(
         "buffer",
-        (Node("ReLU", (Node("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=fuse_visible,
+        (OpPattern("ReLU", (OpPattern("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=fuse_visible,
     ),
     "TbeBnupdateEltwiseFusionPass": Fusion(
-        "buffer", (Node("ReLU", (_UPDATE,)),), splitting.undisturbed, build=fuse_visible,
+        "buffer", (OpPattern("ReLU", (_UPDATE,)),), splitting.undisturbed, build=fuse_visible,
     ),
     "TbeConv2DActivationFusionPass": Fusion(
-        "buffer", (Node(_ACTIVATIONS, (_CONVOLUTION,)),), _main,
+        "buffer", (OpPattern(_ACTIVATIONS, (_CONVOLUTION,)),), _main,
     ),
     "TbeMatmulElemwiseFusionPass": Fusion(
-        "buffer", (Node("ReLU Sigmoid Tanh GeLU", (_PRODUCT,)),), _main,
+        "buffer", (OpPattern("ReLU Sigmoid Tanh GeLU", (_PRODUCT,)),), _main,
     ),
 }  # fmt: skip
 """Fusions by the names that a switch of GE knows them by; the earlier one comes first."""
@@ -319,9 +322,9 @@ def fuse_buffers(module: Module, target: Target) -> Module:
 
 def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:
     """Fuse all parts that fit, but for those that end in an operator of some types."""
-    finder, inside = Finder(graph), set[int]()
-    found: dict[int, tuple[Part, Mapping[str, Any]]] = {}
-    for root, part, attrs in _parts(finder, fusion):
+    matcher, inside = Matcher(graph), set[int]()
+    found: dict[int, tuple[Match, Mapping[str, Any]]] = {}
+    for root, part, attrs in _parts(matcher, fusion):
         if not inside & part.members and graph.ops[root].op_type not in ends:
             inside |= part.members
             found[root] = part, attrs
@@ -335,41 +338,43 @@ def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:
             continue
         part, attrs = found[number]
         if fusion.build is not None:
-            fusion.build(builder, finder, number, part)
+            fusion.build(builder, matcher, number, part)
         else:
-            kernel = _kernel(finder, fusion, number, part, attrs)
+            kernel = _kernel(matcher, fusion, number, part, attrs)
             builder.replace(number, replace(kernel, inputs=builder.inputs(kernel)))
     return builder.build()
 
 
-def _parts(finder: Finder, fusion: Fusion) -> Iterator[tuple[int, Part, Mapping[str, Any]]]:
+def _parts(matcher: Matcher, fusion: Fusion) -> Iterator[tuple[int, Match, Mapping[str, Any]]]:
     """Everything that fits, the parts of an earlier pattern first."""
     for pattern in fusion.patterns:
-        for root in range(len(finder.graph.ops)):
-            part = finder.find(root, pattern)
-            attrs = fusion.attrs(finder, part) if part is not None else None
-            if part is not None and attrs is not None and _runs_at_once(finder, part):
+        for root in range(len(matcher.graph.ops)):
+            part = matcher.find(root, pattern)
+            attrs = fusion.attrs(matcher, part) if part is not None else None
+            if part is not None and attrs is not None and _runs_at_once(matcher, part):
                 yield root, part, attrs
 
 
-def _runs_at_once(finder: Finder, part: Part) -> bool:
+def _runs_at_once(matcher: Matcher, part: Match) -> bool:
     """Whether the operators of a part are left out in the same steps, and no other hangs on them."""
-    ops, flags = finder.graph.ops, {op.unless for op in finder.graph.ops}
+    ops, flags = matcher.graph.ops, {op.unless for op in matcher.graph.ops}
     found = {ops[number].unless for number in part.members}
     return len(found) == 1 and not any(ops[number].name in flags for number in part.members)
 
 
-def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mapping[str, Any]) -> Op:
+def _kernel(
+    matcher: Matcher, fusion: Fusion, root: int, part: Match, attrs: Mapping[str, Any]
+) -> Op:
     """Return the operator that takes the place of a part, with operands of the graph as it is."""
-    ops = finder.graph.ops
+    ops = matcher.graph.ops
     members = sorted(part.members)
     roles = [root, *(part.roles[name] for name in fusion.results.split())]
     results = [Value(number, 0) for number in roles]
     first = [part.names[name] for name in fusion.inputs.split()]
-    joined = fuse_ops(finder.graph, members, results, first)
+    joined = fuse_ops(matcher.graph, members, results, first)
     last = ops[root]
     return Op(
-        _name(fusion, [ops[number].name for number in members], root, part, finder),
+        _name(fusion, [ops[number].name for number in members], root, part, matcher),
         fusion.type or ops[part.roles["main"]].op_type,
         joined.inputs,
         _attrs(attrs, [ops[number] for number in members]),
@@ -380,7 +385,7 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
         frames=last.frames,
         unless=last.unless,
         fused=joined.kernel,
-        origins=(origin_of(last, 0), *(None for _ in results[1:])),
+        provenance=(origin_of(last, 0), *(None for _ in results[1:])),
     )
 
 
@@ -391,10 +396,10 @@ def _attrs(attrs: Mapping[str, Any], members: Sequence[Op]) -> dict[str, Any]:
     return {**settings, **originals(members), **part}
 
 
-def _name(fusion: Fusion, names: list[str], root: int, part: Part, finder: Finder) -> str:
+def _name(fusion: Fusion, names: list[str], root: int, part: Match, matcher: Matcher) -> str:
     if fusion.name.startswith("/"):
-        return finder.graph.ops[root].name + fusion.name
+        return matcher.graph.ops[root].name + fusion.name
     if fusion.name:
-        return finder.graph.ops[part.roles[fusion.name]].name
+        return matcher.graph.ops[part.roles[fusion.name]].name
     strung = "".join(names)
     return strung if len(strung) <= _LONGEST else f"{names[0]}_ub_fusion"

@@ -44,7 +44,7 @@ def mark_no_task(module: Module, target: Target) -> Module:
     return replace(module, graph=replace(graph, ops=tuple(marks.ops)))
 
 
-def runs_nothing(op: Op) -> bool:
+def has_no_task(op: Op) -> bool:
     """Whether an operator is none for the device: it renames data, or is marked."""
     row = OPS.get(op.op_type)
     return (row is not None and row.engine == "none") or op.attrs.get(NO_TASK) is True
@@ -87,7 +87,7 @@ class _Marks:
         op = self.ops[value.op]
         known = op.op_type in OPS and value.slot < len(op.outputs)
         free = value not in self._inside and not self._leaves(value)
-        return known and free and not runs_nothing(op) and op.op_type not in IN_PLACE
+        return known and free and not has_no_task(op) and op.op_type not in IN_PLACE
 
     def _leaves(self, value: Value) -> bool:
         """Whether a tensor is a result, or one that an operator overwrites."""

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class OpPattern:
     """An operator of one of some types, given blank-separated, and patterns of its first tensors.
 
-    ``role`` is what it is called in the `Part` that is found. A fused operator fits a pattern that
+    ``role`` is what it is called in the `Match` that is found. A fused operator fits a pattern that
     says nothing of its tensors. Of one that is ``shown`` later operators may read the results, too.
     """
 
@@ -32,14 +32,14 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class ScalarPattern:
     """A scalar constant within a thousandth of ``value``. A name stands for any operand."""
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Match:
     """A part of a graph: operands by name, operators by role, and all its operators."""
 
     names: Mapping[str, Operand] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Part:
     shown: frozenset[int] = frozenset()
 
 
-class Finder:
+class Matcher:
     """Looks for patterns in one graph."""
 
     def __init__(self, graph: Graph) -> None:
@@ -73,33 +73,33 @@ class Finder:
                 found.add(-1)
         return found
 
-    def find(self, root: int, pattern: Node) -> Part | None:
+    def find(self, root: int, pattern: OpPattern) -> Match | None:
         """Return the part that ends in an operator and that nothing else reads the inside of."""
-        for part in self._unify(pattern, Value(root), Part()):
+        for part in self._unify(pattern, Value(root), Match()):
             inside = part.members - {root}
             if all(self._is_hidden(number, root, part) for number in inside):
                 return part
         return None
 
-    def _is_hidden(self, number: int, root: int, part: Part) -> bool:
+    def _is_hidden(self, number: int, root: int, part: Match) -> bool:
         """Whether nothing outside reads an operator of a part, or only later where it is shown."""
         outside = self.readers(number) - part.members
         return not outside or (number in part.shown and all(not 0 <= n < root for n in outside))
 
-    def _unify(self, pattern: Any, operand: Operand, part: Part) -> Iterator[Part]:
+    def _unify(self, pattern: Any, operand: Operand, part: Match) -> Iterator[Match]:
         if isinstance(pattern, str):
             known = part.names.get(pattern)
             if known is None:
                 yield replace(part, names={**part.names, pattern: operand})
             elif known == operand:
                 yield part
-        elif isinstance(pattern, Number):
+        elif isinstance(pattern, ScalarPattern):
             if _is_near(operand, pattern.value):
                 yield part
         elif isinstance(operand, Value) and operand.slot == 0:
             yield from self._operator(pattern, operand.op, part)
 
-    def _operator(self, pattern: Node, number: int, part: Part) -> Iterator[Part]:
+    def _operator(self, pattern: OpPattern, number: int, part: Match) -> Iterator[Match]:
         op = self.graph.ops[number]
         if op.op_type not in pattern.types.split():
             return
@@ -118,8 +118,8 @@ class Finder:
             yield from self._arguments(pattern.args, order, part)
 
     def _arguments(
-        self, patterns: Sequence[Any], operands: Sequence[Operand], part: Part
-    ) -> Iterator[Part]:
+        self, patterns: Sequence[Any], operands: Sequence[Operand], part: Match
+    ) -> Iterator[Match]:
         if not patterns:
             yield part
             return

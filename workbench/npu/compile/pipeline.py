@@ -19,13 +19,13 @@ from workbench.npu.compile.overflow_check import lower_overflow_check
 from workbench.npu.compile.program import COMPILED, Module, Program
 from workbench.npu.compile.provenance import constants_to_attributes
 from workbench.npu.compile.quantize import quantize_network
-from workbench.npu.faults import altered_graph, check_faults, faults_in
-from workbench.run.executor import updates
+from workbench.npu.faults import check_faults, faults_in, with_compile_faults
+from workbench.run.executor import has_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workbench.graph.control_flow import Flow
+    from workbench.graph.control_flow import ControlFlow
     from workbench.graph.graph import Graph
     from workbench.npu.target import Target
 
@@ -35,7 +35,7 @@ FIRST = "PreRunBegin"
 
 def inject_compile_faults(module: Module, target: Target) -> Module:
     """Return the network with the settings that a faulty compiler changes."""
-    return module.handed(altered_graph(module.graph, target.faults))
+    return module.handed(with_compile_faults(module.graph, target.faults))
 
 
 def inject_faults(module: Module, target: Target) -> Module:
@@ -50,7 +50,7 @@ def inject_faults(module: Module, target: Target) -> Module:
 def take_over(module: Module, target: Target) -> Module:
     """Return the graph as the engine's own; raises GraphError for training where weights are constants."""
     graph = module.graph
-    if target.weights == "Const" and updates(graph):
+    if target.weights == "Const" and has_updates(graph):
         raise GraphError("run/offline-training", surface=target.surface, graph=graph.name)
     return replace(module, graph=replace(graph, dialect=COMPILED))
 
@@ -188,7 +188,7 @@ def compile_graph(network: Graph, target: Target, passes: Sequence[Pass] | None 
     return Program(module.network, graph, model, formats, constants, stages)
 
 
-def compile_flow(flow: Flow, target: Target) -> dict[int, Program]:
+def compile_flow(flow: ControlFlow, target: Target) -> dict[int, Program]:
     """Return the programs of a flow's graphs by their ids, whose operators run one by one.
 
     Raises GraphError as `workbench.npu.faults.check_faults` does for the operators of all graphs.

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Const, Original
+from workbench.graph.graph import Const, SourceTensor
 from workbench.ops import OPS, bind
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def original_types(op: Op) -> tuple[str, ...]:
     return tuple(op.attrs.get(ORIGINAL_TYPES, (op.op_type,)))
 
 
-def origin_of(op: Op, slot: int) -> Original | None:
+def origin_of(op: Op, slot: int) -> SourceTensor | None:
     """Tensor of the network that an output is."""
-    return op.origins[slot] if op.origins else Original(op.name, slot, op.outputs[slot])
+    return op.provenance[slot] if op.provenance else SourceTensor(op.name, slot, op.outputs[slot])
 
 
 def constants_to_attributes(module: Module, target: Target) -> Module:

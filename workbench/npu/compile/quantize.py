@@ -159,7 +159,7 @@ class _QuantizingBuilder(GraphBuilder):
         result = self._beside(
             op, "dequant", "AscendDequant", (sums, _constant(words)), attrs, dtype
         )
-        self.ops[result.op] = replace(self.ops[result.op], origins=(origin_of(last, 0),))
+        self.ops[result.op] = replace(self.ops[result.op], provenance=(origin_of(last, 0),))
         self.put(Value(layer.last), result)
 
     def _int8_input(self, op: Op, scale: np.float32) -> Value:
@@ -196,7 +196,7 @@ class _QuantizingBuilder(GraphBuilder):
                     Op("", "Cast", (Value(1),), {"dst_type": dtype}, (spec,)),
                 )
             )
-            self._made[key] = self.add_parameter(Parameter(name, spec, is_weight=True, made=True))
+            self._made[key] = self.add_parameter(Parameter(name, spec, is_weight=True, folded=True))
         return self._made[key]
 
     def _beside(
@@ -230,7 +230,7 @@ def _part(op: Op) -> Op:
     """Return an operator of a layer whose result is int32 and no tensor of the network."""
     attrs = {**op.attrs, **originals((op,)), IS_PART: True}
     outputs = (op.outputs[0]._replace(dtype="int32"),)
-    return replace(op, attrs=attrs, outputs=outputs, origins=(None,))
+    return replace(op, attrs=attrs, outputs=outputs, provenance=(None,))
 
 
 def _constant(array: Array) -> Const:

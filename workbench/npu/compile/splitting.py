@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Op, Original, Param, Value
+from workbench.graph.graph import Bundle, Op, Param, SourceTensor, Value
 from workbench.npu.compile.provenance import IS_PART, originals
 from workbench.ops import bind
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
     from workbench.graph.graph import Operand
     from workbench.graph.rewrite import GraphBuilder
-    from workbench.npu.compile.patterns import Finder, Part
+    from workbench.npu.compile.patterns import Match, Matcher
 
 MOST = 63
 """Tensors that one kernel takes."""
 
 
-def wide(finder: Finder, part: Part) -> dict[str, Any] | None:
+def wide(matcher: Matcher, part: Match) -> dict[str, Any] | None:
     """Return the attributes of an operator that takes more tensors than a kernel does."""
-    op = finder.graph.ops[part.roles["main"]]
+    op = matcher.graph.ops[part.roles["main"]]
     return dict(op.attrs) if len(bind(op).tensors) > MOST else None
 
 
-def sums(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
+def split_add_n(builder: GraphBuilder, matcher: Matcher, root: int, part: Match) -> None:
     """Write a long sum as a sum of sums; one summand too many goes with the last ones."""
-    op, size = finder.graph.ops[root], MOST - 1
+    op, size = matcher.graph.ops[root], MOST - 1
     items = [builder.operand(one) for one in bind(op).tensors]
     starts = list(range(0, len(items) - 1, size))
     pieces = [items[start : None if start == starts[-1] else start + size] for start in starts]
@@ -44,12 +44,12 @@ def sums(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
     _base(builder, root, f"{op.name}/AddNBase_node", made)
 
 
-def joints(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
+def split_concat(builder: GraphBuilder, matcher: Matcher, root: int, part: Match) -> None:
     """Write a long concatenation as one of concatenations, of these again if there are many."""
-    op, rank = finder.graph.ops[root], 0
+    op, rank = matcher.graph.ops[root], 0
     stem, last = op.name, f"{op.name}/{op.op_type}Base_node0"
     items = [builder.operand(one) for one in bind(op).tensors]
-    specs = [finder.graph.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
+    specs = [matcher.graph.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
     while len(items) > MOST:
         pieces = [slice(start, start + MOST) for start in range(0, len(items), MOST)]
         specs = [_joined(specs[piece], op) for piece in pieces]
@@ -78,7 +78,7 @@ def _part(
     """Append a part whose output is no tensor of the network."""
     new = replace(
         op, name=name, inputs=(Bundle(tuple(items)),), input_specs=(None,), outputs=(spec,),
-        attrs=attributes(op), origins=(None,),
+        attrs=attributes(op), provenance=(None,),
     )  # fmt: skip
     return Value(builder.insert(new))
 
@@ -88,7 +88,7 @@ def _base(builder: GraphBuilder, root: int, name: str, items: Sequence[Operand])
     op = builder.old.ops[root]
     new = replace(
         op, name=name, inputs=(Bundle(tuple(items)),), input_specs=(None,), attrs=attributes(op),
-        origins=(Original(op.name, 0, op.outputs[0]),),
+        provenance=(SourceTensor(op.name, 0, op.outputs[0]),),
     )  # fmt: skip
     builder.replace(root, new)
 
@@ -98,23 +98,23 @@ def attributes(op: Op) -> dict[str, Any]:
     return {**op.attrs, **originals((op,)), IS_PART: True}
 
 
-def in_training(finder: Finder, part: Part) -> dict[str, Any] | None:
+def in_training(matcher: Matcher, part: Match) -> dict[str, Any] | None:
     """Return the attributes of a normalization with moments of the batch."""
-    op = finder.graph.ops[part.roles["main"]]
+    op = matcher.graph.ops[part.roles["main"]]
     known = bind(op).settings["is_training"] is True and len(op.outputs) == 5
     return dict(op.attrs) if known else None
 
 
-def moments(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> None:
+def split_batch_norm(builder: GraphBuilder, matcher: Matcher, root: int, part: Match) -> None:
     """Write a normalization as sums over the batch, and what is done with them."""
-    op = finder.graph.ops[root]
+    op = matcher.graph.ops[root]
     x, scale, offset, mean, variance = (builder.operand(one) for one in bind(op).tensors)
     settings, shared = bind(op).settings, {**originals((op,)), IS_PART: True}
-    specs = [finder.graph.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
+    specs = [matcher.graph.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
     sum_ = TensorSpec("float32", op.outputs[1].shape)
     reduce = Op(
         f"{op.name}_Reduce", "BNTrainingReduce", (x,), shared, (sum_, sum_), (specs[0],),
-        frames=op.frames, origins=(None, None),
+        frames=op.frames, provenance=(None, None),
     )  # fmt: skip
     number = builder.insert(reduce)
     inputs = (x, Value(number, 0), Value(number, 1), scale, offset, mean, variance)
@@ -122,22 +122,22 @@ def moments(builder: GraphBuilder, finder: Finder, root: int, part: Part) -> Non
     update = Op(
         f"{op.name}_Update", "BNTrainingUpdate", inputs, told, op.outputs,
         (specs[0], sum_, sum_, *specs[1:]), frames=op.frames,
-        origins=tuple(Original(op.name, slot, spec) for slot, spec in enumerate(op.outputs)),
+        provenance=tuple(SourceTensor(op.name, slot, spec) for slot, spec in enumerate(op.outputs)),
     )  # fmt: skip
     builder.replace(root, update)
 
 
-def half(finder: Finder, part: Part) -> dict[str, Any] | None:
+def half(matcher: Matcher, part: Match) -> dict[str, Any] | None:
     """Return the attributes of a convolution in float16, whose sums one kernel can take along."""
-    op = finder.graph.ops[part.roles["main"]]
+    op = matcher.graph.ops[part.roles["main"]]
     return dict(op.attrs) if op.outputs and op.outputs[0].dtype == "float16" else None
 
 
-def undisturbed(finder: Finder, part: Part) -> dict[str, Any] | None:
+def undisturbed(matcher: Matcher, part: Match) -> dict[str, Any] | None:
     """Return the attributes of the update, if no other operator uses its weights until the part ends."""
     number = part.roles["main"]
-    op = finder.graph.ops[number]
+    op = matcher.graph.ops[number]
     used = {operand for operand in op.flat_inputs() if isinstance(operand, Param)}
     between = set(range(number + 1, max(part.members))) - part.members
-    others = {reader for operand in used for reader, _ in finder.graph.consumers.get(operand, ())}
+    others = {reader for operand in used for reader, _ in matcher.graph.consumers.get(operand, ())}
     return None if others & between else dict(op.attrs)

@@ -13,17 +13,17 @@ from workbench.ops.kernels.window import PAD_MODES
 if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Op, Operand
-    from workbench.npu.faults.fault import Fault, Site
+    from workbench.npu.faults.fault import Fault, OpExecution
 
 
-def wrong_attribute(fault: Fault, site: Site) -> Site:
+def wrong_attribute(fault: Fault, execution: OpExecution) -> OpExecution:
     """Compute with other settings than the network asked for."""
     if not isinstance(fault.value, dict) or not fault.value:
-        raise GraphError("run/fault-attributes", op=site.op.name, got=fault.value)
-    op = site.op
+        raise GraphError("run/fault-attributes", op=execution.op.name, got=fault.value)
+    op = execution.op
     for name, value in fault.value.items():
         op = _with_setting(op, name, value)
-    return replace(site, op=_derived(op, set(fault.value)))
+    return replace(execution, op=_derived(op, set(fault.value)))
 
 
 def _with_setting(op: Op, name: str, value: Any) -> Op:

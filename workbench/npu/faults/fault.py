@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.graph import Op, Original
+    from workbench.graph.graph import Op, SourceTensor
     from workbench.npu.numerics import Formats
 
     Array = NDArray[Any]
@@ -57,7 +57,7 @@ class Fault:
         """Whether the fault strikes in an iteration."""
         return self.iteration in (None, iteration)
 
-    def meets(self, op: Op) -> bool:
+    def matches(self, op: Op) -> bool:
         """Whether the fault is in this operator.
 
         Of an operator that the compiler has made several of, it is in the one that gives its result; one that
@@ -114,7 +114,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class OpExecution:
     """One operator on the device: as it is compiled, then with its ``inputs``, then its ``outputs``.
 
     ``formats``, ``implementation`` (``""``: what the compiler was asked for) and ``accumulator`` say
@@ -138,9 +138,11 @@ class Site:
     writes: bool = True
 
 
-def _whole(op: Op) -> Iterator[tuple[Original, str]]:
+def _whole(op: Op) -> Iterator[tuple[SourceTensor, str]]:
     """The operator, and its type, whose result a part gives that is called after it."""
-    first = op.origins[0] if op.origins and op.fused is None and op.attrs.get(IS_PART) else None
+    first = (
+        op.provenance[0] if op.provenance and op.fused is None and op.attrs.get(IS_PART) else None
+    )
     if first is not None and op.name.startswith(first.op_name):
         yield first, original_types(op)[-1]
 

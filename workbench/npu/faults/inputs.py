@@ -15,20 +15,20 @@ from workbench.ops import bind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workbench.npu.faults.fault import Fault, Site
+    from workbench.npu.faults.fault import Fault, OpExecution
 
     Array = NDArray[Any]
 
 
-def wrong_weight_element(fault: Fault, site: Site) -> Site:
+def wrong_weight_element(fault: Fault, execution: OpExecution) -> OpExecution:
     """Change neighboring elements of the operator's weight in the device's memory."""
-    (weight,) = site.inputs
-    return replace(site, inputs=(fault.write(site.op, weight, outstanding(weight)),))
+    (weight,) = execution.inputs
+    return replace(execution, inputs=(fault.write(execution.op, weight, outstanding(weight)),))
 
 
-def transposed_weight(fault: Fault, site: Site) -> Site:
+def transposed_weight(fault: Fault, execution: OpExecution) -> OpExecution:
     """Read the second input as if two of its axes lay the other way round in memory."""
-    left, weight, *rest = site.inputs
+    left, weight, *rest = execution.inputs
     axes = fault.value if fault.value is not None else _last_two(weight.shape)
     try:
         first, second = (int(axis) for axis in axes)
@@ -39,7 +39,7 @@ def transposed_weight(fault: Fault, site: Site) -> Site:
     except (TypeError, ValueError, IndexError):
         raise GraphError("run/fault-axes", fault=fault.kind, shape=weight.shape, got=axes) from None
     read = np.ascontiguousarray(weight).reshape(shape).swapaxes(first, second)
-    return replace(site, inputs=(left, np.ascontiguousarray(read), *rest))
+    return replace(execution, inputs=(left, np.ascontiguousarray(read), *rest))
 
 
 def _last_two(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -49,12 +49,12 @@ def _last_two(shape: tuple[int, ...]) -> tuple[int, int]:
     return first, second
 
 
-def dropped_k_tail(fault: Fault, site: Site) -> Site:
+def dropped_k_tail(fault: Fault, execution: OpExecution) -> OpExecution:
     """Leave the last blocks of the inner dimension out of the sums."""
-    left, right = site.inputs
-    settings = bind(site.op).settings
-    if site.op.op_type == "Conv2D":
-        return replace(site, inputs=(left, _without_tail(right, fault)))
+    left, right = execution.inputs
+    settings = bind(execution.op).settings
+    if execution.op.op_type == "Conv2D":
+        return replace(execution, inputs=(left, _without_tail(right, fault)))
     rows = np.moveaxis(left, -2 if settings["transpose_a"] else -1, 0).copy()
     columns = np.moveaxis(right, -1 if settings["transpose_b"] else -2, 0).copy()
     inner = rows.shape[0]
@@ -63,7 +63,7 @@ def dropped_k_tail(fault: Fault, site: Site) -> Site:
     columns[start:] = 0
     left = np.moveaxis(rows, 0, -2 if settings["transpose_a"] else -1)
     right = np.moveaxis(columns, 0, -1 if settings["transpose_b"] else -2)
-    return replace(site, inputs=(left, right))
+    return replace(execution, inputs=(left, right))
 
 
 def _kept(inner: int, fault: Fault) -> int:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.graph.graph import Op
-    from workbench.npu.faults.fault import Fault, Site
+    from workbench.npu.faults.fault import Fault, OpExecution
 
     Array = NDArray[Any]
 
@@ -21,17 +21,17 @@ _SIDE = 16  # rows and columns of a tile that the cube unit writes
 _REPEAT = 256  # bytes that one step of the vector unit writes
 
 
-def overrun(fault: Fault, site: Site) -> Site:
+def overrun(fault: Fault, execution: OpExecution) -> OpExecution:
     """Write on behind the end of the first output, over whatever lies there.
 
     What is written is the output once more, from its beginning, as by a loop that runs too long.
     """
-    first, count = site.outputs[0], min(reach(fault, site.gap), site.room)
+    first, count = execution.outputs[0], min(reach(fault, execution.gap), execution.room)
     if fault.value is not None:
         with np.errstate(all="ignore"):
             first = np.full(1, fault.number(0.0)).astype(first.dtype)
     pattern = np.ascontiguousarray(first).tobytes() or b"\0"
-    return replace(site, past=(pattern * (count // len(pattern) + 1))[:count])
+    return replace(execution, past=(pattern * (count // len(pattern) + 1))[:count])
 
 
 def reach(fault: Fault, gap: int) -> int:
@@ -39,24 +39,24 @@ def reach(fault: Fault, gap: int) -> int:
     return fault.count(max(gap, 0) + _REPEAT, 1 << 40)
 
 
-def stale_output(_fault: Fault, site: Site) -> Site:
+def stale_output(_fault: Fault, execution: OpExecution) -> OpExecution:
     """Write nothing: whoever reads the outputs finds what lay there before."""
-    return replace(site, outputs=site.before, writes=False)
+    return replace(execution, outputs=execution.before, writes=False)
 
 
-def unwritten_tail_tile(fault: Fault, site: Site) -> Site:
+def unwritten_tail_tile(fault: Fault, execution: OpExecution) -> OpExecution:
     """Leave the last tile of the output as memory was before, or as the value says.
 
     Of a cube operator it is the last 16 rows and columns, or what is beyond the last full ones; a
     convolution's columns are its channels and its rows their places. The vector unit writes 256
     bytes at a time.
     """
-    first = site.outputs[0].copy(order="C")
-    left = site.before[0]
+    first = execution.outputs[0].copy(order="C")
+    left = execution.before[0]
     if fault.value is not None:
         left = np.full_like(first, np.float64(fault.number(0.0)).astype(first.dtype))
-    _tail(site.op, first)[...] = _tail(site.op, np.ascontiguousarray(left))
-    return replace(site, outputs=(first, *site.outputs[1:]))
+    _tail(execution.op, first)[...] = _tail(execution.op, np.ascontiguousarray(left))
+    return replace(execution, outputs=(first, *execution.outputs[1:]))
 
 
 def _tail(op: Op, array: Array) -> Array:

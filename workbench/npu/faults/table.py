@@ -19,7 +19,7 @@ from workbench.npu.compile.no_task import NO_TASK
 from workbench.npu.cube import CUBE
 from workbench.npu.faults import inputs, memory, outputs, units
 from workbench.npu.faults.attributes import wrong_attribute
-from workbench.npu.faults.fault import Site
+from workbench.npu.faults.fault import OpExecution
 from workbench.npu.numerics import UNTOUCHED
 from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.ops import op_def
@@ -41,7 +41,7 @@ class Kind:
     """
 
     step: Step
-    apply: Callable[[Fault, Site], Site]
+    apply: Callable[[Fault, OpExecution], OpExecution]
     strength: str = ""
     value: str = ""
     types: frozenset[str] = frozenset()
@@ -95,18 +95,18 @@ FAULTS: dict[str, Kind] = {
 """Kind by name. `tests/npu/test_fault_kinds.py` checks every one."""
 
 
-def apply_faults(faults: Sequence[Fault], site: Site, step: Step) -> Site:
+def apply_faults(faults: Sequence[Fault], execution: OpExecution, step: Step) -> OpExecution:
     """Return the site after every fault of a step that meets its operator, in order."""
     for fault in faults:
         kind = FAULTS[fault.kind]
-        if kind.step == step and _strikes(fault, site.op):
-            site = kind.apply(fault, site)
-    return site
+        if kind.step == step and _applies(fault, execution.op):
+            execution = kind.apply(fault, execution)
+    return execution
 
 
-def _strikes(fault: Fault, op: Op) -> bool:
+def _applies(fault: Fault, op: Op) -> bool:
     """Whether a fault is in an operator: of those that a pattern meets, in those that can have it."""
-    return fault.meets(op) and not (fault.is_pattern and _unable(fault, op) is not None)
+    return fault.matches(op) and not (fault.is_pattern and _unable(fault, op) is not None)
 
 
 def ends_run(faults: Iterable[Fault]) -> bool:
@@ -119,34 +119,27 @@ def in_memory(faults: Iterable[Fault]) -> bool:
     return any(fault.kind in FAULTS and FAULTS[fault.kind].step == "memory" for fault in faults)
 
 
-def compiled_sites(
+def compiled_executions(
     ops: Iterable[Op], faults: Sequence[Fault], formats: Mapping[str, Formats]
-) -> dict[str, Site]:
-    """Return how the faulty device computes operators of a `faulty_graph`, by their names.
+) -> dict[str, OpExecution]:
+    """Return how the faulty device computes operators of a graph `with_compile_faults`, by their names.
 
     ``formats`` are those of the operators by name. Raises GraphError for a fault that cannot work.
     """
     others = [fault for fault in faults if not FAULTS[fault.kind].alters]
-    sites = (Site(op, formats.get(op.name, UNTOUCHED)) for op in ops)
-    return {site.op.name: apply_faults(others, site, "compile") for site in sites}
+    executions = (OpExecution(op, formats.get(op.name, UNTOUCHED)) for op in ops)
+    return {
+        execution.op.name: apply_faults(others, execution, "compile") for execution in executions
+    }
 
 
-def faulty_graph(graph: Graph, faults: Sequence[Fault]) -> Graph:
-    """Return the graph as the faulty device compiled it: wrong attributes show in it.
-
-    Raises GraphError as `check_faults` does, or for a fault that cannot work.
-    """
-    check_faults(faults, graph.ops, graph.name)
-    return altered_graph(graph, faults)
-
-
-def altered_graph(graph: Graph, faults: Sequence[Fault]) -> Graph:
+def with_compile_faults(graph: Graph, faults: Sequence[Fault]) -> Graph:
     """Return the graph with the settings that faults change; those that meet nothing are left alone."""
     altering = [f for f in faults if f.kind in FAULTS and FAULTS[f.kind].alters]
     if not altering:
         return graph
-    sites = (apply_faults(altering, Site(op), "compile") for op in graph.ops)
-    return replace(graph, ops=tuple(site.op for site in sites))
+    executions = (apply_faults(altering, OpExecution(op), "compile") for op in graph.ops)
+    return replace(graph, ops=tuple(execution.op for execution in executions))
 
 
 def uploaded(graph: Graph, feeds: Mapping[str, Any], faults: Sequence[Fault]) -> Mapping[str, Any]:
@@ -157,7 +150,7 @@ def uploaded(graph: Graph, feeds: Mapping[str, Any], faults: Sequence[Fault]) ->
     found = dict(feeds)
     for fault in faults:
         if FAULTS[fault.kind].step == "upload":
-            ops = [op for op in graph.ops if fault.meets(op)]
+            ops = [op for op in graph.ops if fault.matches(op)]
             weights = [(op, _weight(op, graph)) for op in ops]
             idle = [op for op, weight in weights if weight is None]
             if idle and not (fault.is_pattern and len(idle) < len(ops)):
@@ -177,7 +170,9 @@ def _upload(fault: Fault, op: Op, weight: Parameter, feeds: dict[str, Any]) -> N
     given = feeds.get(weight.name, weight.default)
     if given is not None:
         array = np.asarray(given).astype(dtype_row(weight.spec.dtype).storage)
-        feeds[weight.name] = FAULTS[fault.kind].apply(fault, Site(op, inputs=(array,))).inputs[0]
+        feeds[weight.name] = (
+            FAULTS[fault.kind].apply(fault, OpExecution(op, inputs=(array,))).inputs[0]
+        )
 
 
 def faults_in(graph: Graph, faults: Iterable[Fault]) -> list[Fault]:
@@ -186,7 +181,7 @@ def faults_in(graph: Graph, faults: Iterable[Fault]) -> list[Fault]:
 
 
 def _is_in(fault: Fault, op: Op, graph: Graph) -> bool:
-    if not _strikes(fault, op):
+    if not _applies(fault, op):
         return False
     uploads = FAULTS[fault.kind].step == "upload" and fault.is_pattern
     return not uploads or _weight(op, graph) is not None
@@ -202,7 +197,7 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
     if fault.kind not in FAULTS:
         raise GraphError("core/choice", subject="fault", got=fault.kind, known=sorted(FAULTS))
     check_settings(fault)
-    met = [op for op in ops if fault.meets(op)]
+    met = [op for op in ops if fault.matches(op)]
     refused = [why for why in (_unable(fault, op) for op in met) if why is not None]
     if refused and not (fault.is_pattern and len(refused) < len(met)):
         raise GraphError(refused[0].code, **refused[0].values)

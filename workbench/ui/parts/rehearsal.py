@@ -10,7 +10,7 @@ import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import editable, escape
-from workbench.graph.control_flow import Flow
+from workbench.graph.control_flow import ControlFlow
 from workbench.network.models import MODELS, TRAININGS
 from workbench.npu.faults import FAULTS
 from workbench.npu.precision import MODES
@@ -141,7 +141,7 @@ class RehearsalInputs(Part):
 
     def _ops(self) -> Sequence[Op]:
         network = self.bench.network
-        blocks = network.graphs if isinstance(network, Flow) else (network,)
+        blocks = network.graphs if isinstance(network, ControlFlow) else (network,)
         return [op for block in blocks for op in block.ops]
 
     def refresh(self) -> None:
