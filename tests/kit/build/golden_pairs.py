@@ -133,7 +133,9 @@ def spoilt(net: Network, by: float = 1.5) -> dict[str, np.ndarray]:
     other.CopyFrom(net.model)
     for held in other.graph.initializer:
         if held.name in ("w2", "b2"):
-            held.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(held) * np.float32(by), held.name))
+            held.CopyFrom(
+                numpy_helper.from_array(numpy_helper.to_array(held) * np.float32(by), held.name)
+            )
     own = values(net)
     return values(net._replace(model=other)) | {"w2": own["w2"], "b2": own["b2"]}
 
