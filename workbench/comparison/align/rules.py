@@ -45,17 +45,17 @@ MATCH_RULES: dict[str, MatchRule] = {
         "same value: an output in one dump, in the other the input that reads it", 0.95, "likely"
     ),
     "producer": MatchRule(
-        "golden of an input: the output of its producer, where the golden has outputs alone",
+        "golden of an input: output of its producer (the golden has outputs only)",
         0.95,
         "likely",
     ),
     "joined-name": MatchRule(
-        "no graph on either side; a fused kernel's name is made of names of golden operators",
+        "no graph on both sides; the fused kernel's name joins names of golden operators",
         0.9,
         "likely",
     ),
     "nearest": MatchRule(
-        "no graph and no name in common; no other tensor of this shape has nearly the same values",
+        "no common name; nearly the same values, and no other tensor of this shape comes near",
         0.7,
         "likely",
     ),

@@ -16,6 +16,7 @@ from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.claims import Given
+from workbench.comparison.trust import Trust, may_say
 from workbench.core.errors import FormatError
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Value
@@ -74,10 +75,11 @@ def _values(found: Alignment, run: OperatorRun) -> Iterator[tuple[Place, Origin]
 
 def pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair inputs of the target with the golden of the output whose bytes they have; without graphs."""
-    if not at.target:
+    block = next((run.block for run in at.target.values()), None)
+    binding = claims.sides.target
+    if block is None or not may_say("given", Trust("inferred", binding.trust(block).order)):
         return
-    block = next(run.block for run in at.target.values())
-    wiring, givers = infer_wiring(claims.sides.target, block), claims.givers()
+    wiring, givers = infer_wiring(binding, block), claims.givers()
     for (number, slot), (producer, output) in wiring.producers.items():
         run, record = at.target[number], at.target[producer].tensors["output", output]
         known = givers.get(id(record))
