@@ -141,7 +141,7 @@ class PackedSource:
 def _inflated(data: NDArray[np.uint8], size: int, path: str) -> bytes:
     """The first ``size`` bytes of a deflated stream; raises FormatError if it is damaged or has fewer."""
     try:
-        found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)
+        found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data.data, size)
     except zlib.error as error:
         raise FormatError("dump/npz-damaged", place=path, why=error) from error
     except MemoryError as error:
