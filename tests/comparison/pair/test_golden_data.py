@@ -23,14 +23,15 @@ class Call(NamedTuple):
 
     name: str
     inputs: tuple[np.ndarray, ...]
-    output: np.ndarray
+    output: np.ndarray | tuple[np.ndarray, ...]
     op_type: str = "Conv2D"
 
 
 def save_calls(root, calls, step=10):
     for number, (name, inputs, output, op_type) in enumerate(calls):
         file = f"{op_type}.{name}.{number}.3.{START + step * number}"
-        save_container(root / LEAF / file, inputs, [output], op_name=name)
+        outputs = output if isinstance(output, tuple) else (output,)
+        save_container(root / LEAF / file, inputs, outputs, op_name=name)
     return load(root)
 
 
@@ -100,6 +101,10 @@ WIRED = {
     ),
     "no order of time": (
         READ, {"a": A, "b": B}, 0,
+        {("a", "output", 0): ("a", "file-name"), ("b", "output", 0): ("b", "file-name")},
+    ),
+    "bytes of two outputs": (
+        [Call("a", (), (A, A)), Call("b", (A,), B)], {"a": A, "b": B}, 10,
         {("a", "output", 0): ("a", "file-name"), ("b", "output", 0): ("b", "file-name")},
     ),
     "a producer without a golden": (READ, {"b": B}, 10, {("b", "output", 0): ("b", "file-name")}),

@@ -37,7 +37,7 @@ def take_apart(name: str, known: Collection[str], most: int = 2) -> list[tuple[s
     ways: list[list[tuple[str, ...]]] = [[()], *([] for _ in name)]
     for end in range(1, len(name) + 1):
         for length in lengths:
-            if length > end or name[end - length : end] not in known:
+            if length > end or not ways[end - length] or name[end - length : end] not in known:
                 continue
             longer = [
                 (*way, name[end - length : end])
@@ -69,11 +69,11 @@ def compiled_as(graph: Graph, files: Iterable[tuple[str, str]]) -> Graph:
         return graph
     names = _by_name(graph)
     files = sorted(set(files))
-    own = {name for _, name in files}
+    parts = names.keys() - {name for _, name in files}
     kernels: dict[int, _Kernel] = {}
     taken = set[int]()
     for op_type, name in files:
-        members = _members(graph, name, names, own)
+        members = _members(graph, name, names, parts)
         if members and taken.isdisjoint(members):
             taken.update(members)
             kernels[members[-1]] = _Kernel(op_type, name, members)
@@ -94,12 +94,12 @@ def _by_name(graph: Graph) -> dict[str, int]:
 
 
 def _members(
-    graph: Graph, name: str, names: Mapping[str, int], own: Collection[str]
+    graph: Graph, name: str, names: Mapping[str, int], parts: Collection[str]
 ) -> tuple[int, ...]:
     """Nodes that a kernel stands for; none if nobody knows."""
     if name in names:
         return (names[name],)
-    ways = take_apart(name, names.keys() - own)
+    ways = take_apart(name, parts)
     if len(ways) != 1:
         return ()
     members = tuple(sorted(names[part] for part in ways[0]))

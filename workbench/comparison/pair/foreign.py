@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair what a fused kernel gives with the golden of the last operator that it is called after."""
     golden = _by_name(at.golden)
-    own = {sanitize(run.op_name) for run in at.target.values()}
+    parts = golden.keys() - {sanitize(run.op_name) for run in at.target.values()}
     for run in at.target.values():
         checkpoint()
-        ways = take_apart(sanitize(run.op_name), golden.keys() - own)
+        ways = take_apart(sanitize(run.op_name), parts)
         if len(ways) != 1:
             continue
         place = ("output", 0)

@@ -52,9 +52,9 @@ def _given(claims: Claims, at: ExecutionPair) -> Iterator[tuple[Origin, Given]]:
     block = next((run.block for run in at.golden.values()), None)
     files = claims.sides.golden.parameters.get(block, {}) if block is not None else {}
     for index, parameter in enumerate(view.graph.parameters):
-        record = files.get(sanitize(parameter.name))
-        if record is not None:
-            yield Origin("param", index), Given(None, ("output", 0), record)
+        fed = files.get(sanitize(parameter.name))
+        if fed is not None:
+            yield Origin("param", index), Given(None, ("output", 0), fed)
 
 
 def _values(found: Alignment, run: OperatorRun) -> Iterator[tuple[Place, Origin]]:
@@ -83,7 +83,7 @@ def pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
     for (number, slot), (producer, output) in wiring.producers.items():
         run, record = at.target[number], at.target[producer].tensors["output", output]
         known = givers.get(id(record))
-        if known is not None and producer not in wiring.alike:
+        if known is not None and (producer, output) not in wiring.alike:
             claims.share(at, run, ("input", slot), known, PRODUCER, score)
 
 
