@@ -236,6 +236,7 @@ GOLDENS = {
     "tensors": (("a", "b", "c", "d"), (0, 1, 2, 3)),
     "tensors as PyTorch's exporter calls them": (("r_output_0",), (1,)),
     "tensors as TensorFlow calls them": (("r:0",), (1,)),
+    "the same where a colon is no name of a file": (("r_0",), (1,)),
 }
 
 
@@ -250,6 +251,11 @@ def test_files_of_another_framework_are_bound_by_its_names(tmp_path, names, numb
     }
 
 
+def test_a_node_s_own_name_comes_before_another_one_s_number(tmp_path):
+    graph = model(("ReLU", "conv", "p"), ("Tanh", "conv_0", "q"))
+    assert bound_golden(tmp_path / "g", graph, "conv_0") == {"conv_0": (1, ("output", 0))}
+
+
 def test_a_tensor_of_several_is_the_output_that_bears_its_name(tmp_path):
     graph = model(("Split", "s", "left"), ("Tanh", "t", "b"))
     first = replace(
@@ -257,6 +263,16 @@ def test_a_tensor_of_several_is_the_output_that_bears_its_name(tmp_path):
     )
     found = bound_golden(tmp_path / "g", replace(graph, ops=(first, graph.ops[1])), "right", "b")
     assert found == {"right": (0, ("output", 1)), "b": (1, ("output", 0))}
+
+
+def test_files_of_nodes_and_of_tensors_may_lie_together(tmp_path):
+    graph = model(("Split", "s", "left"), ("Tanh", "t", "b"), ("Tanh", "u", "c"))
+    first = replace(
+        graph.ops[0], attrs={OUTPUTS: ("left", "right")}, outputs=graph.ops[0].outputs * 2
+    )
+    graph = replace(graph, ops=(first, *graph.ops[1:]))
+    found = bound_golden(tmp_path / "g", graph, "b", "c", f"s.1.{START}")
+    assert found == {"s": (0, ("output", 1)), "b": (1, ("output", 0)), "c": (2, ("output", 0))}
 
 
 def test_a_file_that_is_called_as_a_feed_is_no_operator(tmp_path):

@@ -21,6 +21,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.ffts import manual_slice
+from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.formats.npy import fingerprint
 from workbench.graph.graph import Value
@@ -29,7 +30,7 @@ from workbench.graph_files.onnx.dialect import DIALECT as ONNX
 from workbench.graph_files.onnx.dialect import OUTPUTS, UNNAMED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.dump import Dump
@@ -107,32 +108,46 @@ def _placed_names(graphs: Sequence[Graph]) -> Iterator[Named]:
     """Nodes of ONNX by their names, those without one by type and place in the model (msquickcmp)."""
     for graph in graphs:
         for number, op in enumerate(graph.ops if graph.dialect == ONNX else ()):
-            name = f"{op.op_type}_{number}" if op.attrs.get(UNNAMED) else sanitize(op.name)
-            yield Named((graph.graph_id, "", name), number)
+            name = f"{op.op_type}_{number}" if op.attrs.get(UNNAMED) else op.name
+            yield Named((graph.graph_id, "", standard_name(name)), number)
 
 
 def _tensor_names(graphs: Sequence[Graph]) -> Iterator[Named]:
-    """Names of tensors: those of an ONNX model, or what exporters call the tensors of a node; else names of nodes."""
+    """Names of tensors: those of an ONNX model, else names of nodes, else what exporters call the tensors of a node."""
     for graph in graphs:
-        taken = set[str]()
-        for number, op in enumerate(graph.ops):
-            for slot, name in enumerate(op.attrs.get(OUTPUTS, ())):
-                taken.add(sanitize(name))
-                yield Named((graph.graph_id, "", sanitize(name)), number, slot)
-        for number, op in enumerate(graph.ops):
-            own = sanitize(op.name)
-            stated = (
-                (f"{own}{how}{slot}", slot)
-                for slot in range(max(1, len(op.outputs)))
+        known = [
+            {standard_name(name): slot for slot, name in enumerate(op.attrs.get(OUTPUTS, ()))}
+            for op in graph.ops
+        ]
+        yield from _unused(graph, known, set())
+        taken = {name for names in known for name in names}
+        nodes = [{standard_name(op.name): None} for op in graph.ops]  # the file has the slot
+        yield from _unused(graph, nodes, taken)
+        taken |= {name for names in nodes for name in names}
+        exported = [
+            {
+                f"{standard_name(op.name)}{how}{slot}": slot
                 for how in _OUTPUTS
-            )
-            for name, slot in ((own, 0), *stated):
-                if name not in taken:
-                    yield Named((graph.graph_id, "", name), number, slot)
+                for slot in range(len(op.outputs) or 1)
+            }
+            for op in graph.ops
+        ]
+        times = Counter(name for names in exported for name in names)
+        yield from _unused(graph, exported, taken | {one for one in times if times[one] > 1})
 
 
-_OUTPUTS = ("_output_", ":")
-"""What stands between a node and the number of its output in names of tensors: PyTorch's exporter, TensorFlow."""
+def _unused(
+    graph: Graph, names: Iterable[Mapping[str, int | None]], taken: Container[str]
+) -> Iterator[Named]:
+    """Names of the outputs of every operator, but for those that something else is called."""
+    for number, slots in enumerate(names):
+        for name, slot in slots.items():
+            if name and name not in taken:
+                yield Named((graph.graph_id, "", name), number, slot)
+
+
+_OUTPUTS = ("_output_", "_")
+"""What stands between a node and its output's number in names of tensors: PyTorch's exporter, TensorFlow (``:``)."""
 
 
 class NamingRule(NamedTuple):
@@ -221,13 +236,15 @@ def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft) -> Names:
 
 def _file_op(key: TensorKey) -> FileOp:
     """Operator as its file has it; other frameworks' data are called anything, in an archive with slashes."""
-    return key.graph_id, key.op_type, key.op_name if key.op_type else sanitize(key.op_name)
+    return key.graph_id, key.op_type, key.op_name if key.op_type else standard_name(key.op_name)
 
 
 def _tables(graphs: Sequence[Graph]) -> dict[str, Names]:
     """What every rule calls the operators of some graphs."""
     feeds = frozenset(
-        (graph.graph_id, "", sanitize(one.name)) for graph in graphs for one in graph.parameters
+        (graph.graph_id, "", standard_name(one.name))
+        for graph in graphs
+        for one in graph.parameters
     )
     return {rule.name: _table(rule.names(graphs), feeds) for rule in NAMING_RULES}
 
@@ -264,15 +281,17 @@ def _fits(
 
 
 def _table(named: Iterable[Named], feeds: frozenset[FileOp]) -> Names:
-    """Operators by what files call them, with and without their type."""
+    """Operators by what files call them, with their type, and without it as golden data have them."""
     table: dict[FileOp, list[int]] = {}
     slots: dict[FileOp, int] = {}
     for (graph_id, kind, name), number, slot in named:
         checkpoint()
-        for known in dict.fromkeys((kind, "")):
-            table.setdefault((graph_id, known, name), []).append(number)
+        for file in dict.fromkeys(((graph_id, kind, name), (graph_id, "", standard_name(name)))):
+            numbers = table.setdefault(file, [])
+            if numbers[-1:] != [number]:
+                numbers.append(number)
             if slot is not None:
-                slots[graph_id, known, name] = slot
+                slots[file] = slot
     return Names(table, slots, feeds - table.keys())
 
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Op, Value
 from workbench.graph_files.onnx.dialect import DIALECT, OUTPUTS
 from workbench.npu.compile.provenance import ORIGINAL_NAMES
@@ -69,11 +69,11 @@ def compiled_as(graph: Graph, files: Iterable[tuple[str, str]]) -> Graph:
         return graph
     names = _by_name(graph)
     files = sorted(set(files))
-    parts = names.keys() - {name for _, name in files}
+    parts = names.keys() - {standard_name(name) for _, name in files}
     kernels: dict[int, _Kernel] = {}
     taken = set[int]()
     for op_type, name in files:
-        members = _members(graph, name, names, parts)
+        members = _members(graph, standard_name(name), names, parts)
         if members and taken.isdisjoint(members):
             taken.update(members)
             kernels[members[-1]] = _Kernel(op_type, name, members)
@@ -86,7 +86,7 @@ def _by_name(graph: Graph) -> dict[str, int]:
     found: dict[str, int] = {}
     twice = set[str]()
     for number, op in enumerate(graph.ops):
-        name = sanitize(op.name)
+        name = standard_name(op.name)
         if name in found:
             twice.add(name)
         found[name] = number

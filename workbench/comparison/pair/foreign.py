@@ -22,7 +22,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.pair.kernels import FUSED
 from workbench.comparison.pair.producers import is_of_one_size
 from workbench.core.cancel import checkpoint
-from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.formats.ge_name import standard_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair what a fused kernel gives with the golden of the last operator that it is called after."""
     golden = _by_name(at.golden)
-    parts = golden.keys() - {sanitize(run.op_name) for run in at.target.values()}
+    parts = golden.keys() - {standard_name(run.op_name) for run in at.target.values()}
     for run in at.target.values():
         checkpoint()
-        ways = take_apart(sanitize(run.op_name), parts)
+        ways = take_apart(standard_name(run.op_name), parts)
         if len(ways) != 1:
             continue
         place = ("output", 0)
@@ -58,8 +58,8 @@ def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
 
 def _by_name(runs: Runs) -> dict[str, OperatorRun]:
     """Operators by the names of their files, as far as one alone has it."""
-    times = Counter(sanitize(run.op_name) for run in runs.values())
-    named = {sanitize(run.op_name): run for run in runs.values()}
+    times = Counter(standard_name(run.op_name) for run in runs.values())
+    named = {standard_name(run.op_name): run for run in runs.values()}
     return {name: run for name, run in named.items() if times[name] == 1}
 
 

@@ -22,6 +22,7 @@ from workbench.comparison.pair.origins import pair_origins
 from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
 from workbench.comparison.pair.parameters import pair_parameters, pair_updates
 from workbench.core.cancel import checkpoint
+from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 
 if TYPE_CHECKING:
@@ -185,8 +186,9 @@ def _is_typed(at: ExecutionPair) -> bool:
 
 def _file_key(run: OperatorRun, typed: bool) -> tuple[str, str]:
     """What files call an operator; golden data know neither its type nor graphs that GE cuts out."""
-    name = sanitize(run.op_name)
-    return (run.op_type, name) if typed else ("", _CUT_OUT.sub("", name))
+    if typed:
+        return run.op_type, sanitize(run.op_name)
+    return "", _CUT_OUT.sub("", standard_name(run.op_name))
 
 
 def _last(name: str) -> str:

@@ -18,7 +18,7 @@ from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.claims import Given
 from workbench.comparison.trust import Trust, may_say
 from workbench.core.errors import FormatError
-from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _given(claims: Claims, at: ExecutionPair) -> Iterator[tuple[Origin, Given]]:
     block = next((run.block for run in at.golden.values()), None)
     files = claims.sides.golden.parameters.get(block, {}) if block is not None else {}
     for index, parameter in enumerate(view.graph.parameters):
-        fed = files.get(sanitize(parameter.name))
+        fed = files.get(standard_name(parameter.name))
         if fed is not None:
             yield Origin("param", index), Given(None, ("output", 0), fed)
 
