@@ -16,7 +16,7 @@ import workbench as wb
 from kit.build import golden_pairs as pairs
 from kit.commands import run
 
-GOLDENS = ("nodes by place", "nodes by ATC", "tensors", "archive")
+GOLDENS = ("nodes by place", "nodes by ATC", "tensors", "archive", "deflated archive")
 GRAPHS = ("none", "target", "golden", "both")
 VALUES_IN_KERNELS = 2
 """Tensors of the model that no kernel gives: those inside the two fused ones."""
@@ -48,6 +48,7 @@ def trees(tmp_path_factory):
     pairs.save_golden(root / "nodes by ATC", pairs.standard_names(net, unnamed="number"), found)
     pairs.save_golden(root / "tensors", pairs.tensor_names(net), found)
     pairs.save_npz(root / "archive", net, found)
+    pairs.save_npz(root / "deflated archive", net, found, deflated=True)
     return Trees(root)
 
 
@@ -131,6 +132,26 @@ def test_every_pair_is_the_right_one(trees, graphs):
         truth = PARTNERS[kernel] if row.io == "output" else READS[kernel, row.slot]
         name = golden.partition(".")[0]
         assert name == truth or {name, truth} == {"flat", "gap"}
+
+
+def test_a_fed_input_is_the_golden_of_whoever_reads_it(tmp_path, trees):
+    net = pairs.network()
+    found = pairs.values(net)
+    golden = pairs.save_golden(tmp_path / "golden", pairs.tensor_names(net) | {"x.npy": "x"}, found)
+    more = {
+        "target_graph": trees.root / "ge_proto_00001_Build.txt",
+        "golden_graph": trees.root / "net.onnx",
+    }
+    rows = wb.compare(trees.root / "clean", golden, **more).result.rows
+    fed = {
+        (row.op_name, row.io)
+        for row in rows
+        if row.match_rule and Path(row.golden_path).name == "x.npy"
+    }
+    assert fed == {
+        ("trans_Cast_0", "input"), ("trans_Cast_0", "output"), ("trans_TransData_1", "input"),
+        ("trans_TransData_1", "output"), ("/features/0/Conv/features/1/Relu", "input"),
+    }  # fmt: skip
 
 
 def test_a_model_of_another_network_is_said_and_accuses_nobody(tmp_path, capsys, trees):

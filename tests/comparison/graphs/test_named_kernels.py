@@ -82,8 +82,3 @@ def test_a_kernel_reads_what_its_nodes_read_from_outside():
     assert (pool.inputs, add.inputs) == ((Value(0),), (Value(1), Value(0)))
     assert (found.dialect, found.outputs, kernel.op_type) == ("ge", (Value(2),), "Conv2D")
     assert is_inserted(cast)
-
-
-def test_graphs_of_others_stay_as_they_are():
-    graph = replace(model(), dialect="")
-    assert compiled_as(graph, [("Conv2D", "convnet_relu")]) is graph

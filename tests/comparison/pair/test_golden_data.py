@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from kit.build.small_dumps import LEAF, START, save_container
+from kit.build.small_dumps import LEAF, START, Net, save_container
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.results.coverage import ledger
@@ -118,6 +119,25 @@ WIRED = {
 @pytest.mark.parametrize(("calls", "golden", "step", "pairs"), WIRED.values(), ids=WIRED)
 def test_an_input_is_the_golden_of_whose_bytes_it_has(tmp_path, calls, golden, step, pairs):
     assert paired(tmp_path, calls, golden, step=step) == pairs
+
+
+@pytest.mark.parametrize("dialect", ["onnx", "tensorflow"])
+def test_a_target_without_a_graph_borrows_the_kernels_of_the_golden_s_model(tmp_path, dialect):
+    net = Net()
+    conv = net.op("Conv2D", net.feed("x", (4, 5)), name="scope/conv", shape=(4, 5))
+    relu = net.op("Relu", conv, name="scope/relu", shape=(4, 5))
+    net.op("Softmax", relu, name="scope/out", shape=(4, 5))
+    calls = [Call("scope_convscope_relu", (A,), B), Call("scope_out", (B,), C, "SoftmaxV2")]
+    golden = save_golden(tmp_path / "g", {"scope_conv": A, "scope_relu": B, "scope_out": C})
+    golden = replace(golden, graphs={(0, 0): replace(net.graph(), dialect=dialect)})
+    found = pair_tensors(*bind_both(save_calls(tmp_path / "t", calls), golden))
+    assert {
+        (pair.op_name, pair.io): (pair.golden.key.op_name, pair.rule) for pair in found.pairs
+    } == {
+        ("scope_convscope_relu", "output"): ("scope_relu", "fusion"),
+        ("scope_out", "input"): ("scope_relu", "producer"),
+        ("scope_out", "output"): ("scope_out", "fusion"),
+    }
 
 
 def test_a_shared_golden_is_counted_once(tmp_path):

@@ -172,11 +172,14 @@ def save_golden(folder: Path, names: dict[str, str], found: dict[str, np.ndarray
     return folder
 
 
-def save_npz(folder: Path, net: Network, found: dict[str, np.ndarray]) -> Path:
+def save_npz(
+    folder: Path, net: Network, found: dict[str, np.ndarray], *, deflated: bool = False
+) -> Path:
     """Write one archive with every tensor under its own name."""
     folder.mkdir(parents=True)
     tensors = [name for node in net.model.graph.node for name in node.output]
-    np.savez(folder / "golden.npz", **{name: found[name] for name in tensors})
+    save = np.savez_compressed if deflated else np.savez
+    save(folder / "golden.npz", **{name: found[name] for name in tensors})
     return folder
 
 
@@ -207,8 +210,11 @@ def _layout(kernel: Kernel, array: np.ndarray) -> str:
 
 
 def _given(kernel: Kernel, found: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, Any]]:
-    """What a kernel gives, as a container holds it."""
-    array = found[kernel.tensor].astype(kernel.dtype)
+    """What a kernel gives, as a container holds it; a cast to float32 has what it reads, which is rounded."""
+    array = found[kernel.tensor]
+    if kernel.type == "Cast":
+        array = array.astype(np.float16)
+    array = array.astype(kernel.dtype)
     layout = _layout(kernel, array)
     return laid(array, layout), {"format": FORMATS[layout], "original_shape": array.shape}
 

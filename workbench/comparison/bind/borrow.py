@@ -10,13 +10,16 @@ from workbench.comparison.bind.binding import Binding
 from workbench.comparison.graphs.source_network import network_of
 from workbench.comparison.graphs.subgraphs import join_graphs
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph_files.onnx.dialect import DIALECT as ONNX
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from workbench.dump.dump import Dump
     from workbench.graph.graph import Graph
+
+
+OF_MODELS = frozenset(("onnx", "tensorflow"))
+"""Dialects of graphs that are another framework's model."""
 
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
@@ -56,7 +59,7 @@ def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:
 
     Of another framework's model it is the one with the borrower's kernels, where files tell which these are.
     """
-    if graph.dialect == ONNX and all(kind for kind, _ in dumped):
+    if graph.dialect in OF_MODELS and all(kind for kind, _ in dumped):
         from workbench.comparison.graphs.named_kernels import compiled_as
 
         return compiled_as(graph, dumped)

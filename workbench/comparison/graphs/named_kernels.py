@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Op, Value
-from workbench.graph_files.onnx.dialect import DIALECT, OUTPUTS
+from workbench.graph_files.onnx.dialect import OUTPUTS
 from workbench.npu.compile.provenance import ORIGINAL_NAMES
 
 if TYPE_CHECKING:
@@ -61,12 +61,11 @@ class _Kernel(NamedTuple):
 
 
 def compiled_as(graph: Graph, files: Iterable[tuple[str, str]]) -> Graph:
-    """Return the graph of a model as the graph engine's, with the kernels that files name by type and name.
+    """Return the graph of another framework's model as the graph engine's, with the kernels that files tell.
 
-    Nodes without a file stay as they are. Nothing of the result may be computed: settings are the model's.
+    ``files`` are types and names. Nodes without a file stay as they are. Nothing of the result may be computed:
+    settings are the model's.
     """
-    if graph.dialect != DIALECT:
-        return graph
     names = _by_name(graph)
     files = sorted(set(files))
     parts = names.keys() - {standard_name(name) for _, name in files}
