@@ -58,6 +58,12 @@ def archive(*entries, kind=zipfile.ZIP_STORED):
     return data.getvalue()
 
 
+def test_an_archive_may_have_as_many_tensors_as_a_large_model(tmp_path):
+    names = [f"/a/scope/of/usual/length/{number}/Conv_output_0.npy" for number in range(6000)]
+    (tmp_path / "golden.npz").write_bytes(archive(*((name, npy()) for name in names)))
+    assert len(load(tmp_path).records) == len(names)
+
+
 def objects():
     data = io.BytesIO()
     np.save(data, np.array([{"a": 1}], object), allow_pickle=True)

@@ -40,6 +40,9 @@ _LOCAL = b"PK\3\4"
 _TAIL = 1 << 17
 """More than the end of an archive can have, with the longest remark."""
 
+_USUAL_HEADER = 256
+"""Bytes that hold the header of nearly every npy file."""
+
 _DEFLATED = 8
 _MOST_TIMES = 1032
 """How many times its own bytes a deflated entry can be (zlib's ``Technical details``)."""
@@ -49,6 +52,9 @@ MAX_PACKED = 1 << 31
 
 _MAX_LIST = 1 << 18
 """Bytes of a list of entries that is read: more than the tensors of `MAX_PICKLE` need, and 3 MiB of memory."""
+
+_MAX_NPZ_LIST = 1 << 24
+"""The same of NumPy's archives, where every tensor is an entry: some hundred thousand, and 200 MiB of memory."""
 
 
 class Entry(NamedTuple):
@@ -104,7 +110,7 @@ def locate_npz(path: str) -> Iterator[tuple[str, Source | FormatError]]:
     Raises FormatError if it is no archive. Nothing is unpickled; of entries no more than headers is read.
     """
     with open_listed(path) as file:
-        archive = _Archive(file, path)
+        archive = _Archive(file, path, _MAX_NPZ_LIST)
         for name, entry in archive.entries.items():
             if not name.endswith(".npy"):
                 continue
@@ -154,8 +160,8 @@ def _inflated(data: NDArray[np.uint8], size: int, path: str) -> bytes:
 class _Sparing:
     """A file as `zipfile` reads it: its list of entries is read at once, and costs ten times its bytes."""
 
-    def __init__(self, file: BinaryIO, path: str) -> None:
-        self._file, self._path = file, path
+    def __init__(self, file: BinaryIO, path: str, most: int) -> None:
+        self._file, self._path, self._most = file, path, most
         self.seek, self.tell = file.seek, file.tell
 
     def seekable(self) -> bool:
@@ -163,8 +169,8 @@ class _Sparing:
 
     def read(self, size: int = -1) -> bytes:
         """Return bytes as a file does; all that are left is the end of the file, which is short."""
-        if size > _MAX_LIST:
-            values = {"subject": "list of entries", "got": size, "limit": _MAX_LIST}
+        if size > self._most:
+            values = {"subject": "list of entries", "got": size, "limit": self._most}
             raise FormatError("core/too-large", place=f"{self._path}: byte {self.tell()}", **values)
         return self._file.read(size if size >= 0 else _TAIL)
 
@@ -172,8 +178,8 @@ class _Sparing:
 class _Archive:
     """An open file's list of entries."""
 
-    def __init__(self, file: BinaryIO, path: str) -> None:
-        self._file, self._path = file, path
+    def __init__(self, file: BinaryIO, path: str, most: int = _MAX_LIST) -> None:
+        self._file, self._path, self._most = file, path, most
         self._held = os.fstat(file.fileno()).st_size
         self.entries = dict(self._entries())
 
@@ -190,7 +196,9 @@ class _Archive:
 
         wrong = (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error)
         try:
-            with zipfile.ZipFile(cast("BinaryIO", _Sparing(self._file, self._path))) as found:
+            with zipfile.ZipFile(
+                cast("BinaryIO", _Sparing(self._file, self._path, self._most))
+            ) as found:
                 listed = found.infolist()
         except FormatError:
             raise
@@ -242,8 +250,7 @@ class _Archive:
             most = min(MAX_PACKED, _MOST_TIMES * (entry.packed + 1))
             values = {"subject": f"entry {name}", "got": entry.size, "limit": most}
             raise self.refused(start, "core/too-large", **values)
-        head = self._head(start, entry)
-        extent = parse_header(head.data)._replace(path=self._path)
+        extent = self._header(start, entry)._replace(path=self._path)
         if extent.start + extent.nbytes != entry.size:
             held, needed = entry.size - extent.start, extent.nbytes
             raise self.refused(start, "dump/npz-size", entry=name, needed=needed, held=held)
@@ -251,13 +258,20 @@ class _Archive:
             return PackedSource(extent, start, entry.packed)
         return ExtentSource(extent._replace(start=start + extent.start))
 
-    def _head(self, start: int, entry: Entry) -> NDArray[np.uint8]:
-        """The first bytes of an entry: more than any header has."""
+    def _header(self, start: int, entry: Entry) -> Extent:
+        """What the header of an entry says, nearly all of which are short."""
+        try:
+            return parse_header(self._head(start, entry, _USUAL_HEADER).data)
+        except FormatError:
+            return parse_header(self._head(start, entry, HEADER_LIMIT + 12).data)
+
+    def _head(self, start: int, entry: Entry, most: int) -> NDArray[np.uint8]:
+        """The first bytes of an entry."""
         if not entry.is_packed:
-            return np.frombuffer(self._read(start, min(entry.size, HEADER_LIMIT + 12)), np.uint8)
+            return np.frombuffer(self._read(start, min(entry.size, most)), np.uint8)
         data = self._read(start, min(entry.packed, HEADER_LIMIT + 12))
         try:
-            found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, HEADER_LIMIT + 12)
+            found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most)
         except zlib.error as error:
             raise FormatError("dump/npz-damaged", place=self._path, why=error) from error
         return np.frombuffer(found, np.uint8)
