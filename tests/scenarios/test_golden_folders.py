@@ -154,6 +154,23 @@ def test_a_fed_input_is_the_golden_of_whoever_reads_it(tmp_path, trees):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("with_feed", [False, True])
+def test_a_golden_of_other_data_never_agrees(tmp_path, trees, with_feed):
+    """Kernels that compute rightly are no reason to agree, if nobody knows what the golden was fed."""
+    net = pairs.network()
+    other = pairs.values(net._replace(feeds={"x": net.feeds["x"][:, :, ::-1].copy()}))
+    names = pairs.tensor_names(net) | ({"x.npy": "x"} if with_feed else {})
+    golden = pairs.save_golden(tmp_path / "golden", names, other)
+    more = {
+        "target_graph": trees.root / "ge_proto_00001_Build.txt",
+        "golden_graph": trees.root / "net.onnx",
+    }
+    found = wb.compare(trees.root / "clean", golden, **more)
+    assert found.verdict in (("fail",) if with_feed else ("incomplete", "fail"))
+    if with_feed:
+        assert "x differs" in str(found.findings[0].evidence[0])
+
+
 def test_a_model_of_another_network_is_said_and_accuses_nobody(tmp_path, capsys, trees):
     other = pairs.network("/other/")
     for node in other.model.graph.node:
