@@ -111,6 +111,13 @@ COVERAGE = (
         "Absent if there are none.",
         optional=True,
     ),
+    Key(
+        "shared",
+        COUNT,
+        "Matched inputs whose golden is half of another pair, too: the output of their producer, where the golden "
+        "has outputs alone. Absent if there are none.",
+        optional=True,
+    ),
 )
 ANOMALY = (
     Key("side", words(get_args(Side)), "Which dump."),

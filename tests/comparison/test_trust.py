@@ -24,6 +24,7 @@ EVERYWHERE = [Trust(graph, order) for graph in GROUNDS for order in ORDERS]
 ON_GRAPHS = {
     "difference": {"own", "borrowed", "inferred", "none"},
     "first": {"own", "borrowed", "inferred", "none"},
+    "given": {"own", "borrowed", "inferred"},
     "dataflow": {"own", "borrowed", "inferred"},
     "leaves": {"own", "borrowed"},
     "lent": {"own", "borrowed"},
@@ -42,6 +43,7 @@ def test_what_may_be_said_on_which_graph(saying):
 @pytest.mark.parametrize("trust", EVERYWHERE, ids=str)
 def test_an_unknown_order_yields_no_first(trust):
     assert may_say("first", trust) is (trust.order != "unknown")
+    assert not (may_say("given", trust) and trust.order == "unknown")
 
 
 @pytest.mark.parametrize("trust", EVERYWHERE, ids=str)

@@ -340,7 +340,7 @@ def _coverage(comparison: Comparison, side: Literal["target", "golden"]) -> Mess
         "cli/coverage",
         side=side,
         tensors=getattr(comparison.result, side).tensors,
-        matched=cover.matched,
+        matched=cover.matched_of(side),
         unmatched=getattr(cover, f"unmatched_{side}"),
         skipped=sum(skipped.values()),
     )

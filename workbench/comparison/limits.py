@@ -340,7 +340,7 @@ class Limits:
         "What explains less does so by chance.",
     )
     exchanged_most: float = _row(
-        0.1, _ERROR, "explain", "products of hifloat8 in our networks stay below it",
+        0.1, _ERROR, "pair explain", "products of hifloat8 in our networks stay below it",
         "Farther from what the golden has of another tensor a file does not hold that tensor.",
     )
     guess_leaves: float = _row(

@@ -70,7 +70,8 @@ class SideInfo:
 class Coverage:
     """The ledger. ``skipped`` counts tensors by ``side:reason``.
 
-    For each side: tensors = matched + unmatched of that side + its skipped.
+    For each side: tensors = matched + unmatched of that side + its skipped; of the golden without those ``shared``:
+    pairs whose golden is half of another pair, too, because what an operator reads is what its producer gave.
 
     ``compared`` of the matched pairs have a figure. What has none is either ``explained``, by ``side:rule``
     (`workbench.comparison.results.coverage.EXPLAINED`), or one of the ``gaps``, by ``side:reason``; the side of
@@ -88,6 +89,11 @@ class Coverage:
     gaps: Mapping[str, int] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     dont_care: Mapping[str, int] = field(default_factory=dict)
+    shared: int = 0
+
+    def matched_of(self, side: Side) -> int:
+        """How many tensors of a side are half of a pair."""
+        return self.matched - (self.shared if side == "golden" else 0)
 
     def gaps_of(self, side: Side | Literal["pair"]) -> int:
         """How many tensors of a side, or pairs of tensors, should have been compared and were not."""
@@ -97,13 +103,13 @@ class Coverage:
     def due(self) -> tuple[int, int]:
         """How many tensors of the target and of the golden count: all but what is explained."""
         both = self.compared + self.gaps_of("pair")
-        return both + self.gaps_of("target"), both + self.gaps_of("golden")
+        return both + self.gaps_of("target"), both - self.shared + self.gaps_of("golden")
 
     @property
     def shares(self) -> tuple[float, float]:
         """Percent of the tensors of the target and of the golden that count which were compared."""
         target, golden = self.due
-        return _percent(self.compared, target), _percent(self.compared, golden)
+        return _percent(self.compared, target), _percent(self.compared - self.shared, golden)
 
 
 def _percent(part: int, whole: int) -> float:

@@ -65,6 +65,10 @@ SAYINGS: dict[str, Saying] = {
     "first": Saying(
         "none", "time", "that an error begins at an operator: something has to say what comes before it"
     ),
+    "given": Saying(
+        "inferred", "time",
+        "that an input is what an operator gave: a graph names it, or the only output before it that has its bytes",
+    ),
     "dataflow": Saying(
         "inferred", "dataflow",
         "what an operator inherits: another run's wiring serves, for it is checked against measured errors",

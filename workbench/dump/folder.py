@@ -96,7 +96,7 @@ def read_folder(folder: DumpFolder) -> FolderContent:
     for number in others:
         checkpoint()
         if names[number] != FILE_NAME:
-            contents[number] = _read_file(folder.path, names[number], mapping, at)
+            contents[number] = _read_file(folder, names[number], mapping, at)
     slices = [one.part for one in contents.values() if one.part is not None]
     contents |= enumerate(_join_slices(slices, at), len(names))
     index = _without_doubles(_in_order([*parts, _records_part(contents)]))
@@ -308,10 +308,12 @@ def _read_mapping(folder: DumpFolder) -> tuple[Mapping[str, str], tuple[Note, ..
     return mapping, (*notes, *(Note("mapping", FILE_NAME, one) for one in wrong))
 
 
-def _read_file(folder: str, name: str, mapping: Mapping[str, str], at: At) -> FileContent:
+def _read_file(folder: DumpFolder, name: str, mapping: Mapping[str, str], at: At) -> FileContent:
     full = mapping.get(name, name) if mapping and is_renamed(name) else name
     found = parse_name(full)
-    file = DumpFile(f"{folder}/{name}", full, found or _UNKNOWN, at)
+    if folder.layout != "golden" and not _is_of_a_dump(found):
+        found = None
+    file = DumpFile(f"{folder.path}/{name}", full, found or _UNKNOWN, at)
     if found is None or "/" in name or "\0" in name:
         return _unknown(file, mapping)
     problem = check_numbers(found)
@@ -347,7 +349,12 @@ def _is_no_tensor(name: str) -> bool:
         return False
     words = name.removeprefix("._").split(".")
     begins = (".".join(words[:count]) for count in range(2, len(words) + 1))
-    return not any(parse_name(begin) is not None for begin in begins)
+    return not any(_is_of_a_dump(parse_name(begin)) for begin in begins)
+
+
+def _is_of_a_dump(name: FileName | None) -> bool:
+    """Whether a name is none that a file of anything else may bear as well."""
+    return name is not None and format_of(name).folder != "plain"
 
 
 def _join_slices(parts: Iterable[SliceFile], at: At) -> Iterator[FileContent]:

@@ -21,12 +21,12 @@ from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-FileKind = Literal["npy", "ge", "captured", "golden", "node", "call", ""]
+FileKind = Literal["npy", "ge", "captured", "golden", "plain", "node", "call", ""]
 """What the files of a leaf are: MindSpore's npy files, those of the graph engine, those of a captured
-stream, golden data of another framework, nodes of a captured graph of PyTorch, calls of interfaces and
-modules; ``""`` where there are none."""
+stream, golden data of another framework, tensors under their own names, nodes of a captured graph of
+PyTorch, calls of interfaces and modules; ``""`` where there are none."""
 
-OWN_KINDS = frozenset(("golden", "node", "call"))
+OWN_KINDS = frozenset(("golden", "plain", "node", "call"))
 """Kinds that only rows naming them have."""
 
 AUXILIARY = frozenset(("graphs", "execution_order", ".dump_metadata", "debug_files"))
@@ -142,7 +142,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "msprobe-api", "step{step}/{process}{pid}/dump_tensor_data", "msprobe-api",
         kinds=("call",), partial_for=("call",),
     ),
-    Layout("golden", "", "golden", kinds=("golden",)),
+    Layout("golden", "", "golden", kinds=("golden", "plain")),
     Layout("exception", "extra-info/data-dump/{device}", "exception", "any"),
 )  # fmt: skip
 """Every layout.

@@ -17,7 +17,7 @@ from workbench.core.formats import read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Failure, Note, Skipped
-from workbench.dump.formats import raw, torch_archive
+from workbench.dump.formats import archives, raw
 from workbench.dump.formats.container import MAX_TENSORS, list_tensors, read_container
 from workbench.dump.formats.ffts import read_part
 from workbench.dump.formats.file import NOTHING, FileContent
@@ -156,11 +156,28 @@ def read_golden_file(file: DumpFile) -> FileContent:
     )
 
 
+def read_plain_file(file: DumpFile) -> FileContent:
+    """A tensor whose file says no more than a name: that of an operator or of the tensor itself."""
+    return FileContent((_record(file, NpySource(file.path)),))
+
+
+def read_archive_file(file: DumpFile) -> FileContent:
+    """The tensors of an archive of NumPy, each under its own name."""
+    records, skipped = list[TensorRecord](), list[Skipped]()
+    for name, found in archives.locate_npz(file.path):
+        one = file._replace(name=file.name._replace(op_name=name))
+        if isinstance(found, FormatError):
+            skipped.append(Skipped(name, "unreadable", found.message))
+        else:
+            records.append(_record(one, found))
+    return FileContent(tuple(records), tuple(skipped))
+
+
 def saved_sources(path: str) -> list[Source]:
     """Tensors of an npy file or of one of PyTorch; raises FormatError if the latter is none."""
     if path.endswith(".npy"):
         return [NpySource(path)]
-    return [ExtentSource(extent) for extent in torch_archive.locate(path)]
+    return [ExtentSource(extent) for extent in archives.locate(path)]
 
 
 # ---------------------------------------------------------------- an operator a file

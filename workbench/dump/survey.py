@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -110,7 +110,8 @@ def survey(root: Path) -> Survey:
         raise unreadable(root, error, "folder") from error
     walk = _Walk(root)
     above = tuple(part.rstrip("/\\") for part in top.parts)
-    found = [(folder, place(folder.kind, above, folder.below)) for folder in walk.folders]
+    folders = _without_loose(walk.folders, is_other=bool(walk.homes))
+    found = [(folder, place(folder.kind, above, folder.below)) for folder in folders]
     placed = [_Placed(folder, where) for folder, where in found if where is not None]
     name, base = _only_one(placed, root, walk)
     is_mindspore = name == _MINDSPORE.name
@@ -221,15 +222,25 @@ def _looks_like_npy(name: str) -> bool:
     return name.endswith(".npy") and parse_npy_name(name) is not None
 
 
-_KINDS: tuple[FileKind, ...] = ("ge", "captured", "npy", "node", "call", "golden")
+_KINDS: tuple[FileKind, ...] = ("ge", "captured", "npy", "node", "call", "golden", "plain")
 """What a folder is if it holds files of several kinds: the first of them."""
+
+_LOOSE = "plain"
+"""Kind of files that are called anything: beside any other dump they are none."""
 
 
 def _kind(names: Iterable[str]) -> FileKind:
     """What the files of a folder are, by as many names as it takes."""
     found = (format_of(parsed).folder for parsed in map(parse_name, names) if parsed is not None)
-    kinds = set(islice(filter(None, found), _ENOUGH))
+    loose, some = tee(filter(None, found))
+    kinds = {*islice((kind for kind in some if kind != _LOOSE), _ENOUGH), *islice(loose, 1)}
     return next((kind for kind in _KINDS if kind in kinds), "")
+
+
+def _without_loose(folders: Sequence[_Folder], *, is_other: bool) -> list[_Folder]:
+    """Leave out what may be called anything, where anything else is a dump."""
+    is_other = is_other or any(one.kind not in ("", _LOOSE) for one in folders)
+    return [one for one in folders if not (is_other and one.kind == _LOOSE)]
 
 
 def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]:

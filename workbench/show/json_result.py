@@ -53,8 +53,8 @@ def to_json(result: Result) -> dict[str, Any]:
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
     those of findings and operators if several ranks were compared; ``own_error``, ``envelope``,
     ``envelope_slice``, ``between_runs`` and ``dont_care`` behind those of operators if they are known of any, and
-    ``dont_care`` behind those of coverage. ``fault`` and ``probability`` come behind those of findings that look like a
-    fault of the device.
+    ``dont_care`` and ``shared`` behind those of coverage. ``fault`` and ``probability`` come behind those of
+    findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
@@ -75,6 +75,7 @@ def to_json(result: Result) -> dict[str, Any]:
             "gaps": dict(coverage.gaps),
             "outputs": list(coverage.outputs),
             **({"dont_care": dict(coverage.dont_care)} if coverage.dont_care else {}),
+            **({"shared": coverage.shared} if coverage.shared else {}),
         },
         "anomalies": [
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": str(a.detail)}
@@ -392,6 +393,7 @@ def _read_coverage(node: _Node) -> Coverage:
         gaps=_read_counts(node, "gaps") if told else {},
         outputs=tuple(map(str, node.get("outputs", list))) if told else (),
         dont_care=_read_counts(node, "dont_care") if "dont_care" in node.value else {},
+        shared=node.get("shared", int) if "shared" in node.value else 0,
     )
 
 

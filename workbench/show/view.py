@@ -78,8 +78,12 @@ def ledger(result: Result) -> tuple[SideLedger, SideLedger]:
             reasons["target"].append((reason if side == "target" and colon else key, count))
     target, golden = (tuple(reasons[side]) for side in ("target", "golden"))
     return (
-        SideLedger("target", result.target, cover.matched, cover.unmatched_target, target),
-        SideLedger("golden", result.golden, cover.matched, cover.unmatched_golden, golden),
+        SideLedger(
+            "target", result.target, cover.matched_of("target"), cover.unmatched_target, target
+        ),
+        SideLedger(
+            "golden", result.golden, cover.matched_of("golden"), cover.unmatched_golden, golden
+        ),
     )
 
 

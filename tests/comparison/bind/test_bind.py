@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
@@ -17,7 +18,9 @@ from workbench.comparison.bind.bind import bind
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.index import index_of
 from workbench.dump.reader import load
-from workbench.graph.graph import Graph
+from workbench.graph.graph import Graph, Value
+from workbench.graph_files.onnx.dialect import DIALECT as ONNX
+from workbench.graph_files.onnx.dialect import OUTPUTS, UNNAMED
 from workbench.network.models import load_graph
 
 RENUMBERED = "operators_whose_id_in_ir_and_csv_differs_from_the_file_name"
@@ -168,8 +171,128 @@ def whole(_root):
     return [[*runs] for runs in bind(in_memory(last, graph)).runs.values()]
 
 
-NEIGHBORS = {("id-rank", "exact-name"): counted, ("exact-name", "short-name"): whole}
+def model(*nodes):
+    """A graph of an ONNX model by the types, names (empty: without) and tensors of nodes in a row."""
+    net, value = Net(), None
+    for op_type, name, _ in nodes:
+        net.op(op_type, net.feed("x") if value is None else value, name=name or f"{op_type}_0")
+        value = Value(len(net.ops) - 1)
+    graph = net.graph()
+    ops = [
+        replace(op, attrs={OUTPUTS: (tensor,)} | ({} if name else {UNNAMED: True}))
+        for op, (_, name, tensor) in zip(graph.ops, nodes, strict=True)
+    ]
+    return replace(graph, ops=tuple(ops), dialect=ONNX)
+
+
+def bound_golden(root, graph, *names):
+    """Names of nodes that files of a golden are bound to, by the names of the files."""
+    root.mkdir(parents=True)
+    for name in names:
+        np.save(root / f"{name}.npy", np.ones((4, 4), np.float32))
+    dump = load(root)
+    found = bind(replace(dump, graphs={(0, 0): graph}))
+    return {
+        record.key.op_name: (run.op, place)
+        for runs in found.runs.values()
+        for run in runs.values()
+        for place, record in run.tensors.items()
+    }
+
+
+UNNAMED_NODES = (("Tanh", "", "a"), ("ReLU", "r", "b"), ("Tanh", "", "c"), ("Tanh", "", "d"))
+
+
+def numbered(root):
+    """What ATC calls the third node without a name is what msquickcmp calls the second."""
+    graph = model(*UNNAMED_NODES)
+    names = iter(("Tanh_0", "Tanh_1", "Tanh_2"))
+    ops = [replace(op, name=next(names)) if op.op_type == "Tanh" else op for op in graph.ops]
+    return bound_golden(root, replace(graph, ops=tuple(ops)), "Tanh_2")
+
+
+def tensors(root):
+    """The place of a node without a name is what another one's tensor is called."""
+    return bound_golden(root, model(("ReLU", "a", "Tanh_1"), ("Tanh", "", "c")), "Tanh_1")
+
+
+def ends(root):
+    """The last part of one node's name is the whole name of another one's tensor."""
+    return bound_golden(root, model(("ReLU", "r", "Tanh"), ("Tanh", "net/Tanh", "c")), "Tanh")
+
+
+NEIGHBORS = {
+    ("id-rank", "exact-name"): counted,
+    ("exact-name", "node-place"): numbered,
+    ("node-place", "tensor-name"): tensors,
+    ("tensor-name", "short-name"): ends,
+}
 """Neighboring naming rules → what is bound of files that both name."""
+
+
+GOLDENS = {
+    "nodes as ATC calls them": (("Tanh_0", "r", "Tanh_1", "Tanh_2"), (0, 1, 2, 3)),
+    "nodes by their places": (("Tanh_0", "r", "Tanh_2", "Tanh_3"), (0, 1, 2, 3)),
+    "tensors": (("a", "b", "c", "d"), (0, 1, 2, 3)),
+    "tensors as PyTorch's exporter calls them": (("r_output_0",), (1,)),
+    "tensors as TensorFlow calls them": (("r:0",), (1,)),
+    "the same where a colon is no name of a file": (("r_0",), (1,)),
+}
+
+
+@pytest.mark.parametrize(("names", "numbers"), GOLDENS.values(), ids=GOLDENS)
+def test_files_of_another_framework_are_bound_by_its_names(tmp_path, names, numbers):
+    graph = model(*UNNAMED_NODES)
+    called = iter(("Tanh_0", "Tanh_1", "Tanh_2"))
+    ops = [replace(op, name=next(called)) if op.op_type == "Tanh" else op for op in graph.ops]
+    found = bound_golden(tmp_path / "g", replace(graph, ops=tuple(ops)), *names)
+    assert found == {
+        name: (number, ("output", 0)) for name, number in zip(names, numbers, strict=True)
+    }
+
+
+def test_a_node_s_own_name_comes_before_another_one_s_number(tmp_path):
+    graph = model(("ReLU", "conv", "p"), ("Tanh", "conv_0", "q"))
+    assert bound_golden(tmp_path / "g", graph, "conv_0") == {"conv_0": (1, ("output", 0))}
+
+
+def test_a_tensor_of_several_is_the_output_that_bears_its_name(tmp_path):
+    graph = model(("Split", "s", "left"), ("Tanh", "t", "b"))
+    first = replace(
+        graph.ops[0], attrs={OUTPUTS: ("left", "right")}, outputs=graph.ops[0].outputs * 2
+    )
+    found = bound_golden(tmp_path / "g", replace(graph, ops=(first, graph.ops[1])), "right", "b")
+    assert found == {"right": (0, ("output", 1)), "b": (1, ("output", 0))}
+
+
+def test_files_of_nodes_and_of_tensors_may_lie_together(tmp_path):
+    graph = model(("Split", "s", "left"), ("Tanh", "t", "b"), ("Tanh", "u", "c"))
+    first = replace(
+        graph.ops[0], attrs={OUTPUTS: ("left", "right")}, outputs=graph.ops[0].outputs * 2
+    )
+    graph = replace(graph, ops=(first, *graph.ops[1:]))
+    found = bound_golden(tmp_path / "g", graph, "b", "c", f"s.1.{START}")
+    assert found == {"s": (0, ("output", 1)), "b": (1, ("output", 0)), "c": (2, ("output", 0))}
+
+
+def test_a_file_that_is_called_as_a_feed_is_no_operator(tmp_path):
+    graph = model(("Tanh", "t", "b"))
+    (tmp_path / "g").mkdir()
+    for name in ("x", "b"):
+        np.save(tmp_path / "g" / f"{name}.npy", np.ones((4, 4), np.float32))
+    found = bind(replace(load(tmp_path / "g"), graphs={(0, 0): graph}))
+    assert [[*some] for some in found.parameters.values()] == [["x"]]
+    assert (found.skipped, found.notes) == ((), ())
+
+
+def test_a_model_of_another_network_is_not_used(tmp_path):
+    graph = model(("Tanh", "t", "b"))
+    (tmp_path / "g").mkdir()
+    for name in ("p", "q", "b"):
+        np.save(tmp_path / "g" / f"{name}.npy", np.ones((4, 4), np.float32))
+    found = bind(replace(load(tmp_path / "g"), graphs={(0, 0): graph}))
+    assert [note.kind for note in found.notes] == ["graph-mismatch"]
+    assert not found.graphs
 
 
 def test_every_two_neighboring_naming_rules_have_a_case():

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 import workbench as wb
+from kit.build import golden_pairs
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, in_memory, shoot
 from workbench.comparison.bind.borrow import bind_both
@@ -40,6 +41,32 @@ def half(io, *between):
     return in_memory([shot for shot in shots if shot.io == io], graph)
 
 
+def of_another_framework(root):
+    """A compiled run and its golden: without graphs by names and by tensors, with graphs, with groups in these."""
+    net = golden_pairs.network()
+    found = golden_pairs.values(net)
+    model, compiled, silent = root / "net.onnx", root / "ge_1.txt", root / "ge_2.txt"
+    model.write_bytes(net.model.SerializeToString())
+    compiled.write_text(golden_pairs.ge_text_of(net, found))
+    told = [
+        one._replace(type="Eltwise", stands=None, origin="") if len(one.stands or ()) > 1 else one
+        for one in net.kernels
+    ]
+    other = net._replace(kernels=tuple(told))
+    silent.write_text(golden_pairs.ge_text_of(other, found))
+    untold = golden_pairs.save_target(root / "untold", other, found)
+    target = golden_pairs.save_target(root / "target", net, found)
+    names = golden_pairs.save_golden(root / "nodes", golden_pairs.standard_names(net), found)
+    tensors = golden_pairs.save_golden(root / "tensors", golden_pairs.tensor_names(net), found)
+    golden = load(names, graph=model)
+    return {
+        "files of nodes": (load(target), load(names)),
+        "files of tensors": (load(target), load(tensors)),
+        "a model": (load(target, graph=compiled), golden),
+        "a model in groups": (load(untold, graph=silent), golden),
+    }
+
+
 @pytest.fixture(scope="module")
 def bound(tmp_path_factory):
     """Two bound dumps and what the map file says of them, by case."""
@@ -64,6 +91,7 @@ def bound(tmp_path_factory):
         "integers": (load(integers), load(floats)),
     }
     del small.RUN["AssignSub"]
+    dumps |= of_another_framework(root)
     return {name: bind_both(*both) for name, both in dumps.items()}
 
 
@@ -95,7 +123,10 @@ def paired(bound, overrides=NO_OVERRIDES):
 CASES = {
     ("groups of the user", "tensors of the network"): ("names", "a group"),
     ("fused kernels", "floats of quantized layers"): ("integers", "nothing"),
-    ("same values", "groups"): ("halves", "nothing"),
+    ("joined names", "nearest values"): ("files of nodes", "nothing"),
+    ("nearest values", "wired by bytes"): ("files of tensors", "nothing"),
+    ("same values", "producers"): ("a model", "nothing"),
+    ("producers", "groups"): ("a model in groups", "nothing"),
 }
 """Neighbors → dumps and map file that both apply to; files of "names" say of their outputs what is `OF_NETWORK`."""
 
@@ -111,7 +142,11 @@ INDEPENDENT = {
         "file names",
         "short names",
     ): "equal names end alike, so that neither of a longer pair has an end of its own",
-    ("short names", "matches"): NEEDS,
+    (
+        "short names",
+        "joined names",
+    ): "another framework's files know no types, which short names need",
+    ("wired by bytes", "matches"): NEEDS,
     ("matches", "fused kernels"): "an operator is matched or a member of a kernel, never both",
     (
         "floats of quantized layers",

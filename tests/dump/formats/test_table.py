@@ -105,7 +105,10 @@ NAMES = {
         saved("call", "Linear", "Module.fc.Linear.parameters_grad.bias"),
     "Torch.add.0.forward.input.x_device_0_1.pt":
         saved("call", "add", "Torch.add.0.forward.input.x_device_0_1", "input"),
+    "features.0_Conv_output_0.npy": saved("plain", "", "features.0_Conv_output_0"),
+    "x_device_0_0.npy": saved("plain", "", "x_device_0_0"),
     # names that say nothing of a tensor
+    "golden.npz": FileName("archive"),
     "statistic.csv": FileName("table"),
     "3141592653589793.npy": FileName("renamed-npy"),
     "18446744073709551615": FileName("renamed"),
@@ -113,7 +116,7 @@ NAMES = {
     "Add.a.json": FileName("json"),
     # no names of a dump
     **dict.fromkeys((
-        "", ".npy", "mapping.csv", "Add.a.1", "a/Add.a.1.2.3", "Add..1.2.3", "x.pt", "x_device_0_0.npy",
+        "", ".npy", "mapping.csv", "Add.a.1", "a/Add.a.1.2.3", "Add..1.2.3", "x.pt",
         "a/x_device_0_0.pt", "x_device_.pt", "Add.a.0.0..output.0.DefaultFormat.npy",
         "Add.a.0.0.17.output.-1.DefaultFormat.npy", "Add.a.0.0.17.output.1_0.DefaultFormat.npy",
         "Add.a.0.0.17.output.³.DefaultFormat.npy", "Add.a.0.0.17.Output.0.DefaultFormat.npy",
@@ -159,7 +162,7 @@ APART = {
     ("brief", "callback"): "two numbers before the date, or four",
     ("callback", "norm"): "four numbers before the date, or one behind two words",
     ("node", "golden"): "before the suffix golden data have a number alone",
-    ("golden", "raw"): "no number format is called like a suffix",
+    ("plain", "raw"): "no number format is called like a suffix",
     ("raw", "oldest"): "no number format is called bin",
 }
 """Neighbors of which no name fits both, although their ends do not tell."""
@@ -293,6 +296,7 @@ PLACES = {
     "call": "step0/rank0/dump_tensor_data",
     "node": "worldsize8_global_rank6",
     "golden": "golden",
+    "plain": "golden",
 }
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_inserted
+from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param
@@ -250,8 +251,10 @@ def leaf_subject(graph: Graph, value: Value, found: Alignment | None) -> tuple[s
     name = f"{leaf.name}:{value.slot}" if len(leaf.outputs) > 1 else leaf.name
     known = found.mapped(Origin("op", value.op, value.slot)) if found is not None else None
     if found is not None and known is not None and known.kind == "param":
-        weight = found.golden.graph.parameters[known.number].is_weight
-        return ("parameter" if weight else "input"), name
+        parameter = found.golden.graph.parameters[known.number]
+        if leaf.op_type not in LEAVES and is_inserted(leaf):  # a cast of it
+            name = parameter.name
+        return ("parameter" if parameter.is_weight else "input"), name
     if is_inserted(leaf) or leaf.op_type in _VARIABLES:
         return "parameter", name
     return ("constant" if leaf.op_type.startswith("Const") else "input"), name

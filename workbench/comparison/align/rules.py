@@ -44,6 +44,21 @@ MATCH_RULES: dict[str, MatchRule] = {
     "value": MatchRule(
         "same value: an output in one dump, in the other the input that reads it", 0.95, "likely"
     ),
+    "producer": MatchRule(
+        "golden of an input: output of its producer (the golden has outputs only)",
+        0.95,
+        "likely",
+    ),
+    "joined-name": MatchRule(
+        "no graph on both sides; the fused kernel's name joins names of golden operators",
+        0.9,
+        "likely",
+    ),
+    "nearest": MatchRule(
+        "no common name; nearly the same values, and no other tensor of this shape comes near",
+        0.7,
+        "likely",
+    ),
     "file-name": MatchRule("no graph on either side; same file name", 1.0, "sure"),
     "short-name": MatchRule("no graph on either side; same short name and type", 0.7, "likely"),
 }
@@ -51,6 +66,12 @@ MATCH_RULES: dict[str, MatchRule] = {
 
 VALUE = "value"
 """Rule of tensors that are one value under different slots."""
+
+PRODUCER = "producer"
+"""Rule of inputs whose golden is the output of who produced them."""
+
+JOINED, NEAREST = "joined-name", "nearest"
+"""Rules of outputs of another framework: by a name that is several, and by values."""
 
 MAP = "map"
 """Rule of pairs that the map file makes."""

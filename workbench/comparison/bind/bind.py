@@ -21,13 +21,16 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.ffts import manual_slice
+from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.formats.npy import fingerprint
 from workbench.graph.graph import Value
 from workbench.graph_files.ge.graph import UNCONNECTED
+from workbench.graph_files.onnx.dialect import DIALECT as ONNX
+from workbench.graph_files.onnx.dialect import OUTPUTS, UNNAMED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.dump import Dump
@@ -36,25 +39,54 @@ if TYPE_CHECKING:
 FileOp = tuple[int, str, str]
 """Graph id, operator type and operator name as file names give them; no type in other frameworks' data."""
 
-Names = dict[FileOp, list[int]]
-"""File-side operator → operators of its graph that a rule gives this name, in listing order."""
+
+class Named(NamedTuple):
+    """What a rule calls an operator in files; ``slot`` is the output of which the file is, where the name says that."""
+
+    file: FileOp
+    number: int
+    slot: int | None = None
+
+
+class Names(NamedTuple):
+    """File-side operator → operators of its graph that a rule gives this name, in listing order.
+
+    ``slots`` are the outputs of which the name says that they are meant. ``feeds`` are names of parameters, where data
+    of another framework are called so.
+    """
+
+    ops: dict[FileOp, list[int]]
+    slots: Mapping[FileOp, int] = MappingProxyType({})
+    feeds: frozenset[FileOp] = frozenset()
+
+    def get(self, file: FileOp) -> list[int] | None:
+        """Operators that a file may be of."""
+        return self.ops.get(file)
+
+    @property
+    def known(self) -> frozenset[FileOp]:
+        """All that files may be called."""
+        return frozenset(self.ops) | self.feeds
+
+
+NO_NAMES = Names({})
 
 Files = dict[FileOp, dict[tuple[str, int], "TensorRecord"]]
 """File-side operator → its tensors by ``(io, slot)``."""
 
 
-def _exact_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+def _exact_names(graphs: Sequence[Graph]) -> Iterator[Named]:
     """The IR's own ids (2.3 to 2.6, and every graph that was not renumbered)."""
     for graph in graphs:
         for number, op in enumerate(graph.ops):
             name = sanitize(op.name)
-            yield (graph.graph_id, op.op_type, name), number
+            yield Named((graph.graph_id, op.op_type, name), number)
             slice_of = manual_slice(name)
             if slice_of is not None and slice_of[1] == 0:  # stands for the operator put together
-                yield (graph.graph_id, op.op_type, slice_of[0]), number
+                yield Named((graph.graph_id, op.op_type, slice_of[0]), number)
 
 
-def _ranked_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+def _ranked_names(graphs: Sequence[Graph]) -> Iterator[Named]:
     """Ids counted anew: 0-based among operators of one scope and type, over all graphs in order."""
     counts: Counter[str] = Counter()
     for graph in graphs:
@@ -62,21 +94,67 @@ def _ranked_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
             stem = op.name.rpartition("-op")[0] or op.name
             name = sanitize(f"{stem}-op{counts[stem]}")
             counts[stem] += 1
-            yield (graph.graph_id, op.op_type, name), number
+            yield Named((graph.graph_id, op.op_type, name), number)
 
 
-def _short_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+def _short_names(graphs: Sequence[Graph]) -> Iterator[Named]:
     """The last part of the name alone (1.3 to 2.2)."""
     for graph in graphs:
         for number, op in enumerate(graph.ops):
-            yield (graph.graph_id, op.op_type, short_name(op.name)), number
+            yield Named((graph.graph_id, op.op_type, short_name(op.name)), number)
+
+
+def _placed_names(graphs: Sequence[Graph]) -> Iterator[Named]:
+    """Nodes of ONNX by their names, those without one by type and place in the model (msquickcmp)."""
+    for graph in graphs:
+        for number, op in enumerate(graph.ops if graph.dialect == ONNX else ()):
+            name = f"{op.op_type}_{number}" if op.attrs.get(UNNAMED) else op.name
+            yield Named((graph.graph_id, "", standard_name(name)), number)
+
+
+def _tensor_names(graphs: Sequence[Graph]) -> Iterator[Named]:
+    """Names of tensors: those of an ONNX model, else names of nodes, else what exporters call the tensors of a node."""
+    for graph in graphs:
+        known = [
+            {standard_name(name): slot for slot, name in enumerate(op.attrs.get(OUTPUTS, ()))}
+            for op in graph.ops
+        ]
+        yield from _unused(graph, known, set())
+        taken = {name for names in known for name in names}
+        nodes = [{standard_name(op.name): None} for op in graph.ops]  # the file has the slot
+        yield from _unused(graph, nodes, taken)
+        taken |= {name for names in nodes for name in names}
+        exported = [
+            {
+                f"{standard_name(op.name)}{how}{slot}": slot
+                for how in _OUTPUTS
+                for slot in range(len(op.outputs) or 1)
+            }
+            for op in graph.ops
+        ]
+        times = Counter(name for names in exported for name in names)
+        yield from _unused(graph, exported, taken | {one for one in times if times[one] > 1})
+
+
+def _unused(
+    graph: Graph, names: Iterable[Mapping[str, int | None]], taken: Container[str]
+) -> Iterator[Named]:
+    """Names of the outputs of every operator, but for those that something else is called."""
+    for number, slots in enumerate(names):
+        for name, slot in slots.items():
+            if name and name not in taken:
+                yield Named((graph.graph_id, "", name), number, slot)
+
+
+_OUTPUTS = ("_output_", "_")
+"""What stands between a node and its output's number in names of tensors: PyTorch's exporter, TensorFlow (``:``)."""
 
 
 class NamingRule(NamedTuple):
     """One way in which files are named after the operators of their graphs."""
 
     name: str
-    names: Callable[[Sequence[Graph]], Iterator[tuple[FileOp, int]]]
+    names: Callable[[Sequence[Graph]], Iterator[Named]]
     says: str
     why: str
 
@@ -92,7 +170,19 @@ NAMING_RULES = (
         "exact-name",
         _exact_names,
         "the graph's own names (MindSpore 2.3 to 2.6, the graph engine)",
-        "before short-name: a whole name says more than its end",
+        "before node-place: what the compiler calls a node without a name is in the graph",
+    ),
+    NamingRule(
+        "node-place",
+        _placed_names,
+        "names of ONNX nodes, type and place for those without one (golden data of msquickcmp)",
+        "before tensor-name: the file of a node may bear the name of another one's tensor",
+    ),
+    NamingRule(
+        "tensor-name",
+        _tensor_names,
+        "names of tensors (golden data by output)",
+        "before short-name: a whole name says more than the end of another one",
     ),
     NamingRule(
         "short-name",
@@ -136,7 +226,7 @@ def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft) -> Names:
         draft.notes.append(Note("graph-mismatch", graph.name, detail))
         del draft.graphs[rank, graph.graph_id]
     if not fitting:
-        return {}
+        return NO_NAMES
     if len(fitting) < len(mine):
         tables = _tables(fitting)
     winner, named = _choose(fitting, tables, records)
@@ -145,12 +235,18 @@ def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft) -> Names:
 
 
 def _file_op(key: TensorKey) -> FileOp:
-    return key.graph_id, key.op_type, key.op_name
+    """Operator as its file has it; other frameworks' data are called anything, in an archive with slashes."""
+    return key.graph_id, key.op_type, key.op_name if key.op_type else standard_name(key.op_name)
 
 
 def _tables(graphs: Sequence[Graph]) -> dict[str, Names]:
     """What every rule calls the operators of some graphs."""
-    return {rule.name: _table(rule.names(graphs)) for rule in NAMING_RULES}
+    feeds = frozenset(
+        (graph.graph_id, "", standard_name(one.name))
+        for graph in graphs
+        for one in graph.parameters
+    )
+    return {rule.name: _table(rule.names(graphs), feeds) for rule in NAMING_RULES}
 
 
 def _choose(
@@ -164,7 +260,7 @@ def _choose(
             files.setdefault(_file_op(record.key), {}).setdefault(
                 (record.key.io, record.key.slot), record
             )
-    hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
+    hits = {rule: len(files.keys() & table.known) for rule, table in tables.items()}
     best = max(hits.values(), default=0)
     rivals = [rule for rule, count in hits.items() if count >= best * 0.98]
     return (_by_links(rivals, tables, files, graphs) if len(rivals) > 1 else rivals[0]), files
@@ -178,20 +274,25 @@ def _fits(
     for record in records:
         if record.key.op_type != "Parameter" and record.key.graph_id in dumped:
             dumped[record.key.graph_id].add(_file_op(record.key))
-    named = [table.keys() for table in tables.values()]
+    named = [table.known for table in tables.values()]
     for graph in graphs:
         files = dumped[graph.graph_id]
         yield graph, max(len(files & names) for names in named), len(files)
 
 
-def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
-    """Operators by what files call them, with and without their type."""
-    table: Names = {}
-    for (graph_id, kind, name), number in pairs:
+def _table(named: Iterable[Named], feeds: frozenset[FileOp]) -> Names:
+    """Operators by what files call them, with their type, and without it as golden data have them."""
+    table: dict[FileOp, list[int]] = {}
+    slots: dict[FileOp, int] = {}
+    for (graph_id, kind, name), number, slot in named:
         checkpoint()
-        for known in dict.fromkeys((kind, "")):
-            table.setdefault((graph_id, known, name), []).append(number)
-    return table
+        for file in dict.fromkeys(((graph_id, kind, name), (graph_id, "", standard_name(name)))):
+            numbers = table.setdefault(file, [])
+            if numbers[-1:] != [number]:
+                numbers.append(number)
+            if slot is not None:
+                slots[file] = slot
+    return Names(table, slots, feeds - table.keys())
 
 
 def _by_links(
@@ -212,7 +313,7 @@ def _by_links(
     by_id = {graph.graph_id: graph for graph in graphs}
     scores = {}
     for rule in rivals:
-        where = {(file[0], ops[0]): file for file, ops in tables[rule].items() if file in files}
+        where = {(file[0], ops[0]): file for file, ops in tables[rule].ops.items() if file in files}
         links = _links(contested, where, by_id)
         held = [equal for a, b in links if (equal := _equal(files, a, b)) is not None]
         sizes = [_has_size(files[file], by_id[place[0]].ops[place[1]])
@@ -273,7 +374,7 @@ def _renumbered(names: Names, files: Files, graphs: Sequence[Graph]) -> Iterator
     """Tell every operator whose files carry another id than its IR name."""
     by_id = {graph.graph_id: graph for graph in graphs}
     for file in files:
-        for number in names.get(file, ()):
+        for number in names.get(file) or ():
             name = by_id[file[0]].ops[number].name
             if sanitize(name) != file[2]:
                 yield Note("renumbered", name, Message("compare/renumbered", file=file[2]))
@@ -309,15 +410,19 @@ class _Draft:
             checkpoint()
             key = record.key
             block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
+            file = _file_op(key)
+            if not key.op_type and file in names.feeds:
+                self._parameters.setdefault(block, {})[file[2]] = record
+                continue
             if key.op_type == "Parameter":
                 plain = (key.io, key.slot) == ("output", 0)
                 name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
                 self._parameters.setdefault(block, {})[name] = record
                 continue
-            numbers = names.get(_file_op(key))
+            numbers = names.get(file)
             if numbers is not None:
                 block = block._replace(turn=key.turn // len(numbers))
-                self._add(record, block, numbers[key.turn % len(numbers)])
+                self._add(record, block, numbers[key.turn % len(numbers)], names.slots.get(file))
             elif block.graph_key in self.graphs:
                 said = Message("compare/not-in-graph")
                 self._skipped.append(Skipped(key.op_name, "not-in-graph", said))
@@ -325,7 +430,9 @@ class _Draft:
                 number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
                 self._add(record, block, number)
 
-    def _add(self, record: TensorRecord, block: Execution, number: int) -> None:
+    def _add(
+        self, record: TensorRecord, block: Execution, number: int, stated: int | None = None
+    ) -> None:
         graph = self.graphs.get(block.graph_key)
         op = graph.ops[number] if graph is not None and number >= 0 else None
         tensors = self._tensors.setdefault((block, number), {})
@@ -335,7 +442,7 @@ class _Draft:
             runs[number] = OperatorRun(
                 block, number, record.key.op_type, name, MappingProxyType(tensors)
             )
-        io, slot = record.key.io, _slot(record, op)
+        io, slot = record.key.io, _slot(record, op) if stated is None else stated
         if (io, slot) in tensors:
             said = Message("compare/twice", where=f"{io}.{slot}")
             self._skipped.append(Skipped(runs[number].op_name, "twice", said))

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph
 
 
+OF_MODELS = frozenset(("onnx", "tensorflow"))
+"""Dialects of graphs that are another framework's model."""
+
+
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
     """Bind both dumps; where a side has no graph that fits, it borrows the other's, and the binding says so."""
     ours, theirs = bind(join_graphs(target, golden)), bind(join_graphs(golden, target))
@@ -51,7 +55,14 @@ def _complete(binding: Binding, other: Binding) -> Binding:
 
 
 def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:
-    """Return a graph to lend: of GE's the network if it names more of what the borrower dumped."""
+    """Return a graph to lend: of GE's the network if it names more of what the borrower dumped.
+
+    Of another framework's model it is the one with the borrower's kernels, where files tell which these are.
+    """
+    if graph.dialect in OF_MODELS and all(kind for kind, _ in dumped):
+        from workbench.comparison.graphs.named_kernels import compiled_as
+
+        return compiled_as(graph, dumped)
     if graph.dialect != "ge":
         return graph
     network = network_of(graph)

@@ -13,7 +13,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.align.rules import VALUE
+from workbench.comparison.align.rules import PRODUCER, VALUE
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.limits import limits
@@ -129,6 +129,10 @@ def _left_out(item: Measured) -> Message | None:
 
 def _stands_for(item: Measured) -> Message | None:
     """Say which slots were compared, where they are not the same on both sides."""
+    if item.pair.rule == PRODUCER:
+        by = item.pair.golden_run
+        name = by.op_name if by is not None else item.pair.golden.key.op_name
+        return Message("compare/producers-value", slot=item.pair.golden.key.slot, name=name)
     if item.pair.rule != VALUE:
         return None
     ours, theirs = (f"{one.key.io}.{one.key.slot}" for one in (item.pair.target, item.pair.golden))

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Place = tuple[str, int]
 
 
+OUTPUTS_ALONE = "golden"
+"""Layout of the data of another framework, which has no inputs."""
+
+
 class ExecutionPair(NamedTuple):
     """One execution on both sides: its operators by number, and the alignment of its graphs if there are any.
 
@@ -48,6 +52,14 @@ class ExecutionPair(NamedTuple):
     def runs(self) -> Sides[Runs]:
         """The operators of both sides."""
         return Sides(self.target, self.golden)
+
+
+class Given(NamedTuple):
+    """A value of the golden: who gave it (nobody: it was fed), where, and what was dumped of it."""
+
+    run: OperatorRun | None
+    place: Place
+    record: TensorRecord
 
 
 class Claims:
@@ -74,6 +86,11 @@ class Claims:
             self._ignored[index] += 1
             self._skips.of(side).append(skipped)
         return view
+
+    @property
+    def is_of_outputs(self) -> bool:
+        """Whether the golden's data are outputs alone, as another framework gives them."""
+        return self.sides.golden.dump.layout == OUTPUTS_ALONE
 
     def is_free(self, side: Side, record: TensorRecord) -> bool:
         """Whether the place of a record in the ledger is open."""
@@ -114,6 +131,37 @@ class Claims:
             return False
         order = at.first + abs(run.op)  # operators of no graph are counted downwards
         return self.add(Pair(record, partner, run, other, *place, rule, score, run.op_name, order))
+
+    def share(
+        self,
+        at: ExecutionPair,
+        run: OperatorRun,
+        place: Place,
+        given: Given,
+        rule: str,
+        score: float,
+    ) -> bool:
+        """Pair a tensor of the target with a golden that other pairs may have as well, if it is free."""
+        record = run.tensors[place]
+        if not self.is_free("target", record):
+            return False
+        self._taken.target.add(id(record))
+        self._paired.target.add(id(record))
+        order, other = at.first + abs(run.op), given.run
+        pair = Pair(
+            record, given.record, run, other, *place, rule, score, run.op_name, order, shared=True
+        )
+        self._pairs.append(pair)
+        return True
+
+    def givers(self) -> dict[int, Given]:
+        """The goldens of the target's tensors that have one, by the identity of these."""
+        return {
+            id(one.target): Given(
+                one.golden_run, (one.golden.key.io, one.golden.key.slot), one.golden
+            )
+            for one in self._pairs
+        }
 
     def skip(self, side: Side, name: str, records: Iterable[TensorRecord], reason: str) -> None:
         """Skip those of some records that nothing has taken."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.comparison.align.rules import MAP, MATCH_RULES, VALUE
+from workbench.comparison.align.rules import JOINED, MAP, MATCH_RULES, NEAREST, PRODUCER, VALUE
 from workbench.comparison.pair.claims import Claims, ExecutionPair
 from workbench.comparison.pair.exclusions import unknown_entries
 from workbench.comparison.pair.executions import align_graphs, pair_executions
@@ -22,6 +22,7 @@ from workbench.comparison.pair.origins import pair_origins
 from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
 from workbench.comparison.pair.parameters import pair_parameters, pair_updates
 from workbench.core.cancel import checkpoint
+from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 
 if TYPE_CHECKING:
@@ -185,8 +186,9 @@ def _is_typed(at: ExecutionPair) -> bool:
 
 def _file_key(run: OperatorRun, typed: bool) -> tuple[str, str]:
     """What files call an operator; golden data know neither its type nor graphs that GE cuts out."""
-    name = sanitize(run.op_name)
-    return (run.op_type, name) if typed else ("", _CUT_OUT.sub("", name))
+    if typed:
+        return run.op_type, sanitize(run.op_name)
+    return "", _CUT_OUT.sub("", standard_name(run.op_name))
 
 
 def _last(name: str) -> str:
@@ -207,6 +209,38 @@ def _pair_values(claims: Claims, at: ExecutionPair, score: float) -> None:
         from workbench.comparison.pair.values import pair_values
 
         pair_values(claims, at, score)
+
+
+def _pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair fused kernels by names taken apart, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.foreign import pair_joined
+
+        pair_joined(claims, at, score)
+
+
+def _pair_nearest(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair what no name tells by values, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.foreign import pair_nearest
+
+        pair_nearest(claims, at, score)
+
+
+def _pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair inputs with the golden of the output whose bytes they have, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.producers import pair_wired
+
+        pair_wired(claims, at, score)
+
+
+def _pair_producers(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair inputs with what their producers gave, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.producers import pair_producers
+
+        pair_producers(claims, at, score)
 
 
 def _pair_groups(claims: Claims, at: ExecutionPair, score: float) -> None:
@@ -267,6 +301,21 @@ PAIR_RULES = (
         "old releases leave the scope out of names; the last that names say",
     ),
     PairRule(
+        "joined names", "what a fused kernel gives with the golden of the last operator in its name",
+        "names", MATCH_RULES[JOINED].score, _pair_joined,
+        "after whole names: what has a file of its own is no part of another's name",
+    ),
+    PairRule(
+        "nearest values", "outputs without a name with the only golden that has nearly their values",
+        "names", MATCH_RULES[NEAREST].score, _pair_nearest,
+        "after all names, which need no values to agree",
+    ),
+    PairRule(
+        "wired by bytes", "inputs with the golden of the output whose bytes they have, where that has outputs alone",
+        "names", MATCH_RULES[PRODUCER].score, _pair_wired,
+        "last without graphs: outputs must have found their golden",
+    ),
+    PairRule(
         "matches", "operators that the alignment matches one to one; worth what the match is",
         "graphs", 1.0, _pair_matches, "surest of graphs: same operator, slot by slot",
     ),
@@ -287,6 +336,11 @@ PAIR_RULES = (
         "same values", "an output with the input that reads it, where each dump has but one of the two",
         "graphs", MATCH_RULES[VALUE].score, _pair_values,
         "behind slots that match; before groups, which would skip what their members read",
+    ),
+    PairRule(
+        "producers", "what is left of the target with the golden's output that it is, where that has outputs alone",
+        "graphs", MATCH_RULES[PRODUCER].score, _pair_producers,
+        "behind same values, of which one takes the golden for itself; before groups, which would skip inputs inside",
     ),
     PairRule(
         "groups", "values at the edges of operators that replace each other N to M",

@@ -47,7 +47,8 @@ class Pair(NamedTuple):
     """Two records that stand for the same tensor.
 
     ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files); ``order`` is
-    the place of the target's operator in data-flow order over the whole run.
+    the place of the target's operator in data-flow order over the whole run. ``shared`` says that the golden is
+    half of another pair, too: the output that an input of the target is, where the golden has outputs alone.
     """
 
     target: TensorRecord
@@ -60,6 +61,7 @@ class Pair(NamedTuple):
     score: float
     op_name: str
     order: int = 0
+    shared: bool = False
 
 
 class Unmatched(NamedTuple):

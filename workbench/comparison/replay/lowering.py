@@ -279,6 +279,8 @@ def _chain(op: Op) -> Kernel:
     settings of its own behind it is not known.
     """
     kinds = _kinds(op)
+    if len(kinds) < len(original_names(op) or ()) and not is_part(op):
+        raise GraphError("compare/fusion-types", kernel=op.op_type)
     given = [Param(slot) for slot, _ in enumerate(op.flat_inputs())]
     ops: list[Op] = []
     for kind in kinds:

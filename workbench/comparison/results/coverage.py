@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, path_back, storage_of
 from workbench.comparison.graphs.view import RESHAPING, hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.pair.claims import OUTPUTS_ALONE
 from workbench.comparison.pair.exclusions import IGNORED
 from workbench.comparison.pair.kernels import EXPECTED
 from workbench.comparison.pair.pairing import Sides
@@ -155,6 +157,20 @@ class Judged:
         ]
         return frozenset(id(run) for pair in found for run in (pair.run, pair.golden_run))
 
+    @cached_property
+    def agreeing(self) -> frozenset[int]:
+        """Runs of operators of the target (their identity) of which a result agrees."""
+        return frozenset(
+            id(item.pair.run)
+            for item, row in self.pairs
+            if item.pair.io == "output" and row.status in ("pass", "equal")
+        )
+
+    @property
+    def is_of_outputs(self) -> bool:
+        """Whether the golden's data are outputs alone, as another framework gives them."""
+        return self.pairing.golden.dump.layout == OUTPUTS_ALONE
+
     def counterpart(self, side: Side, block: Execution) -> Execution | None:
         """The execution of the other side that one was compared with."""
         return self._targets.get(block) if side == "golden" else self.pairing.blocks.get(block)
@@ -253,9 +269,7 @@ def _source(judged: Judged, one: Uncompared) -> Literal["operator", "outside", "
     """Where an input comes from, as far as a graph tells; in GE operators hold parameters and constants."""
     if not one.side or one.io != "input" or one.run is None:
         return None
-    binding = judged.pairing.sides.of(_side(one))
-    op, graph = binding.operator(one.run), binding.graph(one.run.block)
-    operand = op.operand(one.slot) if op is not None else None
+    operand, graph = _outer_operand(judged, one)
     if isinstance(operand, Value) and graph is not None:
         held = graph.ops[operand.op].op_type
         if held in _CONSTANTS:
@@ -265,6 +279,29 @@ def _source(judged: Judged, one: Uncompared) -> Literal["operator", "outside", "
         return "outside"
     return "constant" if isinstance(operand, Const) else None
 
+
+def _outer_operand(judged: Judged, one: Uncompared) -> tuple[Operand | None, Graph | None]:
+    """What an input is in the graph of its side, what the compiler inserted looked through."""
+    assert one.run is not None
+    binding = judged.pairing.sides.of(_side(one))
+    op, graph = binding.operator(one.run), binding.graph(one.run.block)
+    operand = op.operand(one.slot) if op is not None else None
+    if operand is None or graph is None:
+        return operand, graph
+    return _before_inserted(graph, operand), graph
+
+
+def _before_inserted(graph: Graph, operand: Operand) -> Operand:
+    """What was read before the compiler put casts and changes of layout in between."""
+    for passed in path_back(graph, operand, IDENTITY):
+        operand = passed
+        if not isinstance(passed, Value) or not is_inserted(graph.ops[passed.op]):
+            break
+    return operand
+
+
+_FEEDS = frozenset(("Data", "AippData"))
+"""Operators of GE that hold what a network is fed."""
 
 _CONSTANTS = frozenset(("Const", "Constant"))
 """Operators of GE that hold a constant."""
@@ -282,8 +319,23 @@ def _is_setting(run: OperatorRun, slot: int) -> bool:
 
 
 def _is_fed(judged: Judged, one: Uncompared) -> bool:
-    """Weights and feeds of an operator whose results were compared, where one side dumped no inputs."""
-    return _source(judged, one) == "outside" and _shows_result(judged, one)
+    """Weights and feeds of an operator whose results were compared, where one side dumped no inputs.
+
+    If the golden has outputs alone and these differ, nobody knows whether both runs were fed the same.
+    """
+    if _source(judged, one) != "outside" or not _shows_result(judged, one):
+        return False
+    return not (judged.is_of_outputs and _is_feed(judged, one)) or id(one.run) in judged.agreeing
+
+
+def _is_feed(judged: Judged, one: Uncompared) -> bool:
+    """Whether an input from outside of the graph is no weight."""
+    operand, graph = _outer_operand(judged, one)
+    if isinstance(operand, Param) and graph is not None:
+        return not graph.parameters[operand.index].is_weight
+    return (
+        isinstance(operand, Value) and graph is not None and graph.ops[operand.op].op_type in _FEEDS
+    )
 
 
 def _shows_result(judged: Judged, one: Uncompared) -> bool:
@@ -469,11 +521,12 @@ def ledger(pairing: Pairing) -> Coverage:
         matched=len(pairing.pairs),
         unmatched_target=len(pairing.unmatched.target),
         unmatched_golden=len(pairing.unmatched.golden),
+        shared=sum(pair.shared for pair in pairing.pairs),
         skipped=dict(sorted(skipped.items())),
     )
     for side, binding in pairing.sides.named:
         left = len(pairing.unmatched.of(side)) + len(skips.of(side))
-        if coverage.matched + left != binding.dump.tensors:
+        if coverage.matched_of(side) + left != binding.dump.tensors:
             raise AssertionError(side, binding.dump.tensors, coverage)
     return coverage
 

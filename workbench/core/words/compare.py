@@ -61,6 +61,8 @@ _REASONS: dict[str, str] = {
     "only-golden": "only in the golden",
     "own-batch": "computed from the rank's own batch",
     "both-overflow": "both runs overflow here",
+    "fusion-types": "{kernel} stands for several operators whose types the graph does not state",
+    "producers-value": "compared with output.{slot} of {name} in the golden, which is this value",
     "same-value": "same value: {here} of the target, {there} of the golden",
     "left-out": "{count:count element} excluded: {why}",
     "left-out-masked-rows": "output.{slot} of {op_type} is undefined in fully masked rows",

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from workbench.dump.formats.archives import SUFFIXES
 from workbench.dump.formats.file import FileName, Ids
-from workbench.dump.formats.torch_archive import SUFFIXES
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io

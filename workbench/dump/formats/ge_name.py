@@ -113,6 +113,18 @@ def _reader(kind: FileKind, pattern: str) -> Callable[[str], FileName | None]:
     return read
 
 
+_NOT_STANDARD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def standard_name(op_name: str) -> str:
+    """Name of an operator as golden data carry it; several operators may share one.
+
+    >>> standard_name("/layer1/conv.0:add")
+    '_layer1_conv_0_add'
+    """
+    return _NOT_STANDARD.sub("_", op_name)
+
+
 def _number(digits: str | None) -> int | None:
     return None if digits is None else int(digits)
 

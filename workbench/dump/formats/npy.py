@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from workbench.dump.payload.blocks import Reading
 
 MAGIC = b"\x93NUMPY"
-_HEADER_LIMIT = 65_535
+HEADER_LIMIT = 65_535
+"""Most bytes of a header that is read."""
 _PRINTED = 1 << 16
 _MAX_DIMS = 32
 _VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
@@ -51,7 +52,7 @@ _USUAL = 128
 _CACHE_LIMIT = 4096
 
 
-def _parse(block: memoryview) -> Extent:
+def parse_header(block: memoryview) -> Extent:
     """Return the header that ``block`` starts with; raises FormatError at the byte."""
     head = bytes(block[:12])
     if head[:6] != MAGIC:
@@ -60,13 +61,13 @@ def _parse(block: memoryview) -> Extent:
         raise FormatError("dump/npy-version", place="byte 6", major=head[6], minor=head[7])
     start = 10 if head[6:7] == b"\x01" else 12
     length = int.from_bytes(head[8:start], "little")
-    if len(head) == 12 and length > _HEADER_LIMIT:
+    if len(head) == 12 and length > HEADER_LIMIT:
         raise FormatError(
             "core/too-large",
             place="byte 8",
             subject="npy header",
             got=length,
-            limit=_HEADER_LIMIT,
+            limit=HEADER_LIMIT,
         )
     key = bytes(block[: start + length])
     if len(key) < start + max(length, 2):
@@ -142,7 +143,7 @@ _local = _Local()
 
 def _header(block: memoryview) -> Extent:
     """Return what the header says that a file begins with; raises FormatError at the byte."""
-    return _headers.get(bytes(block[:_USUAL])) or _parse(block)
+    return _headers.get(bytes(block[:_USUAL])) or parse_header(block)
 
 
 @dataclass(slots=True)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump import readers
+from workbench.dump.formats.archives import SUFFIXES
 from workbench.dump.formats.call_name import parse_call_name, parse_node_name
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.ge_name import format_ge_name, grammar
 from workbench.dump.formats.mindspore_name import format_name, parse_npy_name
 from workbench.dump.formats.raw import format_raw_name, parse_raw_name
 from workbench.dump.formats.renamed import is_renamed
-from workbench.dump.formats.torch_archive import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +56,15 @@ def _named(kind: str, fits: Callable[[str], object]) -> Callable[[str], FileName
     """Return what reads names that say nothing but what the file is."""
     found = FileName(kind)
     return lambda name: found if fits(name) else None
+
+
+_PLAIN = re.compile(r"(?!.*\.(?i:input|output)\.)(?P<name>[^/\\\0\n]{1,1000})\.npy")
+
+
+def _plain_name(name: str) -> FileName | None:
+    """Read a name that is no more than one; a word for a slot shows that it was meant as another format's."""
+    found = _PLAIN.fullmatch(name)
+    return FileName("plain", op_name=found["name"], slot=0) if found else None
 
 
 _DIGIT = tuple("0123456789")
@@ -137,6 +146,14 @@ FILE_FORMATS: tuple[FileFormat, ...] = (
         format_ge_name,
     ),
     FileFormat(
+        "archive", "tensors of another framework by name", "golden.npz", "plain",
+        _named("archive", lambda name: name.endswith(".npz")), readers.read_archive_file, (".npz",),
+    ),
+    FileFormat(
+        "plain", "a tensor of another framework by its name alone", "conv1_output_0.npy", "plain",
+        _plain_name, readers.read_plain_file, (".npy",),
+    ),
+    FileFormat(
         "raw", "a tensor as bare bytes",
         "Conv2D.conv1.2.7.1700000000000000.output.0.ND.HIFLOAT8", "npy",
         parse_raw_name, readers.read_raw_file, (), format_raw_name,
@@ -167,6 +184,8 @@ OVERLAPS: dict[tuple[str, str], str] = {
     ("tensors", "captured"): "no dots in its operator; a captured stream's may have any",
     ("call", "node"): _WORDS,
     ("call", "golden"): _WORDS,
+    ("renamed-npy", "plain"): "digits, or 32 of them, are no tensor's name",
+    ("golden", "plain"): _WORDS,
     ("node", "oldest"): "the name ends with the device",
 }
 """Formats of which a name may fit both → why the first is right."""

@@ -27,7 +27,7 @@ from kit.memory import peak_below
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.dump.formats import torch_pickle as module
-from workbench.dump.formats.torch_archive import locate
+from workbench.dump.formats.archives import locate
 from workbench.dump.formats.torch_pickle import read_pickle
 from workbench.dump.payload.blocks import ExtentSource
 

@@ -1,0 +1,148 @@
+"""Outputs of another framework: what pairs without graphs, and what stays undecided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from kit.build.small_dumps import LEAF, START, Net, save_container
+from workbench.comparison.bind.borrow import bind_both
+from workbench.comparison.pair.pair import pair_tensors
+from workbench.comparison.results.coverage import ledger
+from workbench.dump.reader import load
+
+RNG = np.random.default_rng(0)
+A, B, C = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+ONES = np.ones((4, 5), np.float32)
+
+
+class Call(NamedTuple):
+    """A kernel: its name, what it reads and gives, and its type."""
+
+    name: str
+    inputs: tuple[np.ndarray, ...]
+    output: np.ndarray | tuple[np.ndarray, ...]
+    op_type: str = "Conv2D"
+
+
+def save_calls(root, calls, step=10):
+    for number, (name, inputs, output, op_type) in enumerate(calls):
+        file = f"{op_type}.{name}.{number}.3.{START + step * number}"
+        outputs = output if isinstance(output, tuple) else (output,)
+        save_container(root / LEAF / file, inputs, outputs, op_name=name)
+    return load(root)
+
+
+def save_golden(root, arrays):
+    root.mkdir()
+    for number, (name, array) in enumerate(arrays.items()):
+        np.save(root / f"{name}.0.{START + number}.npy", array)
+    return load(root)
+
+
+def paired(tmp_path, calls, golden, **more):
+    """What each tensor of the target is paired with, by which rule."""
+    found = pair_tensors(
+        *bind_both(save_calls(tmp_path / "t", calls, **more), save_golden(tmp_path / "g", golden))
+    )
+    ledger(found)  # every tensor is somewhere
+    return {
+        (pair.op_name, pair.io, pair.slot): (pair.golden.key.op_name, pair.rule)
+        for pair in found.pairs
+    }
+
+
+JOINED = {
+    "two names": (
+        [Call("conv1relu1", (), B)], {"conv1": A, "relu1": B},
+        {("conv1relu1", "output", 0): ("relu1", "joined-name")},
+    ),
+    "names that have files of their own": (
+        [Call("conv1relu1", (), C), Call("relu1", (), B)], {"conv1": A, "relu1": B},
+        {("relu1", "output", 0): ("relu1", "file-name")},
+    ),
+    "two ways": ([Call("abc", (), C)], {"a": A, "bc": B, "ab": A, "c": B}, {}),
+    "another shape": ([Call("conv1relu1", (), C)], {"conv1": A, "relu1": B[:2]}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "golden", "pairs"), JOINED.values(), ids=JOINED)
+def test_a_fused_kernel_is_the_last_operator_in_its_name(tmp_path, calls, golden, pairs):
+    assert paired(tmp_path, calls, golden) == pairs
+
+
+NEAR = A + np.float32(1e-3)
+NEAREST = {
+    "nearly the same": ([Call("k", (), NEAR)], {"y": A, "z": B}, {("k", "output", 0): ("y", "nearest")}),
+    "far off": ([Call("k", (), A * 2)], {"y": A}, {}),
+    "another shape": ([Call("k", (), NEAR.reshape(5, 4))], {"y": A}, {}),
+    "two goldens": ([Call("k", (), NEAR)], {"y": A, "z": A + np.float32(1e-4)}, {}),
+    "two kernels": ([Call("k", (), NEAR), Call("l", (), A)], {"y": A}, {}),
+    "one number everywhere": ([Call("k", (), ONES)], {"y": ONES}, {}),
+    "zeros": ([Call("k", (), ONES * 0)], {"y": ONES * 0}, {}),
+    "a cast, which has its value from another": ([Call("k", (), A, "Cast")], {"y": A}, {}),
+    "not finite": ([Call("k", (), A * np.float32(np.nan))], {"y": A}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "golden", "pairs"), NEAREST.values(), ids=NEAREST)
+def test_a_tensor_is_the_only_golden_that_is_near(tmp_path, calls, golden, pairs):
+    assert paired(tmp_path, calls, golden) == pairs
+
+
+READ = [Call("a", (), A), Call("b", (A,), B)]
+WIRED = {
+    "bytes of an output": (
+        READ, {"a": A, "b": B}, 10,
+        {("a", "output", 0): ("a", "file-name"), ("b", "output", 0): ("b", "file-name"),
+         ("b", "input", 0): ("a", "producer")},
+    ),
+    "no order of time": (
+        READ, {"a": A, "b": B}, 0,
+        {("a", "output", 0): ("a", "file-name"), ("b", "output", 0): ("b", "file-name")},
+    ),
+    "bytes of two outputs": (
+        [Call("a", (), (A, A)), Call("b", (A,), B)], {"a": A, "b": B}, 10,
+        {("a", "output", 0): ("a", "file-name"), ("b", "output", 0): ("b", "file-name")},
+    ),
+    "a producer without a golden": (READ, {"b": B}, 10, {("b", "output", 0): ("b", "file-name")}),
+    "bytes of many": (
+        [Call("a", (), ONES), Call("b", (ONES,), B)], {"a": ONES, "b": B}, 10,
+        {("a", "output", 0): ("a", "file-name"), ("b", "output", 0): ("b", "file-name")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "golden", "step", "pairs"), WIRED.values(), ids=WIRED)
+def test_an_input_is_the_golden_of_whose_bytes_it_has(tmp_path, calls, golden, step, pairs):
+    assert paired(tmp_path, calls, golden, step=step) == pairs
+
+
+@pytest.mark.parametrize("dialect", ["onnx", "tensorflow"])
+def test_a_target_without_a_graph_borrows_the_kernels_of_the_golden_s_model(tmp_path, dialect):
+    net = Net()
+    conv = net.op("Conv2D", net.feed("x", (4, 5)), name="scope/conv", shape=(4, 5))
+    relu = net.op("Relu", conv, name="scope/relu", shape=(4, 5))
+    net.op("Softmax", relu, name="scope/out", shape=(4, 5))
+    calls = [Call("scope_convscope_relu", (A,), B), Call("scope_out", (B,), C, "SoftmaxV2")]
+    golden = save_golden(tmp_path / "g", {"scope_conv": A, "scope_relu": B, "scope_out": C})
+    golden = replace(golden, graphs={(0, 0): replace(net.graph(), dialect=dialect)})
+    found = pair_tensors(*bind_both(save_calls(tmp_path / "t", calls), golden))
+    assert {
+        (pair.op_name, pair.io): (pair.golden.key.op_name, pair.rule) for pair in found.pairs
+    } == {
+        ("scope_convscope_relu", "output"): ("scope_relu", "fusion"),
+        ("scope_out", "input"): ("scope_relu", "producer"),
+        ("scope_out", "output"): ("scope_out", "fusion"),
+    }
+
+
+def test_a_shared_golden_is_counted_once(tmp_path):
+    calls = [*READ, Call("c", (A,), C)]
+    sides = save_calls(tmp_path / "t", calls), save_golden(tmp_path / "g", {"a": A, "b": B, "c": C})
+    coverage = ledger(pair_tensors(*bind_both(*sides)))
+    assert (coverage.matched, coverage.shared) == (5, 2)
+    assert (coverage.matched_of("target"), coverage.matched_of("golden")) == (5, 3)
