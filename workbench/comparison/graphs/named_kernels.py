@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Op, Value
+from workbench.graph.provenance import ORIGINAL_NAMES
 from workbench.graph_files.onnx.dialect import OUTPUTS
-from workbench.npu.compile.provenance import ORIGINAL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
