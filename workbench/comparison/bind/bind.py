@@ -21,6 +21,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.ffts import manual_slice
+from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.formats.npy import fingerprint
 from workbench.graph.graph import Value
@@ -49,6 +50,8 @@ def _exact_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
         for number, op in enumerate(graph.ops):
             name = sanitize(op.name)
             yield (graph.graph_id, op.op_type, name), number
+            if (standard := standard_name(op.name)) != name:  # in golden data
+                yield (graph.graph_id, op.op_type, standard), number
             slice_of = manual_slice(name)
             if slice_of is not None and slice_of[1] == 0:  # stands for the operator put together
                 yield (graph.graph_id, op.op_type, slice_of[0]), number
@@ -91,7 +94,7 @@ NAMING_RULES = (
     NamingRule(
         "exact-name",
         _exact_names,
-        "the graph's own names (MindSpore 2.3 to 2.6, the graph engine)",
+        "the graph's own names (MindSpore 2.3 to 2.6, the graph engine, golden data)",
         "before short-name: a whole name says more than its end",
     ),
     NamingRule(

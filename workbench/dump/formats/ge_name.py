@@ -113,6 +113,18 @@ def _reader(kind: FileKind, pattern: str) -> Callable[[str], FileName | None]:
     return read
 
 
+_NOT_STANDARD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def standard_name(op_name: str) -> str:
+    """Name of an operator as golden data carry it; several operators may share one.
+
+    >>> standard_name("/layer1/conv.0:add")
+    '_layer1_conv_0_add'
+    """
+    return _NOT_STANDARD.sub("_", op_name)
+
+
 def _number(digits: str | None) -> int | None:
     return None if digits is None else int(digits)
 
@@ -142,7 +154,7 @@ def format_ge_name(name: FileName) -> str:
     if name.kind == "norm":
         return f"{op_type}.{op_name}.{task}.{time}"
     if name.kind == "golden":
-        return f"{name.op_name}.{name.slot}.{time}.npy"
+        return f"{standard_name(name.op_name)}.{name.slot}.{time}.npy"
     base = f"{name.op_name or BRIEF}.{stream}.{task}"
     if name.kind == "callback":
         return f"{base}.{name.ids.core_type}.{name.ids.core}.{time}"

@@ -1,0 +1,84 @@
+"""``workbench golden``: golden data of an ONNX model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from workbench.cli.terminal import emit, progress, tell
+from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
+
+
+def golden(
+    model: Annotated[str, typer.Argument(metavar="MODEL.onnx", help="ONNX model to run.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
+    input_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="NAME=FILE.npy",
+            help="Value of an input (repeatable). Default: from the seed.",
+        ),
+    ] = None,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=1,3,48,192",
+            help="Shape of an input, or size of an open dimension (repeatable).",
+        ),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="onnxruntime|reference",
+            help="What computes the model. Default: onnxruntime if it is installed.",
+        ),
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Seed of inputs that have no file.")] = 0,
+) -> int:
+    """Run an ONNX model and write every intermediate tensor as golden data. Exit status: 0 all written, 2 error."""
+    from workbench.golden_data import golden as run
+
+    told: list[Message] = []
+    result = run(
+        model,
+        {name: Path(file) for name, file in _pairs("input", input_)},
+        out,
+        shapes={name: _sizes(name, text) for name, text in _pairs("shape", shape)},
+        engine=engine or None,
+        seed=seed,
+        progress=progress(),
+        report=told.append,
+    )
+    for said in told:
+        tell(said, err=True)
+    values = {"tensors": result.tensors, "bytes": result.nbytes, "engine": result.engine}
+    tell(Message("cli/golden", **values, model=model, out=out), err=True)
+    emit(str(result.path))
+    if result.missing:
+        raise WorkbenchError(
+            "cli/golden-missing", nodes=len(result.missing), missing=result.missing
+        )
+    return 0
+
+
+def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    """Read ``NAME=VALUE`` options; raises WorkbenchError for one that is none, or a name that comes twice."""
+    pairs = [(name, value) for name, _, value in (one.partition("=") for one in given or ())]
+    names = [name for name, _ in pairs]
+    for one, (name, value) in zip(given or (), pairs, strict=True):
+        if not name or not value:
+            raise WorkbenchError(f"cli/golden-{option}", got=one)
+        if names.count(name) > 1:
+            raise WorkbenchError("cli/golden-twice", option=option, name=name)
+    return pairs
+
+
+def _sizes(name: str, text: str) -> tuple[int, ...]:
+    sizes = text.split(",")
+    if not all(size.isascii() and size.isdecimal() and len(size) < 10 for size in sizes):
+        raise WorkbenchError("cli/golden-shape", got=f"{name}={text}")
+    return tuple(map(int, sizes))

@@ -1,0 +1,34 @@
+"""What `workbench.golden_data` says: name → sentence."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    # engines
+    "engine-missing": (
+        "{package} is not installed; pip install 'npu-accuracy-workbench[onnx]' or use --engine reference"
+    ),
+    "engine-fallback": "{package} is not installed; using the reference engine (NumPy, slower)",
+    "evaluated": "not computed in float64, but by the evaluator of onnx: {types:list}",
+    # inputs
+    "no-such-input": "{option}: unknown input {got!r} (choose from {known:list})",
+    "no-input": (
+        "shape of input {name!r} is not known: {got}; pass --input {name}=FILE.npy or --shape {name}={example}"
+    ),
+    "input-shape": "input {name!r}: expected shape {expected}, got {got}",
+    "input-type": "input {name!r}: {got} values do not fit {expected}; convert the file",
+    "seeded": "inputs made from seed {seed}: {inputs:list}; saved in {folder}",
+    "seeded-input": "{name} {shape}",
+    "module-inputs": "inputs are missing: pass what the module is called with",
+    # what was written
+    "node": "{name} ({type}): {why}",
+    "node-failed": "{error}: {why}",
+    "after": "reads the output of {name}",
+    "nothing": "no operator could be computed: {why}",
+    "one-name": (
+        "operators {operators:list} share the file name {name}; their files are in the order of the model by time"
+    ),
+    "widened": "{tensors:count tensor} of {own} written as {held}: npy has no {own}",
+    "no-array": "not written, no arrays of numbers: {names:list}",
+    "subgraphs": "values inside subgraphs are not written: {nodes:list}",
+    "functions": "values inside functions of the model are not written: {nodes:list}",
+}
