@@ -289,7 +289,8 @@ def test_functions_of_the_model_run_and_sequences_and_texts_are_said_not_to_be_w
         node("StringNormalizer", ["t"], ["u"], "text"),
     ]
     texts = helper.make_tensor_value_info("t", TensorProto.STRING, [2])
-    made = model(nodes, {"x": X, "t": texts}, ["y", "u"], {"one": np.int64(1)}, imports=[MINE], functions=[double])  # fmt: skip
+    own = {"imports": [MINE], "functions": [double]}
+    made = model(nodes, {"x": X, "t": texts}, ["y", "u"], {"one": np.int64(1)}, **own)
     said = []
     feeds = {"x": X, "t": np.array(["a", "b"])}
     done = wb.golden(made, feeds, tmp_path / "out", engine=engine, report=said.append)

@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
+from workbench.golden_data.model import failed
 from workbench.graph.constants import constant
 from workbench.graph.graph import Param
 from workbench.graph.graph import Value as Output
@@ -69,8 +70,7 @@ def _evaluate(model: ModelProto, feeds: Mapping[str, Value]) -> Sequence[Value]:
         with np.errstate(all="ignore"):
             found: Any = ReferenceEvaluator(model).run(None, dict(feeds))
     except Exception as error:
-        kind, why = type(error).__name__, " ".join(str(error).split())
-        raise GraphError("golden/node-failed", error=kind, why=why) from error
+        raise failed(error, str(error)) from error
     return [np.asarray(one) if isinstance(one, np.generic) else one for one in found]
 
 

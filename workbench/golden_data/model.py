@@ -46,6 +46,9 @@ _IR_VERSIONS = 8, 10
 _TEXTS = 8
 """``TensorProto.STRING``."""
 
+_LONGEST = 240
+"""Most characters of what an engine says of a node that it cannot compute."""
+
 _INSIDE = 1 << 20
 """Most bytes of a weight that a node's model holds itself: shapes, axes and scales must be known to engines."""
 
@@ -145,6 +148,12 @@ def read_model(source: str | Path | ModelProto) -> OnnxSource:
         size = size_within(file, path, MAX_BYTES, "model")
         proto = _without_weights(FileBytes(file, size), where)
     return _source(graph, proto, where)
+
+
+def failed(error: Exception, why: str) -> GraphError:
+    """Return the error that says in one line why a node was not computed."""
+    line = " ".join(why.split())[:_LONGEST].rstrip(". ")
+    return GraphError("golden/node-failed", error=type(error).__name__, why=line)
 
 
 def _source(graph: Graph, proto: ModelProto, where: str) -> OnnxSource:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.dtypes import dtype
-from workbench.core.errors import GraphError
+from workbench.golden_data.model import failed
 from workbench.graph_files.onnx.tensors import library
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ class OnnxRuntime:
         try:
             return self._run(model, feeds)
         except Exception as error:  # its own classes have no other base
-            kind = type(error).__name__
-            raise GraphError("golden/node-failed", error=kind, why=_reason(error)) from error
+            raise failed(error, _reason(error)) from error
 
     def remarks(self) -> Iterable[Message]:
         return ()
@@ -151,6 +150,5 @@ def _number(kind: str) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """What onnxruntime says in one line, without its name and the number and name of the error's kind."""
-    text = " ".join(str(error).split())
-    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    """What onnxruntime says, without its name and the number and name of the error's kind."""
+    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error))

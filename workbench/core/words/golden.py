@@ -15,8 +15,8 @@ SENTENCES: dict[str, str] = {
         "shape of input {name!r} is not known: {got}; pass --input {name}=FILE.npy or --shape {name}={example}"
     ),
     "input-shape": "input {name!r}: expected shape {expected}, got {got}",
-    "input-type": "input {name!r}: {got} values do not fit {expected}; convert the file",
-    "seeded": "inputs made from seed {seed}: {inputs:list}; saved in {folder}",
+    "input-type": "input {name!r} is {expected}, and the {got} values do not fit; convert them",
+    "seeded": "inputs made from seed {seed}: {inputs:list}; saved in {folder}/",
     "seeded-input": "{name} {shape}",
     "module-inputs": "inputs are missing: pass what the module is called with",
     # what was written
