@@ -329,6 +329,78 @@ def test_formats_that_numpy_lacks_pass_through_and_are_written_wider(tmp_path, e
     assert (widened["own"], widened["held"], widened["tensors"]) == (kind, "float32", 1)
 
 
+@pytest.mark.skipif(not HAS_RUNTIME, reason="not installed")
+def test_what_onnxruntime_has_no_kernel_for_the_reference_computes(tmp_path):
+    """Products of bfloat16: exact in float64, rounded once."""
+    number = TensorProto.BFLOAT16
+    nodes = [
+        node("Cast", ["x"], ["a"], "a", to=number),
+        node("Softplus", ["a"], ["y"], "y"),
+        node("Cast", ["y"], ["z"], "z", to=FLOAT),
+    ]
+    said = []
+    made = model(nodes, {"x": X}, ["z"])
+    done = wb.golden(made, {"x": X}, tmp_path / "out", engine="onnxruntime", report=said.append)
+    narrow = X.astype(ml_dtypes.bfloat16).astype(np.float64)
+    want = np.log1p(np.exp(narrow)).astype(ml_dtypes.bfloat16).astype(np.float32)
+    assert (done.missing, done.engine) == ((), "onnxruntime")
+    np.testing.assert_array_equal(files_of(tmp_path / "out")["z", 0], want)
+    assert {one.code: one.values for one in said}["golden/by-reference"]["types"] == ["Softplus"]
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with refused("golden/no-model", GraphError, got="int"):
+        wb.golden(3, None, tmp_path / "out")
+
+
+def test_a_subgraph_that_reads_what_comes_later_is_not_computed(tmp_path):
+    nodes = [
+        node("If", ["c"], ["y"], "choice", then_branch=branch("Neg", "t"), else_branch=branch("Exp", "e")),
+        node("Relu", ["x"], ["a"], "act"),
+    ]  # fmt: skip
+    feeds = {"x": X, "c": np.array(True)}
+    done = wb.golden(model(nodes, feeds, ["y"]), feeds, tmp_path / "out", engine="reference")
+    (missing,) = done.missing
+    assert (missing.values["name"], missing.values["why"].code) == (
+        "choice",
+        "graph/onnx-input-later",
+    )
+    assert files_of(tmp_path / "out").keys() == {("act", 0)}
+
+
+def damaged(data, rng):
+    """The bytes with some of them changed, gone or twice."""
+    at, much = int(rng.integers(len(data))), int(rng.integers(1, 4))
+    kind = rng.integers(3)
+    if kind == 0:
+        return data[:at] + rng.bytes(much) + data[at + much :]
+    return data[:at] + data[at + much :] if kind == 1 else data[: at + much] + data[at:]
+
+
+@pytest.mark.filterwarnings("ignore")  # NumPy's, of numbers that damage has made
+@given(seed=st.integers(0, 1 << 20))
+def test_a_damaged_model_gives_golden_data_or_an_error_of_ours(tmp_path_factory, seed):
+    nodes = [
+        node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
+        node("Relu", ["c"], ["r"], "relu"),
+        node("Transpose", ["r"], ["t"], "turn", perm=[0, 2, 3, 1]),
+        node("If", ["flag"], ["y"], "choice", then_branch=branch("Neg", "n"), else_branch=branch("Exp", "e")),
+    ]  # fmt: skip
+    image = np.ones((1, 2, 4, 4), np.float32)
+    feeds = {"x": image, "a": X, "flag": np.array(True)}
+    made = model(nodes, feeds, ["t", "y"], {"w": np.ones((2, 2, 3, 3), np.float32)})
+    rng = np.random.default_rng(seed)
+    root = tmp_path_factory.mktemp("damaged")
+    (root / "net.onnx").write_bytes(damaged(made.SerializeToString(), rng))
+    refused_as, done = "", None
+    try:
+        done = wb.golden(root / "net.onnx", None, root / "out", engine="reference")
+    except wb.WorkbenchError as error:
+        refused_as = str(error)
+    assert "\n" not in refused_as
+    assert done is None or done.tensors == len(list((root / "out").glob("*.npy")))
+
+
 def test_what_the_evaluator_computes_is_said(tmp_path):
     made = model([node("Det", ["x"], ["y"], "det")], {"x": np.eye(3, dtype=np.float32)}, ["y"])
     said = []

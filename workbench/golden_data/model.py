@@ -133,7 +133,9 @@ def read_model(source: str | Path | ModelProto) -> OnnxSource:
     Raises FormatError with its byte if it is damaged or has 2 GiB or more, GraphError if its edges are none or onnx
     is not installed.
     """
-    library()
+    onnx = library()
+    if not isinstance(source, str | Path | onnx.ModelProto):
+        raise GraphError("golden/no-model", got=type(source).__name__)
     if not isinstance(source, str | Path):
         data, where = source.SerializeToString(), source.graph.name or "model"
         return _source(parse_onnx_model(data, where), _without_weights(data, where), where)

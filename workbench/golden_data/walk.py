@@ -131,8 +131,10 @@ class _Values:
             return self._source.weights[name].array()
         if name in self._held:
             return self._held[name]
+        if name not in self._files:  # a subgraph reads what comes behind its node
+            raise GraphError("graph/onnx-input-later", got=name)
         path, kind = self._files[name]
-        array: Array = np.load(path, mmap_mode="r")
+        array: Array = np.load(path)
         return array.astype(kind, copy=False)
 
     def put(self, name: str, value: Value, path: Path | None = None) -> None:

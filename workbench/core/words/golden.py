@@ -9,7 +9,9 @@ SENTENCES: dict[str, str] = {
     ),
     "engine-fallback": "{package} is not installed; using the reference engine (NumPy, slower)",
     "evaluated": "not computed in float64, but by the evaluator of onnx: {types:list}",
+    "by-reference": "not computed by onnxruntime, but by the reference: {types:list}",
     # inputs
+    "no-model": "expected an ONNX model or a module of PyTorch or Keras, got {got}",
     "no-such-input": "{option}: unknown input {got!r} (choose from {known:list})",
     "no-input": (
         "shape of input {name!r} is not known: {got}; pass --input {name}=FILE.npy or --shape {name}={example}"
