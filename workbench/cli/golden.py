@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,13 +40,14 @@ def golden(
 ) -> int:
     """Run an ONNX model and write every intermediate tensor as golden data. Exit status: 0 all written, 2 error."""
     from workbench.golden_data import golden as run
+    from workbench.golden_data import inputs_of, shapes_of
 
     told: list[Message] = []
     result = run(
         model,
-        {name: Path(file) for name, file in _pairs("input", input_)},
+        inputs_of(input_ or ()),
         out,
-        shapes={name: _sizes(name, text) for name, text in _pairs("shape", shape)},
+        shapes=shapes_of(shape or ()),
         engine=engine or None,
         seed=seed,
         progress=progress(),
@@ -60,25 +60,6 @@ def golden(
     emit(str(result.path))
     if result.missing:
         raise WorkbenchError(
-            "cli/golden-missing", nodes=len(result.missing), missing=result.missing
+            "golden/not-computed", nodes=len(result.missing), missing=result.missing
         )
     return 0
-
-
-def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
-    """Read ``NAME=VALUE`` options; raises WorkbenchError for one that is none, or a name that comes twice."""
-    pairs = [(name, value) for name, _, value in (one.partition("=") for one in given or ())]
-    names = [name for name, _ in pairs]
-    for one, (name, value) in zip(given or (), pairs, strict=True):
-        if not name or not value:
-            raise WorkbenchError(f"cli/golden-{option}", got=one)
-        if names.count(name) > 1:
-            raise WorkbenchError("cli/golden-twice", option=option, name=name)
-    return pairs
-
-
-def _sizes(name: str, text: str) -> tuple[int, ...]:
-    sizes = text.split(",")
-    if not all(size.isascii() and size.isdecimal() and len(size) < 10 for size in sizes):
-        raise WorkbenchError("cli/golden-shape", got=f"{name}={text}")
-    return tuple(map(int, sizes))

@@ -7,7 +7,8 @@ A model is run node by node (`walk`), so that memory holds one node's tensors, a
 
 from __future__ import annotations
 
+from workbench.golden_data.feeds import inputs_of, shapes_of
 from workbench.golden_data.golden import golden
 from workbench.golden_data.result import Golden
 
-__all__ = ["Golden", "golden"]
+__all__ = ["Golden", "golden", "inputs_of", "shapes_of"]

@@ -18,7 +18,7 @@ from workbench.network.onnx.lower import LARGEST_EXAMPLE, example_feed
 from workbench.network.onnx.names import safe_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     Sizes = tuple[int | str, ...]
     """Sizes of an input; open ones by their names."""
 
+
+_SHOWN = 80
+"""Characters of what somebody has typed that an error shows."""
 
 _TEXT = "string"
 """Type of inputs that hold texts; values for them are given in memory."""
@@ -68,6 +71,42 @@ def model_feeds(
     return feeds, [
         Message("golden/seeded", seed=seed, inputs=seeded, folder=INPUTS)
     ] if seeded else []
+
+
+def inputs_of(texts: Iterable[str]) -> dict[str, Path]:
+    """Files of inputs that are spelled ``NAME=FILE.npy``; raises GraphError for one that is not, or that comes twice.
+
+    >>> inputs_of(["x=a.npy"])
+    {'x': PosixPath('a.npy')}
+    """
+    return {name: Path(file) for name, file in _pairs("golden/input-form", texts)}
+
+
+def shapes_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Shapes that are spelled ``NAME=SIZE,SIZE``; raises GraphError as `inputs_of`.
+
+    >>> shapes_of(["x=1,3,48,192", "batch=2"])
+    {'x': (1, 3, 48, 192), 'batch': (2,)}
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for name, text in _pairs("golden/shape-form", texts):
+        sizes = text.split(",")
+        if not all(size.isascii() and size.isdecimal() and len(size) < 10 for size in sizes):
+            raise GraphError("golden/shape-form", got=f"{name}={text}"[:_SHOWN])
+        found[name] = tuple(map(int, sizes))
+    return found
+
+
+def _pairs(code: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not name or not value:
+            raise GraphError(code, got=text[:_SHOWN])
+        if name in seen:
+            raise GraphError("golden/given-twice", name=name[:_SHOWN])
+        seen.add(name)
+        yield name, value
 
 
 def _check_names(option: str, given: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -48,10 +48,6 @@ SENTENCES: dict[str, str] = {
     "golden": (
         "{tensors:count tensor} ({bytes:bytes}, {engine}); next: workbench compare TARGET {out} --golden-graph {model}"
     ),
-    "golden-input": "--input must be NAME=FILE.npy, got {got!r}",
-    "golden-shape": "--shape must be NAME=SIZE,SIZE,…, e.g. x=1,3,48,192; got {got!r}",
-    "golden-twice": "--{option} is given twice for {name!r}",
-    "golden-missing": "{nodes:count operator} not computed: {missing:list}",
     # config check
     "problem": "{severity} [{id}] {said}",
     "problem-code": "{severity} {code} [{id}] {said}",

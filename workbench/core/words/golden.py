@@ -11,6 +11,9 @@ SENTENCES: dict[str, str] = {
     "evaluated": "not computed in float64, but by the evaluator of onnx: {types:list}",
     "by-reference": "not computed by onnxruntime, but by the reference: {types:list}",
     # inputs
+    "input-form": "an input must be NAME=FILE.npy, got {got!r}",
+    "shape-form": "a shape must be NAME=SIZE,SIZE,…, e.g. x=1,3,48,192; got {got!r}",
+    "given-twice": "{name!r} is given twice",
     "no-model": "expected an ONNX model or a module of PyTorch or Keras, got {got}",
     "no-such-input": "{option}: unknown input {got!r} (choose from {known:list})",
     "no-input": (
@@ -22,6 +25,7 @@ SENTENCES: dict[str, str] = {
     "seeded-input": "{name} {shape}",
     "module-inputs": "inputs are missing: pass what the module is called with",
     # what was written
+    "not-computed": "{nodes:count operator} not computed: {missing:list}",
     "node": "{name} ({type}): {why}",
     "node-failed": "{error}: {why}",
     "after": "reads the output of {name}",
