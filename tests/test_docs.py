@@ -14,6 +14,7 @@ from pathlib import Path
 
 import generate
 import jsonschema
+import onnx
 import pytest
 
 from generators import simulation
@@ -21,6 +22,7 @@ from generators.exit_status import CASES
 from generators.markdown import prose, table
 from generators.settings import SEVERITIES
 from kit import commands
+from kit.build import onnx_models
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.pair.kernels import EXPECTED
@@ -113,6 +115,9 @@ def place(tmp_path_factory):
     shutil.copytree(ROOT / "sample_dumps/real_pair/dump_a", folder / "short")
     (last,) = (folder / "short").rglob("BiasAdd.Default_fc3-*.output.*")
     last.unlink()
+    info = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])
+    relu = onnx.helper.make_node("Relu", ["x"], ["y"], "act")
+    onnx.save(onnx_models.model([relu], {"x": info}, ["y"]), folder / "net.onnx")
     data["common_dump_settings"] |= {"dump_mode": 0, "iteration": "7"}
     (folder / "unselected.json").write_text(json.dumps(data))
     return folder

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench import config
     from workbench.dump.convert import convert
     from workbench.dump.reader import load
+    from workbench.golden_data import Golden, golden
     from workbench.graph_files.formats import read_graph as read_ir
     from workbench.network import models, nn
     from workbench.network.onnx import read_onnx
@@ -47,6 +48,7 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "FormatError",
+    "Golden",
     "GraphError",
     "OutputError",
     "Trees",
@@ -56,6 +58,7 @@ __all__ = [
     "config",
     "convert",
     "envelope",
+    "golden",
     "inspect",
     "load",
     "models",
@@ -80,6 +83,8 @@ _HOMES = {
     "config": ("workbench.config", ""),
     "convert": ("workbench.dump.convert", "convert"),
     "envelope": ("workbench.pipeline.envelope", "envelope"),
+    "Golden": ("workbench.golden_data", "Golden"),
+    "golden": ("workbench.golden_data", "golden"),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
     "load": ("workbench.dump.reader", "load"),
     "models": ("workbench.network.models", ""),

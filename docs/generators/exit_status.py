@@ -70,6 +70,20 @@ DEMO = (
     Case("demo", 0, "The injected fault was found.", "demo --out build/demo"),
     Case("demo", 2, "The injected fault was not found, or an error.", f"demo --out {CPU}"),
 )
+GOLDEN = (
+    Case(
+        "golden",
+        0,
+        "Every intermediate tensor of the model was written.",
+        "golden net.onnx --shape x=2,4 --out build/golden",
+    ),
+    Case(
+        "golden",
+        2,
+        "An error, or some operators could not be computed; the tensors of the others are there.",
+        "golden net.onnx --out build/none",
+    ),
+)
 EXAMPLES = {
     "inspect": (f"inspect {CPU}", "inspect nowhere"),
     "convert": ("convert containers --out build/converted", "convert nowhere --out build/none"),
@@ -97,6 +111,7 @@ CASES = (
     *CHECK,
     *DEMO,
     *SIMULATE,
+    *GOLDEN,
     *(
         Case(name, status, meaning, example)
         for name, pair in EXAMPLES.items()

@@ -16,6 +16,7 @@ from workbench.ui.shell import PARTS
 REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
 SILENT = (
     label("ui/new"), label("ui/other-networks"), label("ui/inject-fault"), label("ui/graphs-and-models"),
+    label("ui/make-golden"),
     label("ui/copy-as-code"), label("ui/copy-view"), label("ui/copy-all"), "Explorer", "Tab",
 )  # fmt: skip
 """Controls that the kernel hears of only when something else is done, and the explorer, which answers by itself."""

@@ -26,6 +26,7 @@ from workbench.cli.config import (  # noqa: E402 - after the environment is set
     variables,
 )
 from workbench.cli.config import app as config_app  # noqa: E402
+from workbench.cli.golden import golden  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
 from workbench.cli.noise import envelope, order_app  # noqa: E402
 from workbench.cli.terminal import (  # noqa: E402
@@ -537,6 +538,7 @@ def demo(
 
 
 app.command("envelope")(envelope)
+app.command()(golden)
 app.command()(lab)
 
 

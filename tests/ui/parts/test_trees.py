@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 import workbench as wb
+from kit.build.onnx_models import FLOAT, model, node
 from kit.face.screen import alerts_beside, alerts_in, codes_beside, said_in
 from workbench.core.errors import WorkbenchError
 
@@ -122,3 +126,81 @@ def test_repeats_are_a_tuple_of_folders(value):
 def test_a_session_keeps_repeats(tmp_path):
     bench = wb.Workbench(trees=wb.Trees("/t", "/g", repeats=("/r", "/s")))
     assert wb.Workbench.open(bench.save(tmp_path / "kept.json")).trees == bench.trees
+
+
+# ---------------------------------------------------------------- golden data of a model
+
+
+@pytest.fixture
+def net(tmp_path):
+    """A model whose input has an open size."""
+    info = helper.make_tensor_value_info("x", FLOAT, ["n", 4])
+    nodes = [node("Relu", ["x"], ["a"], "act"), node("Exp", ["a"], ["y"], "grow")]
+    onnx.save(model(nodes, {"x": info}, ["y"]), tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"
+
+
+def made(golden):
+    """Click and wait; what is said then."""
+    golden.make.click()
+    assert golden.runner.job.wait(60)
+    return said_in(golden.status.value)
+
+
+def test_golden_data_of_a_model_become_the_golden_of_the_comparison(panel, net, tmp_path):
+    golden = panel.trees.golden
+    golden.model.value = str(net)
+    golden.inputs.value = "x=2,4"
+    golden.out.value = str(tmp_path / "out")
+    panel.bench.trees = wb.Trees(target="/t", rank=3)
+    assert made(golden)[0] == "ui/golden-done"
+    found = {path.name.split(".")[0] for path in (tmp_path / "out").glob("*.npy")}
+    assert found == {"act", "grow"}
+    want = wb.Trees("/t", str(tmp_path / "out"), golden_graph=str(net), rank=3)
+    assert panel.bench.trees == want
+    assert panel.trees.choosers["golden"].value == str(tmp_path / "out")
+    assert not golden.make.disabled
+    assert golden.cancel.disabled
+
+
+def test_golden_data_take_files_and_the_seed_of_the_bench(panel, net, tmp_path):
+    golden, given = panel.trees.golden, np.float32([[1, -2, 3, -4]])
+    np.save(tmp_path / "x.npy", given)
+    golden.model.value = str(net)
+    golden.inputs.value = f"x={tmp_path / 'x.npy'}"
+    golden.out.value = str(tmp_path / "files")
+    assert made(golden)[0] == "ui/golden-done"
+    np.testing.assert_array_equal(np.load(tmp_path / "files" / "inputs" / "x.npy"), given)
+    golden.inputs.value = "n=3"
+    panel.bench.seed = 5
+    golden.out.value = str(tmp_path / "seeded")
+    assert "golden/seeded" in made(golden)
+    wb.golden(net, None, tmp_path / "same", shapes={"n": (3,)}, seed=5)
+    fed = [np.load(tmp_path / out / "inputs" / "x.npy") for out in ("seeded", "same")]
+    np.testing.assert_array_equal(*fed)
+
+
+def test_what_stops_golden_data_is_said_and_the_trees_stay(panel, net, tmp_path):
+    golden, before = panel.trees.golden, panel.bench.trees
+    golden.make.click()
+    assert codes_beside(panel.view, golden.make) == ["ui/golden-lacking"]
+    golden.model.value, golden.out.value = str(net), str(tmp_path / "out")
+    assert made(golden) == ["golden/no-input"]
+    assert panel.bench.trees == before
+    golden.inputs.value = "n=2"
+    golden.runner.observe(lambda _change: golden.cancel.click(), "progress")
+    assert made(golden) == ["ui/golden-cancelled"]
+    assert panel.bench.trees == before
+    golden.runner.unobserve_all("progress")
+
+
+def test_operators_that_cannot_be_computed_are_named(panel, net, tmp_path):
+    made_ = onnx.load(net)
+    made_.graph.node.append(node("Strange", ["a"], ["z"], "odd", domain="my.ops"))
+    made_.opset_import.append(helper.make_opsetid("my.ops", 1))
+    onnx.save(made_, net)
+    golden = panel.trees.golden
+    golden.model.value, golden.out.value = str(net), str(tmp_path / "out")
+    golden.inputs.value = "n=1"
+    assert made(golden)[:2] == ["ui/golden-done", "golden/not-computed"]
+    assert "odd" in golden.status.value

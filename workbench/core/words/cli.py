@@ -44,6 +44,10 @@ SENTENCES: dict[str, str] = {
     # convert
     "converted": "{files:count file} read, {written:count} written to {out}, {remarks:count remark}",
     "lost": "warning: {loss}",
+    # golden
+    "golden": (
+        "{tensors:count tensor} ({bytes:bytes}, {engine}); next: workbench compare TARGET {out} --golden-graph {model}"
+    ),
     # config check
     "problem": "{severity} [{id}] {said}",
     "problem-code": "{severity} {code} [{id}] {said}",

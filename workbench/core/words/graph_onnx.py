@@ -32,6 +32,7 @@ ONNX: dict[str, str] = {
         "{name!r}: external data {got!r} cannot be found for a model in memory; pass the path of the model"
     ),
     "onnx-external-outside": "{name!r}: external data must be inside {folder}, got {got!r}",
+    "onnx-external-circle": "{name!r}: external data {got!r} is a circle of links",
     "onnx-external-missing": "{name!r}: external data file {got!r} does not exist",
     "onnx-external-size": "{name!r}: {key} must be a number of bytes, got {got!r}",
     # inputs and outputs

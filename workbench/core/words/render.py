@@ -45,6 +45,7 @@ AREAS = (
     "dump",
     "compare",
     "config",
+    "golden",
     "pipeline",
     "show",
     "explorer",

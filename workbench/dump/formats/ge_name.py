@@ -154,7 +154,7 @@ def format_ge_name(name: FileName) -> str:
     if name.kind == "norm":
         return f"{op_type}.{op_name}.{task}.{time}"
     if name.kind == "golden":
-        return f"{name.op_name}.{name.slot}.{time}.npy"
+        return f"{standard_name(name.op_name)}.{name.slot}.{time}.npy"
     base = f"{name.op_name or BRIEF}.{stream}.{task}"
     if name.kind == "callback":
         return f"{base}.{name.ids.core_type}.{name.ids.core}.{time}"

@@ -123,6 +123,11 @@ class OnnxTensor:
             self._refuse("graph/onnx-data-values", shape=shape, error=got, why=error)
         return array
 
+    def check_external(self) -> None:
+        """Raise what `array` raises if the values are in another file that is not as the model says."""
+        if self.external is not None:
+            self._located(self.external, self._dtype())
+
     def _dtype(self) -> np.dtype[Any]:
         try:
             kind: np.dtype[Any] = np.dtype(library().helper.tensor_dtype_to_np_dtype(self.number))
@@ -135,6 +140,16 @@ class OnnxTensor:
 
     def _external(self, entries: Mapping[str, str], kind: np.dtype[Any]) -> Array:
         """Read values from a file beside the model: 64 bits at most in little-endian order."""
+        path, offset = self._located(entries, kind)
+        shape = self.shape
+        with open_file(path, "external data") as file:
+            file.seek(offset)
+            order = kind.newbyteorder("<") if kind.kind != "V" else kind
+            flat = np.fromfile(file, order, prod(shape))
+        return flat.astype(kind, copy=False).reshape(shape)
+
+    def _located(self, entries: Mapping[str, str], kind: np.dtype[Any]) -> tuple[Path, int]:
+        """File and first byte of the values; raises FormatError if they are not there."""
         path = self._inside(entries.get("location", ""))
         offset = self._size(entries, "offset", 0)
         if kind.name == "int4":
@@ -146,19 +161,16 @@ class OnnxTensor:
             self._refuse("graph/onnx-external-length", shape=shape, expected=wanted, got=length)
         with open_file(path, "external data") as file:
             held = os.fstat(file.fileno()).st_size
-            if offset + wanted > held:
-                needed, place = offset + wanted, str(path)
-                raise FormatError(
-                    "graph/onnx-external-short",
-                    place=place,
-                    name=self.name,
-                    needed=needed,
-                    got=held,
-                )
-            file.seek(offset)
-            order = kind.newbyteorder("<") if kind.kind != "V" else kind
-            flat = np.fromfile(file, order, prod(shape))
-        return flat.astype(kind, copy=False).reshape(shape)
+        if offset + wanted > held:
+            needed, place = offset + wanted, str(path)
+            raise FormatError(
+                "graph/onnx-external-short",
+                place=place,
+                name=self.name,
+                needed=needed,
+                got=held,
+            )
+        return path, offset
 
     def _inside(self, location: str) -> Path:
         """Path of a data file; nothing outside the model's folder is opened."""
@@ -166,7 +178,10 @@ class OnnxTensor:
             self._refuse("graph/onnx-external-none", got=location)
         folder = self.model.folder.resolve()
         inside = "\0" not in location and ".." not in Path(location).parts
-        path = (folder / location).resolve() if inside else folder
+        try:
+            path = (folder / location).resolve() if inside else folder
+        except (OSError, RuntimeError):  # RuntimeError: a circle of links
+            self._refuse("graph/onnx-external-circle", got=location)
         if not path.is_relative_to(folder) or path == folder:
             self._refuse("graph/onnx-external-outside", folder=str(folder), got=location)
         if not is_file(path):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 OPSETS = (7, 28)
 """First and last opset whose operators the converters know."""
 
-_LARGEST_EXAMPLE = 1 << 26  # elements
+LARGEST_EXAMPLE = 1 << 26  # elements
 _LARGEST_FEED = 1 << 40
 
 
@@ -237,7 +237,7 @@ class _Lowering:
         dtype = self._dtype(parameter)
         shape = self._shape(parameter, shapes)
         name = self._trace.own_name(parameter.name, "input")
-        default = _example(name, dtype, shape, self._seed)
+        default = example_feed(name, dtype, shape, self._seed)
         return self._trace.add_feed(
             nodes.Parameter(name, TensorSpec(dtype, shape), default=default)
         )
@@ -355,9 +355,9 @@ def _size(size: int | str, shapes: Mapping[str, int | Sequence[int]]) -> int | s
     return given if isinstance(given, int) else size
 
 
-def _example(name: str, dtype: str, shape: tuple[int, ...], seed: int) -> Array | None:
+def example_feed(name: str, dtype: str, shape: tuple[int, ...], seed: int) -> Array | None:
     """Values of a feed that nobody has given yet; none for one that is very large."""
-    if prod(max(size, 1) for size in shape) > _LARGEST_EXAMPLE:
+    if prod(max(size, 1) for size in shape) > LARGEST_EXAMPLE:
         return None
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
     row = DTYPES[dtype]

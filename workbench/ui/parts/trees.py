@@ -18,6 +18,7 @@ from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.part import Part
+from workbench.ui.parts.golden import GoldenInputs
 
 if TYPE_CHECKING:
     from workbench.ui.alerts import Alert
@@ -50,6 +51,7 @@ class TreeInputs(Part):
     name, title = "trees", "ui/compare-dumps"
 
     def build(self) -> W.Widget:
+        self.golden = GoldenInputs(self.bench)
         self.choosers = {
             key: Chooser(self.say(label), self.say, suffixes=GRAPH_FILES if "graph" in key else ())
             for key, label in _PATHS.items()
@@ -76,7 +78,8 @@ class TreeInputs(Part):
         models = [self.row(self.texts[key]) for key in _TEXTS]
         graphs = [self.choosers[f"{side}_graph"].view for side in ("target", "golden")]
         more = fold(self.say("ui/graphs-and-models"), W.VBox([*graphs, *models]))
-        return W.VBox([self.alert.widget, *sides, *numbers, more])
+        making = fold(self.say("ui/make-golden"), self.golden.view)
+        return W.VBox([self.alert.widget, *sides, *numbers, making, more])
 
     def refresh(self) -> None:
         """Bring the inputs up to date with the bench."""
@@ -122,6 +125,7 @@ class TreeInputs(Part):
         return [self.alert_of(one) for one in (*self.choosers.values(), *self.texts.values())]
 
     def close(self) -> None:
+        self.golden.close()
         for chooser in self.choosers.values():
             chooser.close()
         super().close()

@@ -1,0 +1,65 @@
+"""``workbench golden``: golden data of an ONNX model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from workbench.cli.terminal import emit, progress, tell
+from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
+
+
+def golden(
+    model: Annotated[str, typer.Argument(metavar="MODEL.onnx", help="ONNX model to run.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
+    input_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="NAME=FILE.npy",
+            help="Value of an input (repeatable). Default: from the seed.",
+        ),
+    ] = None,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=1,3,48,192",
+            help="Shape of an input, or size of an open dimension (repeatable).",
+        ),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="onnxruntime|reference",
+            help="What computes the model. Default: onnxruntime if it is installed.",
+        ),
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Seed of inputs that have no file.")] = 0,
+) -> int:
+    """Run an ONNX model and write every intermediate tensor as golden data. Exit status: 0 all written, 2 error."""
+    from workbench.golden_data import golden as run
+    from workbench.golden_data import inputs_of, shapes_of
+
+    told: list[Message] = []
+    result = run(
+        model,
+        inputs_of(input_ or ()),
+        out,
+        shapes=shapes_of(shape or ()),
+        engine=engine or None,
+        seed=seed,
+        progress=progress(),
+        report=told.append,
+    )
+    for said in told:
+        tell(said, err=True)
+    values = {"tensors": result.tensors, "bytes": result.nbytes, "engine": result.engine}
+    tell(Message("cli/golden", **values, model=model, out=out), err=True)
+    emit(str(result.path))
+    if result.missing:
+        raise WorkbenchError(
+            "golden/not-computed", nodes=len(result.missing), missing=result.missing
+        )
+    return 0

@@ -1,0 +1,112 @@
+"""Files of golden data: ``op_name.output_index.timestamp.npy``, as msaccucmp reads them.
+
+In a name every character outside ``A-Za-z0-9_-`` is ``_``, so that two operators may have one name. Their files then
+differ in time alone, in the order of the model; readers take them for the first and the second of that name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
+
+import numpy as np
+
+from workbench.core.dtypes import DTYPES
+from workbench.core.words import Message
+from workbench.dump.formats.file import FileName
+from workbench.dump.formats.ge_name import format_ge_name, standard_name
+from workbench.dump.formats.npy import save_npy
+from workbench.dump.formats.renamed import FILE_NAME, renamed
+from workbench.dump.new_folder import NewFolder
+from workbench.dump.write.targets import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+INPUTS = "inputs"
+"""Subfolder of what the model was fed; readers of dumps pass it by."""
+
+
+class GoldenFiles:
+    """A new folder while golden data are written to it.
+
+    Raises FormatError on entry if the folder is not empty, OutputError where it cannot be written.
+    """
+
+    def __init__(self, root: str | Path, seed: int = 0) -> None:
+        self._folder = NewFolder(root)
+        self.root = self._folder.root
+        self.tensors = self.nbytes = 0
+        self._clock = Clock(seed)
+        self._owners: dict[str, dict[str, None]] = {}
+        self._widened: dict[tuple[str, str], int] = {}
+
+    def __enter__(self) -> Self:
+        self._folder.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._folder.__exit__(*error)
+
+    def put_inputs(self, feeds: Mapping[str, Array]) -> None:
+        """Write what is fed, each under its own name or, where that is taken, with a number behind it."""
+        taken: set[str] = set()
+        for name, array in feeds.items():
+            own, count = standard_name(name), 1
+            while own in taken:
+                count += 1
+                own = f"{standard_name(name)}_{count}"
+            taken.add(own)
+            if not is_storable(array):
+                continue
+            with self._folder.file(f"{INPUTS}/{own[:200]}.npy") as file:
+                save_npy(file, stored(array))
+
+    def put(self, op_name: str, slot: int, array: Array) -> Path:
+        """Write one output of an operator; return its file."""
+        name = standard_name(op_name)
+        self._owners.setdefault(name, {})[op_name] = None
+        stamp = self._clock.tick()
+        file_name = format_ge_name(FileName("golden", "", op_name, stamp, slot=slot))
+        other = renamed("msaccucmp", file_name, "", self._clock.random)
+        if other is not None:
+            file_name = other[0]
+            self._folder.late_line(FILE_NAME, other[1])
+        held = stored(array)
+        if held.dtype != array.dtype:
+            kind = array.dtype.name, held.dtype.name
+            self._widened[kind] = self._widened.get(kind, 0) + 1
+        with self._folder.file(file_name) as file:
+            save_npy(file, held)
+        self.tensors += 1
+        self.nbytes += held.nbytes
+        return self.root / file_name
+
+    def remarks(self) -> Iterator[Message]:
+        """Say which operators share a name, and which number formats npy has none for."""
+        for name, owners in self._owners.items():
+            if len(owners) > 1:
+                yield Message("golden/one-name", name=name, operators=list(owners))
+        for (own, held), count in self._widened.items():
+            yield Message("golden/widened", own=own, held=held, tensors=count)
+
+
+def is_storable(value: object) -> TypeGuard[Array]:
+    """Whether a value is an array of numbers; sequences, texts and absent values are none."""
+    return isinstance(value, np.ndarray) and value.dtype.name in DTYPES and value.dtype.kind != "O"
+
+
+def stored(array: Array) -> Array:
+    """Return an array of a type that every NumPy reads: one that it lacks becomes wider, and no value another.
+
+    >>> import ml_dtypes
+    >>> stored(np.ones(1, ml_dtypes.bfloat16)).dtype.name, stored(np.ones(1, ml_dtypes.int4)).dtype.name
+    ('float32', 'int8')
+    """
+    if array.dtype.isbuiltin != 2:  # 2: registered by another package
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array.astype("float32" if DTYPES[array.dtype.name].is_float else "int8")
