@@ -16,7 +16,7 @@ TORCH     ?= 2.14.1
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-torch mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-torch conformance-golden mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -89,6 +89,16 @@ conformance-torch: .venv-torch/$(TORCH) $(VENV)/developed
 .venv-torch/$(TORCH):
 	$(PYTHON311) -m venv --clear .venv-torch
 	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check 'torch==$(TORCH)' 'numpy<2'
+	touch $@
+
+# what hooks see of modules of PyTorch and Keras; see docs/guide/golden.md
+conformance-golden: .venv-golden/$(TORCH)
+	.venv-golden/bin/python conformance/run_golden_modules.py tests/data/conformance/golden_modules.json
+	KERAS_BACKEND=torch .venv-golden/bin/python -m pytest tests/golden_data
+
+.venv-golden/$(TORCH):
+	$(PYTHON311) -m venv --clear .venv-golden
+	.venv-golden/bin/python -m pip install --quiet --disable-pip-version-check 'torch==$(TORCH)' keras --editable '.[dev]'
 	touch $@
 
 # what msprobe makes of over twenty pairs of dump trees; see docs/evidence/conformance.md

@@ -50,6 +50,7 @@ TARGETS = {
         "tests/data/conformance/flows_",
         "tests/scenarios/test_flows.py",
     ],
+    "conformance-golden": ["conformance/run_golden_modules.py", "pytest tests/golden_data"],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",
         "pytest tests/comparison/measure/test_msprobe_conformance.py",

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import helper
 
 import workbench as wb
 from kit.build.onnx_models import model, node
@@ -67,6 +68,19 @@ def test_operators_that_share_a_name_are_said(tmp_path):
     golden(tmp_path, chain(["a.b", "other", "a/b"]), report=said.append)
     (found,) = [one.values for one in said if one.code == "golden/one-name"]
     assert (found["name"], found["operators"]) == ("a_b", ["a.b", "a/b"])
+
+
+def test_a_file_never_passes_for_that_of_an_operator_that_was_not_computed(tmp_path):
+    nodes = [
+        node("Strange", ["x"], ["a"], "a.b", domain="my.ops"),
+        node("Neg", ["x"], ["b"], "a/b"),
+        node("Abs", ["x"], ["c"], "c"),
+    ]
+    made = model(nodes, {"x": X}, ["a", "b", "c"], imports=[helper.make_opsetid("my.ops", 1)])
+    bound = bind(golden(tmp_path, made))
+    assert [(one.name, one.reason) for one in bound.skipped] == [("a_b_2", "not-in-graph")]
+    (runs,) = bound.runs.values()
+    assert {number: run.op_name for number, run in runs.items()} == {2: "c"}
 
 
 def test_a_name_that_is_too_long_stands_in_the_table_beside_the_files(tmp_path):

@@ -57,6 +57,7 @@ def write_nodes(
                 Message("golden/node", name=node.name, type=node.type, why=error.message)
             )
             values.lose(node)
+            files.lose(node.name)
         else:
             unwritten += _written(node, outputs, values, files)
         values.release(node)
