@@ -16,7 +16,8 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from kit.oracle.kernel_oracles import CASES  # noqa: E402
+from ops.cases import CASES  # noqa: E402
+
 from workbench.ops import OPS  # noqa: E402
 
 
@@ -30,9 +31,9 @@ def packed(array: np.ndarray) -> dict[str, Any]:
 def cases() -> list[dict[str, Any]]:
     """Operators with their tensors, and their settings by name; those without a value are left out."""
     found = []
-    for name, (_, examples) in CASES.items():
+    for name, row_case in CASES.items():
         row = OPS[name]
-        for number, (inputs, settings) in enumerate(examples):
+        for number, (inputs, settings) in enumerate(row_case.examples):
             found.append(
                 {
                     "op": name,

@@ -49,7 +49,7 @@ def test_the_record_has_every_case():
 
 
 def test_mindspores_cpu_ignores_the_look_ahead_of_momentum():
-    """Its documents give the formula of our kernel, which `kernel_oracles` checks."""
+    """Its documents give the formula of our kernel, which the cases of `ops.update_cases` check."""
     assert OUTCOMES[LOOKS_AHEAD]["losses"] == OUTCOMES["momentum"]["losses"]
 
 

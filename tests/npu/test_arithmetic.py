@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
+from ops.cases import CASES
 
 from kit.build.programs import target_for
-from kit.oracle.kernel_oracles import CASES
 from workbench.comparison.replay.attempt import cast_like
 from workbench.comparison.replay.kernel import compute_kernel
 from workbench.comparison.replay.models import arithmetic_of
@@ -77,7 +77,7 @@ def as_a_kernel(graph, device, mode):
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - ALONE))
 def test_device_and_replay_give_the_same_bits(name):
-    for (device, mode), (given, settings) in itertools.product(DEVICES, CASES[name][1]):
+    for (device, mode), (given, settings) in itertools.product(DEVICES, CASES[name].examples):
         model = numeric_model(device, mode)
         arrays = [np.asarray(one) for one in given]
         arrays = [one.astype(np.float32) if one.dtype == np.float64 else one for one in arrays]

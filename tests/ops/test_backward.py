@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kit.build.programs import program_for
-from kit.oracle.oracles_backward import X, Y
+from kit.oracle.loops import X, Y
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ops.cases import CASES
 
-from kit.oracle.kernel_oracles import CASES
 from workbench.core.tensors import TensorSpec
 from workbench.graph_files.mindspore.write_text import write_ms_text
 from workbench.network.symbolic import record, record_all
@@ -68,13 +68,13 @@ def test_the_record_covers_what_mindspore_has_on_a_cpu():
         "GeLU",
     }
     assert len({name for name, _ in COMPUTED}) >= 175
-    gone = {key for key in OUTCOMES if key[0] not in CASES or key[1] >= len(CASES[key[0]][1])}
+    gone = {key for key in OUTCOMES if key[0] not in CASES or key[1] >= len(CASES[key[0]].examples)}
     assert not gone
 
 
 @pytest.mark.parametrize(("name", "number"), COMPUTED)
 def test_an_operator_gives_what_mindspore_gives(name, number):
-    inputs, settings = CASES[name][1][TAKEN_FOR.get((name, number), number)]
+    inputs, settings = CASES[name].examples[TAKEN_FOR.get((name, number), number)]
     tensors = [single(array) for array in inputs]
     got = run_kernel(name, tensors, {**OPS[name].defaults, **settings})
     want = [unpacked(value) for value in OUTCOMES[name, number]["outputs"]]
@@ -94,7 +94,7 @@ def test_an_operator_gives_what_mindspore_gives(name, number):
 
 def printed(name, number):
     """Our IR of one operator, as far as its operands go."""
-    inputs, settings = CASES[name][1][number]
+    inputs, settings = CASES[name].examples[number]
     row = OPS[name]
     known = {**row.defaults, **settings}
     attrs = {key: value for key, value in known.items() if key not in row.arguments}
