@@ -92,7 +92,8 @@ def test_golden_data_of_another_framework_are_matched_by_name(tmp_path):
         (tmp_path / "b").mkdir(exist_ok=True)
         np.save(tmp_path / f"b/{name}.0.{1_700_000_000_000_000 + number}.npy", call.outputs[0])
     result = compare(target, tmp_path / "b")
-    assert result.coverage.matched == 4
+    # and three inputs, which have the bytes of what was given before them
+    assert (result.coverage.matched_of("golden"), result.coverage.shared) == (4, 3)
     assert result.first_divergence.op_name == "layer1_Relu"
 
 

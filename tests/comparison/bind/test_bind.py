@@ -265,6 +265,39 @@ def test_a_tensor_of_several_is_the_output_that_bears_its_name(tmp_path):
     assert found == {"right": (0, ("output", 1)), "b": (1, ("output", 0))}
 
 
+NAMESAKES = {
+    "one file of two": (("a_b",), {}, ["ambiguous"]),
+    "as many files as nodes, in order of time": (
+        (f"a_b.0.{START}", f"a_b.0.{START + 1}"), {0: f"a_b.0.{START}.npy", 1: f"a_b.0.{START + 1}.npy"}, [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected", "skipped"), NAMESAKES.values(), ids=NAMESAKES)
+def test_nodes_whose_files_are_called_alike_are_told_by_time_or_not_at_all(
+    tmp_path, files, expected, skipped
+):
+    graph = model(("ReLU", "a/b", "p"), ("Tanh", "a.b", "q"))
+    for name in files:
+        np.save(tmp_path / f"{name}.npy", np.ones((4, 4), np.float32))
+    found = bind(replace(load(tmp_path), graphs={(0, 0): graph}))
+    assert {
+        number: record.path.rpartition("/")[2]
+        for runs in found.runs.values()
+        for number, run in runs.items()
+        for record in run.tensors.values()
+    } == expected
+    assert [one.reason for one in found.skipped] == skipped
+
+
+def test_two_files_of_one_feed_are_no_two_feeds(tmp_path):
+    for name in ("x", f"x.0.{START}", "t"):
+        np.save(tmp_path / f"{name}.npy", np.ones((4, 4), np.float32))
+    found = bind(replace(load(tmp_path), graphs={(0, 0): model(("Tanh", "t", "b"))}))
+    held = [name for some in found.parameters.values() for name in some]
+    assert held + [one.reason for one in found.skipped] in (["x", "x"], ["x", "twice"])
+
+
 def test_files_of_nodes_and_of_tensors_may_lie_together(tmp_path):
     graph = model(("Split", "s", "left"), ("Tanh", "t", "b"), ("Tanh", "u", "c"))
     first = replace(

@@ -406,13 +406,15 @@ class _Draft:
     def take(self, records: Iterable[TensorRecord], names: Names) -> None:
         """Put every record of one rank into its operator's run."""
         strange: dict[tuple[str, str], int] = {}
-        for record in sorted(records, key=lambda record: record.timestamp_us):
+        records = sorted(records, key=lambda record: record.timestamp_us)
+        turns = Counter((_file_op(one.key), one.key.io, one.key.slot) for one in records)
+        for record in records:
             checkpoint()
             key = record.key
             block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
             file = _file_op(key)
             if not key.op_type and file in names.feeds:
-                self._parameters.setdefault(block, {})[file[2]] = record
+                self._feed(record, block, file[2])
                 continue
             if key.op_type == "Parameter":
                 plain = (key.io, key.slot) == ("output", 0)
@@ -420,7 +422,14 @@ class _Draft:
                 self._parameters.setdefault(block, {})[name] = record
                 continue
             numbers = names.get(file)
-            if numbers is not None:
+            if (
+                numbers is not None
+                and not key.op_type
+                and len(numbers) > turns[file, key.io, key.slot]
+            ):
+                said = Message("compare/ambiguous", count=len(numbers))
+                self._skipped.append(Skipped(key.op_name, "ambiguous", said))
+            elif numbers is not None:
                 block = block._replace(turn=key.turn // len(numbers))
                 self._add(record, block, numbers[key.turn % len(numbers)], names.slots.get(file))
             elif block.graph_key in self.graphs:
@@ -429,6 +438,15 @@ class _Draft:
             else:  # without a graph every file-side operator gets a number in order of time
                 number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
                 self._add(record, block, number)
+
+    def _feed(self, record: TensorRecord, block: Execution, name: str) -> None:
+        """Take what another framework's network was fed."""
+        held = self._parameters.setdefault(block, {})
+        if name in held:
+            said = Message("compare/twice", where=name)
+            self._skipped.append(Skipped(record.key.op_name, "twice", said))
+        else:
+            held[name] = record
 
     def _add(
         self, record: TensorRecord, block: Execution, number: int, stated: int | None = None

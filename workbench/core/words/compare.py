@@ -97,6 +97,7 @@ _ANOMALIES: dict[str, str] = {
         "the IR names {known} of {files:count dumped operator}: it belongs to another run and is not used"
     ),
     "renumbered": "files are named {file!r}; matched by the order of the IR listing",
+    "ambiguous": "{count:count operator} of the graph share this file name, but there are fewer files",
     "not-in-graph": "not in the graph: left from another run or another graph",
     "twice": "{where} of this execution exists already",
     "several-runs": "{where}: the folder holds {count:count execution} more than a second apart",
