@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -155,9 +157,10 @@ FILES = {
 
 
 @pytest.mark.parametrize("case", FILES)
-def test_a_file_that_is_no_array_is_refused(tmp_path, case):
+def test_a_file_that_is_no_array_is_refused(tmp_path, monkeypatch, case):
     make, code = FILES[case]
-    path = tmp_path / "x.npy"
+    monkeypatch.chdir(tmp_path)  # a long path is shortened in sentences
+    path = Path("x.npy")
     make(path)
     with pytest.raises((GraphError, FormatError)) as caught:
         fed(IMAGE, {"x": path})

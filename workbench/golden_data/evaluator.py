@@ -104,13 +104,17 @@ def _is_setting(array: Array) -> bool:
 def _results(graph: Graph, feeds: Mapping[str, Array]) -> list[Value]:
     """Values of a graph's outputs, in their order."""
     records = [one for one in run_reference(graph, feeds) if one.key.io == "output"]
-    found = {(one.key.op_name, one.key.slot): one.source.array() for one in records if one.source}
+    found = {
+        (one.key.op_type == "Parameter", one.key.op_name, one.key.slot): one.source.array()
+        for one in records
+        if one.source
+    }  # a weight may be called like a node
 
     def value_of(operand: Operand) -> Value:
         if isinstance(operand, Output):
-            return found[graph.ops[operand.op].name, operand.slot]
+            return found[False, graph.ops[operand.op].name, operand.slot]
         if isinstance(operand, Param):
-            return found[graph.parameters[operand.index].name, 0]
+            return found[True, graph.parameters[operand.index].name, 0]
         return np.asarray(constant(cast("Const", operand)))
 
     return [value_of(operand) for operand in graph.outputs]
