@@ -19,16 +19,11 @@ OWN_VARIABLES = {name: "1" for name in _THREADS if name not in os.environ}
 # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
 os.environ.update(OWN_VARIABLES)
 
-from workbench.cli.config import (  # noqa: E402 - after the environment is set
-    FUSION,
-    QUANTIZATION,
-    VERSION,
-    variables,
-)
-from workbench.cli.config import app as config_app  # noqa: E402
+from workbench.cli.config import app as config_app  # noqa: E402 - after the environment is set
 from workbench.cli.golden import golden  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
 from workbench.cli.noise import envelope, order_app  # noqa: E402
+from workbench.cli.simulate import simulate  # noqa: E402
 from workbench.cli.terminal import (  # noqa: E402
     complain,
     emit,
@@ -408,93 +403,7 @@ def inspect(
     return AGREE
 
 
-@app.command()
-def simulate(
-    graph: Annotated[
-        list[str],
-        typer.Option(
-            help="Network: lenet, alexnet, mlp, resnet, transformer, lstm, a training of one "
-            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name or model.onnx. "
-            "Repeat to run several in one process."
-        ),
-    ],
-    config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
-    surface: Annotated[str, typer.Option(help="Surface. Default: from the configuration.")] = "",
-    device: Annotated[
-        str, typer.Option(help="reference (NumPy) or a simulated device: 910a, 310p, a2, a3, 950.")
-    ] = "reference",
-    fault: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND:OPERATOR[:SETTINGS]", help="Fault to inject (repeatable)."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of weights, faults and file names.")] = 0,
-    iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
-    schedule: Annotated[
-        str,
-        typer.Option(
-            metavar="N,N,…",
-            help="Order of the graphs (0 is the first); replaces --iterations.",
-        ),
-    ] = "",
-    max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
-    ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
-    orders: Annotated[
-        str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
-    ] = "",
-    precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
-    fusion: FUSION = "on",
-    quantization: QUANTIZATION = "",
-    target_version: VERSION = "",
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Environment variable of the run, e.g. RANK_ID=1 (repeatable).",
-        ),
-    ] = None,
-) -> int:
-    """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
-    from workbench.network.models import load_graph
-    from workbench.pipeline.reports import dumped_nothing
-    from workbench.pipeline.simulate import simulate as run
-
-    told: list[Message] = []
-    tree = run(
-        [load_graph(one, seed, ranks) for one in graph],
-        None,
-        config,
-        out,
-        device=device,
-        surface=surface or None,
-        faults=fault or (),
-        seed=seed,
-        iterations=iterations,
-        ranks=ranks,
-        orders=orders or None,
-        precision_mode=precision_mode or None,
-        fusion=fusion,
-        quantization=quantization or None,
-        version=target_version,
-        env=variables(env),
-        schedule=_places(schedule),
-        max_turns=max_turns,
-        report=told.append,
-    )
-    for said in told:
-        tell(said, err=True)
-    emit(str(tree))
-    return NOTHING if dumped_nothing(told, ranks) else AGREE
-
-
-def _places(text: str) -> list[int] | None:
-    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
-    if not text:
-        return None
-    places = text.split(",")
-    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
-        raise WorkbenchError("cli/schedule", got=text)
-    return [int(place) for place in places]
+app.command()(simulate)
 
 
 @app.command()

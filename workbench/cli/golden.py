@@ -10,25 +10,29 @@ from workbench.cli.terminal import emit, progress, tell
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
+INPUT = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        metavar="NAME=FILE.npy",
+        help="Value of an input (repeatable). Default: from the seed.",
+    ),
+]
+SHAPE = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=1,3,48,192",
+        help="Shape of an input, or size of an open dimension (repeatable).",
+    ),
+]
+"""Options of what an ONNX model is fed."""
+
 
 def golden(
     model: Annotated[str, typer.Argument(metavar="MODEL.onnx", help="ONNX model to run.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
-    input_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            metavar="NAME=FILE.npy",
-            help="Value of an input (repeatable). Default: from the seed.",
-        ),
-    ] = None,
-    shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=1,3,48,192",
-            help="Shape of an input, or size of an open dimension (repeatable).",
-        ),
-    ] = None,
+    input_: INPUT = None,
+    shape: SHAPE = None,
     engine: Annotated[
         str,
         typer.Option(

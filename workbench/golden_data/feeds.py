@@ -50,9 +50,9 @@ def model_feeds(
     open_sizes = {
         size for sizes in stated.values() for size in sizes or () if isinstance(size, str)
     }
-    _check_names("--input", inputs, stated)
-    _check_names("--shape", shapes, {*stated, *open_sizes} - {"?"})
-    arrays = {name: _array(name, value) for name, value in inputs.items()}
+    check_names("--input", inputs, stated)
+    check_names("--shape", shapes, {*stated, *open_sizes} - {"?"})
+    arrays = {name: input_array(name, value) for name, value in inputs.items()}
     known = {name: sizes[0] for name, sizes in shapes.items() if name not in stated}
     for given in (shapes, {name: array.shape for name, array in arrays.items()}):
         for name, shape in given.items():
@@ -109,7 +109,8 @@ def _pairs(code: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _check_names(option: str, given: Mapping[str, Any], known: Iterable[str]) -> None:
+def check_names(option: str, given: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raise GraphError for a name that an option gives and nothing has."""
     for name in given:
         if name not in known:
             raise GraphError("golden/no-such-input", option=option, got=name, known=sorted(known))
@@ -146,7 +147,7 @@ def _known(stated: Sizes | None, known: Mapping[str, int]) -> Any:
     return tuple(known.get(size, size) if isinstance(size, str) else size for size in stated)
 
 
-def _array(name: str, value: Any) -> Array:
+def input_array(name: str, value: Any) -> Array:
     """Return an array that is given, or that of a file."""
     if not isinstance(value, str | Path):
         return np.asarray(value)

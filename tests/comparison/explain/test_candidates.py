@@ -11,7 +11,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.case import Candidate, Evaluation, ScoredCandidate
-from workbench.comparison.explain.explain import features
+from workbench.comparison.explain.explain import RIGHT_OF_STATED, chance_of, features
 from workbench.comparison.explain.hypotheses import inside
 from workbench.comparison.explain.hypotheses.attributes import _solved_scalars
 from workbench.comparison.explain.hypotheses.operands import transposed_output
@@ -224,3 +224,14 @@ def test_what_two_operators_hand_on_stands_beside_what_others_read():
     assert step.given.tolist() == (-x).tolist()
     twice = step.handing(lambda array: 2 * array)
     assert twice == pytest.approx((np.tanh(x) - 2 * x) * y, rel=1e-5)
+
+
+def test_the_map_onto_what_was_right_never_falls_and_keeps_its_ends():
+    stated, right = zip(*RIGHT_OF_STATED, strict=True)
+    assert [*stated] == sorted(set(stated))
+    assert [*right] == sorted(right)
+    assert RIGHT_OF_STATED[0] == (0.0, 0.0)
+    assert RIGHT_OF_STATED[-1] == (1.0, 1.0)
+    assert chance_of({"one": 0.0}) == pytest.approx(
+        0.56, abs=0.03
+    )  # as likely as not, to the model

@@ -289,4 +289,5 @@ def chance_of(values: Mapping[str, float]) -> float:
     """Return how likely the best guess is right, by its `features`."""
     value = sum(WEIGHTS[name] * one for name, one in values.items())
     stated = 1.0 / (1.0 + math.exp(-max(min(value, 30.0), -30.0)))
-    return float(np.interp(stated, *zip(*RIGHT_OF_STATED, strict=True)))
+    known, right = np.transpose(RIGHT_OF_STATED)
+    return float(np.interp(stated, known, right))

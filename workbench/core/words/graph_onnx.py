@@ -38,7 +38,8 @@ ONNX: dict[str, str] = {
     # inputs and outputs
     "onnx-input-type": "input {name!r} is not a tensor",
     "onnx-open-shape": (
-        "shape of input {name!r} is not fixed: {got!r}; pass shapes={{{size!r}: {example}}}"
+        "shape of input {name!r} is not fixed: {got!r}; pass shapes={{{size!r}: {example}}}, "
+        "on the command line --shape or --input"
     ),
     "onnx-output-nowhere": "output {got!r} is produced by no node",
     # nodes

@@ -240,6 +240,8 @@ SENTENCES: dict[str, str] = {
         "{iterations:count iteration}."
     ),
     "unnamed-graph": "unnamed",
+    "inputs-of-several": "--input and --shape are for one network; {count} are given",
+    "shape-of-traced": "--shape {name}: {network!r} has fixed shapes; --shape is for ONNX models",
     "per-iteration": "{files:count file}, {size:bytes}",
     "disk-enough": "{free:bytes} free at {path}: enough",
     "disk-short": "{free:bytes} free at {path}: NOT ENOUGH",

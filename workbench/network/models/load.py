@@ -51,7 +51,7 @@ def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
         return trace_script(path, name, seed)
     from workbench.network.onnx import read_onnx
 
-    return read_onnx(path, shapes=_sizes(name), seed=seed)
+    return read_onnx(path, shapes=sizes_of(name), seed=seed)
 
 
 def read_network(path: str | Path) -> Graph:
@@ -88,7 +88,7 @@ def split_graph(text: str) -> tuple[str, str]:
     return (path, rest) if path.endswith(".onnx") or is_file(path) else ("", text)
 
 
-def _sizes(text: str) -> dict[str, int | tuple[int, ...]]:
+def sizes_of(text: str) -> dict[str, int | tuple[int, ...]]:
     """Sizes by name: ``batch=2,image=1x3x224x224``."""
     found: dict[str, int | tuple[int, ...]] = {}
     for part in filter(None, text.split(",")):

@@ -1,0 +1,106 @@
+"""``workbench simulate``: a network on NumPy or a simulated NPU, with its dump."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from workbench.cli.config import FUSION, QUANTIZATION, VERSION, variables
+from workbench.cli.golden import INPUT, SHAPE
+from workbench.cli.terminal import emit, tell
+from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
+
+
+def simulate(
+    graph: Annotated[
+        list[str],
+        typer.Option(
+            help="Network: lenet, alexnet, mlp, resnet, transformer, lstm, a training of one "
+            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name or model.onnx. "
+            "Repeat to run several in one process."
+        ),
+    ],
+    config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
+    surface: Annotated[str, typer.Option(help="Surface. Default: from the configuration.")] = "",
+    device: Annotated[
+        str, typer.Option(help="reference (NumPy) or a simulated device: 910a, 310p, a2, a3, 950.")
+    ] = "reference",
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND:OPERATOR[:SETTINGS]", help="Fault to inject (repeatable)."),
+    ] = None,
+    input_: INPUT = None,
+    shape: SHAPE = None,
+    seed: Annotated[int, typer.Option(help="Seed of weights, faults and file names.")] = 0,
+    iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
+    schedule: Annotated[
+        str,
+        typer.Option(
+            metavar="N,N,…",
+            help="Order of the graphs (0 is the first); replaces --iterations.",
+        ),
+    ] = "",
+    max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
+    ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
+    orders: Annotated[
+        str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
+    ] = "",
+    precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
+    fusion: FUSION = "on",
+    quantization: QUANTIZATION = "",
+    target_version: VERSION = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Environment variable of the run, e.g. RANK_ID=1 (repeatable).",
+        ),
+    ] = None,
+) -> int:
+    """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
+    from workbench.golden_data import inputs_of, shapes_of
+    from workbench.pipeline.given_inputs import networks_with_inputs
+    from workbench.pipeline.reports import dumped_nothing
+    from workbench.pipeline.simulate import simulate as run
+
+    told: list[Message] = []
+    inputs, shapes = inputs_of(input_ or ()), shapes_of(shape or ())
+    networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
+    tree = run(
+        networks,
+        feeds,
+        config,
+        out,
+        device=device,
+        surface=surface or None,
+        faults=fault or (),
+        seed=seed,
+        iterations=iterations,
+        ranks=ranks,
+        orders=orders or None,
+        precision_mode=precision_mode or None,
+        fusion=fusion,
+        quantization=quantization or None,
+        version=target_version,
+        env=variables(env),
+        schedule=_places(schedule),
+        max_turns=max_turns,
+        report=told.append,
+    )
+    for said in told:
+        tell(said, err=True)
+    emit(str(tree))
+    return 1 if dumped_nothing(told, ranks) else 0
+
+
+def _places(text: str) -> list[int] | None:
+    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
+    if not text:
+        return None
+    places = text.split(",")
+    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
+        raise WorkbenchError("cli/schedule", got=text)
+    return [int(place) for place in places]

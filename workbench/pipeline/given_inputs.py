@@ -1,0 +1,69 @@
+"""Networks of a command line with the inputs and shapes that it gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import GraphError
+from workbench.graph.graph import Graph
+from workbench.network.models import load_graph, split_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from workbench.graph.control_flow import Network
+
+
+def networks_with_inputs(
+    texts: Sequence[str],
+    inputs: Mapping[str, Path],
+    shapes: Mapping[str, Sequence[int]],
+    seed: int,
+    ranks: int,
+) -> tuple[list[Network], dict[str, Any] | None]:
+    """Return networks, and the inputs that have files by the names that the network has for them.
+
+    Raises GraphError if inputs or shapes are given for several networks, a name is unknown, a shape is given for
+    another network than an ONNX model, or something does not fit; FormatError for a file that is no array.
+    """
+    if not inputs and not shapes:
+        return [load_graph(one, seed, ranks) for one in texts], None
+    if len(texts) > 1:
+        raise GraphError("pipeline/inputs-of-several", count=len(texts))
+    if split_graph(texts[0])[0].endswith(".onnx"):
+        graph, feeds = _model_with_inputs(texts[0], inputs, shapes, seed)
+        return [graph], feeds
+    if shapes:
+        raise GraphError("pipeline/shape-of-traced", name=next(iter(shapes)), network=texts[0])
+    network = load_graph(texts[0], seed, ranks)
+    return [network], _arrays(network, inputs)
+
+
+def _model_with_inputs(
+    text: str, inputs: Mapping[str, Path], shapes: Mapping[str, Sequence[int]], seed: int
+) -> tuple[Graph, dict[str, Any]]:
+    """Return an ONNX model, its open sizes as its inputs have them."""
+    from workbench.golden_data.feeds import model_feeds
+    from workbench.golden_data.model import read_model
+    from workbench.network.models.load import sizes_of
+    from workbench.network.onnx import read_onnx
+
+    path, sizes = split_graph(text)
+    stated = {
+        name: (size,) if isinstance(size, int) else size for name, size in sizes_of(sizes).items()
+    }
+    fed, _ = model_feeds(read_model(path), inputs, {**stated, **shapes}, seed)
+    graph = read_onnx(path, shapes={name: array.shape for name, array in fed.items()}, seed=seed)
+    own = [parameter.name for parameter in graph.parameters if not parameter.is_weight]
+    given = zip(own, fed.items(), strict=True)
+    return graph, {name: array for name, (theirs, array) in given if theirs in inputs}
+
+
+def _arrays(network: Network, inputs: Mapping[str, Path]) -> dict[str, Any]:
+    from workbench.golden_data.feeds import check_names, input_array
+
+    graphs = [network] if isinstance(network, Graph) else network.graphs
+    known = [one.name for graph in graphs for one in graph.parameters if not one.is_weight]
+    check_names("--input", inputs, known)
+    return {name: input_array(name, path) for name, path in inputs.items()}
