@@ -18,8 +18,8 @@ from workbench.core.words import Message
 MAX_DEPTH = 500
 """Levels of objects and lists that are read; every vendor's own form has at most five."""
 
-MAX_VALUES = 100_000
-"""Values that are read: in half a second; the largest real form, every operator of a network, has a fifth."""
+MAX_VALUES = 50_000
+"""Values that are read: in a quarter of a second; the largest real form, every operator of a network, has 20,000."""
 
 MAX_PATH = 1000
 """Longest path that a line is kept for; what lies deeper has the line of what is around it."""
