@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from kit.build.onnx_models import FLOAT, model, node
+from kit.build.onnx_models import FLOAT, model, node, offline_model
 from kit.commands import run
 
 LINES = {
@@ -124,33 +124,6 @@ def test_a_model_of_unknown_operators_is_the_graph_of_a_golden(tmp_path, capsys)
     assert status == 1
     assert (found["findings"][0]["kind"], found["findings"][0]["op_name"]) == ("own-error", "relu")
     assert (found["coverage"]["matched"], found["coverage"]["skipped"]) == (4, {})
-
-
-def offline_model():
-    """Nodes as exporters name them: with slashes, with dots, without any name; and two with a bias."""
-    draw = np.random.default_rng(3)
-    weights = {
-        "w1": draw.standard_normal((8, 3, 3, 3)), "b1": draw.standard_normal(8),
-        "w2": draw.standard_normal((16, 8, 3, 3)), "s": draw.uniform(0.5, 2, 16), "b": draw.standard_normal(16),
-        "m": draw.standard_normal(16), "v": draw.uniform(0.5, 2, 16),
-        "fw": draw.standard_normal((10, 16)), "fb": draw.standard_normal(10),
-    }  # fmt: skip
-    nodes = [
-        node("Conv", ["x", "w1", "b1"], ["c1"], "conv1_Conv", pads=[1, 1, 1, 1]),
-        node("Relu", ["c1"], ["r1"], "relu_Relu"),
-        node("MaxPool", ["r1"], ["p1"], "/pool/MaxPool", kernel_shape=[2, 2], strides=[2, 2]),
-        node("Conv", ["p1", "w2"], ["c2"], "/features/2/Conv"),
-        node("BatchNormalization", ["c2", "s", "b", "m", "v"], ["n2"], "bn.2"),
-        node("Relu", ["n2"], ["r2"]),
-        node("GlobalAveragePool", ["r2"], ["a"], "gap"),
-        node("Flatten", ["a"], ["f"], "flat"),
-        node("Gemm", ["f", "fw", "fb"], ["y"], "fc", transB=1),
-        node("Softmax", ["y"], ["out"], "soft"),
-    ]
-    image = np.zeros((1, 3, 16, 16), np.float32)
-    return model(
-        nodes, {"x": image}, ["out"], {k: v.astype(np.float32) for k, v in weights.items()}
-    )
 
 
 KERNELS = {

@@ -160,3 +160,31 @@ def _differs(got, want, case):
         if not np.allclose(a, b, rtol=rtol, atol=case.atol, equal_nan=a.dtype.kind == "f"):
             return f"{a.ravel()[:6]} for {b.ravel()[:6]}"
     return ""
+
+
+def offline_model():
+    """Nodes as exporters name them, with slashes, with dots, without any name; two with a bias; some that never run."""
+    draw = np.random.default_rng(3)
+    weights = {
+        "w1": draw.standard_normal((8, 3, 3, 3)), "b1": draw.standard_normal(8),
+        "w2": draw.standard_normal((16, 8, 3, 3)), "s": draw.uniform(0.5, 2, 16), "b": draw.standard_normal(16),
+        "m": draw.standard_normal(16), "v": draw.uniform(0.5, 2, 16),
+        "fw": draw.standard_normal((10, 16)),
+    }  # fmt: skip
+    nodes = [
+        node("Conv", ["x", "w1", "b1"], ["c1"], "conv1_Conv", pads=[1, 1, 1, 1]),
+        node("Relu", ["c1"], ["r1"], "relu_Relu"),
+        node("MaxPool", ["r1"], ["p1"], "/pool/MaxPool", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", ["p1", "w2"], ["c2"], "/features/2/Conv"),
+        node("BatchNormalization", ["c2", "s", "b", "m", "v"], ["n2"], "bn.2"),
+        node("Relu", ["n2"], ["r2"]),
+        node("Dropout", ["r2"], ["d"], "drop"),
+        node("GlobalAveragePool", ["d"], ["a"], "gap"),
+        node("Flatten", ["a"], ["f"], "flat"),
+        node("ConstantOfShape", ["ten"], ["fb"], "zeros"),
+        node("Gemm", ["f", "fw", "fb"], ["y"], "fc", transB=1),
+        node("Softmax", ["y"], ["out"], "soft"),
+    ]
+    image = np.zeros((1, 3, 16, 16), np.float32)
+    arrays = {name: array.astype(np.float32) / 2 for name, array in weights.items()}
+    return model(nodes, {"x": image}, ["out"], arrays | {"ten": np.array([10])})

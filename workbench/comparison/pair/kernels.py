@@ -11,19 +11,21 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 ``quantised``  it is an integer of another scale (`workbench.comparison.graphs.quantization`): an operator
                that quantizes reads what the original layer reads, and the one that ends it gives what the
                layer gives; what lies between is left out, as msaccucmp filters it
-``folded``     a constant that the compiler has computed, or a weight that went into one
+``folded``     a constant that the compiler has computed, or a weight that went into one; of a model's nodes, one
+               that no input reaches
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.comparison.bind.borrow import OF_MODELS
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.dump.dump import WATCHED
-from workbench.graph.graph import Const, Value
+from workbench.graph.graph import Const, Param, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.ops import argument_name
 
@@ -217,6 +219,12 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
     partners = Sides(found.match_of, {g: t for t, g in found.match_of.items()})
     for side, runs in at.runs.named:
         graph, partner = graphs.of(side), partners.of(side)
+        if graph.dialect in OF_MODELS and others.of(side).dialect == "ge":
+            known = computed_before_the_run(graph) - partner.keys()
+            claims.skip_left(side, [run for number, run in runs.items() if number in known], FOLDED)
+            idle = {n for n, op in enumerate(graph.ops) if op.op_type in HANDING_ON}
+            idle -= partner.keys()
+            claims.skip_left(side, [run for number, run in runs.items() if number in idle], NO_TASK)
         for number, run in runs.items():
             op = graph.ops[number] if number >= 0 else None
             if op is None:
@@ -225,6 +233,25 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
                 claims.skip_left(side, [run], INSERTED)
             elif number in partner and others.of(side).dialect == "ge":
                 _skip_lone(claims, side, run, op, others.of(side).ops[partner[number]])
+
+
+HANDING_ON = frozenset(("Identity", "Dropout"))
+"""Nodes of a model that a compiler for inference takes away: they hand their input on."""
+
+
+def computed_before_the_run(graph: Graph) -> set[int]:
+    """Operators of a model that no input reaches: a compiler computes them, unless they draw at random."""
+    known: set[int] = set()
+    for number, op in enumerate(graph.ops):
+        reads_inputs = any(
+            operand.op not in known
+            if isinstance(operand, Value)
+            else isinstance(operand, Param) and not graph.parameters[operand.index].is_weight
+            for operand in op.flat_inputs()
+        )
+        if not reads_inputs and not op.op_type.startswith("Random"):
+            known.add(number)
+    return known
 
 
 def _skip_lone(claims: Claims, side: Side, run: OperatorRun, op: Op, other: Op) -> None:

@@ -48,13 +48,15 @@ class OnnxTrace(Trace):
         """Call the operators of the node as ATC calls its kernels.
 
         Where a node is several, the one on the cube unit has the node's name, as ATC has no operator for its bias, or
-        else the last; others have that name with their type behind it. A node without a name has one from the reader.
+        else the last that computes; others have that name with their type behind it. A node without a name has one
+        from the reader.
         """
         numbers = range(self._first, len(self.ops))
         if not numbers:
             return
-        cubes = (n for n in numbers if OPS[self.ops[n].op_type].engine == "cube")
-        main = next(cubes, numbers[-1])
+        engines = {number: OPS[self.ops[number].op_type].engine for number in numbers}
+        computing = [number for number in numbers if engines[number] != "none"] or numbers
+        main = next((n for n in computing if engines[n] == "cube"), computing[-1])
         whole = replace(self.ops[main], name=_unique(self._scopes[-1], self._called))
         given = {
             one.value.op
