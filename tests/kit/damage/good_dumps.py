@@ -130,6 +130,8 @@ def ask_source(path: object, source: Any, place: str = "") -> None:
     """A tensor at once and front to back: the same elements, or refused both."""
     attempt(path, source.spec, place)
     array = attempt(path, source.array, place)
+    if not hasattr(source, "reading"):  # what is deflated is read at once
+        return
     reading = attempt(path, lambda: source.reading(Buffer(1 << 17)) or array, place)
     if reading is not None and reading is not array:
         size = attempt(path, lambda: agree(reading, array), place)
@@ -353,6 +355,16 @@ def pytorch_files() -> Files:
     names = ("plain", "list", "transposed", "float8", "protocol5", "pair_device_0_0", "dictionary")
     found = {f"{name}_device_0_0.pt": (DATA / f"torch/{name}.pt").read_bytes() for name in names}
     return found | {"hand_device_0_0.pt": saved_by_torch(FLOATS)}
+
+
+def archives() -> Files:
+    """Archives of NumPy, stored and deflated, whose entries are called like tensors and like nodes."""
+    found = {}
+    for name, save in (("stored", np.savez), ("deflated", np.savez_compressed)):
+        file = io.BytesIO()
+        save(file, **{"conv1": FLOATS, "/features/0/Conv_output_0": FLOATS.astype(np.float16)})
+        found[f"{name}.npz"] = file.getvalue()
+    return found
 
 
 def golden_files() -> Files:

@@ -314,6 +314,7 @@ READERS: dict[str, Reader] = {
     "core of a kernel": Reader(dumps.core_files, dumps.ask_failure),
     "bare tensor": Reader(dumps.raw_files, dumps.ask_tree, dumps.container_files),
     "golden npy": Reader(dumps.golden_files, dumps.ask_tree),
+    "golden archive": Reader(dumps.archives, dumps.ask_tree),
     "PyTorch file": Reader(dumps.pytorch_files, dumps.ask_tree),
     **{
         f"statistic.csv of {name}": Reader(dumps.tables(name), dumps.ask_tree)

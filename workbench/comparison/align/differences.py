@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_inserted
-from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param
@@ -53,6 +52,10 @@ class Difference(NamedTuple):
         if "target" in held and "golden" in held:
             return held["target"], held["golden"]
         return (f"{held['error']:.3g}",) if "error" in held else ()
+
+
+CONVERTING = frozenset(("Cast", "TransData"))
+"""Inserted operators that hand a parameter on, so that it is called by its own name."""
 
 
 def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference]:
@@ -252,7 +255,7 @@ def leaf_subject(graph: Graph, value: Value, found: Alignment | None) -> tuple[s
     known = found.mapped(Origin("op", value.op, value.slot)) if found is not None else None
     if found is not None and known is not None and known.kind == "param":
         parameter = found.golden.graph.parameters[known.number]
-        if leaf.op_type not in LEAVES and is_inserted(leaf):  # a cast of it
+        if leaf.op_type in CONVERTING and is_inserted(leaf):
             name = parameter.name
         return ("parameter" if parameter.is_weight else "input"), name
     if is_inserted(leaf) or leaf.op_type in _VARIABLES:

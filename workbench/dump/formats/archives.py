@@ -250,7 +250,10 @@ class _Archive:
             most = min(MAX_PACKED, _MOST_TIMES * (entry.packed + 1))
             values = {"subject": f"entry {name}", "got": entry.size, "limit": most}
             raise self.refused(start, "core/too-large", **values)
-        extent = self._header(start, entry)._replace(path=self._path)
+        try:
+            extent = self._header(start, entry)._replace(path=self._path)
+        except FormatError as error:
+            raise error.at(f"{self._path}: {name}") from error
         if extent.start + extent.nbytes != entry.size:
             held, needed = entry.size - extent.start, extent.nbytes
             raise self.refused(start, "dump/npz-size", entry=name, needed=needed, held=held)
