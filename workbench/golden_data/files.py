@@ -18,6 +18,7 @@ from workbench.dump.formats.npy import save_npy
 from workbench.dump.formats.renamed import FILE_NAME, renamed
 from workbench.dump.new_folder import NewFolder
 from workbench.dump.write.targets import Clock
+from workbench.network.onnx.names import unique_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,11 +58,7 @@ class GoldenFiles:
         """Write what is fed, each under its own name or, where that is taken, with a number behind it."""
         taken: set[str] = set()
         for name, array in feeds.items():
-            own, count = standard_name(name), 1
-            while own in taken:
-                count += 1
-                own = f"{standard_name(name)}_{count}"
-            taken.add(own)
+            own = unique_name(standard_name(name), taken)
             if not is_storable(array):
                 continue
             with self._folder.file(f"{INPUTS}/{own[:200]}.npy") as file:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Op, Value
-from workbench.graph.provenance import ORIGINAL_NAMES
+from workbench.graph.originals import ORIGINAL_NAMES
 from workbench.graph_files.onnx.dialect import OUTPUTS
 
 if TYPE_CHECKING:

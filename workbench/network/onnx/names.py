@@ -24,3 +24,18 @@ def kernel_name(node: str) -> str:
     ('/features/0/Conv', 'bn.2')
     """
     return "/" * node.startswith("/") + safe_name(node)
+
+
+def unique_name(text: str, taken: set[str]) -> str:
+    """Text that is not taken yet, with a number behind it if it is; it is taken then.
+
+    >>> taken = {"a"}
+    >>> unique_name("a", taken), unique_name("a", taken), unique_name("b", taken)
+    ('a_2', 'a_3', 'b')
+    """
+    name, count = text, 1
+    while name in taken:
+        count += 1
+        name = f"{text}_{count}"
+    taken.add(name)
+    return name

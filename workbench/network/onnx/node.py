@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph import graph as nodes
-from workbench.graph.provenance import part_of
-from workbench.network.onnx.names import kernel_name, safe_name
+from workbench.graph.originals import part_of
+from workbench.network.onnx.names import kernel_name, safe_name, unique_name
 from workbench.network.symbolic import Operators, Parameter, Tensor
 from workbench.network.tracer import Trace
 from workbench.ops import OPS
@@ -57,7 +57,7 @@ class OnnxTrace(Trace):
         engines = {number: OPS[self.ops[number].op_type].engine for number in numbers}
         computing = [number for number in numbers if engines[number] != "none"] or numbers
         main = next((n for n in computing if engines[n] == "cube"), computing[-1])
-        whole = replace(self.ops[main], name=_unique(self._scopes[-1], self._called))
+        whole = replace(self.ops[main], name=unique_name(self._scopes[-1], self._called))
         given = {
             one.value.op
             for one in results
@@ -66,7 +66,7 @@ class OnnxTrace(Trace):
         for number in numbers:
             op, own = self.ops[number], whole.name
             if number != main:
-                own = _unique(f"{whole.name}/{op.op_type}", self._called)
+                own = unique_name(f"{whole.name}/{op.op_type}", self._called)
             op = replace(op, name=own)
             self.ops[number] = part_of(op, whole, gives=number in given) if len(numbers) > 1 else op
 
@@ -83,17 +83,7 @@ class OnnxTrace(Trace):
 
     def own_name(self, text: str, other: str) -> str:
         """Name of a parameter that no other one has."""
-        return _unique(safe_name(text) or other, self._taken)
-
-
-def _unique(text: str, taken: set[str]) -> str:
-    """Text that is not taken yet, with a number behind it if it is; it is taken then."""
-    name, count = text, 1
-    while name in taken:
-        count += 1
-        name = f"{text}_{count}"
-    taken.add(name)
-    return name
+        return unique_name(safe_name(text) or other, self._taken)
 
 
 class Node:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Op, Param, SourceTensor, Value
-from workbench.graph.provenance import IS_PART
+from workbench.graph.originals import IS_PART
 from workbench.npu.compile.provenance import originals
 from workbench.ops import bind
 
