@@ -77,8 +77,9 @@ RIGHT_OF_STATED = (
 )  # fmt: skip
 """What the logistic model says → share that was right, in seeds 7300 to 8899; between them on straight lines.
 
-Among guesses that it holds for about as likely as not it is too modest: most are outputs of nothing but zeros, which
-no feature tells apart. A monotone map mends that, as isotonic calibration does (Zadrozny and Elkan 2002).
+Among guesses that it holds for about as likely as not it is too modest: nearly half of them are `stale-output`, of
+which two thirds are outputs of nothing but zeros that no feature tells apart. A monotone map makes that smaller, as
+isotonic calibration does (Zadrozny and Elkan 2002).
 """
 
 

@@ -241,9 +241,14 @@ def changed_parameters(graph: Graph) -> set[int]:
     return found
 
 
+def gives_other_each_time(op: Op) -> bool:
+    """Whether an operator draws, writes over what it reads, or does something besides, by its type."""
+    return bool(op.unless) or op.op_type in IN_PLACE or _DRAWS.search(op.op_type) is not None
+
+
 def is_repeatable(op: Op, inputs: list[Origin], changing: set[int]) -> bool:
     """Whether an operator gives the same whenever it reads the same, and leaves nothing behind."""
-    if op.unless or op.op_type in IN_PLACE or _DRAWS.search(op.op_type):
+    if gives_other_each_time(op):
         return False
     if any(one.kind == "param" and one.number in changing for one in inputs):
         return False

@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     Place = tuple[str, int]
 
 
-OUTPUTS_ALONE = "golden"
+_OUTPUTS_ALONE = "golden"
 """Layout of the data of another framework, which has no inputs."""
+
+
+def has_outputs_alone(golden: Binding) -> bool:
+    """Whether data are outputs alone, as another framework gives them."""
+    return golden.dump.layout == _OUTPUTS_ALONE
 
 
 class ExecutionPair(NamedTuple):
@@ -90,7 +95,7 @@ class Claims:
     @property
     def is_of_outputs(self) -> bool:
         """Whether the golden's data are outputs alone, as another framework gives them."""
-        return self.sides.golden.dump.layout == OUTPUTS_ALONE
+        return has_outputs_alone(self.sides.golden)
 
     def is_free(self, side: Side, record: TensorRecord) -> bool:
         """Whether the place of a record in the ledger is open."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.bind.borrow import OF_MODELS
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
 from workbench.comparison.graphs.roles import LEAVES
-from workbench.comparison.graphs.view import Origin
+from workbench.comparison.graphs.view import Origin, gives_other_each_time
 from workbench.comparison.pair.pairing import Sides
 from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Param, Value
@@ -220,11 +220,7 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
     for side, runs in at.runs.named:
         graph, partner = graphs.of(side), partners.of(side)
         if graph.dialect in OF_MODELS and others.of(side).dialect == "ge":
-            known = computed_before_the_run(graph) - partner.keys()
-            claims.skip_left(side, [run for number, run in runs.items() if number in known], FOLDED)
-            idle = {n for n, op in enumerate(graph.ops) if op.op_type in HANDING_ON}
-            idle -= partner.keys()
-            claims.skip_left(side, [run for number, run in runs.items() if number in idle], NO_TASK)
+            _skip_unrun(claims, side, runs, graph, partner)
         for number, run in runs.items():
             op = graph.ops[number] if number >= 0 else None
             if op is None:
@@ -235,8 +231,29 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
                 _skip_lone(claims, side, run, op, others.of(side).ops[partner[number]])
 
 
-HANDING_ON = frozenset(("Identity", "Dropout"))
-"""Nodes of a model that a compiler for inference takes away: they hand their input on."""
+def _skip_unrun(
+    claims: Claims, side: Side, runs: Runs, graph: Graph, partner: Mapping[int, int]
+) -> None:
+    """Skip nodes of a model that its compiler leaves nothing of, but for those that give a result of the network."""
+    results = {one.op for one in graph.outputs if isinstance(one, Value)}
+    for reason, numbers in (
+        (FOLDED, computed_before_the_run(graph)),
+        (NO_TASK, taken_away(graph)),
+    ):
+        left = numbers - partner.keys() - results
+        claims.skip_left(side, [run for number, run in runs.items() if number in left], reason)
+
+
+def taken_away(graph: Graph) -> set[int]:
+    """Nodes of a model that a compiler for inference takes away: they hand their input on.
+
+    Dropout with a third input may be told to drop.
+    """
+    return {
+        number
+        for number, op in enumerate(graph.ops)
+        if op.op_type == "Identity" or (op.op_type == "Dropout" and len(op.inputs) < 3)
+    }
 
 
 def computed_before_the_run(graph: Graph) -> set[int]:
@@ -249,7 +266,7 @@ def computed_before_the_run(graph: Graph) -> set[int]:
             else isinstance(operand, Param) and not graph.parameters[operand.index].is_weight
             for operand in op.flat_inputs()
         )
-        if not reads_inputs and not op.op_type.startswith("Random"):
+        if not reads_inputs and not gives_other_each_time(op):
             known.add(number)
     return known
 

@@ -19,7 +19,7 @@ from workbench.comparison.graphs.traverse import ALIAS, path_back, storage_of
 from workbench.comparison.graphs.view import RESHAPING, hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.metrics import CANCELLED
-from workbench.comparison.pair.claims import OUTPUTS_ALONE
+from workbench.comparison.pair.claims import has_outputs_alone
 from workbench.comparison.pair.exclusions import IGNORED
 from workbench.comparison.pair.kernels import EXPECTED
 from workbench.comparison.pair.pairing import Sides
@@ -169,7 +169,7 @@ class Judged:
     @property
     def is_of_outputs(self) -> bool:
         """Whether the golden's data are outputs alone, as another framework gives them."""
-        return self.pairing.golden.dump.layout == OUTPUTS_ALONE
+        return has_outputs_alone(self.pairing.golden)
 
     def counterpart(self, side: Side, block: Execution) -> Execution | None:
         """The execution of the other side that one was compared with."""
