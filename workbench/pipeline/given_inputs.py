@@ -31,7 +31,8 @@ def networks_with_inputs(
         return [load_graph(one, seed, ranks) for one in texts], None
     if len(texts) > 1:
         raise GraphError("pipeline/inputs-of-several", count=len(texts))
-    if split_graph(texts[0])[0].endswith(".onnx"):
+    path = split_graph(texts[0])[0]
+    if path and not path.endswith(".py"):  # as `load_graph` tells a model, whatever it is called
         graph, feeds = _model_with_inputs(texts[0], inputs, shapes, seed)
         return [graph], feeds
     if shapes:

@@ -11,8 +11,8 @@ SENTENCES: dict[str, str] = {
     "evaluated": "not computed in float64, but by the evaluator of onnx: {types:list}",
     "by-reference": "not computed by onnxruntime, but by the reference: {types:list}",
     # inputs
-    "input-form": "an input must be NAME=FILE.npy, got {got!r}",
-    "shape-form": "a shape must be NAME=SIZE,SIZE,…, e.g. x=1,3,48,192; got {got!r}",
+    "input-form": "{got!r} does not name an input and its file; write NAME=FILE.npy",
+    "shape-form": "{got!r} is no shape; write NAME=SIZE,SIZE,…, e.g. x=1,3,48,192",
     "given-twice": "{name!r} is given twice",
     "no-model": "expected an ONNX model or a module of PyTorch or Keras, got {got}",
     "no-such-input": "{option}: unknown input {got!r} (choose from {known:list})",
