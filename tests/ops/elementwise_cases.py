@@ -70,9 +70,10 @@ def clamp(v, min=None, max=None):
 
 def bias_add(inputs, settings):
     x, bias = inputs
+    axis = -1 if settings.get("data_format") in (1, "NHWC") else 1
     out = np.empty(x.shape)
     for index in np.ndindex(x.shape):
-        out[index] = float(x[index]) + float(bias[index[1]])
+        out[index] = float(x[index]) + float(bias[index[axis]])
     return [out]
 
 
@@ -89,7 +90,8 @@ def masked_fill(inputs, settings):
 def bias_add_gradient(inputs, settings):
     dout = inputs[0]
     zero = np.zeros(dout.shape)
-    return [blamed(lambda b: bias_add([zero, b], {}), [np.zeros(dout.shape[1])], 0, [dout])]
+    length = dout.shape[-1 if settings.get("data_format") == 1 else 1]
+    return [blamed(lambda b: bias_add([zero, b], settings), [np.zeros(length)], 0, [dout])]
 
 
 STRANGE = np.array([[math.nan, math.inf], [-math.inf, 1.0]])
@@ -167,10 +169,18 @@ CASES = {
     ),
     "BiasAdd": OperatorCase(
         bias_add,
-        [([numbers(3, 4), ROW], {"data_format": 0}), ([IMAGE, ROW], {"data_format": 0})],
+        [
+            ([numbers(3, 4), ROW], {"data_format": 0}),
+            ([IMAGE, ROW], {"data_format": 0}),
+            ([numbers(2, 2, 3, 4), ROW], {"data_format": 1}),
+            ([numbers(2, 3, 4), ROW], {"data_format": "NHWC"}),
+        ],
         gradient=[
-            GradientCase(lambda x, y: record("BiasAdd", x, y, 0), (anywhere(*shape), anywhere(3)))
-            for shape in ((2, 3), (2, 3, 2, 2))
+            GradientCase(
+                lambda x, y, code=code: record("BiasAdd", x, y, code),
+                (anywhere(*shape), anywhere(3)),
+            )
+            for code, shape in ((0, (2, 3)), (0, (2, 3, 2, 2)), (1, (2, 2, 2, 3)))
         ],
     ),
     "Select": OperatorCase(
@@ -327,7 +337,7 @@ CASES = {
     "TransData": OperatorCase(each(float), [([X], {})]),
     "BiasAddGrad": OperatorCase(
         bias_add_gradient,
-        [([numbers(3, 4)], {}), ([IMAGE], {"data_format": 0})],
+        [([numbers(3, 4)], {}), ([IMAGE], {"data_format": 0}), ([IMAGE], {"data_format": 1})],
         by_differences=True,
     ),
     "SqrtGrad": OperatorCase(

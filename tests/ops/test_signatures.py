@@ -13,10 +13,6 @@ HANDED_IN = {"product", "rounding"}
 """Parameters that are no settings: how the device multiplies, and how it rounds."""
 
 UNREAD = {
-    "BiasAdd": "data_format",
-    "BiasAddGrad": "data_format",
-    "BatchNorm": "data_format",
-    "BatchNormGrad": "data_format",
     "LayerNorm": "begin_params_axis",
     "GroupNormGrad": "dx_is_require dgamma_is_require dbeta_is_require num_groups",
     "Cast": "dtype",

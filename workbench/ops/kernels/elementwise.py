@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.ops.kernels.window import is_channels_last
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-def bias_add_grad(dout: Array) -> Array:
-    """Sum over every axis but axis 1."""
-    axes = tuple(axis for axis in range(dout.ndim) if axis != 1)
+def bias_add_grad(dout: Array, *, data_format: Any) -> Array:
+    """Sum over every axis but that of the channels."""
+    channels = dout.ndim - 1 if is_channels_last(data_format) else 1
+    axes = tuple(axis for axis in range(dout.ndim) if axis != channels)
     return np.asarray(dout.sum(axis=axes))
 
 
@@ -141,9 +144,9 @@ def rsqrt(x: Array) -> Array:
     return np.asarray(x.dtype.type(1) / np.sqrt(x))
 
 
-def bias_add(x: Array, bias: Array) -> Array:
-    """Add a vector along axis 1."""
-    return x + bias.reshape(1, -1, *(1,) * (x.ndim - 2))
+def bias_add(x: Array, bias: Array, *, data_format: Any) -> Array:
+    """Add a vector along the axis of the channels."""
+    return x + (bias if is_channels_last(data_format) else bias.reshape(-1, *(1,) * (x.ndim - 2)))
 
 
 def masked_fill(x: Array, mask: Array, value: Array) -> Array:

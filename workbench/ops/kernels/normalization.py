@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.ops.kernels.matrix import together
+from workbench.ops.kernels.window import expect_channels_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,12 +59,14 @@ def batch_norm(
     is_training: Any,
     epsilon: Any,
     momentum: Any,
+    data_format: Any,
 ) -> list[Array]:
     """Normalize with the given moments; these come back twice, MindSpore has five outputs.
 
     In training it is those of the batch, and the given ones follow them: the outputs are the moving
     moments as they become and those of the batch, the new moving ones are left in the inputs.
     """
+    expect_channels_first({"data_format": data_format})
     if not is_training:
         return [_normalized(x, scale, bias, mean, variance, epsilon), *(mean, variance) * 2]
     axes = (0, *range(2, x.ndim))
@@ -247,12 +250,14 @@ def batch_norm_grad(
     *,
     is_training: Any,
     epsilon: Any,
+    data_format: Any,
 ) -> list[Array]:
     """Return gradients of x, scale and bias.
 
     In training the saved moments are those of the batch and depend on x; otherwise they are given
     and do not.
     """
+    expect_channels_first({"data_format": data_format})
     factor = scale.dtype.type(1) / np.sqrt(variance + scale.dtype.type(epsilon))
     rows, blame = (one.reshape(*x.shape[:2], -1) for one in (x, dout))
     dx, dscale, dbias = np.empty_like(rows), np.zeros_like(scale), np.zeros_like(scale)

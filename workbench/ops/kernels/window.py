@@ -79,6 +79,18 @@ def pad_mode(value: Any) -> str:
     return word
 
 
+def is_channels_last(layout: Any) -> bool:
+    """Whether a data format has its channels behind, as MindSpore's enumeration and as text."""
+    return layout == 1 or layout in ("NHWC", "NDHWC")
+
+
+def expect_channels_first(settings: Mapping[str, Any]) -> None:
+    """Raise GraphError for an operator on images (N, H, W, C): its kernel takes axis 1 for the channels."""
+    for name in ("data_format", "format"):
+        if is_channels_last(settings.get(name)):
+            raise GraphError("graph/only", subject=name, expected="NCHW", got=settings[name])
+
+
 def _same(size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
     total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
     return total // 2, total - total // 2
@@ -96,6 +108,7 @@ def window(settings: Mapping[str, Any], size: Sequence[int], kernel: Any, stride
 
     ``pad_list``, where an IR states it, wins over ``pad_mode`` and ``pad``.
     """
+    expect_channels_first(settings)
     high, wide = pair(kernel)
     down, right = pair(stride)
     gap = pair(settings.get("dilation", 1))
@@ -118,6 +131,7 @@ def padded_window(settings: Mapping[str, Any], size: Sequence[int]) -> Window:
     With ``ceil_mode`` a last, incomplete window counts too unless it starts behind the input and
     the padding before it; the padding behind grows by what that window needs.
     """
+    expect_channels_first(settings)
     if settings["global_pooling"]:
         return Window(pair(size), (1, 1), (1, 1), (0, 0, 0, 0))
     kernel, stride = pair(settings["ksize"]), pair(settings["strides"])

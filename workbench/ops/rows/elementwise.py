@@ -33,6 +33,7 @@ from workbench.ops.gradient import (
     zero_gradient,
 )
 from workbench.ops.kernels import elementwise as kernels
+from workbench.ops.kernels.window import is_channels_last
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,14 +93,20 @@ def sum_of_inputs(call: Call) -> tuple[TensorSpec, ...]:
 
 
 def bias_add_shapes(call: Call) -> tuple[TensorSpec, ...]:
-    """Output as the input; the bias is as long as axis 1."""
+    """Output as the input; the bias is as long as the axis of the channels."""
     same_dtype(call)
     shape = call.shape()
     if len(shape) < 2:
         reject("graph/rank", subject="input", least=2, got=shape)
-    if call.shape(1) != (shape[1],):
-        reject("graph/shape", subject="bias", expected=(shape[1],), got=call.shape(1))
+    expected = (_channels(call),)
+    if call.shape(1) != expected:
+        reject("graph/shape", subject="bias", expected=expected, got=call.shape(1))
     return output_like(call, shape)
+
+
+def _channels(call: Call) -> int:
+    """Number of channels of an input of at least two dimensions."""
+    return call.shape()[-1 if is_channels_last(call.settings["data_format"]) else 1]
 
 
 def select_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -130,11 +137,11 @@ def cast_shapes(call: Call) -> tuple[TensorSpec, ...]:
 
 
 def bias_add_grad_shapes(call: Call) -> tuple[TensorSpec, ...]:
-    """Return a sum for every place along axis 1."""
+    """Return a sum for every channel."""
     shape = call.shape()
     if len(shape) < 2:
         reject("graph/rank", subject="dout", least=2, got=shape)
-    return output_like(call, (shape[1],))
+    return output_like(call, (_channels(call),))
 
 
 def add_gradient(b: Backward) -> Entries:
@@ -206,7 +213,7 @@ def add_n_gradient(b: Backward) -> Entries:
 
 
 def bias_add_gradient(b: Backward) -> Entries:
-    """Vector along axis 1."""
+    """Vector along the channels."""
     return lambda: b.dout, lambda: b.record("BiasAddGrad", b.dout, b.settings["data_format"])
 
 

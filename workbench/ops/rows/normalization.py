@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import (
@@ -18,9 +18,7 @@ from workbench.ops.definition import (
 )
 from workbench.ops.gradient import Backward, Entries
 from workbench.ops.kernels import normalization as kernels
-
-if TYPE_CHECKING:
-    pass
+from workbench.ops.kernels.window import expect_channels_first
 
 
 def layer_norm_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -66,6 +64,7 @@ def batch_norm_shapes(call: Call) -> tuple[TensorSpec, ...]:
 
     In training these are the moving ones as they have become, and those of the batch.
     """
+    expect_channels_first(call.settings)
     shape = call.shape()
     if len(shape) < 2:
         reject("graph/rank", subject="input", least=2, got=shape)
@@ -162,6 +161,7 @@ def group_norm_grad_shapes(call: Call) -> tuple[TensorSpec, ...]:
 
 def batch_norm_grad_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """Gradients of x (N, C, …), scale and bias; all moments are of the channels."""
+    expect_channels_first(call.settings)
     shape = call.shape(1)
     if len(shape) < 2:
         reject("graph/rank", subject="x", least=2, got=shape)
