@@ -14,17 +14,17 @@ HANDED_IN = {"product", "rounding"}
 
 UNREAD = {
     "LayerNorm": "begin_params_axis",
-    "GroupNormGrad": "dx_is_require dgamma_is_require dbeta_is_require num_groups",
+    "GroupNormGrad": "num_groups",
     "Cast": "dtype",
     "SliceGrad": "size",
-    "Gather": "batch_dims",
-    "DynamicRNN": "seq_length",
-    "DynamicGRUV2": "seq_length",
-    "AdamWeightDecay": "clip",
     "FlashAttentionScore": "drop_mask inner_precise",
     "MoeGatingTopK": "out_flag",
 }
-"""Arguments of a row that its kernel does not read: a new one is decided here, or read."""
+"""Arguments of a row that its kernel does not read: shapes say the same, or they change no value.
+
+A new one is read, has the only value for which it is computed (`OpDef.only`), or is decided here.
+`drop_mask` speaks of a `keep_prob` below 1, which the kernel refuses; `inner_precise` of rounding.
+"""
 
 OWN = {
     name: [*signature(row.kernel).parameters.values()]
@@ -71,5 +71,11 @@ def reads_all(name):
 
 @pytest.mark.parametrize("name", [name for name in OPS if not reads_all(name)])
 def test_a_kernel_reads_the_settings_of_its_row(name):
-    unread = set(OPS[name].settings) - {one.name for one in OWN.get(name, [])}
+    unread = set(OPS[name].settings) - {one.name for one in OWN.get(name, [])} - {*OPS[name].only}
     assert unread == set(UNREAD.get(name, "").split())
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_the_default_is_a_value_that_is_computed(name):
+    row = OPS[name]
+    assert row.only == {key: row.defaults[key] for key in row.only}

@@ -80,7 +80,8 @@ class OpDef:
     operator definitions (2.0 to 2.10) or CANN's have them. ``tensors`` counts the leading arguments
     that are tensors (-1: the first argument is a tuple of tensors); where settings stand between
     them ``places`` gives the positions. ``defaults`` gives settings that may be left out, attributes
-    among them. ``engine`` is the unit that computes it: ``mixed``
+    among them. ``only`` gives the values for which it is computed, of settings that its kernel does not
+    read. ``engine`` is the unit that computes it: ``mixed``
     is both of them, ``none`` only renames data. ``derived``
     gives attributes that follow from the others and the shapes, as MindSpore writes them into its
     IR. ``writes`` are the positions of tensor arguments that it overwrites; with ``writes_if`` only
@@ -112,6 +113,7 @@ class OpDef:
     writes: tuple[int, ...] = ()
     writes_if: str = ""
     unwritten_on_cpu: tuple[int, ...] = ()
+    only: Mapping[str, Any] = field(default_factory=dict)
     kernel: Kernel | None = None
     gradient: GradientRule | None = None
     onnx: str = ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.ops.definition import Call, OpDef
+from workbench.ops.definition import Call, OpDef, reject
 from workbench.ops.rows import (
     activation,
     collective,
@@ -134,7 +134,17 @@ def infer_outputs(
 ) -> tuple[TensorSpec, ...]:
     """Specs of an operator's outputs; raises GraphError if the inputs do not fit."""
     row = op_def(op_type)
-    return row.shape_rule(Call(op_type, tuple(tensors), dict(row.defaults) | dict(settings)))
+    call = Call(op_type, tuple(tensors), dict(row.defaults) | dict(settings))
+    check_settings(op_type, call.settings)
+    return row.shape_rule(call)
+
+
+def check_settings(op_type: str, settings: Mapping[str, Any]) -> None:
+    """Raise GraphError for a setting with which an operator is not computed."""
+    for name, value in op_def(op_type).only.items():
+        given = settings[name]
+        if isinstance(given, np.ndarray) or given != value:
+            reject("graph/only", subject=name, expected=value, got=given)
 
 
 def run_kernel(

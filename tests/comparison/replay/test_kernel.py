@@ -43,6 +43,21 @@ def tried(given, **changes):
     return replace(trial, **changes)
 
 
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "attrs"),
+    [
+        ("Gather", (X, np.array([[0, 1], [1, 0]])), {"axis": 1, "batch_dims": 1}),
+        ("BatchNorm", (X.reshape(1, 1, 2, 2), *np.ones((4, 2), np.float32)), {"data_format": 1}),
+        ("MaxPool", (X.reshape(1, 1, 2, 2),), {"data_format": "NHWC"}),
+        ("AdamWeightDecay", (X, X, X, *np.ones(5, np.float32), X), {"clip": True}),
+    ],
+)
+def test_what_a_kernel_does_not_do_is_refused(op_type, inputs, attrs):
+    kernel = plain_kernel(op(op_type, *map(Param, range(len(inputs))), **attrs))
+    with refused("graph/only", GraphError):
+        compute_kernel(kernel, dict(enumerate(inputs)))
+
+
 # --- distance ----------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from workbench.graph.constants import literal
 from workbench.graph.graph import Const, Kernel, Param, Value
 from workbench.npu.arithmetic import EXACT, Arithmetic, compute, load, round_to, stored_dtype
 from workbench.npu.rounding import saturated
-from workbench.ops import CONTRACTIONS, OPS, bind, in_place_outputs, written
+from workbench.ops import CONTRACTIONS, OPS, bind, check_settings, in_place_outputs, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -116,6 +116,7 @@ def _computed(
     if change.load is not None:
         tensors = change.load(tensors)
     settings |= change.settings
+    check_settings(op.op_type, settings)
     return compute(op, tensors, settings, arithmetic)
 
 

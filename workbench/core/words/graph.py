@@ -125,7 +125,6 @@ SENTENCES: dict[str, str] = {
     # gradients and training
     "no-gradient": "{type} has no gradient: {why}",
     "grad-unknown": "compute it outside of the loss",
-    "grad-batch-dims": "batch_dims is set; use gather without it, or gather_elements",
     "grad-one-hot": "its values are not constants; use constants and multiply the result",
     "gradients-count": "expected {expected:count gradient}, got {got}",
     "rates": "learning_rate must be a number, a schedule or a list of at least two rates, got {got!r}",

@@ -30,9 +30,6 @@ def gather_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """Replace the axis by the shape of the indices."""
     shape, indices = call.shape(0), call.shape(1)
     integers(call, 1, "the indices")
-    batch = call.settings["batch_dims"]
-    if batch:
-        reject("graph/only", subject="batch_dims", expected=0, got=batch)
     axis = one_axis(call.settings["axis"], len(shape))
     return output_like(call, (*shape[:axis], *indices, *shape[axis + 1 :]))
 
@@ -150,8 +147,6 @@ def gather_gradient(b: Backward) -> Entries:
     x, indices = b.inputs
 
     def gradient() -> Symbol:
-        if b.settings["batch_dims"]:
-            not_differentiable("Gather", Message("graph/grad-batch-dims"))
         axis = int(b.settings["axis"]) % x.ndim
         count = prod(indices.shape)
         rest = x.shape[:axis] + x.shape[axis + 1 :]
@@ -195,6 +190,7 @@ ROWS: dict[str, OpDef] = {
         gather_shapes,
         tensors=2,
         defaults={"axis": 0, "batch_dims": 0},
+        only={"batch_dims": 0},
         kernel=kernels.gather,
         gradient=gather_gradient,
         effect="choose",

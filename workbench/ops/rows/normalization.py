@@ -225,6 +225,9 @@ _NORM = {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}
 _BATCH_NORM = {"is_training": False, "epsilon": 1e-5, "momentum": 0.1, "data_format": 0}
 
 
+_REQUIRED = dict.fromkeys(("dx_is_require", "dgamma_is_require", "dbeta_is_require"), True)
+
+
 _MOMENTS = {"epsilon": 1e-5}
 
 
@@ -322,7 +325,8 @@ ROWS: dict[str, OpDef] = {
         "dy x mean rstd gamma_opt num_groups dx_is_require dgamma_is_require dbeta_is_require",
         group_norm_grad_shapes,
         tensors=5,
-        defaults=dict.fromkeys(("dx_is_require", "dgamma_is_require", "dbeta_is_require"), True),
+        defaults=_REQUIRED,
+        only=_REQUIRED,
         kernel=kernels.group_norm_grad,
         effect="sum",
     ),

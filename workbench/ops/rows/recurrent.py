@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import Call, OpDef, output_like, reject, same_dtype
@@ -13,40 +13,6 @@ from workbench.ops.kernels import recurrent as kernels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-_ONLY: Mapping[str, Mapping[str, Any]] = {
-    "DynamicRNN": {
-        "seq_length": None,
-        "cell_type": "LSTM",
-        "direction": "UNIDIRECTIONAL",
-        "cell_depth": 1,
-        "use_peephole": False,
-        "keep_prob": 1.0,
-        "cell_clip": -1.0,
-        "num_proj": 0,
-        "time_major": True,
-        "activation": "tanh",
-    },
-    "DynamicGRUV2": {
-        "seq_length": None,
-        "direction": "UNIDIRECTIONAL",
-        "cell_depth": 1,
-        "keep_prob": 1.0,
-        "cell_clip": -1.0,
-        "num_proj": 0,
-        "time_major": True,
-        "activation": "tanh",
-    },
-    "LSTM": {"num_layers": 1, "bidirectional": False, "proj_size": 0},
-}
-"""The only values of settings for which we compute."""
-
-
-def _supported(call: Call) -> None:
-    for name, value in _ONLY[call.op_type].items():
-        if call.settings[name] != value:
-            reject("graph/only", subject=name, expected=value, got=call.settings[name])
 
 
 def _shapes(call: Call, wanted: Mapping[str, tuple[int, ...]]) -> None:
@@ -68,7 +34,6 @@ def dynamic_rnn_shapes(call: Call) -> tuple[TensorSpec, ...]:
     Returns the outputs, both states and the gates i, j, f, o and tanh(c) of every step.
     """
     same_dtype(call)
-    _supported(call)
     steps, batch, features = _steps(call)
     hidden = call.shape(2)[0] // 4 if len(call.shape(2)) == 1 else 0
     state = (1, batch, hidden)
@@ -90,7 +55,6 @@ def dynamic_gru_shapes(call: Call) -> tuple[TensorSpec, ...]:
     Returns the outputs, the states, both gates, the new state and the hidden part of it.
     """
     same_dtype(call)
-    _supported(call)
     if call.settings["gate_order"] not in ("rzh", "zrh"):
         reject(
             "core/choice",
@@ -120,7 +84,6 @@ def lstm_shapes(call: Call) -> tuple[TensorSpec, ...]:
     This is the operator of MindSpore's CPU; two of its five outputs are empty scratch space.
     """
     same_dtype(call)
-    _supported(call)
     steps, batch, features = _steps(call)
     hidden, state = call.settings["hidden_size"], (1, batch, call.settings["hidden_size"])
     bias = 4 * hidden if call.settings["has_bias"] else 0
@@ -197,7 +160,7 @@ def lstm_gradient(b: Backward) -> Entries:
     )
 
 
-_RECURRENT = {
+_UNREAD = {
     "seq_length": None,
     "direction": "UNIDIRECTIONAL",
     "cell_depth": 1,
@@ -206,22 +169,16 @@ _RECURRENT = {
     "num_proj": 0,
     "time_major": True,
     "activation": "tanh",
-    "is_training": False,
 }
+
+
+_UNREAD_RNN = {"cell_type": "LSTM", "use_peephole": False, **_UNREAD}
+
+
+_RECURRENT = {**_UNREAD, "is_training": False}
+
+
 _RNN = {"cell_type": "LSTM", "use_peephole": False, "forget_bias": 0.0, **_RECURRENT}
-
-
-_RECURRENT = {
-    "seq_length": None,
-    "direction": "UNIDIRECTIONAL",
-    "cell_depth": 1,
-    "keep_prob": 1.0,
-    "cell_clip": -1.0,
-    "num_proj": 0,
-    "time_major": True,
-    "activation": "tanh",
-    "is_training": False,
-}
 
 
 _GRU = {"gate_order": "rzh", "reset_after": True, **_RECURRENT}
@@ -245,6 +202,7 @@ ROWS: dict[str, OpDef] = {
         "cube",
         5,
         _RNN,
+        only=_UNREAD_RNN,
         places=(0, 1, 2, 4, 5),
         kernel=kernels.dynamic_rnn,
         gradient=dynamic_rnn_gradient,
@@ -257,6 +215,7 @@ ROWS: dict[str, OpDef] = {
         "cube",
         6,
         _GRU,
+        only=_UNREAD,
         places=(0, 1, 2, 3, 4, 6),
         kernel=kernels.dynamic_gru,
         effect="contract",
@@ -268,6 +227,7 @@ ROWS: dict[str, OpDef] = {
         "cube",
         4,
         _LSTM,
+        only={"num_layers": 1, "bidirectional": False, "proj_size": 0},
         kernel=kernels.lstm,
         gradient=lstm_gradient,
         effect="contract",

@@ -126,6 +126,7 @@ ROWS: dict[str, OpDef] = {
         optimizer((1, 2, 8), (3, 4, 5, 6, 7), outputs=3),
         tensors=9,
         defaults={"clip": False},
+        only={"clip": False},
         writes=(0, 1, 2),
         kernel=kernels.adam_weight_decay,
         unwritten_on_cpu=(0, 1, 2),
