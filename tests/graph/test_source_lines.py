@@ -71,6 +71,14 @@ def test_an_operator_beside_it_confirms_a_candidate(beside, scope, expected):
     assert user_frames(graph(frames, beside, scope), 1) == expected
 
 
+@pytest.mark.parametrize("outputs", [1, 0], ids=["stated", "not stated"])
+def test_an_operator_that_reads_it_confirms_a_candidate(outputs):
+    """Graphs of other tools state no outputs; slot 0 is read all the same."""
+    made = graph((USER,), (candidate(OTHER), candidate(USER)))
+    first = replace(made.ops[0], outputs=made.ops[0].outputs[:outputs])
+    assert user_frames(replace(made, ops=(first, made.ops[1])), 0) == (USER, candidate(OTHER))
+
+
 WHOLE = {
     "candidates": ((candidate(OTHER), candidate(USER)), (), "operator-at-candidate", candidate(USER)),
     "a confirmed candidate": ((candidate(USER), candidate(OTHER)), (USER,), "operator-at", USER),
