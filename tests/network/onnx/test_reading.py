@@ -90,6 +90,7 @@ def test_open_sizes_are_given_by_their_names_or_with_the_whole_shape(shapes):
     [
         (["batch", 4], ("batch", 4), "batch", 1),
         ([None, 4], ("?", 4), "x", "(1, ...)"),
+        ([-1, 4], ("?", 4), "x", "(1, ...)"),
         (None, None, "x", "(1, ...)"),
     ],
 )
@@ -108,7 +109,7 @@ def test_inputs_that_are_known_are_no_feeds():
     assert graph.ops[0].outputs[0].shape == (2, 6)
 
 
-@pytest.mark.parametrize("shape", [[1 << 41], [0, 1 << 62], [-3]])
+@pytest.mark.parametrize("shape", [[1 << 41], [0, 1 << 62]])
 def test_a_shape_beyond_all_use_is_refused(shape):
     info = helper.make_tensor_value_info("x", FLOAT, shape)
     error = refusal(model([node("Relu", ["x"], ["y"])], {"x": info}, ["y"]))

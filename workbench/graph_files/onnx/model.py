@@ -226,11 +226,16 @@ class _Reader:
         return TensorSpec(dtype, cast("tuple[int, ...]", shape) if known else None)
 
     def _sizes(self, tensor: Any) -> tuple[int | str, ...] | None:
-        """Sizes of a tensor, open ones by their names; ``None`` if not even their number is known."""
+        """Sizes of a tensor, open ones by their names; ``None`` if not even their number is known.
+
+        Converters write -1 for an open size without a name.
+        """
         if not tensor.HasField("shape"):
             return None
         return tuple(
-            dim.dim_value if dim.HasField("dim_value") else self._text(dim.dim_param) or "?"
+            dim.dim_value
+            if dim.HasField("dim_value") and dim.dim_value >= 0
+            else self._text(dim.dim_param) or "?"
             for dim in tensor.shape.dim
         )
 
