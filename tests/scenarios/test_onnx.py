@@ -132,7 +132,7 @@ KERNELS = {
     "Conv2D._features_2_ConvRelu_0": (["/features/2/Conv", "bn.2", "Relu_0"], "Relu_0"),
     "ReduceMean.gap": ([], ""),
     "MatMul.fc": (["fc"], ""),
-    "Softmax.soft": ([], ""),
+    "Softmax.soft_0": ([], ""),
 }
 """Kernel, as its file begins → names of the nodes that it stands for and the one whose output it gives, where it has
 none of its own. Fused kernels have the names of their parts in a row; the first unnamed node is ``Relu_0``."""

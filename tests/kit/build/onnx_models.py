@@ -163,7 +163,10 @@ def _differs(got, want, case):
 
 
 def offline_model():
-    """Nodes as exporters name them, with slashes, with dots, without any name; two with a bias; some that never run."""
+    """Nodes as exporters name them: with slashes, dots, an at sign, without any name; two with a bias; some that never run.
+
+    Among these are sizes that are computed, as exporters write a flattening.
+    """
     draw = np.random.default_rng(3)
     weights = {
         "w1": draw.standard_normal((8, 3, 3, 3)), "b1": draw.standard_normal(8),
@@ -180,11 +183,16 @@ def offline_model():
         node("Relu", ["n2"], ["r2"]),
         node("Dropout", ["r2"], ["d"], "drop"),
         node("GlobalAveragePool", ["d"], ["a"], "gap"),
-        node("Flatten", ["a"], ["f"], "flat"),
+        node("Shape", ["a"], ["sizes"], "flat/Shape"),
+        node("Gather", ["sizes", "first"], ["batch"], "flat/Gather"),
+        node("Concat", ["batch", "rest"], ["to"], "flat/Concat", axis=0),
+        node("Reshape", ["a", "to"], ["f"], "flat"),
         node("ConstantOfShape", ["ten"], ["fb"], "zeros"),
         node("Gemm", ["f", "fw", "fb"], ["y"], "fc", transB=1),
-        node("Softmax", ["y"], ["out"], "soft"),
+        node("Softmax", ["y"], ["out"], "soft@0"),
     ]
     image = np.zeros((1, 3, 16, 16), np.float32)
     arrays = {name: array.astype(np.float32) / 2 for name, array in weights.items()}
-    return model(nodes, {"x": image}, ["out"], arrays | {"ten": np.array([10])})
+    whole = {"ten": [10], "first": [0], "rest": [-1]}
+    numbers = {name: np.array(value) for name, value in whole.items()}
+    return model(nodes, {"x": image}, ["out"], arrays | numbers)

@@ -16,6 +16,7 @@ from workbench.comparison.align.groups import Components, side_of
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origin_of, original_names
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weight
 from workbench.comparison.graphs.view import Origin
+from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph_files.ge.lower import ITERATOR
 
@@ -94,7 +95,7 @@ def _by_stem(names: Iterable[str]) -> dict[str, dict[int, str]]:
     for name in names:
         match = _NUMBERED.fullmatch(name)
         stem, number = (match[1], int(match[2])) if match else (name, -1)
-        table.setdefault(sanitize(stem), {}).setdefault(number, name)
+        table.setdefault(standard_name(stem), {}).setdefault(number, name)
     return table
 
 
@@ -124,8 +125,12 @@ def _fusion(
 
 
 def _differ(op: Op, other: Op) -> bool:
-    """Whether no other rule could tell that two kernels are the same: by name and type."""
-    renamed = op.name != other.name and (_says_more(op) or _says_more(other))
+    """Whether no other rule could tell that two kernels are the same: by name and type.
+
+    A compiler may write the characters of a node's name in its own way (`conv@0` as `conv_0`).
+    """
+    spelled = standard_name(op.name) == standard_name(other.name)
+    renamed = op.name != other.name and (spelled or _says_more(op) or _says_more(other))
     return renamed or (op.name == other.name and op.op_type != other.op_type)
 
 

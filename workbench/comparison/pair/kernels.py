@@ -256,11 +256,18 @@ def taken_away(graph: Graph) -> set[int]:
     }
 
 
+_OF_SIZES = frozenset(("Shape", "Size"))
+"""Types that look at no value of what they read."""
+
+
 def computed_before_the_run(graph: Graph) -> set[int]:
-    """Operators of a model that no input reaches: a compiler computes them, unless they draw at random."""
+    """Operators of a model that no input's values reach: a compiler computes them, unless they draw at random.
+
+    Sizes are known to it: those of inputs are fixed when a model is compiled.
+    """
     known: set[int] = set()
     for number, op in enumerate(graph.ops):
-        reads_inputs = any(
+        reads_inputs = op.op_type not in _OF_SIZES and any(
             operand.op not in known
             if isinstance(operand, Value)
             else isinstance(operand, Param) and not graph.parameters[operand.index].is_weight
