@@ -99,3 +99,29 @@ def test_infinity_that_its_reader_leaves_out_is_not_put_on_the_reader(case):
 def test_infinity_that_nobody_makes_is_no_defect(ours):
     found = wb.compare(dump_of_slice(sliced(**ours), 1), dump_of_slice(sliced(), 1))
     assert defects(found) == []
+
+
+def logarithm(dtype):
+    """x · w → Log → Neg → ReLU."""
+    net = Net()
+    value = net.op("MatMul", net.feed("x"), net.weight("w"), dtype=dtype)
+    for kind in ("Log", "Neg", "ReLU"):
+        value = net.op(kind, value, dtype=dtype)
+    return net.graph()
+
+
+@pytest.mark.parametrize("io", [None, "output"])
+def test_an_operator_that_makes_infinity_of_what_rounding_left_is_named_and_not_the_golden(io):
+    """1e-9 is zero in float16: the logarithm is right, and minus infinity."""
+    dumps = []
+    for dtype in ("float16", "float32"):
+        graph = logarithm(dtype)
+        values = small.given(graph)
+        values["x"] = np.diag([1, 1, 1, 1e-9]).astype(np.float32)
+        values["w"] = np.abs(values["w"]) + 1
+        with np.errstate(all="ignore"):
+            shots = shoot(graph, values)
+        dumps.append(in_memory([shot for shot in shots if io in (None, shot.io)], graph))
+    (first,) = defects(wb.compare(*dumps))
+    assert (first.kind, first.op_name) == ("non-finite", "Default/Log-op0")
+    assert "born-non-finite" in codes(first.evidence)

@@ -9,8 +9,8 @@ import pytest
 
 import workbench as wb
 from kit.build import small_dumps as small
-from kit.build.small_dumps import chain, in_memory, shoot
-from kit.evidence import clauses, codes
+from kit.build.small_dumps import Net, chain, in_memory, shoot
+from kit.evidence import clauses, codes, defects
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.follow.naming import golden_error
 from workbench.core.plan import DumpPlan
@@ -107,3 +107,24 @@ def test_a_weight_that_only_its_cast_shows_is_to_blame_and_not_the_golden(tmp_pa
     assert (finding.kind, finding.fault) == ("parameter", "wrong-weight-element")
     assert finding.op_name.startswith("Default/body-SequentialCell/0-Dense/MatMul-op0")
     assert {"golden-error", "golden-error-by"}.isdisjoint(codes(finding.evidence))
+
+
+def logistic(least):
+    """x · w → Sigmoid, all far below zero; the golden's library takes ``least`` for what is below."""
+    net = Net()
+    net.op("Sigmoid", net.op("MatMul", net.feed("x"), net.weight("w")))
+    graph = net.graph()
+    values = {name: np.abs(array) + 2 for name, array in small.given(graph).items()}
+    values["x"] = -values["x"]
+
+    def library(a):
+        return np.maximum(a, 1 / (1 + np.exp(np.float32(-least))))
+
+    golden = shoot(graph, values, alter={"Default/Sigmoid-op0": library})
+    return in_memory(shoot(graph, values), graph), in_memory(golden, graph)
+
+
+@pytest.mark.parametrize(("least", "wrong"), [(-18, []), (-9, ["Default/Sigmoid-op0"])])
+def test_a_library_that_computes_the_logistic_function_to_a_part_of_one_is_right(least, wrong):
+    found = wb.compare(*logistic(least))
+    assert [one.op_name for one in defects(found)] == wrong

@@ -42,6 +42,7 @@ RUN = {
     "ReLU": lambda a: np.maximum(a, 0),
     "Tanh": np.tanh,
     "Exp": np.exp,
+    "Log": np.log,
     "Sigmoid": lambda a: 1 / (1 + np.exp(-a)),
     "Sign": np.sign,
     "Reshape": lambda a, shape=None: a,

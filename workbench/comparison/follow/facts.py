@@ -29,6 +29,7 @@ from workbench.comparison.follow.naming import (
     Named,
     Names,
     born_between,
+    born_here,
     golden_error,
     input_difference,
     is_cleared,
@@ -581,9 +582,13 @@ def _with_reasons(
             low=is_of_unit(scene, seen),
             figures=doubt_of_figures(scene, seen, carry),
         )
+    facts = facts._replace(cleared=True)
+    if any(math.isinf(state.error) for state in seen.reads):
+        return facts  # what arrived says enough: nobody knows how far NaN and infinity carry
+    if facts.makes_nan and (born := born_here(scene, facts.op)).differences:
+        return facts._replace(born=born)
     wrong = golden_error(scene.survey, seen)
     return facts._replace(
-        cleared=True,
         golden_error=wrong,
         golden_unlike=of_a_borrower(scene.survey.pairing, scene.block, wrong),
     )

@@ -431,6 +431,13 @@ def born_between(scene: Scene, number: int, unobserved: Iterable[int]) -> Named:
     return NOBODY
 
 
+def born_here(scene: Scene, number: int) -> Named:
+    """Name an operator that makes NaN or infinity of finite numbers: right as it is, of what rounding left."""
+    binding, op = scene.survey.pairing.target, scene.graph.ops[number]
+    said = _birth(binding, scene.graph, scene.block, number, "compare/born-non-finite")
+    return NOBODY if said is None else Named(number, (Difference("non-finite", op.name, said),))
+
+
 def _uncompared_before(graph: Graph, number: int, matched: frozenset[int]) -> Iterator[int]:
     """Operators of the golden without a counterpart that feed one of its operators, the nearest first."""
     waiting, seen = [number], {number}

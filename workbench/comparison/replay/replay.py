@@ -25,6 +25,7 @@ from workbench.comparison.replay.own_error import (
     assess_own_error,
     errors_of,
     is_out_of_range,
+    library_own_error,
     ordered_own_error,
     quick_own_error,
 )
@@ -144,7 +145,7 @@ class Replay:
         attempt = self._cache.golden_attempt(block, number)
         if not isinstance(attempt, Attempt) or attempt.invented:
             return None
-        return _assessed(attempt, EXACT)
+        return library_own_error(attempt)
 
     @property
     def suspects(self) -> list[Place]:
