@@ -45,7 +45,7 @@ def _model_with_inputs(
     text: str, inputs: Mapping[str, Path], shapes: Mapping[str, Sequence[int]], seed: int
 ) -> tuple[Graph, dict[str, Any]]:
     """Return an ONNX model, its open sizes as its inputs have them."""
-    from workbench.golden_data.feeds import model_feeds
+    from workbench.golden_data.feeds import model_feeds, named_inputs
     from workbench.golden_data.model import read_model
     from workbench.network.models.load import sizes_of
     from workbench.network.onnx import read_onnx
@@ -54,7 +54,9 @@ def _model_with_inputs(
     stated = {
         name: (size,) if isinstance(size, int) else size for name, size in sizes_of(sizes).items()
     }
-    fed, _ = model_feeds(read_model(path), inputs, {**stated, **shapes}, seed)
+    source = read_model(path)
+    inputs = named_inputs(inputs, (one.name for one in source.feeds))
+    fed, _ = model_feeds(source, inputs, {**stated, **shapes}, seed)
     graph = read_onnx(path, shapes={name: array.shape for name, array in fed.items()}, seed=seed)
     own = [parameter.name for parameter in graph.parameters if not parameter.is_weight]
     given = zip(own, fed.items(), strict=True)
@@ -62,9 +64,9 @@ def _model_with_inputs(
 
 
 def _arrays(network: Network, inputs: Mapping[str, Path]) -> dict[str, Any]:
-    from workbench.golden_data.feeds import check_names, input_array
+    from workbench.golden_data.feeds import input_array, named_inputs
 
     graphs = [network] if isinstance(network, Graph) else network.graphs
     known = [one.name for graph in graphs for one in graph.parameters if not one.is_weight]
-    check_names("--input", inputs, known)
-    return {name: input_array(name, path) for name, path in inputs.items()}
+    given = named_inputs(inputs, dict.fromkeys(known))
+    return {name: input_array(name, path) for name, path in given.items()}
