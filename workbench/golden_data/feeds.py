@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,20 @@ def inputs_of(texts: Iterable[str]) -> dict[str, Path]:
     files = _pairs("golden/input-form", (text for text in texts if text not in folders))
     given = {name: Path(file) for name, file in files}
     return {FOLDER: Path(folders[0])} | given if folders else given
+
+
+def given_in(lines: Iterable[str]) -> tuple[dict[str, Path], dict[str, tuple[int, ...]]]:
+    """Files and shapes that lines give, as `inputs_of` and `shapes_of` do; numbers behind a name are a shape.
+
+    >>> given_in(["x=a.npy", "y=1,3"])
+    ({'x': PosixPath('a.npy')}, {'y': (1, 3)})
+    """
+    lines = [line.strip() for line in lines if line.strip()]
+    shapes = [line for line in lines if _SHAPE_LINE.fullmatch(line)]
+    return inputs_of(line for line in lines if line not in shapes), shapes_of(shapes)
+
+
+_SHAPE_LINE = re.compile(r"[^=]*=[\d,]+", re.ASCII)
 
 
 def named_inputs(inputs: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

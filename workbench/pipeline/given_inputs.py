@@ -31,14 +31,38 @@ def networks_with_inputs(
         return [load_graph(one, seed, ranks) for one in texts], None
     if len(texts) > 1:
         raise GraphError("pipeline/inputs-of-several", count=len(texts))
-    path = split_graph(texts[0])[0]
-    if path and not path.endswith(".py"):  # as `load_graph` tells a model, whatever it is called
+    if is_model(texts[0]):
         graph, feeds = _model_with_inputs(texts[0], inputs, shapes, seed)
         return [graph], feeds
     if shapes:
         raise GraphError("pipeline/shape-of-traced", name=next(iter(shapes)), network=texts[0])
     network = load_graph(texts[0], seed, ranks)
     return [network], _arrays(network, inputs)
+
+
+def network_with_inputs(
+    network: Network | str, lines: Sequence[str], seed: int, ranks: int
+) -> tuple[Network, dict[str, Any] | None]:
+    """Return one network and its inputs, as `networks_with_inputs`; ``lines`` are those of `golden_data.given_in`."""
+    from workbench.golden_data import given_in
+
+    files, shapes = given_in(lines)
+    if isinstance(network, str):
+        networks, feeds = networks_with_inputs([network], files, shapes, seed, ranks)
+        return networks[0], feeds
+    if shapes:
+        raise GraphError("pipeline/shape-of-traced", name=next(iter(shapes)), network=network.name)
+    return network, _arrays(network, files) if files else None
+
+
+def is_model(text: str) -> bool:
+    """Whether the text of a network names a model file, whatever it is called.
+
+    >>> is_model("net.onnx"), is_model("net.onnx:batch=2"), is_model("net.py:Net"), is_model("lenet")
+    (True, True, False, False)
+    """
+    path = split_graph(text)[0]
+    return bool(path) and not path.endswith(".py")
 
 
 def _model_with_inputs(
