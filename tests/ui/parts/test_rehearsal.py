@@ -183,6 +183,19 @@ def test_another_network_is_fed_nothing_and_has_no_place_for_inputs(panel, model
     assert (part.fed.layout.display, part.fed.value, alerts_in(panel)) == ("none", "", [])
 
 
+def test_inputs_that_code_gave_a_network_can_be_changed_and_taken_away(model):
+    graph = wb.trace(Twice(), np.ones((2, 3), np.float32))
+    name = graph.parameters[0].name
+    panel = wb.Workbench(graph=graph, inputs=[f"{name}={model}/gone.npy"]).form("run")
+    fed = panel.rehearsal.fed
+    assert said_in(panel.reason.value) == ["ui/not-ready"]
+    fed.value = f"{name}={model}/inputs/x.npy"
+    assert (panel.bench.inputs, panel.reason.value) == ((fed.value,), "")
+    fed.value = ""
+    assert (panel.bench.inputs, fed.layout.display, panel.run.disabled) == ((), "none", False)
+    panel.close()
+
+
 def test_the_code_feeds_the_same_and_a_bench_from_code_shows_its_inputs(model):
     bench = wb.Workbench(graph=str(model / "net.onnx"), inputs=[f"x={model}/inputs/x.npy"])
     panel = bench.form("run")

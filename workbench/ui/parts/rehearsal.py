@@ -47,9 +47,8 @@ class RehearsalInputs(Part):
     name, title = "rehearsal", "ui/simulate"
 
     def build(self) -> W.Widget:
-        self.fed: W.Textarea | None = (
-            None  # made with the first model: few have one, and all would wait for it
-        )
+        # made with the first model: few have one, and all would wait for it
+        self.fed: W.Textarea | None = None
         self._chosen: Any = None
         self._model = ""
         self.inputs = self._inputs()
@@ -119,7 +118,7 @@ class RehearsalInputs(Part):
         """Bring a network to the bench, if it is one, whichever control names it."""
         self._model = graph if isinstance(graph, str) and is_model(graph) else ""
         self._show_fed()
-        self._take_network(graph, self._lines())
+        self._take_network(graph, self._lines() if self._model else ())
 
     def _take_network(self, graph: Any, inputs: tuple[str, ...]) -> None:
         """Bring a network and what it is fed to the bench, if it can be fed so."""
@@ -138,8 +137,8 @@ class RehearsalInputs(Part):
             self._take_network(graph, lines)
 
     def _lines(self) -> tuple[str, ...]:
-        """What a model is fed, as it stands there; nothing else is fed anything."""
-        text = self.fed.value if self.fed is not None and self._model else ""
+        """What is fed, as it stands there."""
+        text = "" if self.fed is None else self.fed.value
         given = {editable(line): line for line in self.bench.inputs}
         lines = (line.strip() for line in text.splitlines() if line.strip())
         return tuple(given.get(line, line) for line in lines)
