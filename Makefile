@@ -16,7 +16,7 @@ TORCH     ?= 2.14.1
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-torch conformance-golden mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-msaccucmp conformance-torch conformance-golden mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -68,7 +68,7 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 
 .venv-mindspore/$(MINDSPORE):
 	$(PYTHON311) -m venv --clear .venv-mindspore
-	.venv-mindspore/bin/python -m pip install --quiet --disable-pip-version-check 'mindspore==$(MINDSPORE)' 'numpy<2'
+	.venv-mindspore/bin/python -m pip install --quiet --disable-pip-version-check 'mindspore==$(MINDSPORE)' 'numpy<2' ml_dtypes
 	touch $@
 
 # what real MindSpore makes of a few steps of training; see docs/evidence/conformance.md
@@ -106,10 +106,15 @@ conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 	$(BIN)/python conformance/run_msprobe.py .venv-msprobe/bin/msprobe tests/data/conformance/msprobe_$(MSPROBE).json
 	$(BIN)/python -m pytest tests/comparison/measure/test_msprobe_conformance.py
 
-# its package for MindSpore imports MindSpore
+# which rows and figures msaccucmp, in the same package, gives for dumps of offline models; see docs/evidence/conformance.md
+conformance-msaccucmp: .venv-msprobe/$(MSPROBE) $(VENV)/developed
+	$(BIN)/python conformance/run_msaccucmp.py .venv-msprobe/bin/python tests/data/conformance/msaccucmp_$(MSPROBE).json
+	$(BIN)/python -m pytest tests/comparison/measure/test_msaccucmp_conformance.py
+
+# its package for MindSpore imports MindSpore; msaccucmp reads bfloat16 with ml_dtypes
 .venv-msprobe/$(MSPROBE):
 	$(PYTHON311) -m venv --clear .venv-msprobe
-	.venv-msprobe/bin/python -m pip install --quiet --disable-pip-version-check 'mindstudio-probe==$(MSPROBE)' 'mindspore==$(MINDSPORE)' 'numpy<2'
+	.venv-msprobe/bin/python -m pip install --quiet --disable-pip-version-check 'mindstudio-probe==$(MSPROBE)' 'mindspore==$(MINDSPORE)' 'numpy<2' ml_dtypes
 	touch $@
 
 # ten thousand damaged files for every reader, fifty kills for every writer; about an hour

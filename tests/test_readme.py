@@ -55,6 +55,11 @@ TARGETS = {
         "conformance/run_msprobe.py",
         "pytest tests/comparison/measure/test_msprobe_conformance.py",
     ],
+    "conformance-msaccucmp": [
+        "conformance/run_msaccucmp.py",
+        "tests/data/conformance/msaccucmp_",
+        "pytest tests/comparison/measure/test_msaccucmp_conformance.py",
+    ],
     "floors": [".ci/floors"],
     "mutations": [
         "MUTATIONS=10000 KILLS=50",

@@ -10,6 +10,7 @@ from kit.face.pages import (
     button,
     copied,
     field,
+    fill,
     real_bench,
     rule_of,
     status,
@@ -251,3 +252,35 @@ def test_run_twice_there_is_one_shell_and_closed_it_leaves_nothing(chromium, lab
     assert shells.count() == 0
     assert reader.trouble == []
     page.close()
+
+
+MODEL = """from onnx import TensorProto, helper
+
+feed = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3])
+end = helper.make_empty_tensor_value_info("y")
+graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "act")], "net", [feed], [end])
+with open("net.onnx", "wb") as file:
+    _ = file.write(helper.make_model(graph).SerializeToString())
+bench.rehearsing = True"""
+
+
+class TestModels:
+    """A model that does not say all of its sizes."""
+
+    def test_it_runs_as_soon_as_its_inputs_are_given(self, user, lab):
+        page = user.page
+        python(page, MODEL)
+        tab(page, "ui/run")
+        assert field(page, "ui/golden-inputs").count() == 0
+        fill(page, "ui/network", "net.onnx")
+        refused = alert(page, "graph/onnx-open-shape").locator("visible=true")
+        refused.first.wait_for()
+        expect(button(page, "ui/run-comparison")).to_be_disabled()
+        field(page, "ui/golden-inputs").fill("batch=2")
+        field(page, "ui/golden-inputs").press("Tab")
+        expect(refused).to_have_count(0)
+        page.screenshot(path=lab.root / "inputs.png")
+        button(page, "ui/run-comparison").click()
+        assert says(status(page, "ui/run-done"), "ui/run-done")
+        told = python(page, "print(bench.inputs, bench.network.parameters[0].spec.shape)")
+        assert told == "('batch=2',) (2, 3)"

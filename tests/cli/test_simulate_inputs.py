@@ -57,6 +57,63 @@ def test_a_traced_network_is_fed_by_the_names_of_its_inputs(capsys, place):
     assert "unknown input 'no'" in err
 
 
+ODD = ["a b", "in:0", "in/put", "in.put", "übung", "../up", "k=v"]
+
+
+@pytest.fixture
+def odd(place, capsys):
+    """A model whose inputs are called oddly, and what `workbench golden` has fed it."""
+    nodes = [node("Relu", [name], [f"y{k}"], f"act{k}") for k, name in enumerate(ODD)]
+    fed = {name: np.zeros(3, np.float32) for name in ODD}
+    made = model(nodes, fed, [f"y{k}" for k in range(len(ODD))])
+    (place / "odd.onnx").write_bytes(made.SerializeToString())
+    asked = ("golden", place / "odd.onnx", "--out", place / "golden", "--seed", 7)
+    assert run(capsys, *asked, "--engine", "reference")[0] == 0
+    return place
+
+
+def given(place):
+    """Every output of the model in the golden data, and in the dump of the simulation."""
+    golden = sorted((place / "golden").glob("act*.npy"))
+    dumped = {
+        one.key.op_name: one for one in load(place / "tree").records if one.key.io == "output"
+    }
+    return [np.load(path) for path in golden], [
+        dumped[f"act{k}"].source.array() for k in range(len(ODD))
+    ]
+
+
+def test_the_folder_of_what_golden_data_were_made_of_is_fed(capsys, odd):
+    assert simulated(capsys, odd, "--input", odd / "golden/inputs", graph="odd.onnx")[0] == 0
+    np.testing.assert_array_equal(*given(odd))
+
+
+def test_a_file_counts_before_the_folder_s(capsys, odd):
+    np.save(odd / "other.npy", np.float32([1, 2, 3]))
+    options = ("--input", odd / "golden/inputs", "--input", f"in/put={odd}/other.npy")
+    assert simulated(capsys, odd, *options, graph="odd.onnx")[0] == 0
+    golden, dumped = given(odd)
+    assert dumped[2].tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(dumped[:2], golden[:2])
+
+
+def test_files_of_inputs_are_given_one_by_one_whatever_inputs_are_called(capsys, odd):
+    files = ["a_b", "in_0", "in_put", "in_put_2", "_bung", "___up"]
+    texts = [
+        f"{name}={odd}/golden/inputs/{file}.npy" for name, file in zip(ODD, files, strict=False)
+    ]
+    options = [part for text in texts for part in ("--input", text)]
+    assert simulated(capsys, odd, *options, "--seed", 7, graph="odd.onnx")[0] == 0
+    np.testing.assert_array_equal(*given(odd))
+
+
+def test_golden_data_are_made_again_of_the_same(capsys, odd):
+    again = ("golden", odd / "odd.onnx", "--out", odd / "again", "--input", odd / "golden/inputs")
+    assert run(capsys, *again, "--engine", "reference")[0] == 0
+    made, remade = (sorted((odd / name).glob("act*.npy")) for name in ("golden", "again"))
+    assert [np.load(one).tolist() for one in remade] == [np.load(one).tolist() for one in made]
+
+
 REFUSED = {
     "nothing of a size that must be known": ((), "--shape or --input"),
     "an unknown name": (("--input", "b={}/fed.npy"), "unknown input 'b'"),
@@ -69,6 +126,9 @@ REFUSED = {
     "no sizes": (("--shape", "batch=x"), "SIZE"),
     "twice": (("--shape", "batch=1", "--shape", "batch=2"), "batch"),
     "an option without its name": (("--input", "{}/fed.npy"), "NAME=FILE.npy"),
+    "a folder with files of nothing": (("--input", "{}"), "no file of an input"),
+    "two folders": (("--input", "{}", "--input", ".."), "only one folder"),
+    "no folder": (("--input", "nowhere"), "NAME=FILE.npy"),
 }  # fmt: skip
 """What is wrong → options, and what the one line names."""
 

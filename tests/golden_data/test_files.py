@@ -148,3 +148,19 @@ def test_an_engine_that_is_asked_for_and_not_installed_is_refused(monkeypatch):
 def test_an_unknown_engine_is_refused():
     with refused("core/choice", wb.GraphError, got="tvm", known=[row.name for row in ENGINES]):
         choose_engine("tvm", 0)
+
+
+def test_what_was_fed_is_found_whatever_inputs_are_called(tmp_path):
+    """Also where files would share a name, and where a node is called like an input."""
+    names = ["a.b", "a/b", "a_b", "x", "y" * 230]
+    nodes = [node("Neg", [name], [f"out{k}"], "x" * (k == 3)) for k, name in enumerate(names)]
+    feeds = {name: np.float32([k, 1]) for k, name in enumerate(names)}
+    path = tmp_path / "net.onnx"
+    onnx.save(model(nodes, feeds, [f"out{k}" for k in range(len(names))]), path)
+    wb.golden(path, feeds, tmp_path / "out", engine="reference")
+    bound = bind(wb.load(tmp_path / "out", graph=path))
+    (held,) = bound.parameters.values()
+    assert {name: one.source.array().tolist() for name, one in held.items()} == {
+        name: array.tolist() for name, array in feeds.items()
+    }
+    assert bound.skipped == ()

@@ -3,10 +3,13 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
+import workbench as wb
 from kit.build.onnx_models import offline_model
 from kit.commands import run
+from workbench.pipeline.given_inputs import networks_with_inputs
 
 pytest.importorskip("onnxruntime")
 
@@ -67,6 +70,60 @@ def test_without_graphs_a_clean_run_accuses_nobody(capsys, tmp_path, golden, dev
     status, result = compared(capsys, golden, tmp_path / "tree", device=device, graphs=False)
     assert (status, result["verdict"]) == (3, "incomplete")
     assert {one["kind"] for one in result["findings"]} <= {"incomplete", "precision", "unmatched"}
+
+
+# --- what the golden was fed, in its folder `inputs` -------------------------------------------------
+
+READERS = {
+    ("trans_Cast_0", "input"), ("trans_Cast_0", "output"),
+    ("trans_TransData_7", "input"), ("trans_TransData_7", "output"), ("conv1_Convrelu_Relu", "input"),
+}  # fmt: skip
+"""Tensors on the device that are the network's input."""
+
+
+def simulated(golden, tree, fed):
+    """The clean dump of the model on other inputs."""
+    networks, feeds = networks_with_inputs([str(golden.parent / "net.onnx")], {"x": fed}, {}, 0, 1)
+    return wb.simulate(
+        networks, feeds, golden.parent / "acl.json", tree, surface="acl", device="a2"
+    )
+
+
+def test_what_reads_the_network_s_input_is_compared_with_what_the_golden_was_fed(tmp_path, golden):
+    tree = simulated(golden, tmp_path / "tree", golden / "inputs/x.npy")
+    found = wb.compare(tree, golden, golden_graph=golden.parent / "net.onnx")
+    fed = [row for row in found.rows if row.golden_path == str(golden / "inputs/x.npy")]
+    assert {(row.op_name, row.io) for row in fed} == READERS
+    assert {row.status for row in fed} <= {"equal", "pass"}
+    assert (found.verdict, found.coverage.unmatched_golden) == ("warn", 0)
+
+
+def test_other_inputs_are_said_and_no_operator_is_blamed(tmp_path, golden):
+    np.save(tmp_path / "other.npy", np.load(golden / "inputs/x.npy")[:, :, ::-1])
+    tree = simulated(golden, tmp_path / "tree", tmp_path / "other.npy")
+    found = wb.compare(tree, golden, golden_graph=golden.parent / "net.onnx")
+    kinds = [one.kind for one in found.findings]
+    assert (found.verdict, kinds[0]) == ("fail", "input")
+    assert not {"own-error", "undecided"} & set(kinds)
+
+
+def test_a_damaged_input_is_told_and_the_rest_is_compared(tmp_path, golden):
+    shutil.copytree(golden, tmp_path / "golden")
+    (tmp_path / "golden/inputs/x.npy").write_bytes(b"damaged")
+    tree = simulated(golden, tmp_path / "tree", golden / "inputs/x.npy")
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=golden.parent / "net.onnx")
+    read = {row.status for row in found.rows if row.golden_path.endswith("inputs/x.npy")}
+    others = {row.status for row in found.rows if row.match_rule} - read
+    assert (read, others) == ({"uncomparable"}, {"pass"})
+
+
+def test_without_the_model_inputs_of_the_golden_change_nothing(tmp_path, golden):
+    """Nobody knows who reads a file that is called like an input."""
+    shutil.copytree(golden, tmp_path / "golden", ignore=shutil.ignore_patterns("inputs"))
+    tree = simulated(golden, tmp_path / "tree", golden / "inputs/x.npy")
+    with_inputs, without = (wb.compare(tree, one) for one in (golden, tmp_path / "golden"))
+    assert with_inputs.coverage == without.coverage
+    assert [one.kind for one in with_inputs.findings] == [one.kind for one in without.findings]
 
 
 @pytest.mark.parametrize("fault", FAULTS)

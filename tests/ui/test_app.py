@@ -3,6 +3,7 @@
 import gc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -131,3 +132,16 @@ def test_settings_that_change_during_a_run_wait_for_the_next_one():
     assert "seed=0" in made_from(found)
     assert "msprobe" not in made_from(found)
     assert "tolerate" not in made_from(found)
+
+
+def test_a_network_of_the_notebook_is_fed_files_by_the_names_of_its_inputs(tmp_path):
+    graph = wb.trace(lambda x: x + x, np.ones((2, 3), np.float32), name="doubled")
+    fed = np.float32([[1, 2, 3], [4, 5, 6]])
+    np.save(tmp_path / "x.npy", fed)
+    bench = wb.Workbench(graph=graph, inputs=[f"{graph.parameters[0].name}={tmp_path}/x.npy"])
+    bench.run(out=tmp_path / "out")
+    records = wb.load(tmp_path / "out/golden").records
+    (result,) = [one for one in records if (one.key.op_type, one.key.io) == ("Add", "output")]
+    np.testing.assert_array_equal(result.source.array(), 2 * fed)
+    bench.inputs = ["x=2,3"]
+    assert bench.reason().code == "pipeline/shape-of-traced"

@@ -14,8 +14,8 @@ INPUT = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        metavar="NAME=FILE.npy",
-        help="Value of an input (repeatable). Default: from the seed.",
+        metavar="NAME=FILE.npy|FOLDER",
+        help="Value of an input (repeatable), or the folder inputs/ of golden data. Default: from the seed.",
     ),
 ]
 SHAPE = Annotated[

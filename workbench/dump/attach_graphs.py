@@ -1,8 +1,9 @@
-"""What lies beside the tensors of a dump: graphs, execution orders, metadata."""
+"""What lies beside the tensors of a dump: graphs, execution orders, metadata, what golden data were made of."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -14,10 +15,13 @@ import numpy as np
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
+from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Note
+from workbench.dump.formats.ge_name import INPUTS, input_files
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.index import COMMON, IO
+from workbench.dump.formats.npy import NpySource
+from workbench.dump.index import COMMON, IO, index_of
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.core.tensors import Source, TensorSpec
+    from workbench.core.tensors import Source
     from workbench.dump.index import Index
     from workbench.dump.survey import RankRoot
     from workbench.graph.graph import Graph, Op
@@ -158,6 +162,21 @@ def model_graphs(
         graph, notes = _read(Path(path))
         found.append(SideFiles(notes=notes) if graph is None else _placed(graph, places))
     return join(found)
+
+
+def golden_inputs(folder: str, graphs: Mapping[Place, Graph]) -> Index:
+    """Return what golden data have of their network's inputs, by the names in the graph."""
+    return index_of(_fed(Path(folder, INPUTS), graphs))
+
+
+def _fed(folder: Path, graphs: Mapping[Place, Graph]) -> Iterator[TensorRecord]:
+    for (rank, graph_id), graph in graphs.items():
+        names = (one.name for one in graph.parameters if not one.is_weight)
+        for name, file_name in input_files(names).items():
+            path = str(folder / file_name)
+            if os.path.isfile(path):
+                key = TensorKey("Parameter", name, "output", 0, graph_id, rank=rank)
+                yield TensorRecord(key, TensorSpec("", None), NpySource(path), path=path)
 
 
 def with_hosts(index: Index, graphs: Mapping[Place, Graph]) -> Index:

@@ -13,9 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
-from workbench.dump.attach_graphs import given_graph, join, model_graphs, read_rank, with_hosts
+from workbench.dump.attach_graphs import (
+    given_graph,
+    golden_inputs,
+    join,
+    model_graphs,
+    read_rank,
+    with_hosts,
+)
 from workbench.dump.dump import WATCHED, Dump, Note, Skipped
 from workbench.dump.folder import read_folder
+from workbench.dump.index import join as join_index
 from workbench.dump.model_choice import choose_network, graph_names, names_by_device
 from workbench.dump.runs import FolderIndex, number_turns, split_processes
 from workbench.dump.survey import survey
@@ -73,6 +81,8 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     read = zip(chosen.folders, (one.index for one in contents), strict=True)
     index, run_notes = split_processes([FolderIndex(*one) for one in read])
     beside = _attach(tree, index, named, graph)
+    if tree.layout == "golden":
+        index = join_index([index, golden_inputs(tree.folders[0].path, beside.graphs)])
     index, watched = split_watched(index, beside.graphs)
     notes = chain(
         chosen.notes, _survey_notes(tree), *(c.notes for c in contents), run_notes, beside.notes

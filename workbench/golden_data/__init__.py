@@ -7,8 +7,8 @@ A model is run node by node (`walk`), so that memory holds one node's tensors, a
 
 from __future__ import annotations
 
-from workbench.golden_data.feeds import inputs_of, shapes_of
+from workbench.golden_data.feeds import given_in, inputs_of, shapes_of
 from workbench.golden_data.golden import golden
 from workbench.golden_data.result import Golden
 
-__all__ = ["Golden", "golden", "inputs_of", "shapes_of"]
+__all__ = ["Golden", "given_in", "golden", "inputs_of", "shapes_of"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +13,8 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.files import is_file
 from workbench.core.words import Message
+from workbench.dump.formats.ge_name import INPUTS, input_files
 from workbench.dump.formats.npy import NpySource
-from workbench.golden_data.files import INPUTS
 from workbench.graph_files.onnx.dialect import OPEN_SHAPES
 from workbench.network.onnx.lower import LARGEST_EXAMPLE, example_feed
 from workbench.network.onnx.names import safe_name
@@ -50,7 +52,7 @@ def model_feeds(
     open_sizes = {
         size for sizes in stated.values() for size in sizes or () if isinstance(size, str)
     }
-    check_names("--input", inputs, stated)
+    inputs = named_inputs(inputs, stated)
     check_names("--shape", shapes, {*stated, *open_sizes} - {"?"})
     arrays = {name: input_array(name, value) for name, value in inputs.items()}
     known = {name: sizes[0] for name, sizes in shapes.items() if name not in stated}
@@ -73,13 +75,57 @@ def model_feeds(
     ] if seeded else []
 
 
-def inputs_of(texts: Iterable[str]) -> dict[str, Path]:
-    """Files of inputs that are spelled ``NAME=FILE.npy``; raises GraphError for one that is not, or that comes twice.
+FOLDER = ""
+"""Name of what is no input but a folder with files of inputs."""
 
-    >>> inputs_of(["x=a.npy"])
-    {'x': PosixPath('a.npy')}
+
+def inputs_of(texts: Iterable[str]) -> dict[str, Path]:
+    """Files of inputs that are spelled ``NAME=FILE.npy``, and one folder of such files under the name `FOLDER`.
+
+    Raises GraphError for a text that is neither, or a name or folder too many.
+
+    >>> inputs_of(["x=a.npy", "/"])
+    {'': PosixPath('/'), 'x': PosixPath('a.npy')}
     """
-    return {name: Path(file) for name, file in _pairs("golden/input-form", texts)}
+    texts = list(texts)
+    folders = [text for text in texts if os.path.isdir(text)]
+    if len(folders) > 1:
+        raise GraphError("golden/folder-twice", folders=folders)
+    files = _pairs("golden/input-form", (text for text in texts if text not in folders))
+    given = {name: Path(file) for name, file in files}
+    return {FOLDER: Path(folders[0])} | given if folders else given
+
+
+def given_in(lines: Iterable[str]) -> tuple[dict[str, Path], dict[str, tuple[int, ...]]]:
+    """Files and shapes that lines give, as `inputs_of` and `shapes_of` do; numbers behind a name are a shape.
+
+    >>> given_in(["x=a.npy", "y=1,3"])
+    ({'x': PosixPath('a.npy')}, {'y': (1, 3)})
+    """
+    lines = [line.strip() for line in lines if line.strip()]
+    shapes = [line for line in lines if _SHAPE_LINE.fullmatch(line)]
+    return inputs_of(line for line in lines if line not in shapes), shapes_of(shapes)
+
+
+_SHAPE_LINE = re.compile(r"[^=]*=[\d,]+", re.ASCII)
+
+
+def named_inputs(inputs: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return inputs with the files of a folder that is among them; a file that is given itself counts.
+
+    ``names`` are those of all inputs in order. Raises GraphError for an unknown name, or a folder without any file of
+    an input.
+    """
+    names = list(names)
+    named = {name: value for name, value in inputs.items() if name != FOLDER}
+    check_names("--input", named, names)
+    if FOLDER not in inputs:
+        return named
+    paths = {name: inputs[FOLDER] / file for name, file in input_files(names).items()}
+    found = {name: path for name, path in paths.items() if is_file(path)}
+    if not found:
+        raise GraphError("golden/no-input-files", folder=str(inputs[FOLDER]), known=sorted(names))
+    return found | named
 
 
 def shapes_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:

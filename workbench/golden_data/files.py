@@ -13,12 +13,11 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
 from workbench.dump.formats.file import FileName
-from workbench.dump.formats.ge_name import format_ge_name, standard_name
+from workbench.dump.formats.ge_name import INPUTS, format_ge_name, input_files, standard_name
 from workbench.dump.formats.npy import save_npy
 from workbench.dump.formats.renamed import FILE_NAME, renamed
 from workbench.dump.new_folder import NewFolder
 from workbench.dump.write.targets import Clock
-from workbench.network.onnx.names import unique_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
-
-INPUTS = "inputs"
-"""Subfolder of what the model was fed; readers of dumps pass it by."""
 
 
 class GoldenFiles:
@@ -56,13 +52,11 @@ class GoldenFiles:
 
     def put_inputs(self, feeds: Mapping[str, Array]) -> None:
         """Write what is fed, each under its own name or, where that is taken, with a number behind it."""
-        taken: set[str] = set()
-        for name, array in feeds.items():
-            own = unique_name(standard_name(name), taken)
-            if not is_storable(array):
+        for name, file_name in input_files(feeds).items():
+            if not is_storable(feeds[name]):
                 continue
-            with self._folder.file(f"{INPUTS}/{own[:200]}.npy") as file:
-                save_npy(file, stored(array))
+            with self._folder.file(f"{INPUTS}/{file_name}") as file:
+                save_npy(file, stored(feeds[name]))
 
     def lose(self, op_name: str) -> None:
         """Take note that an operator has no files: those of a later one of its name must not pass for them."""

@@ -31,8 +31,7 @@ def networks_with_inputs(
         return [load_graph(one, seed, ranks) for one in texts], None
     if len(texts) > 1:
         raise GraphError("pipeline/inputs-of-several", count=len(texts))
-    path = split_graph(texts[0])[0]
-    if path and not path.endswith(".py"):  # as `load_graph` tells a model, whatever it is called
+    if is_model(texts[0]):
         graph, feeds = _model_with_inputs(texts[0], inputs, shapes, seed)
         return [graph], feeds
     if shapes:
@@ -41,11 +40,36 @@ def networks_with_inputs(
     return [network], _arrays(network, inputs)
 
 
+def network_with_inputs(
+    network: Network | str, lines: Sequence[str], seed: int, ranks: int
+) -> tuple[Network, dict[str, Any] | None]:
+    """Return one network and its inputs, as `networks_with_inputs`; ``lines`` are those of `golden_data.given_in`."""
+    from workbench.golden_data import given_in
+
+    files, shapes = given_in(lines)
+    if isinstance(network, str):
+        networks, feeds = networks_with_inputs([network], files, shapes, seed, ranks)
+        return networks[0], feeds
+    if shapes:
+        raise GraphError("pipeline/shape-of-traced", name=next(iter(shapes)), network=network.name)
+    return network, _arrays(network, files) if files else None
+
+
+def is_model(text: str) -> bool:
+    """Whether the text of a network names a model file, whatever it is called.
+
+    >>> is_model("net.onnx"), is_model("net.onnx:batch=2"), is_model("net.py:Net"), is_model("lenet")
+    (True, True, False, False)
+    """
+    path = split_graph(text)[0]
+    return bool(path) and not path.endswith(".py")
+
+
 def _model_with_inputs(
     text: str, inputs: Mapping[str, Path], shapes: Mapping[str, Sequence[int]], seed: int
 ) -> tuple[Graph, dict[str, Any]]:
     """Return an ONNX model, its open sizes as its inputs have them."""
-    from workbench.golden_data.feeds import model_feeds
+    from workbench.golden_data.feeds import model_feeds, named_inputs
     from workbench.golden_data.model import read_model
     from workbench.network.models.load import sizes_of
     from workbench.network.onnx import read_onnx
@@ -54,7 +78,9 @@ def _model_with_inputs(
     stated = {
         name: (size,) if isinstance(size, int) else size for name, size in sizes_of(sizes).items()
     }
-    fed, _ = model_feeds(read_model(path), inputs, {**stated, **shapes}, seed)
+    source = read_model(path)
+    inputs = named_inputs(inputs, (one.name for one in source.feeds))
+    fed, _ = model_feeds(source, inputs, {**stated, **shapes}, seed)
     graph = read_onnx(path, shapes={name: array.shape for name, array in fed.items()}, seed=seed)
     own = [parameter.name for parameter in graph.parameters if not parameter.is_weight]
     given = zip(own, fed.items(), strict=True)
@@ -62,9 +88,9 @@ def _model_with_inputs(
 
 
 def _arrays(network: Network, inputs: Mapping[str, Path]) -> dict[str, Any]:
-    from workbench.golden_data.feeds import check_names, input_array
+    from workbench.golden_data.feeds import input_array, named_inputs
 
     graphs = [network] if isinstance(network, Graph) else network.graphs
     known = [one.name for graph in graphs for one in graph.parameters if not one.is_weight]
-    check_names("--input", inputs, known)
-    return {name: input_array(name, path) for name, path in inputs.items()}
+    given = named_inputs(inputs, dict.fromkeys(known))
+    return {name: input_array(name, path) for name, path in given.items()}

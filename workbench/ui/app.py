@@ -22,11 +22,11 @@ from workbench.core.words import Message
 from workbench.core.words.translate import LANGUAGES
 from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Graph
-from workbench.network.models import load_graph
 from workbench.npu.faults import check_settings, parse_fault
 from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
 from workbench.pipeline.compare import Comparison, compare
+from workbench.pipeline.given_inputs import network_with_inputs
 from workbench.pipeline.recipe import PYTHON
 from workbench.pipeline.rehearse import dump_both, why_not
 from workbench.pipeline.reports import ITERATIONS, undumped
@@ -46,7 +46,7 @@ from workbench.ui.session import (
 from workbench.ui.trees import TreePair, Trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from workbench.comparison.result import Result
     from workbench.graph.control_flow import Network
@@ -90,6 +90,9 @@ class Workbench(T.HasTraits):
     faults : sequence of str
         Defects planted in it.
     precision_mode : str, optional
+    inputs : sequence of str
+        What the network is fed: ``NAME=FILE.npy``, a folder with such files, or ``NAME=SIZE,SIZE`` for values of the
+        seed.
     seed, iterations, ranks : int
     profile : str
         Rule of the verdicts.
@@ -120,6 +123,7 @@ class Workbench(T.HasTraits):
     device: Any = Checked(PROFILES, one_of(PROFILES), "a2")
     faults: Any = Checked(Message("ui/expected-faults"), _are_faults, ())
     precision_mode: Any = Checked((*MODES, None), one_of((*MODES, None)))
+    inputs: Any = Checked(Message("ui/expected-inputs"), texts, ())
     seed: Any = whole(0, 2**64 - 1, 0)
     iterations: Any = whole(1, 100_000, 1)
     ranks: Any = whole(1, 1024, 1)
@@ -179,21 +183,28 @@ class Workbench(T.HasTraits):
 
     def load_graph(self) -> Network:
         """Return the graph itself, read anew; raises GraphError if there is none of that name."""
-        return self._load(self.graph)
+        return self._load(self.graph, self.inputs)[0]
 
-    def _load(self, graph: Network | str) -> Network:
-        return load_graph(graph, self.seed, self.ranks) if isinstance(graph, str) else graph
+    def _load(
+        self, graph: Network | str, inputs: Sequence[str]
+    ) -> tuple[Network, dict[str, Any] | None]:
+        """A graph, and what it is fed if that is given."""
+        return network_with_inputs(graph, inputs, self.seed, self.ranks)
 
     @property
     def network(self) -> Network:
         """The graph as it was when its name or seed were set last; raises GraphError if there is none."""
         return self.look_up(self.graph)
 
-    def look_up(self, graph: Network | str) -> Network:
-        """Return a graph by its name, which ``graph`` could then be set to; raises GraphError if there is none."""
-        key = (graph, self.seed, self.ranks)
+    def look_up(self, graph: Network | str, inputs: Sequence[str] | None = None) -> Network:
+        """Return a graph by its name, which ``graph`` could then be set to, as ``inputs`` could to what is given.
+
+        Raises GraphError if there is none, or it cannot be fed so; FormatError for a file of an input that is no array.
+        """
+        inputs = self.inputs if inputs is None else inputs
+        key = (graph, tuple(inputs), self.seed, self.ranks)
         if self._known is None or self._known[0] != key:
-            self._known = (key, self._load(graph))
+            self._known = (key, self._load(graph, inputs)[0])
         return self._known[1]
 
     def reason(self) -> Message | Problem | WorkbenchError | str | None:
@@ -301,6 +312,8 @@ class Workbench(T.HasTraits):
 
     def _rehearsal_code(self) -> list[str]:
         settings = {name: getattr(self, name) for name in _REHEARSED}
+        if self.inputs:
+            settings["inputs"] = list(self.inputs)
         return rehearsal_code(self.config, self.graph, settings)
 
     def save(self, path: str | Path) -> Path:
@@ -351,7 +364,8 @@ class Workbench(T.HasTraits):
             remove=None if out else weakref.finalize(self, rmtree, root, ignore_errors=True),
         )
         try:
-            dump_both(self.load_graph(), config, root, **given, report=report)
+            network, feeds = self._load(self.graph, self.inputs)
+            dump_both(network, config, root, feeds=feeds, **given, report=report)
         except BaseException:
             pair.forget()
             raise

@@ -120,6 +120,7 @@ class _Session(BaseModel):
     rehearsing: bool = True
     device: str = "a2"
     faults: list[str] = []
+    inputs: list[str] = []
     precision_mode: str | None = None
     seed: int = 0
     iterations: int = 1
@@ -140,7 +141,7 @@ PLAIN = (
 """Settings that are kept as they are."""
 
 
-KEPT = ["config", "graph", "faults", "trees", "export", *PLAIN]
+KEPT = ["config", "graph", "faults", "inputs", "trees", "export", *PLAIN]
 """Traits of a workbench that are kept."""
 
 _LOOKED = ["selected", *SETTINGS]
@@ -154,6 +155,7 @@ def session_data(bench: Workbench) -> dict[str, Any]:
         "config": dict(bench.config.data),
         "graph": bench.graph if isinstance(bench.graph, str) else None,
         "faults": list(bench.faults),
+        "inputs": list(bench.inputs),
         "trees": _listed(asdict(bench.trees)),
         "export": _listed(asdict(bench.export)),
         "map_file": to_data(bench.map_file.overrides),
@@ -235,6 +237,7 @@ def _arguments(read: _Session) -> dict[str, Any]:
         "config": configs.of(read.surface, _with_lone(read.config)),
         "graph": None if read.graph is None else _with_lone(read.graph),
         "faults": tuple(_with_lone(read.faults)),
+        "inputs": tuple(_with_lone(read.inputs)),
         "trees": Trees(**_paired(_with_lone(read.trees.model_dump()))),
         "export": Export(**_paired(_with_lone(read.export.model_dump()))),
         "map_file": MapFile(parse_overrides(_with_lone(read.map_file))),

@@ -419,7 +419,7 @@ class _Draft:
             if key.op_type == "Parameter":
                 plain = (key.io, key.slot) == ("output", 0)
                 name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
-                self._parameters.setdefault(block, {})[name] = record
+                self._feed(record, block, name)
                 continue
             numbers = names.get(file)
             if (
@@ -440,7 +440,7 @@ class _Draft:
                 self._add(record, block, number)
 
     def _feed(self, record: TensorRecord, block: Execution, name: str) -> None:
-        """Take what another framework's network was fed."""
+        """Take a weight, or what a network was fed."""
         held = self._parameters.setdefault(block, {})
         if name in held:
             said = Message("compare/twice", where=name)

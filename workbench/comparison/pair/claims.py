@@ -146,17 +146,20 @@ class Claims:
         rule: str,
         score: float,
     ) -> bool:
-        """Pair a tensor of the target with a golden that other pairs may have as well, if it is free."""
-        record = run.tensors[place]
+        """Pair a tensor of the target with a golden that other pairs may have as well, if it is free.
+
+        What was fed has no pair of its own: the first that it is shared with is that.
+        """
+        record, other = run.tensors[place], given.run
+        order = at.first + abs(run.op)
+        pair = Pair(record, given.record, run, other, *place, rule, score, run.op_name, order)
+        if other is None and self.add(pair):
+            return True
         if not self.is_free("target", record):
             return False
         self._taken.target.add(id(record))
         self._paired.target.add(id(record))
-        order, other = at.first + abs(run.op), given.run
-        pair = Pair(
-            record, given.record, run, other, *place, rule, score, run.op_name, order, shared=True
-        )
-        self._pairs.append(pair)
+        self._pairs.append(pair._replace(shared=True))
         return True
 
     def givers(self) -> dict[int, Given]:

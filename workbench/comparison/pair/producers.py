@@ -52,7 +52,7 @@ def _given(claims: Claims, at: ExecutionPair) -> Iterator[tuple[Origin, Given]]:
     block = next((run.block for run in at.golden.values()), None)
     files = claims.sides.golden.parameters.get(block, {}) if block is not None else {}
     for index, parameter in enumerate(view.graph.parameters):
-        fed = files.get(standard_name(parameter.name))
+        fed = files.get(parameter.name) or files.get(standard_name(parameter.name))
         if fed is not None:
             yield Origin("param", index), Given(None, ("output", 0), fed)
 

@@ -11,9 +11,11 @@ SENTENCES: dict[str, str] = {
     "evaluated": "not computed in float64, but by the evaluator of onnx: {types:list}",
     "by-reference": "not computed by onnxruntime, but by the reference: {types:list}",
     # inputs
-    "input-form": "{got!r} does not name an input and its file; write NAME=FILE.npy",
+    "input-form": "{got!r} does not name an input and its file; write NAME=FILE.npy, or a folder with such files",
     "shape-form": "{got!r} is no shape; write NAME=SIZE,SIZE,…, e.g. x=1,3,48,192",
     "given-twice": "{name!r} is given twice",
+    "folder-twice": "only one folder of inputs can be given, got {folders:list}",
+    "no-input-files": "{folder}: no file of an input (inputs: {known:list})",
     "no-model": "expected an ONNX model or a module of PyTorch or Keras, got {got}",
     "no-such-input": "{option}: unknown input {got!r} (choose from {known:list})",
     "no-input": (

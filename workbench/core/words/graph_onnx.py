@@ -39,7 +39,7 @@ ONNX: dict[str, str] = {
     "onnx-input-type": "input {name!r} is not a tensor",
     "onnx-open-shape": (
         "shape of input {name!r} is not fixed: {got!r}; pass shapes={{{size!r}: {example}}}, "
-        "on the command line --shape or --input"
+        "on the command line --shape or --input, in the Run panel the field Inputs"
     ),
     "onnx-output-nowhere": "output {got!r} is produced by no node",
     # nodes

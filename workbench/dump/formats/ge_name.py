@@ -8,6 +8,7 @@ Written by the device's ``dump_task.cpp``, adump's ``dump_stream_info.cpp``, ``d
 from __future__ import annotations
 
 import re
+from itertools import chain, count
 from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import FormatError
@@ -15,7 +16,7 @@ from workbench.dump.formats.file import NO_IDS, FileName, Ids
 from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
 FileKind = Literal[
@@ -123,6 +124,27 @@ def standard_name(op_name: str) -> str:
     '_layer1_conv_0_add'
     """
     return _NOT_STANDARD.sub("_", op_name)
+
+
+INPUTS = "inputs"
+"""Subfolder of golden data with what the network was fed."""
+
+_LONGEST_INPUT = 200
+
+
+def input_files(names: Iterable[str]) -> dict[str, str]:
+    """Files of a network's inputs in `INPUTS`, in their order: where names are alike, later ones have a number.
+
+    >>> input_files(["image", "a.b", "a/b"])
+    {'image': 'image.npy', 'a.b': 'a_b.npy', 'a/b': 'a_b_2.npy'}
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        stem = standard_name(name)[:_LONGEST_INPUT]
+        numbered = chain([stem], (f"{stem}_{number}" for number in count(2)))
+        taken = set(found.values())
+        found[name] = next(file for own in numbered if (file := f"{own}.npy") not in taken)
+    return found
 
 
 def _number(digits: str | None) -> int | None:

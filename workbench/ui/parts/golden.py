@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.dump.new_folder import check_empty
-from workbench.golden_data import golden, inputs_of, shapes_of
+from workbench.golden_data import given_in, golden
 from workbench.graph_files.formats import read_graph
 from workbench.ui.alerts import alert_html, error_code, error_text, status_html
 from workbench.ui.boxes import row, styled
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
     from workbench.golden_data import Golden
     from workbench.ui.job import Job
-
-_SHAPE = re.compile(r"[^=]*=[\d,]+", re.ASCII)
-"""A line that states a shape; any other one names a file."""
 
 
 class _Wanted(NamedTuple):
@@ -85,10 +81,8 @@ class GoldenInputs(Part):
 
     def _wanted(self) -> _Wanted:
         """What the inputs say; raises WorkbenchError for a line that says nothing."""
-        lines = [line.strip() for line in self.inputs.value.splitlines() if line.strip()]
-        shapes = [line for line in lines if _SHAPE.fullmatch(line)]
-        files = inputs_of(line for line in lines if line not in shapes)
-        return _Wanted(_path(self.model), files, shapes_of(shapes), _path(self.out))
+        files, shapes = given_in(self.inputs.value.splitlines())
+        return _Wanted(_path(self.model), files, shapes, _path(self.out))
 
     def _start(self) -> None:
         wanted = self._wanted()

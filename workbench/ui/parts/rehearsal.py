@@ -15,6 +15,7 @@ from workbench.network.models import MODELS, TRAININGS
 from workbench.npu.faults import FAULTS
 from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
+from workbench.pipeline.given_inputs import is_model
 from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, row, styled
 from workbench.ui.chooser import Chooser
@@ -46,6 +47,10 @@ class RehearsalInputs(Part):
     name, title = "rehearsal", "ui/simulate"
 
     def build(self) -> W.Widget:
+        # made with the first model: few have one, and all would wait for it
+        self.fed: W.Textarea | None = None
+        self._chosen: Any = None
+        self._model = ""
         self.inputs = self._inputs()
         self.file = Chooser(self.say("ui/model-file"), self.say, suffixes=(".onnx", ".py"))
         self.own = W.Dropdown(description=self.say("ui/from-notebook"))
@@ -77,7 +82,7 @@ class RehearsalInputs(Part):
         for control in (self.operator, self.settings):
             self.on(control)
         self.on_click(self.add, self._add)
-        self.follow(self.bench, list(_SETTINGS), self.refresh)
+        self.follow(self.bench, [*_SETTINGS, "inputs"], self.refresh)
         self.follow(self.bench, "config", self._tell_left)
         self._explain()
 
@@ -111,10 +116,49 @@ class RehearsalInputs(Part):
 
     def _take_graph(self, graph: Any) -> None:
         """Bring a network to the bench, if it is one, whichever control names it."""
-        self.bench.look_up(graph)
-        self.bench.graph = graph
+        self._model = graph if isinstance(graph, str) and is_model(graph) else ""
+        self._show_fed()
+        self._take_network(graph, self._lines() if self._model else ())
+
+    def _take_network(self, graph: Any, inputs: tuple[str, ...]) -> None:
+        """Bring a network and what it is fed to the bench, if it can be fed so."""
+        self.bench.look_up(graph, inputs)
+        with self.bench.hold_trait_notifications():
+            self.bench.graph, self.bench.inputs = graph, inputs
         for control in (self.inputs["graph"], self.own, self.file):
             self.alert_of(control).clear()
+        if self.fed is not None:
+            self.alert_of(self.fed).clear()
+
+    def _take_fed(self) -> None:
+        """Bring inputs to the bench, with the model that could not be read without them."""
+        graph, lines = self._model or self.bench.graph, self._lines()
+        if (graph, lines) != (self.bench.graph, self.bench.inputs):
+            self._take_network(graph, lines)
+
+    def _lines(self) -> tuple[str, ...]:
+        """What is fed, as it stands there."""
+        text = "" if self.fed is None else self.fed.value
+        given = {editable(line): line for line in self.bench.inputs}
+        lines = (line.strip() for line in text.splitlines() if line.strip())
+        return tuple(given.get(line, line) for line in lines)
+
+    def _show_fed(self) -> None:
+        """Show where inputs are given if the network is a model, or if some are given."""
+        shown = bool(self._model or self.bench.inputs)
+        if self.fed is None and shown:
+            self.fed = W.Textarea(
+                description=self.say("ui/golden-inputs"),
+                placeholder=self.say("ui/golden-inputs-example"),
+                rows=2,
+                continuous_update=False,
+            )
+            below = self.row(styled(self.fed, "input"))
+            self.on(self.fed, self._take_fed)
+            alert, graph, *others = self.view.children
+            self.view.children = (alert, graph, below, *others)
+        if self.fed is not None:
+            self.fed.layout.display = "" if shown else "none"
 
     def _take_own(self) -> None:
         if self.own.value:
@@ -148,12 +192,23 @@ class RehearsalInputs(Part):
         """Bring the inputs up to date with the bench."""
         for name, value in self._shown().items():
             self.fill(self.inputs[name], value)
+        self._fill_fed()
         self.own.options = [_NONE, *own_graphs(notebook_names())]
         try:
             self.operator.options = [editable(op.name) for op in self._ops()]
         except WorkbenchError:
             self.operator.options = []
         self._tell_left()
+
+    def _fill_fed(self) -> None:
+        """Show what the bench feeds; what was typed for a model that is not the bench's yet stays."""
+        graph = self.bench.graph
+        if graph is not self._chosen:
+            self._chosen = graph
+            self._model = graph if isinstance(graph, str) and is_model(graph) else ""
+        self._show_fed()
+        if self.fed is not None and self._model in ("", graph):
+            self.fill(self.fed, "\n".join(map(editable, self.bench.inputs)))
 
     def _tell_left(self) -> None:
         """Say beside the number of iterations how many of them are dumped, if not all are."""
@@ -173,7 +228,9 @@ class RehearsalInputs(Part):
     @property
     def alerts(self) -> list[Alert]:
         """Where it is said what the inputs refuse."""
-        return [self.alert_of(control) for control in (*self.inputs.values(), self.own, self.file)]
+        fed = () if self.fed is None else (self.fed,)
+        controls = (*self.inputs.values(), *fed, self.own, self.file)
+        return [self.alert_of(control) for control in controls]
 
     def close(self) -> None:
         self.file.close()

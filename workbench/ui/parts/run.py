@@ -23,13 +23,14 @@ from workbench.ui.parts.trees import TreeInputs
 if TYPE_CHECKING:
     from workbench.comparison.result import Result
     from workbench.core.words.translate import Say
+    from workbench.ui.alerts import Alert
     from workbench.ui.app import Workbench
     from workbench.ui.job import Job
     from workbench.ui.part import Stage
 
 _SHOWN = (
     *("config", "refused", "rehearsing", "graph", "device", "precision_mode"),
-    *("faults", "iterations", "seed", "ranks", "trees", "profile"),
+    *("faults", "inputs", "iterations", "seed", "ranks", "trees", "profile"),
 )
 """What the code and the reason depend on."""
 
@@ -71,8 +72,16 @@ class Run(Part):
         self.on(self.profile, lambda: setattr(self.bench, "profile", self.profile.value))
         self.follow(self.bench, list(_SHOWN), self.refresh)
         self.follow(self.bench.runner, ["state", "progress"], self._show_job)
-        for alert in (*self.rehearsal.alerts, *self.trees.alerts):
+        self._followed: set[Alert] = set()
+        self.follow(self.rehearsal.view, "children", self._follow_alerts)
+        self._follow_alerts()
+
+    def _follow_alerts(self) -> None:
+        """Hear of what the inputs refuse, also of an input that came later."""
+        alerts = {*self.rehearsal.alerts, *self.trees.alerts}
+        for alert in alerts - self._followed:
             self.follow(alert.widget, "value", self._allow)
+        self._followed |= alerts
 
     def refresh(self) -> None:
         """Bring the inputs, the code and the buttons up to date with the bench."""
