@@ -46,6 +46,17 @@ _QUANT_TYPES = frozenset(("AscendQuant", "AscendWeightQuant", "AscendQuantV2"))
 _DEQUANT_TYPES = ANTI_QUANT | {"AscendDequant"}
 
 
+_IN_FILES = re.compile(
+    r"_quant_layer|_dequant_layer|_anti_quant_layer|Ascend(?:Anti|Weight|De)?Quant"
+)
+"""What the name of a file says, where ``_`` stands for ``/`` and dots."""
+
+
+def names_quantization(op_type: str, name: str) -> bool:
+    """Whether a kernel quantizes or ends it, by its type and the name of its file; fused ones have several parts."""
+    return op_type in _QUANT_TYPES | _DEQUANT_TYPES or _IN_FILES.search(name) is not None
+
+
 class Quantised(NamedTuple):
     """Operators of a graph by what they have to do with integers of another scale.
 
