@@ -57,6 +57,35 @@ def names_quantization(op_type: str, name: str) -> bool:
     return op_type in _QUANT_TYPES | _DEQUANT_TYPES or _IN_FILES.search(name) is not None
 
 
+_INSERTED = ("act_quant_AscendQuant", "dequant_AscendDequant", "anti_quant_AscendAntiQuant")
+_END = "dequant_AscendDequant"
+"""What AMCT calls the operators that it inserts, behind the scope of their layer, as files spell it."""
+
+
+def inserted_names(nodes: Iterable[str]) -> frozenset[str]:
+    """Return what AMCT may call operators that it inserts into a network with some nodes, as files spell names."""
+    scopes = {node[:end] for node in nodes for end in _ends(node)}
+    named = {f"{scope}_{word}" for scope in scopes for word in _INSERTED}
+    return frozenset(named).union(_INSERTED)
+
+
+def ended_layer(name: str, nodes: Iterable[str]) -> tuple[str, ...]:
+    """Return the nodes in whose scope a file's operator makes floats again; none for any other operator.
+
+    >>> ended_layer("_fc_dequant_AscendDequant", ["_fc_Gemm", "_fc2_Gemm"])
+    ('_fc_Gemm',)
+    """
+    scope = name.removesuffix(f"_{_END}")
+    if scope == name:
+        return ()
+    return tuple(node for node in nodes if node == scope or node.startswith(f"{scope}_"))
+
+
+def _ends(name: str) -> list[int]:
+    """Where a scope may end in a name."""
+    return [at for at, letter in enumerate(name) if letter == "_"] + [len(name)]
+
+
 class Quantised(NamedTuple):
     """Operators of a graph by what they have to do with integers of another scale.
 
