@@ -11,6 +11,7 @@ import pytest
 import workbench as wb
 from kit.build.onnx_models import model, node
 from kit.cases import nightly, pairwise
+from kit.evidence import the
 from workbench.core.plan import DumpPlan
 from workbench.network.models import load_graph
 from workbench.npu.precision import MixList, Precision
@@ -136,3 +137,47 @@ def test_integers_are_compared_with_no_float(tmp_path, place, network, graphs):
     assert found.coverage.skipped["target:quantised"] > 0
     compared_rows = [row for row in found.rows if row.error is not None]
     assert {row.target_spec.dtype for row in compared_rows} <= {"float16", "float32"}
+
+
+FAULTY = {
+    "a kernel of floats": ("residual", "scaled-output:/block/Add:1.3", "both", "/block/Add"),
+    "a product of floats": ("attention", "wrong-sign:/attn/pv/MatMul", "both", "/attn/pv/MatMul"),
+    "a layer of int8": ("residual", "wrong-sign:/stem/Conv/stem/dequant*", "both", "/stem/Conv"),
+    "its end": ("residual", "scaled-output:*fc/dequant*:1.3", "both", "/fc/dequant/AscendDequant"),
+    "its end, by names": ("residual", "wrong-sign:*fc/dequant*", "model", "_fc_dequant_AscendDequant"),
+    "a layer, by names": ("residual", "wrong-sign:/stem/Conv/stem/dequant*", "model", "_stem_Conv"),
+    "a product, by names": ("attention", "stale-output:*attn/q/dequant*", "model", "_attn_q_dequant"),
+    "a layer with a bias, by names": ("attention", "wrong-sign:*ffn/fc1/MatMul*", "model", "_ffn_fc1_MatMul"),
+}  # fmt: skip
+"""Network, fault in its w8a8 form, graphs, and what the name of the kernel to blame begins with."""
+
+
+@pytest.mark.parametrize(("network", "fault", "graphs", "kernel"), FAULTY.values(), ids=FAULTY)
+def test_a_faulty_kernel_of_a_quantized_model_is_named(
+    tmp_path, place, network, fault, graphs, kernel
+):
+    found = compared(
+        place, network, tmp_path / "t", graphs, device="a2", quantization="w8a8", faults=[fault]
+    )
+    assert (found.verdict, found.findings[0].kind) == ("fail", "own-error")
+    assert found.findings[0].op_name.startswith(kernel)
+
+
+@pytest.mark.parametrize("fault", ["wrong-sign:*fc/dequant*", "stale-output:*fc/dequant*"])
+def test_without_graphs_the_reader_of_a_wrong_layer_is_not_accused(tmp_path, place, fault):
+    found = compared(
+        place, "residual", tmp_path / "t", "none", device="a2", quantization="w8a8", faults=[fault]
+    )
+    accused = [one.op_name for one in found.findings if one.kind in ACCUSING]
+    assert accused[:1] in ([], ["_fc_dequant_AscendDequant"])
+
+
+def test_a_kernel_that_quantizes_what_it_computes_is_named_where_its_integers_are_read(
+    tmp_path, place
+):
+    fault = "scaled-output:*stem/MaxPool*:1.3"
+    found = compared(
+        place, "residual", tmp_path / "t", "both", device="a2", quantization="w8a8", faults=[fault]
+    )
+    told = the(found.findings[0].evidence, "integers-from")
+    assert told.values["names"] == ("/stem/MaxPool/block/conv1/act_quant/AscendQuant",)

@@ -140,8 +140,8 @@ class _Nodes(NamedTuple):
     def _is_folded(self, number: int) -> bool:
         """Whether no file bears a node's name, and it reads one value and weights."""
         op = self.graph.ops[number]
-        values = [one for one in op.flat_inputs() if isinstance(one, Value)]
-        return standard_name(op.name) in self.silent and len(values) == 1
+        kinds = [isinstance(one, Value) for one in op.flat_inputs()]
+        return standard_name(op.name) in self.silent and kinds.count(True) == 1 < len(kinds)
 
     def _together(self, members: Sequence[int]) -> tuple[int, ...]:
         return tuple(members) if _hangs_together(self.graph, members) else ()

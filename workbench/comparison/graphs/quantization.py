@@ -112,6 +112,24 @@ class Quantised(NamedTuple):
         operand = op.operand(slot)
         return operand in self.integers or not _is_float(spec)
 
+    def fused_quantizers(self, graph: Graph, number: int) -> tuple[int, ...]:
+        """Kernels that give what a layer reads as integers and that compute more than these.
+
+        ``number`` is the operator in which the layer ends. Such a kernel does not say by which scale it quantizes.
+        """
+        found, seen = set[int](), {number}
+        waiting = [number] if number in self.inside else []
+        while waiting:
+            for operand in graph.ops[waiting.pop()].flat_inputs():
+                if not isinstance(operand, Value) or operand not in self.integers:
+                    continue
+                if operand.op in self.quant and graph.ops[operand.op].op_type not in _QUANT_TYPES:
+                    found.add(operand.op)
+                elif operand.op not in seen:
+                    seen.add(operand.op)
+                    waiting.append(operand.op)
+        return tuple(sorted(found))
+
 
 NOTHING = Quantised()
 
