@@ -82,3 +82,46 @@ def test_a_kernel_reads_what_its_nodes_read_from_outside():
     assert (pool.inputs, add.inputs) == ((Value(0),), (Value(1), Value(0)))
     assert (found.dialect, found.outputs, kernel.op_type) == ("ge", (Value(2),), "Conv2D")
     assert is_inserted(cast)
+
+
+def layers():
+    """A product, its bias and an activation in a scope, and a product in another."""
+    net = Net()
+    product = net.op("MatMul", net.feed("x"), net.weight("w"), name="/ffn/fc1/MatMul")
+    biased = net.op("Add", product, net.weight("b"), name="/ffn/fc1/Add")
+    relu = net.op("Relu", biased, name="/ffn/Relu")
+    net.op("MatMul", relu, net.weight("v"), name="/head/Gemm")
+    graph = net.graph()
+    ops = tuple(replace(op, attrs={OUTPUTS: (op.name,)}) for op in graph.ops)
+    return replace(graph, ops=ops, dialect=DIALECT)
+
+
+FFN = ("/ffn/fc1/MatMul", "/ffn/fc1/Add", "/ffn/Relu")
+LAYERS = {
+    "a bias that went into the weights of its product": (
+        [("MatMul", "_ffn_fc1_MatMul_ffn_Relu")], {"_ffn_fc1_MatMul_ffn_Relu": FFN},
+    ),
+    "a layer with what ends its integers": (
+        [("MatMul", "_ffn_fc1_MatMul_ffn_fc1_dequant_AscendDequant_ffn_Relu")],
+        {"_ffn_fc1_MatMul_ffn_fc1_dequant_AscendDequant_ffn_Relu": FFN},
+    ),
+    "an activation that quantizes for the next layer": (
+        [("MatMul", "_ffn_fc1_MatMul"), ("Add", "_ffn_fc1_Add"), ("Relu", "_ffn_Relu_head_act_quant_AscendQuant")],
+        {"_ffn_fc1_MatMul": FFN[:1], "_ffn_fc1_Add": FFN[1:2], "_ffn_Relu_head_act_quant_AscendQuant": FFN[2:]},
+    ),
+    "sums and what makes floats of them, in two files": (
+        [("MatMul", "_head_Gemm"), ("AscendDequant", "_head_dequant_AscendDequant")],
+        {"_head_dequant_AscendDequant": ("/head/Gemm",), "_head_Gemm": ()},
+    ),
+    "a quantizing kernel of its own": (
+        [("AscendQuant", "_head_act_quant_AscendQuant")], {"_head_act_quant_AscendQuant": ()},
+    ),
+    "floats of a layer that no node is in": ([("AscendDequant", "_else_dequant_AscendDequant")], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected"), LAYERS.values(), ids=LAYERS)
+def test_what_a_quantization_tool_inserts_belongs_to_its_layer(files, expected):
+    found = compiled_as(layers(), files)
+    stands = {op.name: original_names(op) for op in found.ops}
+    assert {name: names for name, names in stands.items() if names is not None} == expected

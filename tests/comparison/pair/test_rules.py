@@ -132,6 +132,10 @@ CASES = {
 
 NEEDS = "one is for executions that have graphs, the other for those that have none"
 INDEPENDENT = {
+    (
+        "integers of files",
+        "quantized inputs",
+    ): "one is for graphs of the target's own that quantize, the other for targets without such a graph",
     ("quantized inputs", "groups of the user"): NEEDS,
     (
         "tensors of the network",

@@ -114,6 +114,9 @@ def test_a_mask_of_eight_bits_is_no_step_of_int8(op_type, count, read, given):
     assert lower(0, masked, None).kernel is not None
 
 
+BIASED = (Param(0), Param(1), Param(2))
+WITH_BIAS = {"input_specs": (SQUARE, SQUARE, spec(2))}
+
 ONNX = {OUTPUTS: ("y",)}
 """What a node of ONNX has beside its attributes."""
 
@@ -128,6 +131,9 @@ BOTH = [
     (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
     (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
     (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
+    (op("MatMul", *BIASED, **TWO, **WITH_BIAS), "fusion", "bias"),
+    (op("MatMul", *BIASED, **WITH_BIAS), "bias", "table"),
+    (op("MatMulV2", *BIASED, **WITH_BIAS), "bias", "spelling"),
     (op("QuantizeLinear", Param(0), **INT8, **ONNX), "int8", "onnx"),
     (op("Relu", Param(0), **TWO, **ONNX), "onnx", "fusion"),
     (op("MatMul", Param(0), Param(1)), "table", "unknown"),
@@ -201,6 +207,37 @@ def test_an_operator_that_stands_for_itself_is_plain():
     assert work.rule == "table"
 
 
+@pytest.mark.parametrize("op_type", ["MatMul", "ReLU", "Conv2D"])
+def test_an_operator_with_more_inputs_than_its_row_has_is_not_computed(op_type):
+    inputs = [Param(number) for number in range(len(OPS[op_type].arguments) + 1)]
+    work = lower(0, op(op_type, *inputs), None)
+    assert work.kernel is None
+    assert work.reason.values["why"].code == "graph/inputs-count"
+
+
+X, Y = RNG.standard_normal((2, 2, 3, 3)).astype(np.float32)
+ROW = RNG.standard_normal(3).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "read", "result"),
+    [
+        ("Conv2D", (IMAGE, WEIGHT, BIAS), convolution(IMAGE, WEIGHT) + BIAS[:, None, None]),
+        ("MatMul", (X[0], Y[0], ROW), X[0].astype(np.float64) @ Y[0] + ROW),
+        ("MatMulV2", (X[0], Y[0], ROW), X[0].astype(np.float64) @ Y[0] + ROW),
+        ("BatchMatMulV2", (X, Y, ROW), X.astype(np.float64) @ Y + ROW),
+    ],
+)
+def test_a_product_of_ge_adds_the_bias_that_it_reads(op_type, read, result):
+    specs = tuple(spec(*array.shape) for array in read)
+    given = (spec(*result.shape),)
+    kernel = op(op_type, *BIASED, outputs=given, input_specs=specs, **named(("a", op_type)))
+    work = lower(0, kernel, None)
+    assert work.rule == "bias"
+    found = compute_kernel(work.kernel, dict(enumerate(read)))[0]
+    np.testing.assert_allclose(found, result, rtol=1e-6, atol=1e-6)
+
+
 # --- fused kernels, by their types ---------------------------------------------------------------
 
 
@@ -213,6 +250,16 @@ def test_a_chain_from_its_types_reads_its_inputs_in_order():
     work = lower(0, fused(), None)
     assert work.rule == "types"
     found = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
+    expected = np.maximum(convolution(IMAGE, WEIGHT) + BIAS[:, None, None], 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_a_chain_that_does_not_name_its_bias_adds_it_to_the_product():
+    """A node of ONNX has its bias itself, so that a kernel of it and a ReLU names two."""
+    specs = tuple(spec(*one.shape) for one in (IMAGE, WEIGHT, BIAS))
+    kinds = named(("conv", "Conv2D"), ("relu", "ReLU"))
+    made = op("Conv2D", *BIASED, outputs=(OUT,), name="conv", input_specs=specs, **kinds)
+    found = compute_kernel(lower(0, made, None).kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
     expected = np.maximum(convolution(IMAGE, WEIGHT) + BIAS[:, None, None], 0)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 

@@ -163,9 +163,9 @@ def _differs(got, want, case):
 
 
 def offline_model():
-    """Nodes as exporters name them: with slashes, dots, an at sign, without any name; two with a bias; some that never run.
+    """Nodes as exporters name them, with slashes, dots, an at sign, without any name; two with a bias.
 
-    Among these are sizes that are computed, as exporters write a flattening.
+    Some never run, among them sizes that are computed, as exporters write a flattening.
     """
     draw = np.random.default_rng(3)
     weights = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from workbench.comparison.graphs.quantization import names_quantization
 from workbench.comparison.trust import Trust, order_of_times
 from workbench.graph.source_lines import user_frames
 
@@ -53,6 +54,13 @@ class OperatorRun(NamedTuple):
         """When the operator finished, by its last file (µs)."""
         return max((record.timestamp_us for record in self.tensors.values()), default=0)
 
+    @property
+    def in_int8(self) -> bool:
+        """Whether its files show that it works on int8: a kernel that quantizes, ends that, or has int8 tensors."""
+        if names_quantization(self.op_type, self.op_name):
+            return True
+        return any(record.label.dtype == "int8" for record in self.tensors.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -82,6 +90,10 @@ class Binding:
         object.__setattr__(self, "runs", _read_only(runs))
         object.__setattr__(self, "parameters", _read_only(parameters))
         object.__setattr__(self, "oddities", _read_only(self.oddities))
+
+    def in_int8(self, block: Execution) -> bool:
+        """Whether files show that some kernel of an execution works on int8."""
+        return any(run.in_int8 for run in self.runs.get(block, {}).values())
 
     @property
     def on_cpu(self) -> bool:

@@ -52,6 +52,7 @@ def blame_evidence(
         yield explained
     if event.steps is not None:
         yield event.steps.said
+    yield from _integers_from(flow, event)
     yield from _ranks(flow, events)
     yield from _circumstances(event)
     places = [place_blamed(flow.pairing, one) for one in events]
@@ -71,6 +72,16 @@ def _stands_for(flow: Trace, event: Assessment) -> Iterator[Message]:
     names = original_names(op) if op is not None else ()
     if op is not None and names and names != (op.name,):
         yield Message("compare/stands-for", names=names)
+
+
+def _integers_from(flow: Trace, event: Assessment) -> Iterator[Message]:
+    """Kernels before a layer of int8 whose result nobody can compare, since it is int8 of an unknown scale."""
+    found = flow.pairing.alignments.get(event.block.graph_key)
+    if found is not None:
+        ops = found.target.graph.ops
+        before = found.quantised.fused_quantizers(found.target.graph, event.op)
+        if before:
+            yield Message("compare/integers-from", names=tuple(ops[n].name for n in before))
 
 
 def _distance(flow: Trace, origin: Origin, worst: Measured, *, multiple: bool) -> Message:

@@ -44,7 +44,7 @@ from workbench.comparison.follow.ranks import lockstep, measured_of_peers
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import Survey, Trace, excused, read_only, survey
-from workbench.comparison.measure.noise import NO_FILES, coarsest_roundoff, spec_roundoff
+from workbench.comparison.measure.noise import INT8, NO_FILES, coarsest_roundoff, spec_roundoff
 from workbench.comparison.trust import Trust
 from workbench.graph.graph import Param, Value
 from workbench.ops import MOVEMENT
@@ -172,7 +172,7 @@ class _Walk:
 
 def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
     """Coarsest roundoff behind every operator of the target, both sides taken together."""
-    of_files = _files_of(known.pairing.target, block)
+    of_files = _files_of(known.pairing.target, block, graph)
     ours = coarsest_roundoff(graph, npu=known.npu, of_files=of_files)
     found = known.pairing.alignments.get(block.graph_key)
     if found is not None:
@@ -184,14 +184,18 @@ def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
     return ours
 
 
-def _files_of(binding: Binding, block: Execution) -> Mapping[int, float]:
-    """Roundoff of the formats that files of operators are labelled with, if their graph and its formats are lent."""
+def _files_of(binding: Binding, block: Execution, graph: Graph) -> Mapping[int, float]:
+    """Roundoff of the formats that files of operators are labelled with, if their graph and its formats are lent.
+
+    A graph that is lent does not say where int8 comes in, so every operator counts as behind it if there is any.
+    """
     if binding.trust(block).graph != "borrowed":
         return NO_FILES
-    return {
-        number: max((spec_roundoff(one.label) for one in run.tensors.values()), default=0.0)
-        for number, run in binding.runs[block].items()
-    }
+    least = INT8 if binding.in_int8(block) else 0.0
+    found = dict.fromkeys(range(len(graph.ops)), least)
+    for number, run in binding.runs[block].items():
+        found[number] = max((least, *(spec_roundoff(one.label) for one in run.tensors.values())))
+    return found
 
 
 def _judge(scene: Scene, seen: Observation, carry: Carry) -> tuple[Assessment, Conclusion]:

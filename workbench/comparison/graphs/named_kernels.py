@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.comparison.graphs.quantization import ended_layer, inserted_names
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Op, Value
 from workbench.graph.originals import ORIGINAL_NAMES
@@ -66,17 +67,21 @@ def compiled_as(graph: Graph, files: Iterable[tuple[str, str]]) -> Graph:
     ``files`` are types and names. Nodes without a file stay as they are. Nothing of the result may be computed:
     settings are the model's.
     """
-    names = _by_name(graph)
     files = sorted(set(files))
-    parts = names.keys() - {standard_name(name) for _, name in files}
+    nodes = _Nodes.of(graph, [standard_name(name) for _, name in files])
+    ends = [nodes.ended(standard_name(name)) for _, name in files]
+    ended = {number for members in ends for number in members}
     kernels: dict[int, _Kernel] = {}
     taken = set[int]()
-    for op_type, name in files:
-        members = _members(graph, standard_name(name), names, parts)
+    inserted: list[Op] = []
+    for (op_type, name), layer in zip(files, ends, strict=True):
+        own = nodes.members(standard_name(name))
+        members = layer or (() if ended.intersection(own) else own)
         if members and taken.isdisjoint(members):
             taken.update(members)
             kernels[members[-1]] = _Kernel(op_type, name, members)
-    inserted = [_inserted(op_type, name) for op_type, name in files if _INSERTED.fullmatch(name)]
+        elif _INSERTED.fullmatch(name) or own or standard_name(name) in nodes.inserted:
+            inserted.append(_inserted(op_type, name))
     return _rebuilt(graph, kernels, taken, inserted)
 
 
@@ -92,31 +97,70 @@ def _by_name(graph: Graph) -> dict[str, int]:
     return {name: number for name, number in found.items() if name not in twice}
 
 
-def _members(
-    graph: Graph, name: str, names: Mapping[str, int], parts: Collection[str]
-) -> tuple[int, ...]:
-    """Nodes that a kernel stands for; none if nobody knows."""
-    if name in names:
-        return (names[name],)
-    ways = take_apart(name, parts)
-    if len(ways) != 1:
-        return ()
-    members = tuple(sorted(names[part] for part in ways[0]))
-    return members if len(set(members)) > 1 and _hangs_together(graph, members) else ()
+class _Nodes(NamedTuple):
+    """Nodes of a model by the names of files: all, and those that no file bears; and what may be inserted beside."""
+
+    graph: Graph
+    numbers: Mapping[str, int]
+    silent: frozenset[str]
+    inserted: frozenset[str]
+
+    @classmethod
+    def of(cls, graph: Graph, files: Collection[str]) -> _Nodes:
+        numbers = _by_name(graph)
+        return cls(graph, numbers, frozenset(numbers.keys() - {*files}), inserted_names(numbers))
+
+    def members(self, name: str) -> tuple[int, ...]:
+        """Nodes that a kernel stands for; none if nobody knows."""
+        if name in self.numbers:
+            return (self.numbers[name],)
+        ways = take_apart(name, self.silent | self.inserted)
+        if len(ways) != 1:
+            return ()
+        named = [self.numbers[part] for part in ways[0] if part in self.silent]
+        if len(set(named)) < len(named) or not named:
+            return ()
+        return self._together(self._with_folded(named))
+
+    def ended(self, name: str) -> tuple[int, ...]:
+        """Nodes of the layer whose sums a file's operator makes floats again, if a file has these sums."""
+        layer = sorted(self.numbers[node] for node in ended_layer(name, self.numbers))
+        summing = [n for n in layer if standard_name(self.graph.ops[n].name) not in self.silent]
+        return self._together(layer) if len(summing) == 1 and summing == layer[:1] else ()
+
+    def _with_folded(self, members: Collection[int]) -> list[int]:
+        """Add nodes between members that went into their weights: no kernel bears the name of such a one."""
+        found = set(members)
+        for number in sorted(members)[:-1]:
+            between = _readers(self.graph, number)
+            if len(between) == 1 and between.isdisjoint(found) and self._is_folded(*between):
+                found |= between if _readers(self.graph, *between) <= found else set()
+        return sorted(found)
+
+    def _is_folded(self, number: int) -> bool:
+        """Whether no file bears a node's name, and it reads one value and weights."""
+        op = self.graph.ops[number]
+        kinds = [isinstance(one, Value) for one in op.flat_inputs()]
+        return standard_name(op.name) in self.silent and kinds.count(True) == 1 < len(kinds)
+
+    def _together(self, members: Sequence[int]) -> tuple[int, ...]:
+        return tuple(members) if _hangs_together(self.graph, members) else ()
 
 
 def _hangs_together(graph: Graph, members: Sequence[int]) -> bool:
     """Whether each but the last is read by another one, and the last alone by others."""
     for number in members:
-        read = {
-            reader
-            for slot in range(max(1, len(graph.ops[number].outputs)))
-            for reader, _ in graph.consumers.get(Value(number, slot), ())
-        }
+        read = _readers(graph, number)
         inside = bool(read) and read <= set(members)
         if inside == (number == members[-1]):
             return False
     return True
+
+
+def _readers(graph: Graph, number: int) -> set[int]:
+    """Nodes that read what a node gives."""
+    slots = range(max(1, len(graph.ops[number].outputs)))
+    return {reader for slot in slots for reader, _ in graph.consumers.get(Value(number, slot), ())}
 
 
 def _inserted(op_type: str, name: str) -> Op:

@@ -46,6 +46,46 @@ _QUANT_TYPES = frozenset(("AscendQuant", "AscendWeightQuant", "AscendQuantV2"))
 _DEQUANT_TYPES = ANTI_QUANT | {"AscendDequant"}
 
 
+_IN_FILES = re.compile(
+    r"_quant_layer|_dequant_layer|_anti_quant_layer|Ascend(?:Anti|Weight|De)?Quant"
+)
+"""What the name of a file says, where ``_`` stands for ``/`` and dots."""
+
+
+def names_quantization(op_type: str, name: str) -> bool:
+    """Whether a kernel quantizes or ends it, by its type and the name of its file; fused ones have several parts."""
+    return op_type in _QUANT_TYPES | _DEQUANT_TYPES or _IN_FILES.search(name) is not None
+
+
+_INSERTED = ("act_quant_AscendQuant", "dequant_AscendDequant", "anti_quant_AscendAntiQuant")
+_END = "dequant_AscendDequant"
+"""What AMCT calls the operators that it inserts, behind the scope of their layer, as files spell it."""
+
+
+def inserted_names(nodes: Iterable[str]) -> frozenset[str]:
+    """Return what AMCT may call operators that it inserts into a network with some nodes, as files spell names."""
+    scopes = {node[:end] for node in nodes for end in _ends(node)}
+    named = {f"{scope}_{word}" for scope in scopes for word in _INSERTED}
+    return frozenset(named).union(_INSERTED)
+
+
+def ended_layer(name: str, nodes: Iterable[str]) -> tuple[str, ...]:
+    """Return the nodes in whose scope a file's operator makes floats again; none for any other operator.
+
+    >>> ended_layer("_fc_dequant_AscendDequant", ["_fc_Gemm", "_fc2_Gemm"])
+    ('_fc_Gemm',)
+    """
+    scope = name.removesuffix(f"_{_END}")
+    if scope == name:
+        return ()
+    return tuple(node for node in nodes if node == scope or node.startswith(f"{scope}_"))
+
+
+def _ends(name: str) -> list[int]:
+    """Where a scope may end in a name."""
+    return [at for at, letter in enumerate(name) if letter == "_"] + [len(name)]
+
+
 class Quantised(NamedTuple):
     """Operators of a graph by what they have to do with integers of another scale.
 
@@ -71,6 +111,24 @@ class Quantised(NamedTuple):
         spec = specs[slot] if slot < len(specs) else None
         operand = op.operand(slot)
         return operand in self.integers or not _is_float(spec)
+
+    def fused_quantizers(self, graph: Graph, number: int) -> tuple[int, ...]:
+        """Kernels that give what a layer reads as integers and that compute more than these.
+
+        ``number`` is the operator in which the layer ends. Such a kernel does not say by which scale it quantizes.
+        """
+        found, seen = set[int](), {number}
+        waiting = [number] if number in self.inside else []
+        while waiting:
+            for operand in graph.ops[waiting.pop()].flat_inputs():
+                if not isinstance(operand, Value) or operand not in self.integers:
+                    continue
+                if operand.op in self.quant and graph.ops[operand.op].op_type not in _QUANT_TYPES:
+                    found.add(operand.op)
+                elif operand.op not in seen:
+                    seen.add(operand.op)
+                    waiting.append(operand.op)
+        return tuple(sorted(found))
 
 
 NOTHING = Quantised()

@@ -17,6 +17,7 @@ import numpy as np
 from workbench.comparison.align.rules import JOINED, NEAREST
 from workbench.comparison.bind.wiring import array_of, infer_wiring
 from workbench.comparison.graphs.named_kernels import take_apart
+from workbench.comparison.graphs.quantization import ended_layer, inserted_names
 from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.kernels import FUSED
@@ -40,14 +41,16 @@ if TYPE_CHECKING:
 def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair what a fused kernel gives with the golden of the last operator that it is called after."""
     golden = _by_name(at.golden)
+    inserted = inserted_names(golden)
     parts = golden.keys() - {standard_name(run.op_name) for run in at.target.values()}
     for run in at.target.values():
         checkpoint()
-        ways = take_apart(standard_name(run.op_name), parts)
-        if len(ways) != 1:
+        name, place = standard_name(run.op_name), ("output", 0)
+        ways = take_apart(name, parts | inserted)
+        named = ways[0] if len(ways) == 1 else ended_layer(name, golden)
+        members = [golden[part] for part in named if part not in inserted]
+        if not members or (not ways and len(members) > 1):
             continue
-        place = ("output", 0)
-        members = [golden[name] for name in ways[0]]
         last, record = members[-1], run.tensors.get(place)
         there = last.tensors.get(place)
         if record is None or there is None or not is_of_one_size(record, there):

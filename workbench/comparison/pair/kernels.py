@@ -24,6 +24,7 @@ from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origina
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import Origin, gives_other_each_time
 from workbench.comparison.pair.pairing import Sides
+from workbench.core.dtypes import DTYPES
 from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Param, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
@@ -313,6 +314,24 @@ def pair_quantised(claims: Claims, at: ExecutionPair, score: float) -> None:
                 at, (at.target[number], there), places, "fusion", score
             ):
                 break
+
+
+def hide_integers(claims: Claims, at: ExecutionPair, _score: float) -> None:
+    """Skip the integers of kernels that work on int8, where files alone tell which these are."""
+    block = next((run.block for run in at.target.values()), None)
+    if block is None or claims.sides.target.trust(block).graph == "own":
+        return
+    if any(run.in_int8 for run in at.golden.values()):
+        return
+    for run in at.target.values():
+        if run.in_int8:
+            integers = [one for one in run.tensors.values() if not _is_of_floats(one)]
+            claims.skip("target", run.op_name, integers, QUANTISED)
+
+
+def _is_of_floats(record: TensorRecord) -> bool:
+    row = DTYPES.get(record.label.dtype)
+    return row is not None and row.is_float
 
 
 def _quantizing_readers(found: Alignment, number: int) -> Iterator[tuple[int, int]]:

@@ -13,6 +13,7 @@ from workbench.comparison.pair.claims import Claims, ExecutionPair
 from workbench.comparison.pair.exclusions import unknown_entries
 from workbench.comparison.pair.executions import align_graphs, pair_executions
 from workbench.comparison.pair.kernels import (
+    hide_integers,
     pair_fusions,
     pair_quantised,
     skip_floats,
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 _CUT_OUT = re.compile(r".*sgt_graph_\d+_(?=.)", re.ASCII)
 """What GE puts before the names of operators that it schedules as one (FFTS+), as msaccucmp takes it away."""
 
-Needs = Literal["graphs", "integers", "names"]
-"""Executions that a rule is for: of aligned graphs, of those that also quantize, of graphs that nobody has."""
+Needs = Literal["all", "graphs", "integers", "names"]
+"""Executions that a rule is for: all, of aligned graphs, of those that also quantize, of graphs that nobody has."""
 
 
 def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYTHING) -> Pairing:
@@ -58,6 +59,8 @@ def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYT
 
 
 def _is_for(rule: PairRule, at: ExecutionPair) -> bool:
+    if rule.needs == "all":
+        return True
     if rule.needs == "names" or at.found is None:
         return rule.needs == "names" and at.found is None
     return rule.needs == "graphs" or bool(at.found.quantised)
@@ -273,6 +276,10 @@ class PairRule(NamedTuple):
 
 
 PAIR_RULES = (
+    PairRule(
+        "integers of files", "nothing: skips integers of kernels that quantize, where only files tell which",
+        "all", 0.0, hide_integers, "before all, whose names would compare integers with the values that they stand for",
+    ),
     PairRule(
         "quantized inputs", "what a quantizing operator reads with what the golden's layer reads",
         "integers", 1.0, pair_quantised,

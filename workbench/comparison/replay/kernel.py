@@ -330,6 +330,12 @@ def plain_kernel(op: Op) -> Kernel:
     same number: a graph prints fewer digits of a constant tensor than a dump has.
     """
     slots = bind(op).slots
+    row, given = OPS[op.op_type], sum(1 for _ in op.flat_inputs())
+    if row.tensors >= 0 and given > len(row.arguments):
+        count = len(row.arguments)
+        raise GraphError(
+            "graph/inputs-count", op=op.name, type=op.op_type, expected=count, got=given
+        )
     operands: list[Operand] = [
         operand if isinstance(operand, Const) and slot not in slots else Param(slot)
         for slot, operand in enumerate(op.flat_inputs())

@@ -4,6 +4,7 @@
 ``spelling``  another name of one of these (GE's, TensorFlow's, ONNX's, MindSpore's older and newer ones)
 ``expansion`` it does what several of these do one after the other
 ``fusion``    the other side's graph has the operators that the kernel stands for
+``bias``      it is a product that reads a bias as well, as kernels of GE do, which the table's products do not
 ``types``     the kernel names the types that it stands for: a chain, as far as shapes agree
 
 `LOWERING_RULES` has them in order, behind the operators that nobody can compute again.
@@ -138,6 +139,37 @@ def _fused(number: int, op: Op, found: Alignment | None) -> Lowering:
         return Lowering(None, reason=Message("compare/neither", first=error, second=reason))
 
 
+_BIASED = {"Conv2D": "", "Conv3D": "", "MatMul": "NHWC", "BatchMatMul": "NHWC"}
+"""Products that GE's kernels may add a bias to, and how its axis lies: at the end; else as the product's own format."""
+
+
+def _has_bias(op: Op) -> bool:
+    """Whether a product reads a vector behind its two tensors."""
+    operand = op.operand(2)
+    if not isinstance(operand, Value | Param) or sum(1 for _ in op.flat_inputs()) != 3:
+        return False
+    other = op if op.op_type in OPS else canonical_op(op)
+    return _has_vector(op) and other is not None and other.op_type in _BIASED
+
+
+def _has_vector(op: Op) -> bool:
+    """Whether the third input is a vector."""
+    spec = op.input_specs[2] if len(op.input_specs) > 2 else None
+    return spec is not None and spec.shape is not None and len(spec.shape) == 1
+
+
+def _with_bias(op: Op) -> Kernel:
+    """Return a product and the addition of its bias, which nothing rounds between."""
+    product = op if op.op_type in OPS else canonical_op(op)
+    assert product is not None
+    layout = _BIASED[product.op_type] or product.attrs.get("format", "NCHW")
+    parts = (
+        replace(product, inputs=(Param(0), Param(1)), input_specs=product.input_specs[:2]),
+        Op(op.name, "BiasAdd", (Value(0), Param(2)), {"data_format": layout}, product.outputs),
+    )
+    return Kernel(parts, (Value(1),))
+
+
 LOWERING_RULES: tuple[LoweringRule, ...] = (
     LoweringRule(
         "random", lambda op: op.op_type in RANDOM, _unknown("compare/random"),
@@ -162,6 +194,10 @@ LOWERING_RULES: tuple[LoweringRule, ...] = (
     LoweringRule(
         "fusion", lambda op: len(original_names(op) or ()) > 1, _fused,
         "before the types: a kernel that stands for several operators bears the type of one of them",
+    ),
+    LoweringRule(
+        "bias", _has_bias, _alone("bias", _with_bias),
+        "before table and spelling, which would leave the bias out; a chain adds that of its own",
     ),
     LoweringRule(
         "table", lambda op: op.op_type in OPS, _alone("table", plain_kernel),
@@ -282,6 +318,9 @@ def _chain(op: Op) -> Kernel:
     if len(kinds) < len(original_names(op) or ()) and not is_part(op):
         raise GraphError("compare/fusion-types", kernel=op.op_type)
     given = [Param(slot) for slot, _ in enumerate(op.flat_inputs())]
+    read = sum(abs(OPS[kind].tensors) - bool(n) for n, kind in enumerate(kinds) if kind in OPS)
+    if kinds[0] in _BIASED and len(given) == read + 1 and _has_vector(op):
+        kinds.insert(1, "BiasAdd")  # a node of ONNX has its bias itself, so that nobody names it
     ops: list[Op] = []
     for kind in kinds:
         row = OPS.get(kind)

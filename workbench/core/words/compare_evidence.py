@@ -43,6 +43,7 @@ _DIFFERENCES: dict[str, str] = {
 }
 
 _ORIGINS: dict[str, str] = {
+    "integers-from": "reads int8 of {names:list}, which cannot be compared: the error may come from there",
     "stands-for": "compiled from {names:list}",
     "exact-differs": (
         "{where}: {unequal:count} of {size:count element} unequal (integers are exact); "

@@ -24,6 +24,7 @@ from workbench.comparison.measure.conditioning import (
 )
 from workbench.comparison.measure.noise import (
     CUBE_INPUT,
+    INT8,
     expected_rounding,
     is_discontinuous,
     jump_limit,
@@ -60,7 +61,9 @@ def _types(run: OperatorRun, usable: Iterable[Measured]) -> set[str]:
 
 
 def own_roundoff(known: Survey, run: OperatorRun, usable: Sequence[Measured]) -> float:
-    """Coarsest roundoff that an operator applies: of its files' formats, and of the cube's inputs."""
+    """Coarsest roundoff that an operator applies: of its files' formats, of the cube's inputs, and of int8."""
+    if run.in_int8:
+        return INT8
     labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
     own = max((spec_roundoff(label) for label in labels), default=0.0)
     cube = own > 0.0 and known.npu and bool(_types(run, usable) & CONTRACTIONS)
