@@ -588,10 +588,8 @@ def _with_reasons(
     if facts.makes_nan and (born := born_here(scene, facts.op)).differences:
         return facts._replace(born=born)
     wrong = golden_error(scene.survey, seen)
-    return facts._replace(
-        golden_error=wrong,
-        golden_unlike=of_a_borrower(scene.survey.pairing, scene.block, wrong),
-    )
+    unlike = of_a_borrower(scene.survey.pairing, scene.block, wrong)
+    return facts._replace(golden_error=wrong, golden_unlike=unlike)
 
 
 def _with_unread_birth(scene: Scene, seen: Observation, facts: OperatorFacts) -> OperatorFacts:
