@@ -47,13 +47,17 @@ _DEQUANT_TYPES = ANTI_QUANT | {"AscendDequant"}
 
 
 _IN_FILES = re.compile(
-    r"_quant_layer|_dequant_layer|_anti_quant_layer|Ascend(?:Anti|Weight|De)?Quant"
+    r"_quant_layer|_dequant_layer|_anti_quant_layer|Ascend(?:Anti|Weight)?Quant|AscendDequant"
 )
 """What the name of a file says, where ``_`` stands for ``/`` and dots."""
 
 
 def names_quantization(op_type: str, name: str) -> bool:
-    """Whether a kernel quantizes or ends it, by its type and the name of its file; fused ones have several parts."""
+    """Whether a kernel quantizes or ends it, by its type and the name of its file; fused ones have several parts.
+
+    >>> [names_quantization("Conv2D", f"{name}Relu") for name in ("fc_AscendDequant", "fc_AscendQuant", "fc")]
+    [True, True, False]
+    """
     return op_type in _QUANT_TYPES | _DEQUANT_TYPES or _IN_FILES.search(name) is not None
 
 
