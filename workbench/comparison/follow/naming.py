@@ -414,12 +414,10 @@ def born_between(scene: Scene, number: int, unobserved: Iterable[int]) -> Named:
     ``unobserved`` are the target's operators before it that were not compared. It is named itself if its own output
     was not compared either, or if one of the golden's operators does it.
     """
-    binding, ops = scene.survey.pairing.target, scene.graph.ops
     alone = (number,) if ("output", 0) not in scene.measured(number) else ()
     for one in (*sorted(unobserved)[-_WAY:], *alone):
-        said = _birth(binding, scene.graph, scene.block, one, "compare/born-non-finite")
-        if said is not None:
-            return Named(one, (Difference("non-finite", ops[one].name, said),))
+        if (born := born_here(scene, one)).differences:
+            return born
     found, block = scene.found, scene.survey.pairing.blocks.get(scene.block)
     if found is None or block is None or number not in found.match_of:
         return NOBODY
@@ -432,7 +430,7 @@ def born_between(scene: Scene, number: int, unobserved: Iterable[int]) -> Named:
 
 
 def born_here(scene: Scene, number: int) -> Named:
-    """Name an operator that makes NaN or infinity of finite numbers: right as it is, of what rounding left."""
+    """Name an operator that makes NaN or infinity of finite numbers, whether or not that is right of them."""
     binding, op = scene.survey.pairing.target, scene.graph.ops[number]
     said = _birth(binding, scene.graph, scene.block, number, "compare/born-non-finite")
     return NOBODY if said is None else Named(number, (Difference("non-finite", op.name, said),))

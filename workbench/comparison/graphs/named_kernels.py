@@ -11,7 +11,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.graphs.quantization import ended_layer, inserted_names
+from workbench.comparison.graphs.quantization import (
+    ended_layer,
+    inserted_names,
+    names_quantization,
+)
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Op, Value
 from workbench.graph.originals import ORIGINAL_NAMES
@@ -114,7 +118,8 @@ class _Nodes(NamedTuple):
         """Nodes that a kernel stands for; none if nobody knows."""
         if name in self.numbers:
             return (self.numbers[name],)
-        ways = take_apart(name, self.silent | self.inserted)
+        known = self.silent | self.inserted if names_quantization("", name) else self.silent
+        ways = take_apart(name, known)
         if len(ways) != 1:
             return ()
         named = [self.numbers[part] for part in ways[0] if part in self.silent]

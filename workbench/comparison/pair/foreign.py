@@ -17,7 +17,11 @@ import numpy as np
 from workbench.comparison.align.rules import JOINED, NEAREST
 from workbench.comparison.bind.wiring import array_of, infer_wiring
 from workbench.comparison.graphs.named_kernels import take_apart
-from workbench.comparison.graphs.quantization import ended_layer, inserted_names
+from workbench.comparison.graphs.quantization import (
+    ended_layer,
+    inserted_names,
+    names_quantization,
+)
 from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.kernels import FUSED
@@ -43,10 +47,11 @@ def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     golden = _by_name(at.golden)
     inserted = inserted_names(golden)
     parts = golden.keys() - {standard_name(run.op_name) for run in at.target.values()}
+    quantized = parts | inserted
     for run in at.target.values():
         checkpoint()
         name, place = standard_name(run.op_name), ("output", 0)
-        ways = take_apart(name, parts | inserted)
+        ways = take_apart(name, quantized if names_quantization("", name) else parts)
         named = ways[0] if len(ways) == 1 else ended_layer(name, golden)
         members = [golden[part] for part in named if part not in inserted]
         if not members or (not ways and len(members) > 1):
