@@ -9,6 +9,7 @@ import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, in_memory, shoot
 from kit.evidence import codes, defects
+from workbench.comparison.finding_kinds import KINDS
 
 
 def network(*, cast=False, extra=False):
@@ -125,3 +126,4 @@ def test_an_operator_that_makes_infinity_of_what_rounding_left_is_named_and_not_
     (first,) = defects(wb.compare(*dumps))
     assert (first.kind, first.op_name) == ("non-finite", "Default/Log-op0")
     assert "born-non-finite" in codes(first.evidence)
+    assert str(first.advice).startswith(KINDS["non-finite"].advice)

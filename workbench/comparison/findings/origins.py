@@ -187,7 +187,8 @@ def _found(flow: Trace, group: list[_Blame]) -> Found:
     found, said = [one.origin for one in group], _with_change(flow, first)
     causes = _causes(flow, first)
     evidence = blame_evidence(flow, found, said, by_replay=bool(by_replay))
-    correct = own is not None and not own.suspect and not own.assumed
+    born = any(one.said.code == "compare/born-non-finite" for one in event.differences)
+    correct = own is not None and not own.suspect and not own.assumed and not born
     fault = causes[0].kind if causes else ""
     return finding(
         first.kind, place, evidence, figures, score=_score(first, error),
