@@ -170,9 +170,12 @@ class Reader:
 
 
 def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """Port that stays free until a server takes it: below those that the system hands out by itself."""
+    while True:
+        port = 20000 + secrets.randbelow(10000)
+        with contextlib.suppress(OSError), socket.socket() as free:
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 def _settings(home: Path) -> None:

@@ -15,7 +15,7 @@ from workbench.comparison.pair.parameters import updated_by_one
 from workbench.dump.formats.mindspore_name import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.facts import Observation
@@ -50,6 +50,7 @@ class Survey:
     ranks of target and golden if they are two of one job. In ``overflowing`` executions both sides raise their
     flag of an overflow. ``updated`` are the parameters that any operator updates, ``updated_by_one`` those that one
     run alone does, and how. ``files`` are the measured Parameter files of every execution, by the names in them.
+    In ``quantized`` executions the target's files show int8, and the golden's do not.
     """
 
     pairing: Pairing
@@ -62,6 +63,7 @@ class Survey:
     updated: Set[str]
     updated_by_one: Mapping[Key, Message]
     files: Mapping[Execution, Mapping[str, Measured]]
+    quantized: frozenset[Execution]
 
     def parameter(self, block: Execution, name: str) -> Measured | None:
         """What the Parameter file of a parameter that nothing updates shows: what every operator reads of it.
@@ -104,8 +106,15 @@ def survey(
     return Survey(
         pairing, read_only(index), npu, replayed, len(versions) > 1, ranks_of_one_job(pairing),
         frozenset(both_overflow(pairing)), updated, MappingProxyType(updated_by_one(pairing)),
-        read_only(_files_by_execution(pairing, of_files)),
+        read_only(_files_by_execution(pairing, of_files)), frozenset(_quantized(pairing)),
     )  # fmt: skip
+
+
+def _quantized(pairing: Pairing) -> Iterator[Execution]:
+    for block in pairing.target.runs:
+        other = pairing.blocks.get(block)
+        if pairing.target.in_int8(block) and not (other and pairing.golden.in_int8(other)):
+            yield block
 
 
 def _files_by_execution(

@@ -52,7 +52,7 @@ from workbench.ops import MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Binding, Execution
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.state import ValueState
     from workbench.comparison.follow.trace import Place
@@ -172,7 +172,7 @@ class _Walk:
 
 def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
     """Coarsest roundoff behind every operator of the target, both sides taken together."""
-    of_files = _files_of(known.pairing.target, block, graph)
+    of_files = _files_of(known, block, graph)
     ours = coarsest_roundoff(graph, npu=known.npu, of_files=of_files)
     found = known.pairing.alignments.get(block.graph_key)
     if found is not None:
@@ -184,14 +184,16 @@ def _roundoff_of(known: Survey, block: Execution, graph: Graph) -> list[float]:
     return ours
 
 
-def _files_of(binding: Binding, block: Execution, graph: Graph) -> Mapping[int, float]:
+def _files_of(known: Survey, block: Execution, graph: Graph) -> Mapping[int, float]:
     """Roundoff of the formats that files of operators are labelled with, if their graph and its formats are lent.
 
-    A graph that is lent does not say where int8 comes in, so every operator counts as behind it if there is any.
+    A graph that is lent does not say where int8 comes in, so every operator counts as behind it if there is any
+    in the target alone; of int8 in the golden the golden's own graph tells.
     """
+    binding = known.pairing.target
     if binding.trust(block).graph != "borrowed":
         return NO_FILES
-    least = INT8 if binding.in_int8(block) else 0.0
+    least = INT8 if block in known.quantized else 0.0
     found = dict.fromkeys(range(len(graph.ops)), least)
     for number, run in binding.runs[block].items():
         found[number] = max((least, *(spec_roundoff(one.label) for one in run.tensors.values())))

@@ -62,7 +62,7 @@ def _types(run: OperatorRun, usable: Iterable[Measured]) -> set[str]:
 
 def own_roundoff(known: Survey, run: OperatorRun, usable: Sequence[Measured]) -> float:
     """Coarsest roundoff that an operator applies: of its files' formats, of the cube's inputs, and of int8."""
-    if run.in_int8:
+    if run.block in known.quantized and run.in_int8:
         return INT8
     labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
     own = max((spec_roundoff(label) for label in labels), default=0.0)
