@@ -104,32 +104,56 @@ def test_every_intermediate_is_what_a_run_of_the_whole_model_gives(tmp_path, eng
     done = wb.golden(made, feeds, tmp_path / "out", engine=engine)
     whole, keys = exposed(made)
     want = dict(zip(keys, whole_run(whole, feeds), strict=True))
-    got = files_of(tmp_path / "out")
+    known, got = files_of(tmp_path / "out/constants"), files_of(tmp_path / "out")
+    assert known.keys() == {("shape", 0), ("batch", 0), ("wanted", 0)}
+    own, got = [want[key] for key in got], got | known
     assert got.keys() == want.keys()
     for key, array in want.items():
         assert (got[key].dtype, got[key].shape) == (array.dtype, array.shape), key
         np.testing.assert_allclose(
             np.float64(got[key]), np.float64(array), rtol=1e-3, atol=2e-5, err_msg=str(key)
         )
-    assert (done.engine, done.tensors, done.missing) == (engine, len(want), ())
-    assert done.nbytes == sum(array.nbytes for array in want.values())
+    assert (done.engine, done.tensors, done.missing) == (engine, len(want) - 3, ())
+    assert done.nbytes == sum(array.nbytes for array in own)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_real_network_is_what_a_run_of_the_whole_model_gives(tmp_path, engine):
-    """Weights of these files are constants, so the input alone varies. onnx's evaluator has no Softmax of old."""
+    """Weights of these files are computed, so they lie aside. onnx's evaluator has no Softmax of old."""
     path = LIGHT / "light_squeezenet.onnx"
     feeds = {"data_0": np.random.default_rng(0).standard_normal((1, 3, 224, 224), np.float32)}
     wb.golden(path, feeds, tmp_path / "out", engine=engine)
     made = onnx.load(str(path))
     whole, keys = exposed(made)
-    got = sorted(tmp_path.glob("out/*.npy"), key=lambda one: one.name.split(".")[-2])
+    files = [*tmp_path.glob("out/*.npy"), *tmp_path.glob("out/constants/*.npy")]
+    got = sorted(files, key=lambda one: one.name.split(".")[-2])
     assert len(got) == len(keys) == sum(len(one.output) for one in made.graph.node)
     masks = {one.output[1] for one in made.graph.node if one.op_type == "Dropout"}  # not specified
     names = [one.name for one in whole.graph.output]
     for one, name, array in zip(got, names, by_runtime(whole, feeds), strict=True):
         if name not in masks:
             np.testing.assert_allclose(np.load(one), array, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
+def test_what_no_input_changes_lies_aside(tmp_path):
+    """A compiler computes it; what is drawn at random and what the model gives as a result stay."""
+    nodes = [
+        node("Constant", [], ["c"], "const", value=numpy_helper.from_array(np.ones(3, np.float32))),
+        node("Neg", ["c"], ["n"], "neg"),
+        node("Shape", ["x"], ["s"], "shape"),
+        node("RandomNormal", [], ["r"], "drawn", shape=[3]),
+        node("Add", ["x", "n"], ["a"], "add"),
+        node("Add", ["a", "r"], ["b"], "other"),
+        node("Identity", ["c"], ["same"], "result"),
+    ]
+    feeds, told = {"x": np.zeros(3, np.float32)}, []
+    wb.golden(model(nodes, feeds, ["b", "same"], {}), feeds, tmp_path / "out", report=told.append)
+    aside = {("const", 0), ("neg", 0), ("shape", 0)}
+    assert files_of(tmp_path / "out/constants").keys() == aside
+    stays = {("drawn", 0), ("add", 0), ("other", 0), ("result", 0)}
+    assert files_of(tmp_path / "out").keys() == stays
+    assert [one.values["outputs"] for one in told if one.code == "golden/constants"] == [3]
+    assert wb.load(tmp_path / "out").layout == "golden"
 
 
 def test_the_reference_is_rounded_once_per_node(tmp_path):

@@ -5,9 +5,11 @@ import shutil
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import workbench as wb
-from kit.build.onnx_models import offline_model
+from kit.build.onnx_models import model as model_of
+from kit.build.onnx_models import node, offline_model
 from kit.commands import run
 from workbench.pipeline.given_inputs import networks_with_inputs
 
@@ -61,8 +63,25 @@ def test_every_golden_of_a_clean_run_is_found_or_has_a_reason(capsys, tmp_path, 
     coverage = result["coverage"]
     assert coverage["unmatched_golden"] == 0
     reasons = {key: count for key, count in coverage["skipped"].items() if key[:6] == "golden"}
-    # conv1, conv2 and bn.2 lie inside of kernels; Reshape and Dropout run nothing; zeros and three sizes are constants
-    assert reasons == {"golden:fused": 3, "golden:no-task": 2, "golden:folded": 4}
+    # conv1, conv2 and bn.2 lie inside of kernels; Reshape and Dropout run nothing
+    assert reasons == {"golden:fused": 3, "golden:no-task": 2}
+
+
+def test_constants_among_golden_data_are_told_by_the_model(capsys, tmp_path, golden):
+    """As other tools write them: zeros and three sizes."""
+    whole = tmp_path / "golden"
+    shutil.copytree(golden, whole)
+    for path in (whole / "constants").iterdir():
+        path.rename(whole / path.name)
+    (whole / "constants").rmdir()
+    compared(capsys, golden, tmp_path / "tree")
+    model = golden.parent / "net.onnx"
+    status, text, _ = run(
+        capsys, "compare", tmp_path / "tree", whole, "--golden-graph", model, "--json", "-"
+    )
+    coverage = json.loads(text)["coverage"]
+    assert (status, coverage["unmatched_golden"]) == (0, 0)
+    assert coverage["skipped"]["golden:folded"] == 4
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -130,3 +149,22 @@ def test_without_the_model_inputs_of_the_golden_change_nothing(tmp_path, golden)
 def test_a_faulty_kernel_is_named_first(capsys, tmp_path, golden, fault):
     status, result = compared(capsys, golden, tmp_path / "tree", "--fault", fault)
     assert (status, result["findings"][0]["op_name"]) == (1, FAULTS[fault])
+
+
+def test_a_library_s_error_near_zero_accuses_nobody(tmp_path):
+    """A logistic function below -18: float16 gives multiples of 2**-24, onnxruntime a part of 1."""
+    shape = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 512])
+    nodes = [node("Add", ["x", "far"], ["low"], "low"), node("Sigmoid", ["low"], ["y"], "gate")]
+    net = model_of(nodes, {"x": shape}, ["y"], {"far": np.full(512, -22, np.float32)})
+    (tmp_path / "net.onnx").write_bytes(net.SerializeToString())
+    x = np.random.default_rng(0).normal(0, 3, (1, 512)).astype(np.float32)
+    wb.golden(tmp_path / "net.onnx", {"x": x}, tmp_path / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(tmp_path / "net.onnx")], {"x": x}, {}, 0, 1)
+    form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "all"}}
+    (tmp_path / "acl.json").write_text(json.dumps(form))
+    dump = tmp_path / "acl.json", tmp_path / "tree"
+    tree = wb.simulate(
+        networks, feeds, *dump, surface="acl", device="a2", precision_mode="force_fp16"
+    )
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert (found.verdict, [one.kind for one in found.findings if one.defect]) == ("warn", [])

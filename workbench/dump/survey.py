@@ -16,6 +16,7 @@ from workbench.core.errors import FormatError
 from workbench.core.files import unreadable
 from workbench.core.words import Message
 from workbench.dump.dump import CONSTANT_ITERATION
+from workbench.dump.formats.ge_name import CONSTANTS
 from workbench.dump.formats.mindspore_name import parse_npy_name
 from workbench.dump.formats.table import format_of, parse_name
 from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
@@ -110,7 +111,7 @@ def survey(root: Path) -> Survey:
         raise unreadable(root, error, "folder") from error
     walk = _Walk(root)
     above = tuple(part.rstrip("/\\") for part in top.parts)
-    folders = _without_loose(walk.folders, is_other=bool(walk.homes))
+    folders = _without_loose(_without_aside(walk.folders), is_other=bool(walk.homes))
     found = [(folder, place(folder.kind, above, folder.below)) for folder in folders]
     placed = [_Placed(folder, where) for folder, where in found if where is not None]
     name, base = _only_one(placed, root, walk)
@@ -235,6 +236,14 @@ def _kind(names: Iterable[str]) -> FileKind:
     loose, some = tee(filter(None, found))
     kinds = {*islice((kind for kind in some if kind != _LOOSE), _ENOUGH), *islice(loose, 1)}
     return next((kind for kind in _KINDS if kind in kinds), "")
+
+
+def _without_aside(folders: Sequence[_Folder]) -> list[_Folder]:
+    """Leave out what golden data keep aside: values that no device dumps."""
+    golden = {one.below for one in folders if one.kind == "golden"}
+    return [
+        one for one in folders if one.below[-1:] != (CONSTANTS,) or one.below[:-1] not in golden
+    ]
 
 
 def _without_loose(folders: Sequence[_Folder], *, is_other: bool) -> list[_Folder]:

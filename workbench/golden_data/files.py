@@ -13,7 +13,13 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
 from workbench.dump.formats.file import FileName
-from workbench.dump.formats.ge_name import INPUTS, format_ge_name, input_files, standard_name
+from workbench.dump.formats.ge_name import (
+    CONSTANTS,
+    INPUTS,
+    format_ge_name,
+    input_files,
+    standard_name,
+)
 from workbench.dump.formats.npy import save_npy
 from workbench.dump.formats.renamed import FILE_NAME, renamed
 from workbench.dump.new_folder import NewFolder
@@ -37,7 +43,7 @@ class GoldenFiles:
     def __init__(self, root: str | Path, seed: int = 0) -> None:
         self._folder = NewFolder(root)
         self.root = self._folder.root
-        self.tensors = self.nbytes = 0
+        self.tensors = self.nbytes = self.constants = 0
         self._clock = Clock(seed)
         self._owners: dict[str, dict[str, None]] = {}
         self._lost: set[str] = set()
@@ -64,8 +70,8 @@ class GoldenFiles:
         self._owners.setdefault(name, {})[op_name] = None
         self._lost.add(name)
 
-    def put(self, op_name: str, slot: int, array: Array) -> Path:
-        """Write one output of an operator; return its file."""
+    def put(self, op_name: str, slot: int, array: Array, *, constant: bool = False) -> Path:
+        """Write one output of an operator; return its file. A constant is no golden data and lies aside."""
         name = standard_name(op_name)
         self._owners.setdefault(name, {})[op_name] = None
         if name in self._lost:
@@ -80,14 +86,20 @@ class GoldenFiles:
         if held.dtype != array.dtype:
             kind = array.dtype.name, held.dtype.name
             self._widened[kind] = self._widened.get(kind, 0) + 1
+        if constant:
+            file_name = f"{CONSTANTS}/{file_name}"
+            self.constants += 1
+        else:
+            self.tensors += 1
+            self.nbytes += held.nbytes
         with self._folder.file(file_name) as file:
             save_npy(file, held)
-        self.tensors += 1
-        self.nbytes += held.nbytes
         return self.root / file_name
 
     def remarks(self) -> Iterator[Message]:
-        """Say which operators share a name, and which number formats npy has none for."""
+        """Say what lies aside, which operators share a name, and which number formats npy has none for."""
+        if self.constants:
+            yield Message("golden/constants", outputs=self.constants, folder=CONSTANTS)
         for name, owners in self._owners.items():
             if len(owners) > 1:
                 yield Message("golden/one-name", name=name, operators=list(owners))

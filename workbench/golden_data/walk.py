@@ -15,6 +15,8 @@ from workbench.core.cancel import checkpoint
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.golden_data.files import is_storable
+from workbench.graph.graph import Value as Output
+from workbench.ops.compile_time import computed_before_the_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,8 +49,11 @@ def write_nodes(
     values = _Values(source, feeds)
     missing: list[Message] = []
     unwritten: list[str] = []
+    constant = _constants(source)
     total, done = sum(len(node.outputs) for node in source.nodes), 0
-    for node in filter(_has_outputs, source.nodes):
+    for number, node in enumerate(source.nodes):
+        if not node.outputs:
+            continue
         checkpoint()
         try:
             outputs = _computed(source, node, values, engine)
@@ -59,7 +64,7 @@ def write_nodes(
             values.lose(node)
             files.lose(node.name)
         else:
-            unwritten += _written(node, outputs, values, files)
+            unwritten += _written(node, outputs, values, files, constant=number in constant)
         values.release(node)
         done += len(node.outputs)
         if progress is not None:
@@ -67,8 +72,10 @@ def write_nodes(
     return missing, list(_remarks(source, unwritten))
 
 
-def _has_outputs(node: OnnxNode) -> bool:
-    return bool(node.outputs)
+def _constants(source: OnnxSource) -> set[int]:
+    """Nodes that no input's values reach, but for those that give a result of the model."""
+    results = {one.op for one in source.graph.outputs if isinstance(one, Output)}
+    return computed_before_the_run(source.graph) - results
 
 
 def _computed(
@@ -84,13 +91,18 @@ def _computed(
 
 
 def _written(
-    node: OnnxNode, outputs: Sequence[Value], values: _Values, files: GoldenFiles
+    node: OnnxNode,
+    outputs: Sequence[Value],
+    values: _Values,
+    files: GoldenFiles,
+    *,
+    constant: bool,
 ) -> Iterator[str]:
     """Write what a node gave; yield the names of outputs that are no arrays of numbers."""
     slots = (slot for slot, name in enumerate(node.proto.output) if name)
     for name, slot, value in zip(node.outputs, slots, outputs, strict=True):
         if is_storable(value):
-            values.put(name, value, files.put(node.name, slot, value))
+            values.put(name, value, files.put(node.name, slot, value, constant=constant))
         else:
             values.put(name, value)
             yield name

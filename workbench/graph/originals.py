@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from workbench.graph.graph import SourceTensor
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workbench.graph.graph import Op
 
 ORIGINAL_NAMES = "_datadump_original_op_names"
@@ -15,8 +17,11 @@ ORIGINAL_TYPES = "_datadump_original_op_types"
 IS_PART = "_datadump_is_multiop"
 
 
-def part_of(op: Op, whole: Op, *, gives: bool) -> Op:
-    """Return an operator that is one of several that came of one; ``gives``: its outputs are those of the whole."""
-    given = tuple(SourceTensor(whole.name, slot, spec) for slot, spec in enumerate(op.outputs))
-    attrs = {**op.attrs, ORIGINAL_NAMES: (whole.name,), ORIGINAL_TYPES: (whole.op_type,)}
-    return replace(op, attrs=attrs, provenance=given if gives else (None,) * len(op.outputs))
+def part_of(op: Op, whole: Op, given: Mapping[int, int]) -> Op:
+    """Return an operator as one of several that came of one; ``given`` maps its slots to those of the whole."""
+    tensors = tuple(
+        SourceTensor(whole.name, given[slot], spec) if slot in given else None
+        for slot, spec in enumerate(op.outputs)
+    )
+    names = {ORIGINAL_NAMES: (whole.name,), ORIGINAL_TYPES: (whole.op_type,), IS_PART: True}
+    return replace(op, attrs={**op.attrs, **names}, provenance=tensors)

@@ -146,6 +146,22 @@ def test_one_became_several():
     assert found.values == ((Origin("op", 4, 0), Origin("op", 1, 0)),)
 
 
+@pytest.mark.parametrize("between", [False, True])
+def test_of_kernels_that_one_operator_became_the_last_gives_its_result(between):
+    """Where none says which output it is, and whatever the compiler inserted between them."""
+    names, cast = ["hard"], [op("c", "Cast", "hard/Mul:0", names=[])] if between else []
+    target = ge_graph(
+        op("x", "Data"), op("hard/Mul", "Mul", "x:0", names=names), *cast,
+        op("hard/Add", "Add", "c:0" if between else "hard/Mul:0", names=names),
+        op("hard", "ClampScalar", "hard/Add:0", names=names),
+    )  # fmt: skip
+    net = Net()
+    golden = net.graph(net.op("HardSigmoid", net.feed("x"), name="hard"))
+    (found,) = fusions(target, golden)
+    last = len(target.ops) - 1
+    assert found.values == ((Origin("op", last, 0), Origin("op", 0, 0)),)
+
+
 @pytest.mark.parametrize(("target", "golden"), [(RELU, CHAIN), (SPLIT, NORM)])
 def test_sides_may_be_exchanged(target, golden):
     (found,), (back,) = fusions(target, golden), fusions(golden, target)

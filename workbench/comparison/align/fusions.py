@@ -18,10 +18,11 @@ from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weig
 from workbench.comparison.graphs.view import Origin
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
+from workbench.graph.graph import Value
 from workbench.graph_files.ge.lower import ITERATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.align.groups import Item
     from workbench.comparison.graphs.view import GraphView
@@ -134,14 +135,33 @@ def _differ(op: Op, other: Op) -> bool:
     return renamed or (op.name == other.name and op.op_type != other.op_type)
 
 
-def _tensors(graph: Graph, numbers: Iterable[int]) -> Iterator[tuple[tuple[str, int], Origin]]:
-    """Tensors of the network that operators give: (operator's name, slot) and where."""
-    for number in numbers:
-        op = graph.ops[number]
-        for slot in range(max(len(op.outputs), 0 if is_part(op) else 1)):
-            origin = origin_of(op, slot)
-            if origin is not None:
+def _tensors(graph: Graph, numbers: Collection[int]) -> Iterator[tuple[tuple[str, int], Origin]]:
+    """Tensors of the network that operators give: (operator's name, slot) and where.
+
+    Several kernels that one operator became may bear its name, and of these the last one gives its result.
+    """
+    given = {number: [*_given(graph.ops[number])] for number in numbers}
+    for number, tensors in given.items():
+        for origin, slot in tensors:
+            readers = _readers(graph, Value(number, slot))
+            if not any(origin in dict(given.get(reader, ())) for reader in readers):
                 yield origin, Origin("op", number, slot)
+
+
+def _readers(graph: Graph, value: Value) -> Iterator[int]:
+    """Operators that read a value, also behind casts and changes of format that the compiler inserted."""
+    for number, _ in graph.consumers.get(value, ()):
+        yield number
+        if is_inserted(graph.ops[number]):
+            yield from _readers(graph, Value(number, 0))
+
+
+def _given(op: Op) -> Iterator[tuple[tuple[str, int], int]]:
+    """Tensors of the network that a kernel gives by its own account, and in which slots."""
+    for slot in range(max(len(op.outputs), 0 if is_part(op) else 1)):
+        origin = origin_of(op, slot)
+        if origin is not None:
+            yield origin, slot
 
 
 def inserted(graph: Graph) -> set[int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Param, Value
 from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE, settings
+from workbench.ops.compile_time import gives_other_each_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,11 +29,6 @@ RESHAPING = frozenset(("Reshape", "Flatten", "View", "ReshapeExt", "ExpandDims",
 
 _JOINTS = frozenset(("", "Fused", "fused", "fusion", "Fusion"))
 """Words in types of kernels that name no operator."""
-
-_DRAWS = re.compile(
-    r"Random|Dropout|Uniform|Normal|Hcom|All(Reduce|Gather)|Receive|Send|Barrier|Queue|Assign|Print"
-)
-"""Types that give something else every time, or do something besides."""
 
 
 class GraphView:
@@ -239,11 +234,6 @@ def changed_parameters(graph: Graph) -> set[int]:
             if slot in places and isinstance(operand, Param):
                 found.add(operand.index)
     return found
-
-
-def gives_other_each_time(op: Op) -> bool:
-    """Whether an operator draws, writes over what it reads, or does something besides, by its type."""
-    return bool(op.unless) or op.op_type in IN_PLACE or _DRAWS.search(op.op_type) is not None
 
 
 def is_repeatable(op: Op, inputs: list[Origin], changing: set[int]) -> bool:

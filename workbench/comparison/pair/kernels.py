@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING
 from workbench.comparison.bind.borrow import OF_MODELS
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
 from workbench.comparison.graphs.roles import LEAVES
-from workbench.comparison.graphs.view import Origin, gives_other_each_time
+from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.dtypes import DTYPES
 from workbench.dump.dump import WATCHED
-from workbench.graph.graph import Const, Param, Value
+from workbench.graph.graph import Const, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.ops import argument_name
+from workbench.ops.compile_time import computed_before_the_run, taken_away
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -243,40 +244,6 @@ def _skip_unrun(
     ):
         left = numbers - partner.keys() - results
         claims.skip_left(side, [run for number, run in runs.items() if number in left], reason)
-
-
-def taken_away(graph: Graph) -> set[int]:
-    """Nodes of a model that a compiler for inference takes away: they hand their input on.
-
-    Dropout with a third input may be told to drop.
-    """
-    return {
-        number
-        for number, op in enumerate(graph.ops)
-        if op.op_type == "Identity" or (op.op_type == "Dropout" and len(op.inputs) < 3)
-    }
-
-
-_OF_SIZES = frozenset(("Shape", "Size"))
-"""Types that look at no value of what they read."""
-
-
-def computed_before_the_run(graph: Graph) -> set[int]:
-    """Operators of a model that no input's values reach: a compiler computes them, unless they draw at random.
-
-    Sizes are known to it: those of inputs are fixed when a model is compiled.
-    """
-    known: set[int] = set()
-    for number, op in enumerate(graph.ops):
-        reads_inputs = op.op_type not in _OF_SIZES and any(
-            operand.op not in known
-            if isinstance(operand, Value)
-            else isinstance(operand, Param) and not graph.parameters[operand.index].is_weight
-            for operand in op.flat_inputs()
-        )
-        if not reads_inputs and not gives_other_each_time(op):
-            known.add(number)
-    return known
 
 
 def _skip_lone(claims: Claims, side: Side, run: OperatorRun, op: Op, other: Op) -> None:

@@ -156,6 +156,9 @@ _OF_ONE = frozenset(("Sigmoid",))
 onnxruntime's logistic function takes -18 for whatever is below.
 """
 
+_PART_OF_ONE = 4 * FLOAT32
+"""Measured of onnxruntime 1.32 from -40 to 40: 2.7 roundings of 1."""
+
 
 def library_own_error(attempt: Attempt) -> OwnError | None:
     """Measure an operator that a library computed, as the golden's are; ``None`` if it cannot be computed again."""
@@ -167,7 +170,7 @@ def library_own_error(attempt: Attempt) -> OwnError | None:
         return own
     expected = attempt.results(EXACT)[own.slot].astype(np.float64)
     off = np.max(np.abs(attempt.given[own.slot] - expected), initial=0.0)
-    return own._replace(suspect=0.0) if off <= FLOAT32 else own
+    return own._replace(suspect=0.0) if off <= _PART_OF_ONE else own
 
 
 def _suspect(error: float, floor: Floor) -> float:

@@ -407,10 +407,20 @@ def _is_aside(judged: Judged, one: Uncompared) -> bool:
 
 
 def _is_elsewhere(judged: Judged, one: Uncompared) -> bool:
-    """The same value was compared in another slot."""
+    """The same value was compared in another slot, or under the name of who handed it on unchanged."""
     side = _side(one)
-    compared = judged.compared.of(side)
-    return any(value in compared for value in judged.stored(side, one.run, one.io, one.slot))
+    values = [*judged.stored(side, one.run, one.io, one.slot), *_handed_on(judged, one)]
+    return any(value in judged.compared.of(side) for value in values)
+
+
+def _handed_on(judged: Judged, one: Uncompared) -> Iterator[Stored]:
+    """The value that a node of a model gives again, which its compiler takes away."""
+    if one.run is None or one.io != "output":
+        return
+    op = judged.pairing.sides.of(_side(one)).operator(one.run)
+    operand = op.operand(0) if op is not None and op.op_type == "Identity" else None
+    if isinstance(operand, Value):
+        yield judged.value_of(_side(one), one.run.block, operand)
 
 
 def _side(one: Uncompared) -> Side:

@@ -35,6 +35,7 @@ SENTENCES: dict[str, str] = {
     "one-name": (
         "operators {operators:list} share the file name {name}; their files are in the order of the model by time"
     ),
+    "constants": "{outputs:count output} that no input changes: written to {folder}/, as no device dumps them",
     "widened": "{tensors:count tensor} of {own} written as {held}: npy has no {own}",
     "no-array": "not written, no arrays of numbers: {names:list}",
     "subgraphs": "values inside subgraphs are not written: {nodes:list}",

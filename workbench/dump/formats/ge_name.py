@@ -129,6 +129,9 @@ def standard_name(op_name: str) -> str:
 INPUTS = "inputs"
 """Subfolder of golden data with what the network was fed."""
 
+CONSTANTS = "constants"
+"""Subfolder of golden data with outputs that no input changes: a compiler computes them, so no device dumps them."""
+
 _LONGEST_INPUT = 200
 
 

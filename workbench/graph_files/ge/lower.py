@@ -17,6 +17,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Param, Value
+from workbench.graph.originals import IS_PART
 from workbench.graph_files.ge.graph import model_graph
 from workbench.proto.text import single
 
@@ -232,7 +233,10 @@ def _origin(op: Op | None, slot: int, host: TensorSpec) -> dict[str, Any]:
     if op is None or not op.provenance or slot >= len(op.provenance):
         return {}
     found = op.provenance[slot]
-    if found is None or (found.op_name, found.slot) == (op.name, slot):
+    if found is None:
+        return {}
+    own = (found.op_name, found.slot) == (op.name, slot)
+    if own and not op.attrs.get(IS_PART):  # a part that says nothing gives nothing of the network
         return {}
     return {
         "_datadump_origin_name": found.op_name,

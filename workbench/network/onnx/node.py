@@ -58,17 +58,16 @@ class OnnxTrace(Trace):
         computing = [number for number in numbers if engines[number] != "none"] or numbers
         main = next((n for n in computing if engines[n] == "cube"), computing[-1])
         whole = replace(self.ops[main], name=unique_name(self._scopes[-1], self._called))
-        given = {
-            one.value.op
-            for one in results
-            if isinstance(one, Tensor) and isinstance(one.value, nodes.Value)
-        }
+        given: dict[int, dict[int, int]] = {}
+        for slot, one in enumerate(results):
+            if isinstance(one, Tensor) and isinstance(one.value, nodes.Value):
+                given.setdefault(one.value.op, {}).setdefault(one.value.slot, slot)
         for number in numbers:
             op, own = self.ops[number], whole.name
             if number != main:
                 own = unique_name(f"{whole.name}/{op.op_type}", self._called)
             op = replace(op, name=own)
-            self.ops[number] = part_of(op, whole, gives=number in given) if len(numbers) > 1 else op
+            self.ops[number] = part_of(op, whole, given.get(number, {})) if len(numbers) > 1 else op
 
     def _source(self) -> tuple[SourceFrame, ...]:
         return self._lines

@@ -1,0 +1,271 @@
+"""Runs offline models on simulated devices and compares them with ONNX Runtime: clean, and with planted faults.
+
+``run_offline_models.py FOLDER RECORD clean --device a2 --mode force_fp16 nudenet …`` and ``… faults --places 5 …``.
+FOLDER keeps the fetched models. Every result joins RECORD at once; what it has is not run again. Each run is
+dumped in full and with outputs alone, and compared with the graphs of both sides and without any.
+``run_offline_models.py FOLDER RECORD table`` prints what RECORD says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import sys
+import tempfile
+import traceback
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import offline_models
+from diagnosing.scoring import difference, operators, visible
+
+import workbench as wb
+from workbench.core.errors import WorkbenchError
+from workbench.pipeline.given_inputs import networks_with_inputs
+from workbench.pipeline.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+DEVICES = ("310p", "a2", "a3")
+MODES = ("force_fp16", "allow_mix_precision", "must_keep_origin_dtype")
+"""The last one leaves float32, which the cube of a2 and a3 reads as HF32."""
+
+WAYS = {"full": "all", "outputs": "output"}
+FAULTS = (
+    "scaled-output:{}:1.05", "wrong-sign:{}", "nan-output:{}", "overwritten-element:{}",
+    "bit-flip:{}", "wrong-layout-lanes:{}", "unwritten-tail-tile:{}", "stale-output:{}",
+    "wrong-weight-element:{}:16", "dropped-k-tail:{}",
+)  # fmt: skip
+TRIES = 15
+
+
+class Case(NamedTuple):
+    """A model, the folder with its golden data, and where it may write."""
+
+    name: str
+    path: Path
+    place: Path
+
+    def tree(self, way: str, device: str, mode: str, faults: tuple[str, ...] = ()) -> Path:
+        """Simulate a run; return its dump."""
+        given = {p.stem: p for p in (self.place / "feeds").iterdir()}
+        feeds = {key: given[str(number)] for number, key in enumerate(self._inputs())}
+        networks, values = networks_with_inputs([str(self.path)], feeds, {}, 0, 1)
+        out = Path(tempfile.mkdtemp(dir=self.place)) / "tree"
+        dump = {"dump_list": [{}], "dump_path": "/dump", "dump_mode": WAYS[way]}
+        form = out.with_name("acl.json")
+        form.write_text(json.dumps({"dump": dump}), encoding="ascii")
+        options = {"device": device, "precision_mode": mode, "faults": faults}
+        return simulate(networks, values, form, out, surface="acl", **options)
+
+    def _inputs(self) -> list[str]:
+        return json.loads((self.place / "inputs.json").read_text())
+
+    def operators(self) -> list[str]:
+        """Names of the network's operators."""
+        given = {p.stem: p for p in (self.place / "feeds").iterdir()}
+        feeds = {key: given[str(number)] for number, key in enumerate(self._inputs())}
+        [network], _ = networks_with_inputs([str(self.path)], feeds, {}, 0, 1)
+        return [op.name for op in network.ops]
+
+    def compare(self, tree: Path, *, graphs: bool) -> wb.Comparison:
+        """Compare a dump with the golden data, with both graphs or none."""
+        golden = self.place / "golden"
+        if graphs:
+            return wb.compare(tree, golden, golden_graph=self.path)
+        bare = tree.with_name("bare")
+        if not bare.exists():
+            shutil.copytree(tree, bare, ignore=shutil.ignore_patterns("graphs"))
+        return wb.compare(bare, golden)
+
+
+def prepare(name: str, folder: Path, place: Path) -> Case:
+    """Fetch a model, draw its inputs, and make its golden data with ONNX Runtime."""
+    path = offline_models.fetch(name, folder)
+    feeds = offline_models.feeds(name, path)
+    (place / "feeds").mkdir(parents=True)
+    for number, array in enumerate(feeds.values()):
+        np.save(place / "feeds" / f"{number}.npy", array)
+    (place / "inputs.json").write_text(json.dumps([*feeds]))
+    wb.golden(path, feeds, place / "golden", engine="onnxruntime")
+    return Case(name, path, place)
+
+
+# --- clean runs -------------------------------------------------------------------------------------
+
+
+def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
+    """What is said of a run in which nothing is wrong."""
+    found: dict[str, Any] = {}
+    for way in WAYS:
+        tree = case.tree(way, device, mode)
+        for graphs in (True, False):
+            result = case.compare(tree, graphs=graphs)
+            defects = [one for one in result.findings if one.defect]
+            found[f"{way}, {'graphs' if graphs else 'none'}"] = {
+                "verdict": result.verdict,
+                "named": [[one.kind, one.op_name] for one in defects[:3]],
+                **_share(result.to_json()["coverage"]),
+            }
+        shutil.rmtree(tree.parent)
+    return found
+
+
+def _share(coverage: Mapping[str, Any]) -> dict[str, Any]:
+    """Golden tensors that were there to be matched, and how many of them were, alone or inside a kernel."""
+    skipped = {
+        key.partition("/")[2]: count
+        for key, count in coverage["skipped"].items()
+        if key.startswith("golden")
+    }
+    return {
+        "matched": coverage["matched"],
+        "unmatched": coverage["unmatched_golden"],
+        "skipped": skipped,
+    }
+
+
+# --- faults -----------------------------------------------------------------------------------------
+
+
+def faults(case: Case, device: str, mode: str, places: int) -> Iterator[dict[str, Any]]:
+    """Plant every kind in so many places; give what is said of each visible one."""
+    usual = {way: case.tree(way, device, mode) for way in WAYS}
+    whole = case.compare(usual["full"], graphs=True)
+    noise = {
+        row.op_name: row.metrics.get("RelativeEuclideanDistance", math.inf)
+        for row in whole.rows
+        if row.io == "output"
+    }
+    names = case.operators()
+    for text in FAULTS:
+        rng = np.random.default_rng(zlib.crc32(f"{case.name} {device} {mode} {text}".encode()))
+        done = 0
+        for name in rng.permutation(names)[: places + TRIES]:
+            found = _planted(case, device, mode, text.format(name), usual["full"], noise)
+            if found is not None:
+                done += 1
+                yield found
+            if done == places:
+                break
+    for tree in usual.values():
+        shutil.rmtree(tree.parent)
+
+
+def _planted(
+    case: Case, device: str, mode: str, fault: str, usual: Path, noise: Mapping[str, float]
+) -> dict[str, Any] | None:
+    try:
+        tree = case.tree("full", device, mode, (fault,))
+    except WorkbenchError:
+        return None
+    effect = _first_changed(usual, tree)
+    if effect is None or not visible(effect[1], noise.get(effect[0], 0.0)):
+        shutil.rmtree(tree.parent)
+        return None
+    found: dict[str, Any] = {"fault": fault, "kernel": effect[0], "effect": effect[1], "said": {}}
+    for way in WAYS:
+        own = tree if way == "full" else case.tree(way, device, mode, (fault,))
+        for graphs in (True, False):
+            said = _answer(case, own, graphs=graphs, kernel=effect[0])
+            found["said"][f"{way}, {'graphs' if graphs else 'none'}"] = said
+        shutil.rmtree(own.parent)
+    return found
+
+
+def _answer(case: Case, tree: Path, *, graphs: bool, kernel: str) -> list[Any]:
+    """``right``, ``inconclusive``, ``missed``, ``wrong`` or ``crash``, and what was named."""
+    try:
+        result = case.compare(tree, graphs=graphs)
+    except Exception:  # a crash is a result here
+        return ["crash", traceback.format_exc().splitlines()[-1]]
+    named = operators(result.findings)
+    if result.verdict == "fail" and named:
+        return ["right" if named[0] == kernel else "wrong", named[0]]
+    return ["missed" if result.verdict in ("pass", "agree") else "inconclusive", named[:1]]
+
+
+def _first_changed(usual: Path, faulty: Path) -> tuple[str, float] | None:
+    """The first kernel whose outputs are not the clean run's, and how far they are off."""
+    before = {_key(one): one for one in wb.load(usual).records}
+    after = sorted(wb.load(faulty).records, key=lambda one: one.timestamp_us)
+    for one in after:
+        other = before.get(_key(one))
+        if one.key.io != "output" or other is None:
+            continue
+        ours, theirs = one.source.array(), other.source.array()
+        if ours.tobytes() != theirs.tobytes():
+            return one.key.op_name, difference([ours], [theirs])
+    return None
+
+
+def _key(one: Any) -> tuple[str, str, int]:
+    return one.key.op_name, one.key.io, one.key.slot
+
+
+# --- record -----------------------------------------------------------------------------------------
+
+
+def _write(file: Path, record: Mapping[str, Any]) -> None:
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(json.dumps(record, indent=0) + "\n", encoding="utf-8")
+    part.replace(file)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where fetched models are kept")
+    parser.add_argument("record", type=Path, help="results, gone on with if it is there")
+    parser.add_argument("what", choices=("clean", "faults", "table"))
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="all if none is named")
+    parser.add_argument("--device", action="append", choices=DEVICES)
+    parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument("--places", type=int, default=5, help="places of each kind of fault")
+    return parser.parse_intermixed_args()
+
+
+def main() -> None:
+    """Run what is asked for and missing."""
+    asked = _arguments()
+    record: dict[str, Any] = {}
+    if asked.record.exists():
+        record = json.loads(asked.record.read_text(encoding="utf-8"))
+    if asked.what == "table":
+        print(table(record))
+        return
+    for name in asked.models or [*offline_models.MODELS, *offline_models.light_models()]:
+        wanted = [
+            (device, mode)
+            for device in asked.device or DEVICES
+            for mode in asked.mode or MODES
+            if f"{asked.what} {name} {device} {mode}" not in record
+        ]
+        with tempfile.TemporaryDirectory(prefix="offline") as place:
+            case = prepare(name, asked.folder, Path(place)) if wanted else None
+            for device, mode in wanted:
+                assert case is not None
+                made: Any = (
+                    clean(case, device, mode)
+                    if asked.what == "clean"
+                    else [*faults(case, device, mode, asked.places)]
+                )
+                record[f"{asked.what} {name} {device} {mode}"] = made
+                _write(asked.record, record)
+                print(name, device, mode, json.dumps(made)[:2000], flush=True)
+
+
+def table(record: Mapping[str, Any]) -> str:
+    """Tables of a record in Markdown."""
+    return json.dumps(record)[:100]
+
+
+if __name__ == "__main__":
+    main()
