@@ -18,11 +18,11 @@ from workbench.core.words import Message
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.formats.ge_name import CONSTANTS
 from workbench.dump.formats.mindspore_name import parse_npy_name
-from workbench.dump.formats.table import format_of, parse_name
+from workbench.dump.formats.table import RENAMED, format_of, parse_name
 from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from workbench.dump.layouts import FileKind, Place
 
@@ -230,20 +230,25 @@ _LOOSE = "plain"
 """Kind of files that are called anything: beside any other dump they are none."""
 
 
-def _kind(names: Iterable[str]) -> FileKind:
-    """What the files of a folder are, by as many names as it takes."""
-    found = (format_of(parsed).folder for parsed in map(parse_name, names) if parsed is not None)
-    loose, some = tee(filter(None, found))
+def _kind(names: Sequence[str]) -> FileKind:
+    """What the files of a folder are, by as many names as it takes: by those that tell, if there are any."""
+    return _first_kind(names, but=RENAMED) or _first_kind(names)
+
+
+def _first_kind(names: Iterable[str], but: Container[str] = ()) -> FileKind:
+    formats = (format_of(parsed) for parsed in map(parse_name, names) if parsed is not None)
+    loose, some = tee(one.folder for one in formats if one.folder and one.id not in but)
     kinds = {*islice((kind for kind in some if kind != _LOOSE), _ENOUGH), *islice(loose, 1)}
     return next((kind for kind in _KINDS if kind in kinds), "")
 
 
 def _without_aside(folders: Sequence[_Folder]) -> list[_Folder]:
-    """Leave out what golden data keep aside: values that no device dumps."""
-    golden = {one.below for one in folders if one.kind == "golden"}
-    return [
-        one for one in folders if one.below[-1:] != (CONSTANTS,) or one.below[:-1] not in golden
-    ]
+    """Leave out what golden data keep aside: values that no device dumps.
+
+    A name that was too long for a file looks like another tool's, so data of any kind may be golden data.
+    """
+    data = {one.below for one in folders if one.kind}
+    return [one for one in folders if one.below[-1:] != (CONSTANTS,) or one.below[:-1] not in data]
 
 
 def _without_loose(folders: Sequence[_Folder], *, is_other: bool) -> list[_Folder]:

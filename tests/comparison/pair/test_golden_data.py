@@ -146,3 +146,21 @@ def test_a_shared_golden_is_counted_once(tmp_path):
     coverage = ledger(pair_tensors(*bind_both(*sides)))
     assert (coverage.matched, coverage.shared) == (5, 2)
     assert (coverage.matched_of("target"), coverage.matched_of("golden")) == (5, 3)
+
+
+COPIES = {
+    "another shape": ({"conv1": A, "flat": A.reshape(-1)}, ["flat"]),
+    "the same again": ({"conv1": A, "drop": A}, ["drop"]),
+    "a copy of what nothing is compared with": ({"conv1": A, "b": B, "same": B}, []),
+    "other elements": ({"conv1": A, "other": -A}, []),
+    "another type": ({"conv1": A, "wide": A.astype(np.float64)}, []),
+    "elements that are all alike": ({"conv1": ONES, "mask": ONES}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("golden", "copies"), COPIES.values(), ids=COPIES)
+def test_a_golden_of_the_elements_of_a_compared_one_needs_no_partner(tmp_path, golden, copies):
+    target = save_calls(tmp_path / "t", [Call("conv1", (), golden["conv1"])])
+    found = pair_tensors(*bind_both(target, save_golden(tmp_path / "g", golden)))
+    assert [one.name for one in found.skips.golden if one.reason == "copy"] == copies
+    assert {one.op_name for one in found.only_golden} == golden.keys() - {"conv1", *copies}

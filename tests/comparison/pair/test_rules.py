@@ -150,7 +150,8 @@ INDEPENDENT = {
         "short names",
         "joined names",
     ): "another framework's files know no types, which short names need",
-    ("wired by bytes", "matches"): NEEDS,
+    ("wired by bytes", "copies"): "one takes tensors of the target alone, the other the golden's",
+    ("copies", "matches"): NEEDS,
     ("matches", "fused kernels"): "an operator is matched or a member of a kernel, never both",
     (
         "floats of quantized layers",

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.align.alignment import Fusion
 from workbench.comparison.align.groups import Components, side_of
-from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origin_of, original_names
+from workbench.comparison.graphs.ge_origins import (
+    is_inserted,
+    is_part,
+    origin_of,
+    original_names,
+    states_origin,
+)
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weight
 from workbench.comparison.graphs.view import Origin
 from workbench.dump.formats.ge_name import standard_name
@@ -138,13 +144,15 @@ def _differ(op: Op, other: Op) -> bool:
 def _tensors(graph: Graph, numbers: Collection[int]) -> Iterator[tuple[tuple[str, int], Origin]]:
     """Tensors of the network that operators give: (operator's name, slot) and where.
 
-    Several kernels that one operator became may bear its name, and of these the last one gives its result.
+    Several kernels that one operator became may bear its name without a word on their outputs: of these the last one
+    gives its result.
     """
     given = {number: [*_given(graph.ops[number])] for number in numbers}
     for number, tensors in given.items():
         for origin, slot in tensors:
             readers = _readers(graph, Value(number, slot))
-            if not any(origin in dict(given.get(reader, ())) for reader in readers):
+            inside = any(origin in dict(given.get(reader, ())) for reader in readers)
+            if not inside or states_origin(graph.ops[number], slot):
                 yield origin, Origin("op", number, slot)
 
 

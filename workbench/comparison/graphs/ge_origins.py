@@ -54,16 +54,26 @@ def origin_of(op: Op, slot: int) -> tuple[str, int] | None:
     the kernel is a part of it.
     """
     attrs = _desc(op, slot).get("attr", {})
-    name = attrs.get(ORIGIN_NAME)
-    if isinstance(name, bytes):
-        name = name.decode("utf-8", "replace")
-    if isinstance(name, str) and name:
+    name = _stated(attrs)
+    if name:
         number = attrs.get(ORIGIN_SLOT)
         return name, number if isinstance(number, int) else slot
     names = original_names(op)
     if name == "" or names == () or is_part(op):
         return None
     return (names[-1] if names else op.name), slot
+
+
+def states_origin(op: Op, slot: int) -> bool:
+    """Whether an output says itself which tensor of the network it is."""
+    return bool(_stated(_desc(op, slot).get("attr", {})))
+
+
+def _stated(attrs: Mapping[str, Any]) -> str | None:
+    name = attrs.get(ORIGIN_NAME)
+    if isinstance(name, bytes):
+        name = name.decode("utf-8", "replace")
+    return name if isinstance(name, str) else None
 
 
 def _desc(op: Op, slot: int) -> Mapping[str, Any]:

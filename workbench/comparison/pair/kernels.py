@@ -13,6 +13,7 @@ one side has, because the other one hands it on inside a kernel, is skipped with
                layer gives; what lies between is left out, as msaccucmp filters it
 ``folded``     a constant that the compiler has computed, or a weight that went into one; of a model's nodes, one
                that no input reaches
+``copy``       it has the elements of a golden that is compared, where no graph tells who only hands on
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     Runs = Mapping[int, OperatorRun]
 
 FUSED, INSERTED, PART, ATTRIBUTE = "fused", "inserted", "part", "attribute"
-NO_TASK, FOLDED, QUANTISED = "no-task", "folded", "quantised"
+NO_TASK, FOLDED, QUANTISED, COPY = "no-task", "folded", "quantised", "copy"
 EXPECTED = frozenset(
     (
         FUSED,
@@ -55,6 +56,7 @@ EXPECTED = frozenset(
         NO_TASK,
         FOLDED,
         QUANTISED,
+        COPY,
         WATCHED,
         "inside-group",
         "not-selected",

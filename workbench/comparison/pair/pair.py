@@ -238,6 +238,14 @@ def _pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
         pair_wired(claims, at, score)
 
 
+def _skip_copies(claims: Claims, at: ExecutionPair, _score: float) -> None:
+    """Skip goldens that are others under another shape, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.foreign import skip_copies
+
+        skip_copies(claims, at)
+
+
 def _pair_producers(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair inputs with what their producers gave, where the golden is another framework's."""
     if claims.is_of_outputs:
@@ -321,6 +329,10 @@ PAIR_RULES = (
         "wired by bytes", "inputs with the golden of the output whose bytes they have, where that has outputs alone",
         "names", MATCH_RULES[PRODUCER].score, _pair_wired,
         "last without graphs: outputs must have found their golden",
+    ),
+    PairRule(
+        "copies", "nothing: skips goldens that have the elements of one that is compared",
+        "names", 0.0, _skip_copies, "behind all that pairs, which may find a tensor of its own for a copy",
     ),
     PairRule(
         "matches", "operators that the alignment matches one to one; worth what the match is",

@@ -249,6 +249,10 @@ def format_of(name: FileName) -> FileFormat:
     return _BY_ID[name.kind]
 
 
+RENAMED = frozenset(("renamed-npy", "renamed"))
+"""Formats whose names tell nothing: ``mapping.csv`` has the names that were too long."""
+
+
 def parse_name(name: str) -> FileName | None:
     """Read the name of any file of a dump; ``None`` if no format has such names.
 

@@ -14,7 +14,7 @@ from workbench.network.tracer import Trace
 from workbench.ops import OPS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,14 +60,24 @@ class OnnxTrace(Trace):
         whole = replace(self.ops[main], name=unique_name(self._scopes[-1], self._called))
         given: dict[int, dict[int, int]] = {}
         for slot, one in enumerate(results):
-            if isinstance(one, Tensor) and isinstance(one.value, nodes.Value):
-                given.setdefault(one.value.op, {}).setdefault(one.value.slot, slot)
+            for value in self._same(one):
+                given.setdefault(value.op, {}).setdefault(value.slot, slot)
         for number in numbers:
             op, own = self.ops[number], whole.name
             if number != main:
                 own = unique_name(f"{whole.name}/{op.op_type}", self._called)
             op = replace(op, name=own)
             self.ops[number] = part_of(op, whole, given.get(number, {})) if len(numbers) > 1 else op
+
+    def _same(self, item: Item) -> Iterator[nodes.Value]:
+        """Values of the node at hand that are a result: what gives it, and what it is only another shape of."""
+        operand = item.value if isinstance(item, Tensor) else None
+        while isinstance(operand, nodes.Value) and operand.op >= self._first:
+            yield operand
+            op = self.ops[operand.op]
+            if OPS[op.op_type].engine != "none":
+                break
+            operand = op.operand(0)
 
     def _source(self) -> tuple[SourceFrame, ...]:
         return self._lines
