@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import workbench
+from workbench.core.writers import WRITERS
 
 PACKAGE = Path(workbench.__file__).parent
 LAYERS = (
@@ -576,6 +577,87 @@ def test_two_equal_dumps_load_what_agreement_needs():
     assert "agreeing" in rooms
     assert not rooms & {"replay", "explain", "differing"}
     assert len(loaded) <= 73  # trust is a word of every finding
+
+
+def surface_choices(tree: ast.Module):
+    """What decides by a surface's name: a comparison, how it begins, a table by it, a table of such names."""
+
+    def names_surface(node: ast.AST) -> bool:
+        return bool(re.fullmatch(r"(.*\W)?surface(\.name)?", ast.unparse(node), re.DOTALL))
+
+    def is_fixed(node: ast.AST) -> bool:
+        kinds = ast.Constant | ast.Tuple | ast.List | ast.Set | ast.Dict
+        return isinstance(node, kinds) or ast.unparse(node).rpartition(".")[2].isupper()
+
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, comparators=[*others]):
+                sides = [left, *others]
+                found = any(map(names_surface, sides)) and any(map(is_fixed, sides))
+                found &= not any(ast.unparse(side) == "None" for side in others)
+            case ast.Call(func=ast.Attribute(value=value, attr="startswith" | "endswith")):
+                found = names_surface(value)
+            case ast.Subscript(value=ast.Name(id=table), slice=key):
+                found = table.isupper() and table != "WRITERS" and names_surface(key)
+            case ast.Dict(keys=keys):
+                found = len({ast.literal_eval(k) for k in keys if is_text(k)} & WRITERS.keys()) > 1
+            case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts):
+                found = len({e.value for e in elts if is_text(e)} & WRITERS.keys()) > 1
+            case ast.match_case(pattern=ast.MatchValue(value=ast.Constant(value=value))):
+                found = value in WRITERS
+            case _:
+                continue
+        if found:
+            yield ast.unparse(node)
+
+
+def is_text(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_what_a_surface_is_stands_in_its_row(trees):
+    """Outside the configurations nothing decides by the name of a surface: its row is asked."""
+    rows = [PACKAGE / "core/writers.py", PACKAGE / "dump/layouts.py"]  # there, names of layouts
+    found = {
+        f"{path.relative_to(PACKAGE)}: {said}"
+        for path in MODULES
+        if area(path) != "config" and path not in rows
+        for said in surface_choices(trees[path])
+    }
+    assert not found, "\n".join(sorted(found))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "surface == 'acl'",
+        "'acl' != self.surface",
+        "config.surface.name in TABLE",
+        "surface not in ('acl',)",
+        "target.surface in tables.TABLE",
+        "surface.startswith('mindspore')",
+        "TABLE[target.surface]",
+        "{'acl': 1, 'torchair': 2}",
+        "('acl', 'torchair')",
+        "match name:\n    case 'acl':\n        pass",
+    ],
+)
+def test_a_choice_by_surface_is_seen(code):
+    assert list(surface_choices(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "surface is None",
+        "name == bench.surface.name",
+        "WRITERS[surface].by_step",
+        "x == 'acl'",
+        "('acl', 1)",
+    ],
+)
+def test_asking_the_row_is_no_choice_by_surface(code):
+    assert not list(surface_choices(ast.parse(code)))
 
 
 EXITS = {

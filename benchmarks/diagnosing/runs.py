@@ -15,8 +15,9 @@ from diagnosing.cases import MODELS
 from workbench.config import Config, get
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
+from workbench.core.writers import WRITERS
 from workbench.dump.write import trees
-from workbench.dump.write.targets import PLATFORMS, Clock, Target
+from workbench.dump.write.targets import Clock, Target
 from workbench.graph.graph import Param, Value
 from workbench.network.models import load_graph
 from workbench.npu import target as npu
@@ -112,7 +113,7 @@ def write_tree(run: Run, way: str, out: Path, surface: str, files: str, device: 
     plan = form.plan(Context(), out=str(out))
     if plan.saved != WAYS[way].saved or plan.io != WAYS[way].io:
         raise ValueError(f"{surface} has no dump of {way}")
-    if surface in PLATFORMS:
+    if WRITERS[surface].by_mindspore:
         numbers = {run.graph.graph_id: [*range(run.iterations)]}
         target = Target(surface, config_text=form.to_text(), ran=numbers)
     else:

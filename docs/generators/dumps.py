@@ -7,7 +7,7 @@ from workbench.core.dtypes import DATA_TYPES
 from workbench.core.formats import FORMATS
 from workbench.dump.formats.table import FILE_FORMATS
 from workbench.dump.layouts import FIELDS, LAYOUTS
-from workbench.dump.releases import WRITERS
+from workbench.dump.releases import WRITTEN_ON
 from workbench.dump.statistics.dialects import DIALECTS
 
 INTRODUCTION = """\
@@ -81,5 +81,5 @@ def dump_formats() -> str:
         table(("Number", "Format", "Axes", "Blocks on the device"), formats),
         "## Devices",
         DEVICES,
-        table(("Content", "Devices"), [(one, ", ".join(by)) for one, by in WRITERS.items()]),
+        table(("Content", "Devices"), [(one, ", ".join(by)) for one, by in WRITTEN_ON.items()]),
     )

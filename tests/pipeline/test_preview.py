@@ -18,6 +18,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
+from workbench.core.writers import WRITERS
 from workbench.dump.write.cost import CLASSES, slow_down
 from workbench.dump.write.targets import Target
 from workbench.graph.graph import Graph, Op, Param, Parameter, Value
@@ -27,7 +28,7 @@ from workbench.network.models import MODELS, load_graph
 from workbench.npu import target as npu
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN, headline
-from workbench.pipeline.simulate import SIMULATED, simulate
+from workbench.pipeline.simulate import simulate
 
 F = TensorSpec("float32", (2, 3))
 CONV = "Default/conv1-Conv2d/Conv2D-op0"
@@ -103,7 +104,7 @@ def has(surface, settings):
 
 SETTINGS = {
     surface: {title: one for title, one in FORMS.items() if has(surface, one)}
-    for surface in sorted(SIMULATED)
+    for surface in sorted(WRITERS)
     if surface.startswith("mindspore")
 } | OTHERS
 """Surface → its forms by what they ask for."""

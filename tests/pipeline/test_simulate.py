@@ -14,6 +14,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
+from workbench.core.writers import WRITERS
 from workbench.dump.reader import load
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
@@ -22,7 +23,7 @@ from workbench.npu.faults import Fault
 from workbench.npu.runner import run_npu, run_program
 from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
-from workbench.pipeline.simulate import SIMULATED, simulate
+from workbench.pipeline.simulate import simulate
 
 T = "20231114221320"
 NUMBERS = r"\d+\.1\.17000000000\d{5}"
@@ -397,7 +398,7 @@ def test_the_file_for_ascendcl_names_the_forms_own_folder(tmp_path):
     assert json.loads(text)["dump"]["dump_path"] == "/there/0"
 
 
-@pytest.mark.parametrize("surface", SIMULATED)
+@pytest.mark.parametrize("surface", WRITERS)
 def test_the_same_seed_gives_the_same_bytes_wherever_they_are_written(tmp_path, surface):
     trees = []
     for name, seed in (("a", 1), ("b/c", 1), ("d", 2)):

@@ -16,13 +16,14 @@ from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
+from workbench.core.writers import COMPILED_SURFACES
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record as call
 from workbench.network.symbolic import record_all
 from workbench.network.tracer import trace
-from workbench.npu.target import WEIGHTS, fusions_off
+from workbench.npu.target import fusions_off
 from workbench.pipeline.simulate import simulate
 from workbench.run.reference import run_reference
 
@@ -75,7 +76,7 @@ def healthy(tmp_path_factory):
     return run
 
 
-SURFACES = sorted(WEIGHTS)
+SURFACES = COMPILED_SURFACES
 FUSED_MODELS = ["lenet", "alexnet", "mlp", "resnet", "transformer"]
 
 

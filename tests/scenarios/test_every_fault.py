@@ -17,11 +17,12 @@ import pytest
 
 from kit.cases import each_once, nightly
 from workbench.core.errors import GraphError
+from workbench.core.writers import COMPILED_SURFACES, WRITERS
 from workbench.graph.graph import Param, Value
 from workbench.network.models import MODELS, load_graph
 from workbench.npu.faults import FAULTS, parse_fault
 from workbench.npu.profiles import PROFILES
-from workbench.npu.target import WEIGHTS, Target
+from workbench.npu.target import Target
 from workbench.pipeline.process import prepared
 
 SURFACES = ("mindspore-o0o1", "mindspore-ge", "tensorflow", "torchair", "acl")
@@ -119,7 +120,8 @@ DAILY = [cell for cell, row in zip(CELLS, _ROWS, strict=True) if row in _TAKEN]
 def test_the_table_has_every_kind_and_device():
     assert PLANTS.keys() == FAULTS.keys()
     assert set(DEVICES) == PROFILES.keys()
-    assert {WEIGHTS[name] for name in SURFACES[1:]} == set(WEIGHTS.values())
+    covered, known = SURFACES[1:], COMPILED_SURFACES
+    assert {WRITERS[one].weights for one in covered} == {WRITERS[one].weights for one in known}
 
 
 class Run:

@@ -22,9 +22,10 @@ from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
+from workbench.core.writers import WRITERS
 from workbench.network.models import MODELS, load_graph
 from workbench.npu.profiles import PROFILES
-from workbench.pipeline.simulate import REFERENCE, SIMULATED
+from workbench.pipeline.simulate import REFERENCE
 
 NETWORKS = ("lenet", "alexnet", "mlp", "resnet", "transformer", "lstm")
 DEVICES = ("reference", "910a", "310p", "a2", "a3", "950")
@@ -70,7 +71,7 @@ DAILY = pairwise(EVERY)
 
 def test_the_table_has_all_models_surfaces_and_devices():
     assert set(NETWORKS) == MODELS.keys()
-    assert {name for name, *_ in SURFACES.values()} == set(SIMULATED)
+    assert {name for name, *_ in SURFACES.values()} == set(WRITERS)
     assert set(DEVICES) == {REFERENCE, *PROFILES}
 
 

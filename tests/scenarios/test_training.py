@@ -18,12 +18,12 @@ from workbench import nn
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.errors import GraphError
+from workbench.core.writers import WRITERS
 from workbench.network.models import TRAININGS, load_graph
 from workbench.network.tracer import trace
 from workbench.npu.profiles import PROFILES
 from workbench.npu.runner import run_npu
 from workbench.pipeline.preview import preview
-from workbench.pipeline.simulate import SIMULATED
 from workbench.run.reference import run_reference
 
 REFERENCE = "reference"
@@ -68,7 +68,7 @@ def test_the_loss_falls(name, device):
     assert np.mean(losses[-4:]) < 0.5 * np.mean(losses[:4])
 
 
-TRAINED = [surface for surface in SIMULATED if surface != "acl"]
+TRAINED = [surface for surface in WRITERS if surface != "acl"]
 
 
 @pytest.mark.parametrize("surface", TRAINED)

@@ -98,3 +98,9 @@ class OutputError(WorkbenchError):
 
     It says nothing of what is read, so that whoever notes damaged input and goes on never takes it for that.
     """
+
+
+def check_seed(seed: Any, subject: str = "seed") -> None:
+    """Raise GraphError for what is no seed: seeds are whole numbers from 0 on."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise GraphError("core/seed", subject=subject, got=seed)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
+from workbench.core.writers import WRITERS
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph_files.ge.files import (
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
 _PROCESS = re.compile(r"[/\\]pid_\d{1,9}_deviceid_(\d{1,6})[/\\]", re.ASCII)
 """Folder of the graph files of one process."""
 
-FAMILIES = frozenset(("mindspore-o2", "torchair", "ge"))
+FAMILIES = frozenset(row.layout for row in WRITERS.values() if row.is_compiled)
 """Layouts whose nets are models of the graph engine."""
+
+_BY_STEP = frozenset(row.layout for row in WRITERS.values() if row.by_step)
+"""Layouts of which every iteration is a run of its own."""
 
 
 class NetworkChoice(NamedTuple):
@@ -162,7 +166,7 @@ def _has_model(folder: DumpFolder) -> bool:
 
 def _run(folder: DumpFolder) -> Run:
     """What belongs to one run of a program, or to one step of it."""
-    return folder.rank, folder.time, folder.iteration if folder.layout == "mindspore-o2" else -1
+    return folder.rank, folder.time, folder.iteration if folder.layout in _BY_STEP else -1
 
 
 def _choose(

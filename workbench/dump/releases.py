@@ -11,27 +11,24 @@ import re
 from typing import Literal
 
 from workbench.core.errors import FormatError
+from workbench.core.writers import WRITERS, Platform
 
-Device = Literal["CPU", "GPU", "Ascend"]
 Feature = Literal["metadata", "global order", "parameters", "constants"]
 Release = tuple[int, int, int]
 
-WRITERS: dict[Feature, tuple[Device, ...]] = {
+WRITTEN_ON: dict[Feature, tuple[Platform, ...]] = {
     "metadata": ("CPU", "GPU"),
     "global order": ("CPU", "GPU"),
     "parameters": ("CPU", "GPU"),
     "constants": ("GPU",),
 }
-"""What is written → on which devices.
+"""What is written → on which platforms.
 
 ``metadata`` is the folder ``.dump_metadata``, ``global order`` the list of iterations that ran. A CPU looks for the
 constants of a scope under a name that they do not have."""
 
 OLDEST: Release = (2, 3, 0)
 """First release whose dumps are written: names hold the whole scope, and ids restart in each scope."""
-
-BY_MSPROBE: Release = (2, 7, 0)
-"""From here on msprobe writes the dump of O2."""
 
 LAST_WITHOUT_HASHES: Release = (2, 7, 0)
 """Last release that was seen to lack the hash categories, and to write sanitised names into tables."""
@@ -59,4 +56,5 @@ def check_version(version: str) -> Release:
 
 def by_msprobe(surface: str, version: str) -> bool:
     """Whether msprobe writes the dump of a surface, and not MindSpore or AscendCL."""
-    return surface == "mindspore-o2" and release(version) >= BY_MSPROBE
+    first = WRITERS[surface].msprobe_from
+    return bool(first) and release(version) >= first

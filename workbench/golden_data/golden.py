@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.checks import check_seed
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.golden_data.engines import choose_engine
 from workbench.golden_data.feeds import model_feeds
 from workbench.golden_data.files import GoldenFiles

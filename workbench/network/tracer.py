@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.checks import check_seed
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.core.tensors import TensorSpec
 from workbench.graph import graph as nodes
 from workbench.graph.graph import Bundle, Const, Op, Param, Value, at_operator

@@ -36,7 +36,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.checks import check_seed
+from workbench.core.errors import check_seed
 from workbench.graph.control_flow import ControlFlow
 from workbench.npu.arena import Arena
 from workbench.npu.compile.folding import computed_weights

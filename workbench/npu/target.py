@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
 from workbench.core.words import Message
+from workbench.core.writers import COMPILED_SURFACES, WRITERS
 from workbench.npu.compile.fusions import LEVELS, SWITCHES
 from workbench.npu.numerics import numeric_model
 from workbench.npu.orders.known import NO_ORDERS, Orders
@@ -20,15 +21,6 @@ if TYPE_CHECKING:
     from workbench.npu.compile.quantize import Quantization
     from workbench.npu.faults import Fault
     from workbench.npu.numerics import NumericModel
-
-WEIGHTS: dict[str, str] = {
-    "mindspore-o2": "RefData",
-    "mindspore-ge": "RefData",
-    "tensorflow": "Variable",
-    "torchair": "Data",
-    "acl": "Const",
-}
-"""Surface that the graph engine compiles for → type of the operators that hold weights."""
 
 _LARGEST = 1 << 20
 """Bytes of a switch file that are read."""
@@ -41,7 +33,7 @@ class Target:
     Attributes
     ----------
     surface : str
-        Whose graph it is; the graph engine compiles those of `WEIGHTS`.
+        Whose graph it is; `workbench.core.writers` says whether the graph engine compiles it.
     device : str
         A key of `workbench.npu.profiles.PROFILES`; another one, such as the reference, computes no kernels.
     precision : str or Precision, optional
@@ -76,7 +68,7 @@ class Target:
         if self.quantization and not self.is_compiled:
             raise GraphError(
                 "pipeline/quantize-surface",
-                surfaces=[*WEIGHTS],
+                surfaces=[*COMPILED_SURFACES],
                 devices=[*PROFILES],
                 got=self.surface,
                 device=self.device,
@@ -92,18 +84,18 @@ class Target:
     @property
     def is_compiled(self) -> bool:
         """Whether the graph engine compiles whole graphs; else their operators run one by one."""
-        return self.surface in WEIGHTS and self.is_simulated
+        return WRITERS[self.surface].is_compiled and self.is_simulated
 
     @property
     def weights(self) -> str:
         """Type of the operators that hold weights; ``Const`` where the compiler knows them."""
-        return WEIGHTS[self.surface]
+        return WRITERS[self.surface].weights
 
     @property
     def model(self) -> NumericModel:
         """How the device computes; raises GraphError for a mode that it does not have."""
         mode = self.precision
-        own = Precision(training=self.surface != "acl") if mode is None else mode
+        own = Precision(training=not WRITERS[self.surface].is_offline) if mode is None else mode
         return replace(numeric_model(self.device, own), orders=self.orders)
 
 

@@ -25,7 +25,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context, version_numbers
-from workbench.core.checks import check_seed
+from workbench.core.errors import check_seed
 from workbench.core.words import Message
 from workbench.dump.write.targets import Clock
 from workbench.npu.compile.quantize import Quantization, quantization_of

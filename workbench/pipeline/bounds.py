@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.dump.reports.opdebug import SIZE
-from workbench.dump.write.targets import PLATFORMS
 from workbench.pipeline.foretold import Bound, total_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workbench.core.plan import DumpPlan
+    from workbench.core.writers import Writer
     from workbench.dump.write.forecast import Forecast
 
     Tell = Callable[[DumpPlan, Sequence[int]], Forecast]
@@ -21,7 +21,7 @@ _RECORD = SIZE + 96
 """Bytes of the file of an overflow record, and more than those of its JSON."""
 
 
-def at_most(plan: DumpPlan, numbers: Sequence[int], surface: str, tell: Tell) -> Bound:
+def at_most(plan: DumpPlan, numbers: Sequence[int], writer: Writer, tell: Tell) -> Bound:
     """Return a bound for a plan of kind ``overflow`` or ``exception``.
 
     Parameters
@@ -34,21 +34,21 @@ def at_most(plan: DumpPlan, numbers: Sequence[int], surface: str, tell: Tell) ->
     if not numbers:
         return Bound(*total_of(tell(plan, [])))
     if plan.kind == "exception":
-        return _failure(plan, numbers, surface, tell)
+        return _failure(plan, numbers, writer, tell)
     forecast = tell(replace(plan, kind="data"), numbers)
     files, nbytes = total_of(forecast)
-    if surface in PLATFORMS:
+    if writer.by_mindspore:
         return Bound(files, nbytes)
     operators = sum(1 for count in forecast.tensors.values() if count) * len(numbers)
     return Bound(files + operators, nbytes + operators * _RECORD)
 
 
-def _failure(plan: DumpPlan, numbers: Sequence[int], surface: str, tell: Tell) -> Bound:
+def _failure(plan: DumpPlan, numbers: Sequence[int], writer: Writer, tell: Tell) -> Bound:
     """One operator fails: MindSpore writes each of its inputs, adump one file."""
     files, nbytes = total_of(tell(plan, numbers))
-    if surface not in PLATFORMS:
+    if not writer.by_mindspore:
         return Bound(files + 1, None)
-    if PLATFORMS[surface] != "Ascend":
+    if writer.platform != "Ascend":
         return Bound(files, nbytes)
     inputs = tell(replace(plan, kind="data", io=frozenset(("input",))), numbers[:1])
     return Bound(files + max(inputs.tensors.values(), default=0), None)

@@ -58,7 +58,7 @@ def ge_target(
         stages = compiled.stages if isinstance(compiled, Program) else {}
         graphs = graph_files(surface, config, plan, context, stages)
         target = target._replace(graphs=graphs, beside=True)
-    if surface != "mindspore-o2":
+    if not target.writer.by_step:
         return target
     names = [op.name for op in (compiled.graph if isinstance(compiled, Program) else compiled).ops]
     return target._replace(form=partial(_acl_form, config, context, names), steps=iterations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.core.writers import WRITERS
 from workbench.dump.write.targets import GraphFiles
 from workbench.graph_files.ge.stages import stage_files, stage_folder
 
@@ -15,15 +16,8 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.graph.graph import Graph
 
-BY_OPTIONS = frozenset(("tensorflow", "torchair", "mindspore-ge"))
-"""Surfaces that ask for a dump by options of GE's session; it then always writes the graph that runs."""
-
 PID = 4242
 """Number of the simulated process, which names folders of graph files."""
-
-BESIDE = frozenset(("acl", "mindspore-o2"))
-"""Surfaces whose dumps are set up beside the compiler. What it fused, and what it did not, only a graph
-file tells, so the simulation leaves that of the graph that runs; a real compiler must be asked for it."""
 
 _ENABLE = {"data": "ge.exec.enableDump", "overflow": "ge.exec.enableDumpDebug"}
 
@@ -42,8 +36,9 @@ def graph_files(
     """
     own = config.data.get("environment", {})
     env = {**context.env, **{name: value for name, value in own.items() if value}}
-    asked = surface in BY_OPTIONS and plan.kind in _ENABLE
-    stages = stage_files(env, dumps=asked or surface in BESIDE)
+    way = WRITERS[surface].graph_files
+    asked = way == "options" and plan.kind in _ENABLE
+    stages = stage_files(env, dumps=asked or way == "beside")
     if not stages:
         return None
     if (

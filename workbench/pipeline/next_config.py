@@ -15,6 +15,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.text import escape, escape_whole
 from workbench.core.words import Message
+from workbench.core.writers import WRITERS, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Finding, Side
     from workbench.core.words import Message
     from workbench.dump.dump import Dump
-
-MINDSPORE = ("mindspore-o0o1", "mindspore-cpu", "mindspore-gpu")
-"""Surfaces whose operator lists take expressions for names that are not known exactly."""
-
-CONTAINERS = ("mindspore-ge", "tensorflow", "torchair", "acl")
-"""Surfaces that write one container an operator."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,8 @@ def next_configuration(
         raise WorkbenchError("pipeline/no-suspect")
     dump: Dump = getattr(flow.pairing, side).dump
     name = surface or guess_surface(dump)
-    version = dump.info.get("ms_version", "") if name in (*MINDSPORE, "mindspore-o2") else ""
+    get(name)  # refuses a surface that is unknown
+    version = dump.info.get("ms_version", "") if WRITERS[name].of_mindspore else ""
     base = _form_of_run(dump, name, Context(version))
     plan = _plan(name, base.plan(Context(version)), found)
     config, losses = _form(name, plan)
@@ -144,16 +140,18 @@ def _plan(name: str, base: DumpPlan, found: NextDump) -> DumpPlan:
         saved="tensor",
         sample=None,
         level="all",
-        files="bin" if name in CONTAINERS else "npy",
-        host_format=name not in CONTAINERS,
+        files="bin" if WRITERS[name].containers else "npy",
+        host_format=not WRITERS[name].containers,
     )
 
 
 def _selector(asked: DumpRequest, surface: str) -> Selector | None:
     """Entry for one operator; of a name that files have changed an expression, where that is taken."""
     if asked.certain:
-        return Selector("name", asked.name, model=asked.model if surface == "acl" else "")
-    if surface not in MINDSPORE:
+        return Selector(
+            "name", asked.name, model=asked.model if WRITERS[surface].operators_alone else ""
+        )
+    if not WRITERS[surface].by_mindspore:  # others take no expressions
         return None
     return Selector("regex", "".join("." if c in "_." else _literal(c) for c in asked.name))
 
@@ -164,24 +162,28 @@ def _literal(char: str) -> str:
 
 def guess_surface(dump: Dump) -> str:
     """Name the surface that wrote a tree; raises WorkbenchError if nothing tells."""
-    if dump.layout in ("mindspore", "msprobe"):
-        device = dump.info.get("device_target", dump.info.get("writer", "")).lower()
-        return {"cpu": "mindspore-cpu", "gpu": "mindspore-gpu"}.get(device, "mindspore-o0o1")
-    if dump.layout in HOMES:
-        return dump.layout
-    if dump.layout == "ge":
-        models = {record.key.net_name for record in dump.records[:1]}
-        models |= {graph.name for graph in dump.graphs.values()}
-        starts = {"ge_default": "tensorflow", "kernel_graph": "mindspore-ge"}
-        named = (starts[start] for start in starts for one in models if one.startswith(start))
-        return next(named, "acl")
-    raise WorkbenchError("pipeline/tree-surface", known=list(HOMES), layout=dump.layout)
+    layout = "mindspore" if dump.layout == "msprobe" else dump.layout
+    rows = [row for row in WRITERS.values() if row.layout == layout]
+    if not rows:
+        raise WorkbenchError("pipeline/tree-surface", known=list(HOMES), layout=dump.layout)
+    device = dump.info.get("device_target", dump.info.get("writer", "")).lower()
+    models = {record.key.net_name for record in dump.records[:1]}
+    models |= {graph.name for graph in dump.graphs.values()}
+    ours = [row for row in rows if row.platform.lower() == device] or rows
+    named = [row for row in ours if _names_models(row, models)]
+    return (named or ours)[0].surface
+
+
+def _names_models(writer: Writer, models: Iterable[str]) -> bool:
+    """Whether a writer gives models such names: what stands before the first number of the run."""
+    start = writer.model.partition("{")[0].rstrip("_")
+    return not start or any(name.startswith(start) for name in models)
 
 
 def _form_of_run(dump: Dump, name: str, context: Context) -> Config:
     """Return the form that the run left beside its dump, else the surface's first one."""
     copies = Path(dump.path).glob("rank_*/.dump_metadata/data_dump.json")
-    for path in sorted(copies) if name in MINDSPORE else ():
+    for path in sorted(copies) if WRITERS[name].by_mindspore else ():
         try:
             config = load(path, name)
         except WorkbenchError:

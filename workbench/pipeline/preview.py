@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
 from workbench.config.words import run_only
-from workbench.core.checks import check_seed
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
+from workbench.core.writers import WRITERS
 from workbench.dump.releases import by_msprobe
 from workbench.dump.selection import dumped_iterations
 from workbench.dump.write.cost import SlowDown, slow_down
 from workbench.dump.write.forecast import Forecast, foretell
 from workbench.dump.write.ge import runs_alone
-from workbench.dump.write.targets import PLATFORMS, VERSION, Clock, Target, tree_version
+from workbench.dump.write.targets import VERSION, Clock, Target, tree_version
 from workbench.dump.write.trees import check_net_name
 from workbench.graph.control_flow import ControlFlow
 from workbench.network.nn.parallel import check_ranks
@@ -31,18 +31,17 @@ from workbench.npu.compile.pipeline import compile_graph
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.foretold import Bound, Disk, Foretold, joined, largest_iteration, total_of
 from workbench.pipeline.ge_targets import ge_target
-from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.ranks import ranks_of
 from workbench.pipeline.reports import undumped, with_all_iterations
-from workbench.pipeline.simulate import SIMULATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
+    from workbench.core.writers import Writer
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
     from workbench.npu.compile.program import Program
@@ -113,7 +112,7 @@ def preview(
         context = replace(context or Context(), version=version)
     graphs, surface = load_graphs(graph, ranks), config.surface.name
     known = tree_version(surface, context.version if context is not None else "")
-    if surface in PLATFORMS:
+    if WRITERS[surface].by_mindspore:
         pieces = (piece for one in graphs for piece in _all_graphs(parted(one)))
         graphs = tuple(pieces)
     found = [
@@ -208,18 +207,18 @@ def preview_plan(
 
     ``target`` counts where MindSpore writes the tree itself; ``config`` is what the plan came from.
     """
-    _check(graphs, surface)
+    writer = _writer_of(surface, graphs)
     numbers = dumped_iterations(plan, iterations, context.device)
     if plan.ranks is not None and context.rank not in plan.ranks:
         numbers = []
-    closed = _no_forecast(plan, surface)
+    closed = _no_forecast(plan, writer)
     compiling = replace(
         compiling or npu.Target(surface), surface=surface, quant_dumpable=plan.before_quantisation
     )
     program, graphs = _compiled(graphs, compiling)
 
     def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
-        if surface in PLATFORMS:
+        if writer.by_mindspore:
             check_net_name(plan.net_name)
             return foretell(graphs, asked, told, target, Clock(seed))
         runs = program or graphs[0]
@@ -230,15 +229,15 @@ def preview_plan(
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = tell(plan, [] if unknown else numbers), None
     if plan.kind in WITHOUT_FORECAST:
-        bound = at_most(plan, numbers, surface, tell)
+        bound = at_most(plan, numbers, writer, tell)
     elif closed:
         forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
-    found = match(plan, graphs, forecast.without_dump, by_scope=surface in PLATFORMS)
+    found = match(plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore)
     return Preview(
         surface=surface,
-        version=target.version if surface in PLATFORMS else context.version,
+        version=target.version if writer.by_mindspore else context.version,
         kind=plan.kind,
         graph=", ".join(graph.name for graph in graphs),
         operators=sum(len(block.ops) for g in graphs for block in (g, *g.subgraphs)),
@@ -246,27 +245,30 @@ def preview_plan(
         iterations=tuple(numbers),
         slow_down=SlowDown("unknown", closed) if closed else cost,
         doubts=tuple(_doubts(plan, closed, forecast)),
-        notes=tuple(_notes(plan, graphs, surface, context, iterations, numbers, config)),
+        notes=tuple(_notes(plan, graphs, writer, context, iterations, numbers, config)),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
         bound=bound,
     )
 
 
-def _check(graphs: Sequence[Graph], surface: str) -> None:
+def _writer_of(surface: str, graphs: Sequence[Graph]) -> Writer:
+    """Return who writes the tree; raises GraphError if nobody does, or not of such graphs."""
     if not graphs:
         raise GraphError("pipeline/preview-graph")
-    if surface not in SIMULATED:
-        raise GraphError("core/choice", subject="surface", known=list(SIMULATED), got=surface)
-    if surface in PLATFORMS and graphs[0].dialect == "ge":
+    writer = WRITERS.get(surface)
+    if writer is None:
+        raise GraphError("core/choice", subject="surface", known=list(WRITERS), got=surface)
+    if writer.by_mindspore and graphs[0].dialect == "ge":
         raise GraphError("pipeline/preview-ge", surface=surface)
+    return writer
 
 
-def _no_forecast(plan: DumpPlan, surface: str) -> Message | None:
+def _no_forecast(plan: DumpPlan, writer: Writer) -> Message | None:
     """Why there is no forecast; ``None`` if there is one."""
     if plan.kind in WITHOUT_FORECAST:
         return Message(f"pipeline/late-{plan.kind}")
-    if plan.kind == "watch" and surface in PLATFORMS:
+    if plan.kind == "watch" and writer.by_mindspore:
         return Message("pipeline/no-watch")
     if plan.files == "pt":
         return Message("pipeline/late-captured")
@@ -285,7 +287,7 @@ def _doubts(plan: DumpPlan, closed: Message | None, forecast: Forecast) -> Itera
 def _notes(
     plan: DumpPlan,
     graphs: Sequence[Graph],
-    surface: str,
+    writer: Writer,
     context: Context,
     iterations: int,
     numbers: Sequence[int],
@@ -302,37 +304,35 @@ def _notes(
         yield with_all_iterations(Message(f"pipeline/{code}", **values), run, form)
     elif (some := undumped(plan, run, form)) is not None:
         yield some
-    yield from _kind_notes(plan, surface, context.version)
-    if surface in PLATFORMS and any(graph.path for graph in graphs):
+    yield from _kind_notes(plan, writer, context.version)
+    if writer.by_mindspore and any(graph.path for graph in graphs):
         yield Message("pipeline/ms-numbers")
-    if surface not in PLATFORMS and graphs[0].dialect != "ge":
+    if not writer.by_mindspore and graphs[0].dialect != "ge":
         yield Message("pipeline/ge-compiled")
-    if runs_alone(plan, surface):
+    if runs_alone(plan, writer):
         yield Message("pipeline/alone")
     elif plan.single_op:
         yield Message("pipeline/alone-besides")
-    yield from _graph_notes(surface)
+    yield from _graph_notes(writer)
 
 
-def _graph_notes(surface: str) -> Iterator[Message]:
+def _graph_notes(writer: Writer) -> Iterator[Message]:
     """What is not as a real run has it about graph files and models."""
-    if surface in BESIDE:
+    if writer.graph_files == "beside":
         yield Message("pipeline/ge-graph-file")
-    if surface in BY_OPTIONS:
+    if writer.graph_files == "options":
         yield Message("pipeline/ge-graph-folder")
-    if surface == "tensorflow":
-        yield Message("pipeline/tf-sessions")
-        yield Message("pipeline/tf-steps")
+    yield from map(Message, writer.notes)
 
 
-def _kind_notes(plan: DumpPlan, surface: str, version: str) -> Iterator[Message]:
-    if plan.kind == "overflow" and surface == "mindspore-o0o1":
-        yield Message("pipeline/ms-overflow")
+def _kind_notes(plan: DumpPlan, writer: Writer, version: str) -> Iterator[Message]:
+    if plan.kind == "overflow" and writer.overflow_note:
+        yield Message(writer.overflow_note)
     if plan.kind == "overflow" and plan.limit:
         yield Message("pipeline/overflow-limit", limit=plan.limit)
-    if plan.kind == "exception" and surface in PLATFORMS and PLATFORMS[surface] != "Ascend":
+    if plan.kind == "exception" and writer.by_mindspore and writer.platform != "Ascend":
         yield Message("pipeline/no-failures")
-    if not by_msprobe(surface, version or VERSION):
+    if not by_msprobe(writer.surface, version or VERSION):
         return
     yield Message("pipeline/msprobe")
     if plan.kind == "data" and plan.saved == "full":

@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
+from workbench.core.writers import WRITERS
 from workbench.run.ranks import Member, Rendezvous
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
     meeting = Rendezvous(ranks)
     if ranks == 1:
         return [Rank(_own_process(surface, context), meeting)]
-    only = context.number("RANK" if surface == "torchair" else "RANK_ID", -1)
+    only = context.number(WRITERS[surface].rank_variable, -1)
     if only >= ranks:
         raise GraphError("pipeline/rank-range", ranks=ranks, got=only)
     return [
@@ -85,7 +86,7 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
 def _own_process(surface: str, context: Context) -> Context:
     """Return the context on the rank and device that a launcher's variables name."""
     context = replace(context, rank=context.number("RANK_ID", context.rank))
-    if surface.startswith("mindspore"):
+    if WRITERS[surface].of_mindspore:
         return replace(context, device=context.number("DEVICE_ID", context.device))
     return context
 

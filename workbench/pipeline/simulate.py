@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
-from workbench.core.checks import check_seed
-from workbench.core.errors import ConfigError, GraphError
+from workbench.core.errors import ConfigError, GraphError, check_seed
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.core.words import Message
+from workbench.core.writers import WRITERS
 from workbench.dump.write.exceptions import CHIPS
-from workbench.dump.write.targets import PLATFORMS, Clock, Target, tree_version
-from workbench.dump.write.trees import FILES_OF, shared, write_tree
+from workbench.dump.write.targets import Clock, Target, tree_version
+from workbench.dump.write.trees import shared, write_tree
 from workbench.graph.control_flow import ControlFlow, one_graph
 from workbench.graph.graph import Graph
 from workbench.network.nn.parallel import check_ranks
@@ -45,21 +45,6 @@ if TYPE_CHECKING:
     from workbench.npu.orders import Orders
     from workbench.npu.precision import Precision
     from workbench.run.executor import Feeds, feeds_at
-
-SIMULATED = tuple(FILES_OF)
-"""Surfaces whose trees can be written."""
-
-_REPORTED = ("data", "overflow", "exception")
-KINDS = {
-    "mindspore-o0o1": _REPORTED,
-    "mindspore-o2": _REPORTED,
-    "mindspore-ge": ("data", "overflow"),
-    "tensorflow": _REPORTED,
-    "acl": (*_REPORTED, "watch"),
-    "mindspore-cpu": ("data", "exception"),
-    "mindspore-gpu": ("data", "exception"),
-}
-"""Kinds of dump that are written, where there are more than ``data``. A CPU or GPU knows no exceptions."""
 
 
 def simulate(
@@ -104,7 +89,7 @@ def simulate(
     device : str
         ``reference``, or a key of `workbench.npu.profiles.PROFILES` (``910a``, ``a2``, …).
     surface : str, optional
-        One of `SIMULATED`; what the form is if left out. Where several share it, the reference is
+        One of `workbench.core.writers.WRITERS`; what the form is if left out. Where several share it, the reference is
         ``mindspore-cpu`` and an NPU ``mindspore-o0o1``.
     faults : sequence of Fault or text
         Defects planted in the NPU, as `workbench.npu.faults.parse_fault` spells them.
@@ -166,6 +151,7 @@ def simulate(
     off = fusions_off(fusion)
     check_ranks(ranks)
     surface = surface or _surface_of(config, device)
+    _check_surface(surface)
     written_by = tree_version(surface, version)
     networks = _networks(network, surface)
     order = schedule_of(networks, schedule, iterations)
@@ -191,7 +177,7 @@ def simulate(
                 ends=ends_run(seeded),
             ),
             one, contexts, plan, form, Path(out), surface, written_by, device, seed,
-            Reports(told, one.context.rank if surface in PLATFORMS else 0),
+            Reports(told, one.context.rank if WRITERS[surface].by_mindspore else 0),
         )
         for one in everyone
     ]  # fmt: skip
@@ -250,7 +236,7 @@ class _Work:
         """Whose tree it is."""
         process, surface, context = self.process, self.surface, self.rank.context
         numbers = process.numbers(self.plan.initial_iteration)
-        if surface in PLATFORMS:
+        if WRITERS[surface].by_mindspore:
             return Target(surface, self.version, context.rank, _text(self.form), numbers)
         (compiled,) = process.graphs
         runs, count = process.program or compiled, sum(map(len, numbers.values()))
@@ -273,7 +259,7 @@ def _messages(
     """Say what the device of each rank reported, and which of the iterations that run were not dumped."""
     plan = works[0].plan
     looks = plan.kind == "overflow"
-    unseen = looks and target.surface in PLATFORMS and target.model.saturates
+    unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
         for said in work.reports.messages(about_overflow=looks, unseen=unseen):
             on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
@@ -305,6 +291,13 @@ def _check(
             raise GraphError("pipeline/count", name=name, got=number)
 
 
+def _check_surface(surface: str) -> None:
+    """Raise ConfigError for a surface whose trees nobody writes."""
+    if WRITERS.get(surface) is None:
+        message = Message("core/choice", subject="surface", known=list(WRITERS), got=surface)
+        raise ConfigError([Problem("surface", "error", "", message)])
+
+
 def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
     """Raise GraphError for a fault in an iteration that does not run."""
     for fault in faults:
@@ -323,7 +316,7 @@ def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Netwo
     networks = (network,) if isinstance(network, Graph | ControlFlow) else tuple(network)
     if not networks:
         raise GraphError("pipeline/no-network")
-    if surface in PLATFORMS:
+    if WRITERS[surface].by_mindspore:
         return tuple(map(parted, networks))
     if len(networks) > 1:
         names = [one.name for one in networks]
@@ -354,7 +347,7 @@ def _surface_of(config: DumpPlan | Config | str | Path, device: str) -> str:
     from workbench.config import load  # pydantic
 
     found = load(config) if isinstance(config, str | Path) else config
-    return own if found.surface.name in PLATFORMS else found.surface.name
+    return own if WRITERS[found.surface.name].by_mindspore else found.surface.name
 
 
 def _lower(
@@ -365,9 +358,6 @@ def _lower(
     device: str,
 ) -> tuple[DumpPlan, Config | None]:
     """Return the plan and the form, if there is one; raises ConfigError for what is not simulated."""
-    if surface not in SIMULATED:
-        message = Message("core/choice", subject="surface", known=list(SIMULATED), got=surface)
-        raise ConfigError([Problem("surface", "error", "", message)])
     if isinstance(config, DumpPlan):
         plan, form = config, None
     else:
@@ -388,7 +378,7 @@ def _lower(
 
 def unsimulated(plan: DumpPlan, surface: str, device: str) -> Problem | None:
     """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
-    kinds = KINDS.get(surface, ("data",))
+    kinds = WRITERS[surface].kinds
     if plan.kind not in kinds:
         message = Message("pipeline/plan-kind", surface=surface, known=list(kinds), got=plan.kind)
         return Problem("kind", "error", "", message)

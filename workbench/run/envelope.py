@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.core.checks import check_seed
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Param
 from workbench.run.executor import feeds_at, parameter_values

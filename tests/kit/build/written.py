@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from workbench.core.writers import WRITERS
 from workbench.dump.write.forecast import foretell
-from workbench.dump.write.targets import PLATFORMS, VERSION, Target
+from workbench.dump.write.targets import VERSION, Target
 from workbench.dump.write.trees import write_tree
 
-SURFACES = {platform: surface for surface, platform in PLATFORMS.items()}
+SURFACES = {row.platform: name for name, row in WRITERS.items() if row.by_mindspore}
 """Platform → the surface of MindSpore's own trees there."""
 
 

@@ -14,6 +14,7 @@ from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_device, to_host
+from workbench.core.writers import COMPILED_SURFACES
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.stages import STAGES
 from workbench.network import nn
@@ -26,7 +27,6 @@ from workbench.npu.layout import device_layout
 from workbench.npu.precision import modes_of, read_precision
 from workbench.npu.profiles import PROFILES
 from workbench.npu.runner import run_npu, run_program
-from workbench.npu.target import WEIGHTS
 from workbench.run.outline import outline
 
 RNG = np.random.default_rng(0)
@@ -280,7 +280,7 @@ def test_weights_that_the_compiler_knows_are_converted_before_the_run(surface, l
         assert len(weights) == 6  # what nothing reads any more is gone
 
 
-@pytest.mark.parametrize("surface", sorted(WEIGHTS))
+@pytest.mark.parametrize("surface", COMPILED_SURFACES)
 @pytest.mark.parametrize("precision", ["must_keep_origin_dtype", "force_fp16"])
 def test_every_surface_computes_the_same(surface, precision):
     """Who converts weights, and when, changes no result."""

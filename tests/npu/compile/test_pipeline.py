@@ -11,6 +11,7 @@ import pytest
 from kit.build.programs import ONE_BY_ONE, target_for
 from kit.words import refused
 from workbench.core.errors import GraphError
+from workbench.core.writers import COMPILED_SURFACES
 from workbench.network import nn
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
@@ -20,7 +21,7 @@ from workbench.npu.compile.fusions import VIRTUAL
 from workbench.npu.compile.pipeline import FIRST, OP_BY_OP, PASSES, compile_graph, passes_of
 from workbench.npu.compile.quantize import Quantization
 from workbench.npu.faults import parse_fault
-from workbench.npu.target import WEIGHTS, Target
+from workbench.npu.target import Target
 
 INT8 = Quantization("w8a8")
 
@@ -133,7 +134,7 @@ def test_some_passes_depend_on_the_target(without, with_it, name):
     assert sorted(applied(with_it)) == sorted([*applied(without), name])
 
 
-@pytest.mark.parametrize("surface", sorted(WEIGHTS))
+@pytest.mark.parametrize("surface", COMPILED_SURFACES)
 def test_the_graph_engine_runs_all_passes(surface):
     assert passes_of(network("lenet"), Target(surface)) == PASSES
 

@@ -22,7 +22,7 @@ from workbench.dump.write.figures import stored_bytes
 from workbench.dump.write.mindspore import CONTROL, CONTROL_FLOW
 from workbench.dump.write.plan_files import TensorOutcome
 from workbench.dump.write.session import models_of
-from workbench.dump.write.targets import PLATFORMS, Clock
+from workbench.dump.write.targets import Clock
 from workbench.dump.write.trees import FILES_OF
 from workbench.run.executor import operator_key
 from workbench.run.outline import UNKNOWN, Outlined, outline
@@ -131,12 +131,14 @@ def foretell(
     clock = clock or Clock()
     model = None
     stated = [one for graph in graphs for one in _records(graph, target)]
-    if target.surface not in PLATFORMS:
+    if not target.writer.by_mindspore:
         _, model, _ = models_of(plan, graphs[0], target, clock)
         stated = list(_watched(stated, watch_of(plan, graphs[0])))
     listed = max(1, MAX_TENSORS // max(len(stated), 1))
     runs = chain.from_iterable(_at(stated, number) for number in iterations[:listed])
-    found = forecast(FILES_OF[target.surface](runs, plan, graphs, target, clock, foretold=True))
+    found = forecast(
+        FILES_OF[target.writer.program](runs, plan, graphs, target, clock, foretold=True)
+    )
     more = max(0, len(iterations) - listed)
     if model is None:
         without = {**found.without_dump, **dict(_control_flow(graphs, Choice(plan, graphs)))}
@@ -223,7 +225,7 @@ def _records(graph: Graph, target: Target) -> Iterator[TensorRecord]:
             for op in block.ops:
                 yield from _on_device(graph, op)
         return
-    rank = target.rank if target.surface in PLATFORMS else 0
+    rank = target.rank if target.writer.by_mindspore else 0
     for record in outline(graph):
         if record.key.op_type not in CONTROL_FLOW:
             yield replace(record, key=record.key._replace(rank=rank))

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io, TensorKey
     from workbench.core.words import Message
+    from workbench.core.writers import Writer
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
@@ -64,22 +65,6 @@ if TYPE_CHECKING:
     Ended = Generator[NewFile | TensorOutcome, None, bool]
     """What `TreeFiles` yields; returns whether the device failed at an operator, and nothing came after it."""
 
-
-class Folders(NamedTuple):
-    """Row of `workbench.dump.layouts` that has the folders of one iteration, and how a model is called there."""
-
-    layout: str
-    model: str
-
-
-TREES: dict[str, Folders] = {
-    "mindspore-o2": Folders("mindspore-o2", "kernel_graph{id}"),
-    "mindspore-ge": Folders("ge", "kernel_graph{id}"),
-    "tensorflow": Folders("ge", "ge_default_{time}_{id}"),
-    "torchair": Folders("torchair", "ge_default_{time}_{id}"),
-    "acl": Folders("ge", "{graph}"),
-}
-"""Surface → folders."""
 
 ALONE = "single-operator"
 """Row of operators that run outside a model."""
@@ -114,7 +99,7 @@ class Model:
     @cached_property
     def feeders(self) -> set[str]:
         """Data operators that are dumped because they feed a chosen one (torchair)."""
-        is_asked = self.plan.select and self.target.surface == "torchair"
+        is_asked = self.plan.select and self.target.writer.dumps_feeders
         return _feeders(self.blocks, self.choice) if is_asked else set()
 
     @cached_property
@@ -145,7 +130,7 @@ class Model:
     def name(self) -> str:
         """Name of the model, and of its graph."""
         graph = self.graph
-        named = "{graph}" if graph.dialect == "ge" else TREES[self.target.surface].model
+        named = "{graph}" if graph.dialect == "ge" else self.target.writer.model
         return named.format(time=self.started, id=graph.graph_id + 1, graph=graph.name)
 
     def wants(self, key: TensorKey) -> bool:
@@ -202,7 +187,7 @@ def ge_files(records: Iterable[TensorRecord], model: Model) -> Ended:
         A name cannot be a file name, or a number format has no known packing.
     """
     plan, target = model.plan, model.target
-    if plan.files == "npy" and target.surface.startswith("mindspore"):
+    if plan.files == "npy" and target.writer.of_mindspore:
         header = partial(format_header, model.categories)
         way = GeFileStyle(ge_folder, True, _always, _npy_files, header)
     else:
@@ -332,7 +317,7 @@ class _Growing:
 def ge_folder(model: Model, iteration: int) -> str:
     """Folder of an iteration of the device writer, of MindSpore's O2 or of torchair."""
     target = model.target
-    by_step = target.surface == "mindspore-o2"  # AscendCL is set up anew before every step
+    by_step = target.writer.by_step  # AscendCL is set up anew before every step
     step = iteration - model.plan.initial_iteration
     world_size, rank = target.world
     values: dict[str, str | int] = {
@@ -345,8 +330,8 @@ def ge_folder(model: Model, iteration: int) -> str:
         "model_id": model.model_id,
         "index": step if by_step else iteration,
     }
-    alone = runs_alone(model.plan, target.surface)
-    return folder(row_of(ALONE if alone else TREES[target.surface].layout), values)
+    alone = runs_alone(model.plan, target.writer)
+    return folder(row_of(ALONE if alone else target.writer.layout), values)
 
 
 def device_container(
@@ -428,9 +413,9 @@ def _never(_dtype: str, _layout_of: TensorLayout) -> bool:
     return False
 
 
-def runs_alone(plan: DumpPlan, surface: str) -> bool:
+def runs_alone(plan: DumpPlan, writer: Writer) -> bool:
     """Whether a form means operators outside models: AscendCL's switch for them, and no list."""
-    return surface == "acl" and plan.single_op and not plan.select
+    return writer.operators_alone and plan.single_op and not plan.select
 
 
 def parts_of(name: FileName, io: Io, slot: int, form: str, dtype: str) -> FileName:

@@ -27,7 +27,7 @@ from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.formats.renamed import is_too_long
 from workbench.dump.layouts import folder, row_of
-from workbench.dump.releases import WRITERS, Device, check_version
+from workbench.dump.releases import WRITTEN_ON, check_version
 from workbench.dump.reports.kernel_args import kernel_arguments
 from workbench.dump.selection import Choice, kernel_type
 from workbench.dump.statistics.dialects import categories_of
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Source
+    from workbench.core.writers import Platform
     from workbench.dump.write.figures import TensorContent
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
@@ -155,7 +156,7 @@ class _Tree:
 
     def _wants(self, key: TensorKey) -> bool:
         is_parameter = key.op_type == PARAMETER
-        if is_parameter and self._device not in WRITERS["parameters"]:
+        if is_parameter and self._device not in WRITTEN_ON["parameters"]:
             return False
         if key.graph_id in self._inner and (
             is_parameter or (key.io == "input" and (key.op_name, key.slot) in self._elsewhere)
@@ -168,7 +169,7 @@ class _Tree:
         """Write what does not depend on tensors: metadata, graphs, execution orders, constants."""
         self._orders[rank] = {}
         base = _home(rank)
-        if self._device in WRITERS["metadata"]:
+        if self._device in WRITTEN_ON["metadata"]:
             words = {"device_target": self._device, "ms_version": self._version}
             text = json.dumps(words, separators=(",", ":"), sort_keys=True)
             yield text_file(f"{base}/.dump_metadata/config.json", text)
@@ -198,7 +199,7 @@ class _Tree:
 
     def _constant_records(self, graph: Graph, texts: Iterable[str]) -> Iterator[TensorRecord]:
         """Yield the constants that are dumped; operator lists choose them by their names in the graph."""
-        if "output" not in self._plan.io or self._device not in WRITERS["constants"]:
+        if "output" not in self._plan.io or self._device not in WRITTEN_ON["constants"]:
             return
         for number, spec, source in constants_of(texts):
             known = self._foretold or not isinstance(source, Outlined)
@@ -210,7 +211,7 @@ class _Tree:
         """Yield what tells of all that was dumped."""
         for leaf in self._leaves.values():
             yield from leaf.tables(format_header(self._categories))
-        if self._device not in WRITERS["global order"]:
+        if self._device not in WRITTEN_ON["global order"]:
             return
         for rank, dumped in self._orders.items():
             orders = dumped if self._device == "CPU" else self._target.ran or dumped
@@ -351,13 +352,13 @@ def _outside(graphs: Iterable[Graph]) -> Iterator[tuple[str, int]]:
                     yield op.name, slot
 
 
-def no_npy(dtype: str, device: Device) -> Message:
+def no_npy(dtype: str, device: Platform) -> Message:
     """Say that a tensor of a type has no npy file."""
     return Message("dump/npy-never", dtype=dtype or "?", device=device)
 
 
 @lru_cache(maxsize=256)
-def stored_type(dtype: str, held: str, device: Device) -> str:
+def stored_type(dtype: str, held: str, device: Platform) -> str:
     """Return the type of the elements of an npy file of MindSpore; empty if it writes none.
 
     ``dtype`` is the number format, ``held`` that of the elements in memory: the same, or a wider one.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.releases import Device
+    from workbench.core.writers import Platform
 
 PARAMETER = "Parameter"
 """Type of the records of parameters."""
@@ -70,7 +70,7 @@ def has_failed(group: Sequence[TensorRecord]) -> bool:
 
 
 def chosen_by_mindspore(
-    records: Iterable[TensorRecord], plan: DumpPlan, device: Device
+    records: Iterable[TensorRecord], plan: DumpPlan, device: Platform
 ) -> Iterator[TensorRecord]:
     """Yield the records that MindSpore O0/O1, a CPU or a GPU looks at for a plan's kind of dump."""
     count = 0
@@ -87,7 +87,7 @@ def chosen_by_mindspore(
                 yield from group
 
 
-def _of_exceptions(group: Sequence[TensorRecord], device: Device) -> Iterator[TensorRecord]:
+def _of_exceptions(group: Sequence[TensorRecord], device: Platform) -> Iterator[TensorRecord]:
     if device != "Ascend":
         yield from (record for record in group if record.key.op_type == PARAMETER)
     elif has_failed(group):

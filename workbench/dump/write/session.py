@@ -27,7 +27,6 @@ from workbench.graph_files.ge.lower import ge_graph_of
 from workbench.graph_files.ge.write_text import write_ge_text
 from workbench.npu.compile.program import COMPILED
 from workbench.npu.layout import TensorLayout, device_layout, host_layout, layout_spec, parse_layout
-from workbench.npu.target import WEIGHTS
 from workbench.run.outline import outline
 from workbench.run.reference import run_reference
 
@@ -87,13 +86,9 @@ class ExtraModel(NamedTuple):
     alone: bool = False
 
 
-BEFORE: dict[str, tuple[ExtraModel, ...]] = {
-    "tensorflow": (ExtraModel(_INITIALISE, -1, alone=True),)
-}
-AFTER: dict[str, tuple[ExtraModel, ...]] = {
-    "tensorflow": (ExtraModel(_LEARNING_RATE.with_id(10), 1),),
-}
-"""Surface → models that a program runs before and after its network, once each."""
+BEFORE = (ExtraModel(_INITIALISE, -1, alone=True),)
+AFTER = (ExtraModel(_LEARNING_RATE.with_id(10), 1),)
+"""Models that a program of several sessions runs before and after its network, once each."""
 
 
 def session_files(
@@ -137,7 +132,7 @@ def models_of(
 
     Times of others do not depend on what the network takes.
     """
-    surface = target.surface if target.beside else ""
+    has_others = target.beside and target.writer.sessions
     session, ids = time_folder(clock.now), count(1)
 
     def other(one: ExtraModel) -> Model:
@@ -145,11 +140,11 @@ def models_of(
         named = target._replace(model_id=next(ids), session="" if one.alone else session, form=None)
         return model_of(plan, one.graph, named, own)
 
-    before = [other(one) for one in BEFORE.get(surface, ())]
+    before = [other(one) for one in (BEFORE if has_others else ())]
     network = model_of(
         plan, graph, target._replace(model_id=next(ids)) if before else target, clock
     )
-    return before, network, [other(one) for one in AFTER.get(surface, ())]
+    return before, network, [other(one) for one in (AFTER if has_others else ())]
 
 
 def _graph_files(model: Model, network: Graph, numbers: Iterator[int]) -> Iterator[NewFile]:
@@ -174,11 +169,11 @@ def _graph_files(model: Model, network: Graph, numbers: Iterator[int]) -> Iterat
 
 def _lowered(graph: Graph, model: Model, *, laid: bool) -> Graph:
     """The graph as GE has it, under the name of the model's folder."""
-    surface = model.target.surface
+    writer = model.target.writer
     found = ge_graph_of(
         graph,
-        iterator=surface == "tensorflow",
-        weights=WEIGHTS[surface],
+        iterator=writer.sessions,
+        weights=writer.weights,
         lay=_compiled if graph.dialect == COMPILED else _laid if laid else _plain,
     )
     return replace(found, name=model.name)

@@ -8,26 +8,20 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.core.writers import WRITERS
 from workbench.dump.releases import check_version
 from workbench.graph_files.ge.stages import FIRST, STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from workbench.dump.releases import Device
+    from workbench.core.writers import Platform, Writer
     from workbench.graph.graph import Graph
     from workbench.graph_files.ge.stages import StageFile
     from workbench.npu.profiles import RecordLayout
 
 VERSION = "2.6.0"
 """MindSpore version whose names and columns are written unless another one is named."""
-
-PLATFORMS: dict[str, Device] = {
-    "mindspore-o0o1": "Ascend",
-    "mindspore-cpu": "CPU",
-    "mindspore-gpu": "GPU",
-}
-"""Surfaces whose trees MindSpore writes itself, with the platform that writes them."""
 
 
 def tree_version(surface: str, version: str) -> str:
@@ -36,7 +30,7 @@ def tree_version(surface: str, version: str) -> str:
     Raises FormatError if its dumps are not written. The version of another vendor's software changes
     no name.
     """
-    if not version or not surface.startswith("mindspore"):
+    if not version or not WRITERS[surface].of_mindspore:
         return VERSION
     check_version(version)
     return version
@@ -124,6 +118,11 @@ class Target(NamedTuple):
     chip: int = 0
 
     @property
-    def platform(self) -> Device:
+    def writer(self) -> Writer:
+        """Who writes the tree."""
+        return WRITERS[self.surface]
+
+    @property
+    def platform(self) -> Platform:
         """The device as MindSpore calls it."""
-        return PLATFORMS.get(self.surface, "Ascend")
+        return self.writer.platform

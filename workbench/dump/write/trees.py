@@ -1,4 +1,4 @@
-"""Who writes the tree of a surface, chosen once: `FILES_OF`.
+"""What writes a tree, chosen once: `FILES_OF`.
 
 Promise: the same records give the same tree, byte for byte, and no name leaves the root.
 """
@@ -17,7 +17,7 @@ from workbench.dump.new_folder import WORK, check_empty
 from workbench.dump.write.mindspore import mindspore_files
 from workbench.dump.write.plan_files import save
 from workbench.dump.write.session import session_files
-from workbench.dump.write.targets import PLATFORMS, Clock
+from workbench.dump.write.targets import Clock
 from workbench.graph.graph import Graph
 
 if TYPE_CHECKING:
@@ -47,16 +47,10 @@ class FilesOf(Protocol):
 
 
 FILES_OF: dict[str, FilesOf] = {
-    "mindspore-o0o1": mindspore_files,
-    "mindspore-cpu": mindspore_files,
-    "mindspore-gpu": mindspore_files,
-    "mindspore-o2": session_files,
-    "mindspore-ge": session_files,
-    "tensorflow": session_files,
-    "torchair": session_files,
-    "acl": session_files,
+    "mindspore": mindspore_files,
+    "session": session_files,
 }
-"""Surface → its writer."""
+"""Program of `workbench.core.writers.Writer` → what yields the files of its tree."""
 
 
 def write_tree(
@@ -101,12 +95,12 @@ def write_tree(
         The root cannot be written. What was written before stays, each file whole.
     """
     root = Path(root)
-    if target.surface in PLATFORMS:
+    if target.writer.by_mindspore:
         check_net_name(plan.net_name)
     if anew and not part:
         _check(root)
     graphs = (graph,) if isinstance(graph, Graph) else tuple(graph)
-    files = FILES_OF[target.surface](records, plan, graphs, target, clock or Clock())
+    files = FILES_OF[target.writer.program](records, plan, graphs, target, clock or Clock())
     save(files, root, progress=progress, grows=not anew, part=part)
     return root
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.core.checks import check_seed
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.core.files import is_file
 from workbench.network.models.networks import MODELS
 from workbench.network.models.scripts import trace_script

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.checks import check_seed
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.graph.graph import Param
 from workbench.npu.compile.no_task import NO_TASK

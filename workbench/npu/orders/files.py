@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.checks import check_seed
-from workbench.core.errors import FormatError, GraphError
+from workbench.core.errors import FormatError, GraphError, check_seed
 from workbench.core.files import file_content, write_bytes, write_text
 from workbench.npu.orders.known import PRODUCTS, SUMS, Orders
 from workbench.npu.orders.probe import (

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.core.checks import check_seed
 from workbench.core.dtypes import dtype as dtype_row
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.npu.orders.tree import MOST_TERMS, PRODUCTS, Order, Tree, canonical
 
 if TYPE_CHECKING:

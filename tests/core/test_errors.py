@@ -7,8 +7,7 @@ import pytest
 import workbench as wb
 from kit.words import refused
 from workbench.config import new
-from workbench.core.checks import check_seed
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, check_seed
 from workbench.network.models import load_graph
 from workbench.npu.faults import parse_fault
 from workbench.npu.runner import run_npu
