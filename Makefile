@@ -79,7 +79,7 @@ conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 # what real MindSpore dumps of loops, choices and several networks; see docs/evidence/conformance.md
 conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_flows.py $(FLOWS)
-	$(BIN)/python -m pytest tests/run/test_control_flow.py tests/pipeline/test_process.py tests/scenarios/test_flows.py
+	$(BIN)/python -m pytest tests/run/test_control_flow.py tests/simulation/test_process.py tests/scenarios/test_flows.py
 
 # what PyTorch computes on a CPU with operators that NPU dumps name; see docs/evidence/conformance.md
 conformance-torch: .venv-torch/$(TORCH) $(VENV)/developed

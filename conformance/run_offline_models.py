@@ -28,8 +28,8 @@ from diagnosing.scoring import difference, operators, visible
 
 import workbench as wb
 from workbench.core.errors import WorkbenchError
-from workbench.pipeline.given_inputs import networks_with_inputs
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.inputs import networks_with_inputs
+from workbench.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

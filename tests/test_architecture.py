@@ -28,6 +28,7 @@ LAYERS = (
     "dump",
     "comparison golden_data",
     "show",
+    "simulation",
     "scale",
     "pipeline",
     "ui cli",
@@ -116,7 +117,7 @@ def test_rooms_of_the_comparison_import_from_earlier_ones_only(trees):
 REBUILT = ("core", "proto", "graph_files", "dump", "comparison")
 """Areas whose rooms have faces, sizes that a reader can hold, and values that are frozen."""
 
-HOUSED = (*REBUILT, "graph", "ops", "network", "run", "npu", "golden_data")
+HOUSED = (*REBUILT, "graph", "ops", "network", "run", "npu", "golden_data", "simulation")
 """Areas whose rooms have faces and sizes that a reader can hold."""
 
 

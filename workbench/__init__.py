@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.inspect import inspect_dump as inspect
     from workbench.pipeline.preview import preview
     from workbench.pipeline.read_result import read_result
-    from workbench.pipeline.simulate import simulate
+    from workbench.simulation.simulate import simulate
     from workbench.ui.app import Workbench
     from workbench.ui.trees import Trees
 
@@ -94,7 +94,7 @@ _HOMES = {
     "read_ir": ("workbench.graph_files.formats", "read_graph"),
     "read_onnx": ("workbench.network.onnx", "read_onnx"),
     "read_result": ("workbench.pipeline.read_result", "read_result"),
-    "simulate": ("workbench.pipeline.simulate", "simulate"),
+    "simulate": ("workbench.simulation.simulate", "simulate"),
     "trace": ("workbench.network.tracer", "trace"),
 }
 

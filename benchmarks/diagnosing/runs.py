@@ -1,6 +1,6 @@
 """Run a network once in memory, and write of the same run as many trees as there are ways to dump it.
 
-The trees are those of `workbench.pipeline.simulate.simulate`, byte for byte (``tests/benchmarks/test_diagnosis.py``).
+The trees are those of `workbench.simulation.simulate.simulate`, byte for byte (``tests/benchmarks/test_diagnosis.py``).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from workbench.dump.write.targets import Clock, Target
 from workbench.graph.graph import Param, Value
 from workbench.network.models import load_graph
 from workbench.npu import target as npu
-from workbench.pipeline.ge_targets import ge_target
-from workbench.pipeline.process import REFERENCE, prepared
 from workbench.run.executor import feeds_at
+from workbench.simulation.process import REFERENCE, prepared
+from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 HOT = trace(lambda x: F.relu(x * x) + x, np.full((2, 3), 1000, np.float32))
 """Every operator overflows in float16 or hands Inf on."""

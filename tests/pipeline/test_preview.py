@@ -28,7 +28,7 @@ from workbench.network.models import MODELS, load_graph
 from workbench.npu import target as npu
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN, headline
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 F = TensorSpec("float32", (2, 3))
 CONV = "Default/conv1-Conv2d/Conv2D-op0"

@@ -24,8 +24,8 @@ from workbench.network.symbolic import record as call
 from workbench.network.symbolic import record_all
 from workbench.network.tracer import trace
 from workbench.npu.target import fusions_off
-from workbench.pipeline.simulate import simulate
 from workbench.run.reference import run_reference
+from workbench.simulation.simulate import simulate
 
 PLAN = DumpPlan("/d")
 

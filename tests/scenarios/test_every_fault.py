@@ -23,7 +23,7 @@ from workbench.network.models import MODELS, load_graph
 from workbench.npu.faults import FAULTS, parse_fault
 from workbench.npu.profiles import PROFILES
 from workbench.npu.target import Target
-from workbench.pipeline.process import prepared
+from workbench.simulation.process import prepared
 
 SURFACES = ("mindspore-o0o1", "mindspore-ge", "tensorflow", "torchair", "acl")
 """One that runs operators one by one, then one for every way in which compilers hold weights."""

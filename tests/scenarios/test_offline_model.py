@@ -11,7 +11,7 @@ import workbench as wb
 from kit.build.onnx_models import model as model_of
 from kit.build.onnx_models import node, offline_model
 from kit.commands import run
-from workbench.pipeline.given_inputs import networks_with_inputs
+from workbench.simulation.inputs import networks_with_inputs
 
 pytest.importorskip("onnxruntime")
 

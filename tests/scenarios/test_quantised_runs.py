@@ -21,8 +21,8 @@ from workbench.network.models import load_graph
 from workbench.npu.compile.quantize import MODES, Quantization
 from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
-from workbench.pipeline.simulate import simulate
 from workbench.run.reference import run_reference
+from workbench.simulation.simulate import simulate
 
 PLAN = DumpPlan("/d")
 QUANTIZED = ["lenet", "alexnet", "mlp", "transformer"]

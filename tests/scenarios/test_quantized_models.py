@@ -15,7 +15,7 @@ from kit.evidence import the
 from workbench.core.plan import DumpPlan
 from workbench.network.models import load_graph
 from workbench.npu.precision import MixList, Precision
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 PLAN = DumpPlan("/d")
 

@@ -62,9 +62,9 @@ def simulate(
 ) -> int:
     """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
     from workbench.golden_data import inputs_of, shapes_of
-    from workbench.pipeline.given_inputs import networks_with_inputs
-    from workbench.pipeline.reports import dumped_nothing
-    from workbench.pipeline.simulate import simulate as run
+    from workbench.simulation.events import dumped_nothing
+    from workbench.simulation.inputs import networks_with_inputs
+    from workbench.simulation.simulate import simulate as run
 
     told: list[Message] = []
     inputs, shapes = inputs_of(input_ or ()), shapes_of(shape or ())

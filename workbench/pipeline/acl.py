@@ -37,7 +37,7 @@ from workbench.pipeline.acl_form import read_config
 from workbench.pipeline.acl_models import Model, load_model
 from workbench.pipeline.acl_operator import operator_graph, plan_alone
 from workbench.pipeline.acl_run import Device
-from workbench.pipeline.simulate import check_device
+from workbench.simulation.simulate import check_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -23,9 +23,9 @@ from workbench.npu.faults import check_faults, parse_fault
 from workbench.ops import op_def
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_run import Job
-from workbench.pipeline.process import prepared
-from workbench.pipeline.simulate import check_device
 from workbench.run.executor import parameter_values
+from workbench.simulation.process import prepared
+from workbench.simulation.simulate import check_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

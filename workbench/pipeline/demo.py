@@ -11,7 +11,7 @@ from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
 from workbench.network.models import load_graph
 from workbench.pipeline.compare import Comparison, compare
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

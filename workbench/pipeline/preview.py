@@ -30,11 +30,11 @@ from workbench.npu import target as npu
 from workbench.npu.compile.pipeline import compile_graph
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.foretold import Bound, Disk, Foretold, joined, largest_iteration, total_of
-from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
-from workbench.pipeline.ranks import ranks_of
-from workbench.pipeline.reports import undumped, with_all_iterations
+from workbench.simulation.events import undumped, with_all_iterations
+from workbench.simulation.ranks import ranks_of
+from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
     from workbench.npu.compile.program import Program
-    from workbench.pipeline.ranks import Rank
+    from workbench.simulation.ranks import Rank
 
 WITHOUT_FORECAST = ("overflow", "exception")
 """Kinds of dump that no graph foretells."""
@@ -90,7 +90,7 @@ def preview(
     iterations : int
         How many iterations run, counted from the form's first.
     seed : int
-        As `workbench.pipeline.simulate`'s, for the same names.
+        As `workbench.simulation.simulate`'s, for the same names.
     version : str
         Version of the vendor's software, in place of the context's: the form is judged by it, and names
         and folders are those of that release.

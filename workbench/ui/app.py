@@ -26,12 +26,12 @@ from workbench.npu.faults import check_settings, parse_fault
 from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
 from workbench.pipeline.compare import Comparison, compare
-from workbench.pipeline.given_inputs import network_with_inputs
 from workbench.pipeline.recipe import PYTHON
-from workbench.pipeline.rehearse import dump_both, why_not
-from workbench.pipeline.reports import ITERATIONS, undumped
 from workbench.show.checked import TEXT, Checked, a, one_of, texts, whole
 from workbench.show.kept_look import kept_look, look_again
+from workbench.simulation.events import ITERATIONS, undumped
+from workbench.simulation.inputs import network_with_inputs
+from workbench.simulation.pair import dump_both, why_not
 from workbench.ui.code import bench_code, rehearsal_code, trees_code
 from workbench.ui.export import Export
 from workbench.ui.job import Cancelled, Runner

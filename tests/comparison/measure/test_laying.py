@@ -24,8 +24,8 @@ from workbench.dump.formats.npy import NpySource
 from workbench.dump.reader import load
 from workbench.network.models import load_graph
 from workbench.pipeline.compare import compare
-from workbench.pipeline.simulate import simulate
 from workbench.show.json_result import to_json
+from workbench.simulation.simulate import simulate
 
 HOST = np.arange(2 * 17 * 3 * 2, dtype=np.float16).reshape(2, 17, 3, 2)
 SQUARE = np.arange(32 * 32, dtype=np.float16).reshape(32, 32)

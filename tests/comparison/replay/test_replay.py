@@ -23,8 +23,8 @@ from workbench.dump.reader import load
 from workbench.network.models import load_graph
 from workbench.npu.faults import Fault
 from workbench.npu.target import Target
-from workbench.pipeline.process import prepared
 from workbench.run.executor import feeds_at
+from workbench.simulation.process import prepared
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)

@@ -18,8 +18,8 @@ from google.protobuf import text_format
 import workbench as wb
 from kit.build.onnx_models import model, node, offline_model
 from workbench.graph_files.ge.schema import GE_IR
-from workbench.pipeline.given_inputs import networks_with_inputs
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.inputs import networks_with_inputs
+from workbench.simulation.simulate import simulate
 
 FORM = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "all"}}
 

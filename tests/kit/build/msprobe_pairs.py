@@ -24,7 +24,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.dump.write.targets import Clock
 from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 ROOT = Path(__file__).parents[3]
 CATEGORIES = ["max", "min", "avg", "l2norm", "nan count", "negative inf count", "md5"]

@@ -38,8 +38,8 @@ from workbench.npu.faults import FAULTS, Fault
 from workbench.npu.numerics import numeric_model
 from workbench.npu.runner import run_npu
 from workbench.ops import op_def
-from workbench.pipeline.rehearse import dump_both
 from workbench.run.reference import run_reference
+from workbench.simulation.pair import dump_both
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -24,8 +24,8 @@ from workbench.npu.faults import Fault
 from workbench.npu.memory import plan_memory
 from workbench.npu.runner import run_program
 from workbench.pipeline.preview import preview
-from workbench.pipeline.simulate import simulate
 from workbench.run.reference import run_reference
+from workbench.simulation.simulate import simulate
 
 X = np.random.default_rng(0).standard_normal((2, 16)).astype(np.float32)
 ROW = np.random.default_rng(1).standard_normal((1, 16)).astype(np.float32)

@@ -23,7 +23,7 @@ from workbench.network.symbolic import record
 from workbench.network.tracer import trace
 from workbench.npu.compile.quantize import MODES, Quantization, quantize
 from workbench.npu.runner import run_program
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 RNG = np.random.default_rng(3)
 IMAGE = RNG.standard_normal((2, 4, 9, 9)).astype(np.float32)

@@ -15,7 +15,7 @@ from workbench.network.models import MODELS, TRAININGS
 from workbench.npu.faults import FAULTS
 from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
-from workbench.pipeline.given_inputs import is_model
+from workbench.simulation.inputs import is_model
 from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, row, styled
 from workbench.ui.chooser import Chooser

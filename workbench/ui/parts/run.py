@@ -9,8 +9,8 @@ import ipywidgets as W
 from workbench.comparison.measure.profiles import PROFILES as VERDICTS
 from workbench.core.text import shorten
 from workbench.core.words import Message
-from workbench.pipeline.reports import ITERATIONS
 from workbench.show.summary import summary
+from workbench.simulation.events import ITERATIONS
 from workbench.ui.alerts import MOST, alert_html, error_code, error_text, status_html
 from workbench.ui.boxes import panel, styled
 from workbench.ui.code import code_html

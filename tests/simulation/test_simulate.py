@@ -23,7 +23,7 @@ from workbench.npu.faults import Fault
 from workbench.npu.runner import run_npu, run_program
 from workbench.npu.target import Target
 from workbench.pipeline.preview import preview
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 T = "20231114221320"
 NUMBERS = r"\d+\.1\.17000000000\d{5}"

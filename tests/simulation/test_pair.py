@@ -10,7 +10,7 @@ from workbench.core.errors import GraphError
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.pipeline.rehearse import why_not
+from workbench.simulation.pair import why_not
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"
 SURFACES = (

@@ -88,7 +88,7 @@ class Process:
         As `process_of` returns them.
     schedule : sequence of int
         The network of every run, by its place.
-    feeds : as of `workbench.pipeline.simulate`
+    feeds : as of `workbench.simulation.simulate`
     target : Target
         Each of its faults is in an operator of any network.
     member : Member, optional

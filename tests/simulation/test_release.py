@@ -19,7 +19,7 @@ from workbench.core.words import Message
 from workbench.dump.reader import load
 from workbench.network.models import load_graph
 from workbench.pipeline.preview import preview
-from workbench.pipeline.simulate import simulate
+from workbench.simulation.simulate import simulate
 
 VERSIONS = ("2.3", "2.3.1", "2.4", "2.6", "2.7", "2.10")
 SURFACES = ("mindspore-o0o1", "mindspore-cpu", "mindspore-gpu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.pipeline.simulate import simulate, unsimulated
+from workbench.simulation.simulate import simulate, unsimulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ def dump_both(
     config : Config
         A form of which `why_not` says nothing; both runs dump what it asks for.
     feeds, device, faults, precision_mode, options
-        See `workbench.pipeline.simulate.simulate`.
+        See `workbench.simulation.simulate.simulate`.
     report : callable (done, total, text), optional
         Called after every tensor; ``total`` is 0 while it is unknown. What it raises ends the run.
 

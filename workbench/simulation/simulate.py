@@ -26,13 +26,13 @@ from workbench.npu.faults import Fault, ends_run, parse_fault
 from workbench.npu.orders import NO_ORDERS, read_orders
 from workbench.npu.profiles import PROFILES
 from workbench.npu.target import fusions_off
-from workbench.pipeline.ge_targets import ge_target
-from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
-from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
-from workbench.pipeline.reports import Reports, undumped
 from workbench.run.control_flow import MAX_TURNS
 from workbench.run.executor import feeds_at
 from workbench.run.ranks import in_lockstep
+from workbench.simulation.events import Reports, undumped
+from workbench.simulation.process import REFERENCE, Process, process_of, schedule_of, turns
+from workbench.simulation.ranks import Rank, feeds_of, one_by_one, ranks_of
+from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -119,7 +119,7 @@ def simulate(
     schedule : sequence of int, optional
         Which network runs next, by its place: (0, 0, 1) is two steps of the first and one of the second. It
         takes the place of ``iterations``, and of them in turn; numbers of iterations are MindSpore's, which
-        counts for all networks (`workbench.pipeline.process.turns`).
+        counts for all networks (`workbench.simulation.process.turns`).
     max_turns : int
         Most turns of a loop.
     ranks : int

@@ -15,11 +15,11 @@ from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu import runner
 from workbench.npu.target import Target
-from workbench.pipeline import process
-from workbench.pipeline.process import Process, graphs_of, process_of, schedule_of, turns
 from workbench.run import reference
 from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
+from workbench.simulation import process
+from workbench.simulation.process import Process, graphs_of, process_of, schedule_of, turns
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 ORDERS = {
