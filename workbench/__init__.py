@@ -24,6 +24,7 @@ from workbench.core.errors import (
 
 if TYPE_CHECKING:
     from workbench import config
+    from workbench.ascendcl.api import AscendCL
     from workbench.dump.convert import convert
     from workbench.dump.reader import load
     from workbench.golden_data import Golden, golden
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from workbench.network.onnx import read_onnx
     from workbench.network.tracer import trace
     from workbench.npu.orders.probe import probe_order
-    from workbench.pipeline.acl import AscendCL
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.envelope import envelope
     from workbench.pipeline.inspect import inspect_dump as inspect
@@ -75,7 +75,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AscendCL": ("workbench.pipeline.acl", "AscendCL"),
+    "AscendCL": ("workbench.ascendcl.api", "AscendCL"),
     "Trees": ("workbench.ui.trees", "Trees"),
     "Workbench": ("workbench.ui.app", "Workbench"),
     "Comparison": ("workbench.pipeline.compare", "Comparison"),

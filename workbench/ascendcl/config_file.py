@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from workbench.ascendcl.errors import AclError, AclRefusal
 from workbench.config.acl.rules import MAX_BYTES, examine
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
-from workbench.pipeline.acl_errors import AclError, AclRefusal
 
 if TYPE_CHECKING:
     from workbench.config.context import Context

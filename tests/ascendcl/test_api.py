@@ -18,11 +18,11 @@ import workbench as wb
 from kit.cases import examples
 from kit.oracle import dump_files
 from kit.words import refused
+from workbench.ascendcl.errors import AclError
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Graph, Op, Param, Parameter, Value
-from workbench.pipeline.acl_errors import AclError
 
 CODES = {
     "ok": 0,

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.ascendcl.config_file import parse_config, read_config
+from workbench.ascendcl.errors import AclError, AclRefusal
 from workbench.config.acl.form import EXCEPTIONS
 from workbench.config.acl.reading import is_old, remote
 from workbench.config.acl.surface import ACL
@@ -20,8 +22,6 @@ from workbench.core.words import Message
 from workbench.dump.layouts import row_of
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import time_folder
-from workbench.pipeline.acl_errors import AclError, AclRefusal
-from workbench.pipeline.acl_form import parse_config, read_config
 
 if TYPE_CHECKING:
     from workbench.config.context import Context

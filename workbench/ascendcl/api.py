@@ -24,6 +24,12 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from workbench.ascendcl.config_file import read_config
+from workbench.ascendcl.dump_state import DumpState
+from workbench.ascendcl.errors import AclError, AclRefusal
+from workbench.ascendcl.execution import Device
+from workbench.ascendcl.models import Model, load_model
+from workbench.ascendcl.operators import operator_graph, plan_alone
 from workbench.config.context import Context, version_numbers
 from workbench.core.errors import check_seed
 from workbench.core.words import Message
@@ -31,22 +37,16 @@ from workbench.dump.write.targets import Clock
 from workbench.npu.compile.quantize import Quantization, quantization_of
 from workbench.npu.precision import Precision
 from workbench.npu.target import Target, fusions_off
-from workbench.pipeline.acl_dump import DumpState
-from workbench.pipeline.acl_errors import AclError, AclRefusal
-from workbench.pipeline.acl_form import read_config
-from workbench.pipeline.acl_models import Model, load_model
-from workbench.pipeline.acl_operator import operator_graph, plan_alone
-from workbench.pipeline.acl_run import Device
 from workbench.simulation.simulate import check_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from workbench.ascendcl.models import Inputs
     from workbench.graph.graph import Graph
     from workbench.npu.faults import Fault
     from workbench.npu.precision import Precision
-    from workbench.pipeline.acl_models import Inputs
 
 DEVICES = 8
 """Devices of the simulated host."""

@@ -44,7 +44,7 @@ class AclError(IntEnum):
 
 
 class AclRefusal(Exception):
-    """A call that fails; it never leaves `workbench.pipeline.acl`.
+    """A call that fails; it never leaves `workbench.ascendcl.api`.
 
     ``word`` is the code of the message (``EP0008``), empty if AscendCL reports none.
     """

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.ascendcl.errors import AclError, AclRefusal
 from workbench.core.errors import GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
 from workbench.network.symbolic import record_all
 from workbench.network.tracer import trace
 from workbench.ops import OPS, op_def
-from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.run.executor import parameter_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from workbench.ascendcl.dump_state import Setting
     from workbench.core.plan import DumpPlan
     from workbench.graph.graph import Graph
-    from workbench.pipeline.acl_dump import Setting
 
 
 def operator_graph(op_type: str, inputs: Sequence[Any], attr: Mapping[str, Any]) -> Graph:

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.ascendcl.errors import AclError, AclRefusal
+from workbench.ascendcl.execution import Job
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
@@ -21,8 +23,6 @@ from workbench.network.models import MODELS, load_graph
 from workbench.network.models.load import read_network
 from workbench.npu.faults import check_faults, parse_fault
 from workbench.ops import op_def
-from workbench.pipeline.acl_errors import AclError, AclRefusal
-from workbench.pipeline.acl_run import Job
 from workbench.run.executor import parameter_values
 from workbench.simulation.process import prepared
 from workbench.simulation.simulate import check_device
@@ -30,11 +30,11 @@ from workbench.simulation.simulate import check_device
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from workbench.ascendcl.dump_state import Setting
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
     from workbench.npu.faults import Fault
     from workbench.npu.target import Target
-    from workbench.pipeline.acl_dump import Setting
 
     Inputs = Mapping[str, Any] | Sequence[Any] | None
 

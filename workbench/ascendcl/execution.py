@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench.ascendcl.errors import AclError, AclRefusal
 from workbench.core.errors import FormatError, GraphError, OutputError
 from workbench.core.words import Message
 from workbench.dump.watched import watch_of
@@ -14,7 +15,6 @@ from workbench.dump.write.trees import write_tree
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
 from workbench.npu.profiles import PROFILES
-from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.run.executor import operator_key, parameter_key
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.ascendcl.dump_state import Setting
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.write.targets import Clock
     from workbench.graph.graph import Graph, Operand
-    from workbench.pipeline.acl_dump import Setting
 
     Dump = tuple[Setting, DumpPlan]
     """A configuration, and what it wants of this execution."""
