@@ -30,7 +30,7 @@ LAYERS = (
     "show",
     "simulation",
     "scale",
-    "pipeline ascendcl",
+    "pipeline ascendcl forecast",
     "ui cli",
     "__main__",
 )
@@ -127,6 +127,7 @@ HOUSED = (
     "golden_data",
     "simulation",
     "ascendcl",
+    "forecast",
 )
 """Areas whose rooms have faces and sizes that a reader can hold."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.ascendcl.api import AscendCL
     from workbench.dump.convert import convert
     from workbench.dump.reader import load
+    from workbench.forecast.preview import preview
     from workbench.golden_data import Golden, golden
     from workbench.graph_files.formats import read_graph as read_ir
     from workbench.network import models, nn
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.envelope import envelope
     from workbench.pipeline.inspect import inspect_dump as inspect
-    from workbench.pipeline.preview import preview
     from workbench.pipeline.read_result import read_result
     from workbench.simulation.simulate import simulate
     from workbench.ui.app import Workbench
@@ -89,7 +89,7 @@ _HOMES = {
     "load": ("workbench.dump.reader", "load"),
     "models": ("workbench.network.models", ""),
     "nn": ("workbench.network.nn", ""),
-    "preview": ("workbench.pipeline.preview", "preview"),
+    "preview": ("workbench.forecast.preview", "preview"),
     "probe_order": ("workbench.npu.orders.probe", "probe_order"),
     "read_ir": ("workbench.graph_files.formats", "read_graph"),
     "read_onnx": ("workbench.network.onnx", "read_onnx"),

@@ -8,10 +8,10 @@ import workbench as wb
 from kit.words import refused
 from workbench.config import new
 from workbench.core.errors import GraphError, check_seed
+from workbench.forecast.preview import preview
 from workbench.network.models import load_graph
 from workbench.npu.faults import parse_fault
 from workbench.npu.runner import run_npu
-from workbench.pipeline.preview import preview
 
 MLP = load_graph("mlp")
 

@@ -16,11 +16,11 @@ from kit.words import refused
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
+from workbench.forecast.preview import preview
 from workbench.network import nn
 from workbench.network.models import MLP, TRAININGS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.pipeline.preview import preview
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 RECORDED = json.loads(RECORD.read_text())["cases"]

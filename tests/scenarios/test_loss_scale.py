@@ -13,12 +13,12 @@ from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.config import new
 from workbench.core.errors import GraphError
+from workbench.forecast.preview import preview
 from workbench.network.models import MLP, TRAININGS
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace, trace_batches
 from workbench.npu.target import Target
-from workbench.pipeline.preview import preview
 
 CAST = "Gradients/Default/network-WithLossCell/_loss_fn-Loss/Grad_Cast/Cast-op0"
 FLAG = "Default/AllFinite-op0"

@@ -15,12 +15,12 @@ from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
+from workbench.forecast.preview import preview
 from workbench.graph.graph import Value
 from workbench.graph_files.formats import read_graph
 from workbench.network.models import load_graph
 from workbench.npu.compile.quantize import MODES, Quantization
 from workbench.npu.target import Target
-from workbench.pipeline.preview import preview
 from workbench.run.reference import run_reference
 from workbench.simulation.simulate import simulate
 

@@ -19,11 +19,11 @@ from workbench.cli import app
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.core.writers import WRITERS
+from workbench.forecast.preview import preview
 from workbench.network.models import TRAININGS, load_graph
 from workbench.network.tracer import trace
 from workbench.npu.profiles import PROFILES
 from workbench.npu.runner import run_npu
-from workbench.pipeline.preview import preview
 from workbench.run.reference import run_reference
 
 REFERENCE = "reference"

@@ -15,9 +15,9 @@ from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
+from workbench.forecast.preview import preview
 from workbench.graph_files.ge.schema import GE_IR
 from workbench.network.models import load_graph
-from workbench.pipeline.preview import preview
 
 GRAPH = load_graph("lenet")
 NETWORK = "ge_default_20231114221320_1"

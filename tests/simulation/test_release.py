@@ -17,8 +17,8 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.dump.reader import load
+from workbench.forecast.preview import preview
 from workbench.network.models import load_graph
-from workbench.pipeline.preview import preview
 from workbench.simulation.simulate import simulate
 
 VERSIONS = ("2.3", "2.3.1", "2.4", "2.6", "2.7", "2.10")

@@ -16,13 +16,13 @@ from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
 from workbench.dump.reader import load
+from workbench.forecast.preview import preview
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
 from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.faults import Fault
 from workbench.npu.runner import run_npu, run_program
 from workbench.npu.target import Target
-from workbench.pipeline.preview import preview
 from workbench.simulation.simulate import simulate
 
 T = "20231114221320"

@@ -127,9 +127,9 @@ def preview(
     json: JSON = False,
 ) -> int:
     """Forecast operators, files and bytes of a dump before the run."""
+    from workbench.forecast.preview import preview as predict
     from workbench.npu.compile.quantize import quantization_of
     from workbench.npu.target import Target, fusions_off
-    from workbench.pipeline.preview import preview as predict
 
     form = _load(file, surface)
     target = Target(

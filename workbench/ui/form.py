@@ -193,7 +193,7 @@ class ConfigForm:
             return _pre(self._say("ui/no-network"), "ui/no-network")
         if isinstance(self._graph, WorkbenchError):
             return _pre(self._say.told(self._graph), self._graph.code)
-        from workbench.pipeline.preview import preview
+        from workbench.forecast.preview import preview
 
         count = min(self._iterations, PREVIEWED)
         shown = preview(self.draft, self._graph, context=self._context, iterations=count)

@@ -16,6 +16,7 @@ from kit.words import refused
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
+from workbench.forecast.preview import preview
 from workbench.graph.graph import Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.network.nn import functional as F
@@ -23,7 +24,6 @@ from workbench.network.tracer import trace
 from workbench.npu.faults import Fault
 from workbench.npu.memory import plan_memory
 from workbench.npu.runner import run_program
-from workbench.pipeline.preview import preview
 from workbench.run.reference import run_reference
 from workbench.simulation.simulate import simulate
 

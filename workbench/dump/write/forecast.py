@@ -1,7 +1,7 @@
 """What a dump will write, known before the run: every file with its bytes.
 
 `foretell` hands the writer of a surface (`workbench.dump.write.trees`) records that have no data and adds its files
-up. Promise (`tests/dump/write/test_forecast.py`, `tests/pipeline/test_preview.py`): names, folders and bytes equal
+up. Promise (`tests/dump/write/test_forecast.py`, `tests/forecast/test_preview.py`): names, folders and bytes equal
 those that `workbench.simulation.simulate` writes with the same seed. Only the bytes of tables of statistics depend on
 values; they are an upper bound, their rows are exact. Graphs of the graph engine itself state what runs on a device
 and how it lies there, but nothing simulates them.

@@ -9,35 +9,39 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
 from workbench.config.words import run_only
 from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
-from workbench.dump.releases import by_msprobe
 from workbench.dump.selection import dumped_iterations
 from workbench.dump.write.cost import SlowDown, slow_down
 from workbench.dump.write.forecast import Forecast, foretell
-from workbench.dump.write.ge import runs_alone
-from workbench.dump.write.targets import VERSION, Clock, Target, tree_version
+from workbench.dump.write.targets import Clock, Target, tree_version
 from workbench.dump.write.trees import check_net_name
-from workbench.graph.control_flow import ControlFlow
+from workbench.forecast.bounds import upper_bound
+from workbench.forecast.forecast import (
+    Bound,
+    Disk,
+    Preview,
+    largest_iteration,
+    merge_forecasts,
+    totals,
+)
+from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
+from workbench.forecast.selection import match
+from workbench.forecast.sources import graphs_of_network, load_graphs
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu import target as npu
 from workbench.npu.compile.pipeline import compile_graph
-from workbench.pipeline.bounds import at_most
-from workbench.pipeline.foretold import Bound, Disk, Foretold, joined, largest_iteration, total_of
-from workbench.pipeline.matches import match
-from workbench.pipeline.preview_views import to_dict, to_html, to_text
-from workbench.simulation.events import undumped, with_all_iterations
 from workbench.simulation.ranks import ranks_of
 from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
@@ -46,23 +50,6 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph
     from workbench.npu.compile.program import Program
     from workbench.simulation.ranks import Rank
-
-WITHOUT_FORECAST = ("overflow", "exception")
-"""Kinds of dump that no graph foretells."""
-
-
-class Preview(Foretold):
-    """What a configuration will write of a graph; it shows itself on a terminal and in a notebook."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values, schema ``workbench.preview/1``."""
-        return to_dict(self)
-
-    def __str__(self) -> str:
-        return to_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self)
 
 
 def preview(
@@ -113,7 +100,7 @@ def preview(
     graphs, surface = load_graphs(graph, ranks), config.surface.name
     known = tree_version(surface, context.version if context is not None else "")
     if WRITERS[surface].by_mindspore:
-        pieces = (piece for one in graphs for piece in _all_graphs(parted(one)))
+        pieces = (piece for one in graphs for piece in graphs_of_network(parted(one)))
         graphs = tuple(pieces)
     found = [
         _of_rank(config, graphs, rank, known, iterations, seed, compiling)
@@ -158,7 +145,7 @@ def _together(previews: Sequence[Preview]) -> Preview:
     """Return what several ranks write into one folder."""
     first, bounds = previews[0], [one.bound for one in previews if one.bound is not None]
     sizes = [bound.nbytes for bound in bounds]
-    forecast = joined([one.forecast for one in previews])
+    forecast = merge_forecasts([one.forecast for one in previews])
     iterations = sorted({number for one in previews for number in one.iterations})
     known = sum(size for size in sizes if size is not None) if None not in sizes else None
     return replace(
@@ -166,7 +153,7 @@ def _together(previews: Sequence[Preview]) -> Preview:
         iterations=tuple(iterations),
         doubts=tuple(dict.fromkeys(doubt for one in previews for doubt in one.doubts)),
         notes=tuple(dict.fromkeys(note for one in previews for note in one.notes)),
-        disk=replace(first.disk, needed=total_of(forecast)[1]) if first.disk else None,
+        disk=replace(first.disk, needed=totals(forecast)[1]) if first.disk else None,
         forecast=forecast,
         bound=Bound(sum(bound.files for bound in bounds), known) if bounds else None,
     )
@@ -211,7 +198,7 @@ def preview_plan(
     numbers = dumped_iterations(plan, iterations, context.device)
     if plan.ranks is not None and context.rank not in plan.ranks:
         numbers = []
-    closed = _no_forecast(plan, writer)
+    closed = reason_against(plan, writer)
     compiling = replace(
         compiling or npu.Target(surface), surface=surface, quant_dumpable=plan.before_quantisation
     )
@@ -229,7 +216,7 @@ def preview_plan(
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = tell(plan, [] if unknown else numbers), None
     if plan.kind in WITHOUT_FORECAST:
-        bound = at_most(plan, numbers, writer, tell)
+        bound = upper_bound(plan, numbers, writer, tell)
     elif closed:
         forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
@@ -244,8 +231,8 @@ def preview_plan(
         matches=found,
         iterations=tuple(numbers),
         slow_down=SlowDown("unknown", closed) if closed else cost,
-        doubts=tuple(_doubts(plan, closed, forecast)),
-        notes=tuple(_notes(plan, graphs, writer, context, iterations, numbers, config)),
+        doubts=tuple(list_doubts(plan, closed, forecast)),
+        notes=tuple(list_notes(plan, graphs, writer, context, iterations, numbers, config)),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
         bound=bound,
@@ -264,87 +251,12 @@ def _writer_of(surface: str, graphs: Sequence[Graph]) -> Writer:
     return writer
 
 
-def _no_forecast(plan: DumpPlan, writer: Writer) -> Message | None:
-    """Why there is no forecast; ``None`` if there is one."""
-    if plan.kind in WITHOUT_FORECAST:
-        return Message(f"pipeline/late-{plan.kind}")
-    if plan.kind == "watch" and writer.by_mindspore:
-        return Message("pipeline/no-watch")
-    if plan.files == "pt":
-        return Message("pipeline/late-captured")
-    return None
-
-
-def _doubts(plan: DumpPlan, closed: Message | None, forecast: Forecast) -> Iterator[Message | str]:
-    if closed:
-        yield closed
-        return
-    if any(entry.kind == "marked" for entry in plan.select):
-        yield Message("pipeline/late-marked")
-    yield from forecast.uncertain
-
-
-def _notes(
-    plan: DumpPlan,
-    graphs: Sequence[Graph],
-    writer: Writer,
-    context: Context,
-    iterations: int,
-    numbers: Sequence[int],
-    form: Config | None,
-) -> Iterator[Message]:
-    run = range(plan.initial_iteration, plan.initial_iteration + iterations)
-    if plan.devices is not None and context.device not in plan.devices:
-        yield Message("pipeline/device-left-out", device=context.device)
-    elif plan.ranks is not None and context.rank not in plan.ranks:
-        yield Message("pipeline/rank-left-out", rank=context.rank)
-    elif not numbers:
-        code = "iteration-left-out" if str(plan.iterations) else "iterations-none"
-        values = {"first": run[0], "last": run[-1], "asked": plan.iterations}
-        yield with_all_iterations(Message(f"pipeline/{code}", **values), run, form)
-    elif (some := undumped(plan, run, form)) is not None:
-        yield some
-    yield from _kind_notes(plan, writer, context.version)
-    if writer.by_mindspore and any(graph.path for graph in graphs):
-        yield Message("pipeline/ms-numbers")
-    if not writer.by_mindspore and graphs[0].dialect != "ge":
-        yield Message("pipeline/ge-compiled")
-    if runs_alone(plan, writer):
-        yield Message("pipeline/alone")
-    elif plan.single_op:
-        yield Message("pipeline/alone-besides")
-    yield from _graph_notes(writer)
-
-
-def _graph_notes(writer: Writer) -> Iterator[Message]:
-    """What is not as a real run has it about graph files and models."""
-    if writer.graph_files == "beside":
-        yield Message("pipeline/ge-graph-file")
-    if writer.graph_files == "options":
-        yield Message("pipeline/ge-graph-folder")
-    yield from map(Message, writer.notes)
-
-
-def _kind_notes(plan: DumpPlan, writer: Writer, version: str) -> Iterator[Message]:
-    if plan.kind == "overflow" and writer.overflow_note:
-        yield Message(writer.overflow_note)
-    if plan.kind == "overflow" and plan.limit:
-        yield Message("pipeline/overflow-limit", limit=plan.limit)
-    if plan.kind == "exception" and writer.by_mindspore and writer.platform != "Ascend":
-        yield Message("pipeline/no-failures")
-    if not by_msprobe(writer.surface, version or VERSION):
-        return
-    yield Message("pipeline/msprobe")
-    if plan.kind == "data" and plan.saved == "full":
-        yield Message("pipeline/msprobe-statistics")
-
-
 def _disk(path: str, forecast: Forecast) -> Disk | None:
     """Space at the nearest folder that exists; ``None`` if it cannot be told."""
     place = Path(path or ".").absolute()
     for folder in (place, *place.parents):
         try:
-            return Disk(str(folder), shutil.disk_usage(folder).free, total_of(forecast)[1])
+            return Disk(str(folder), shutil.disk_usage(folder).free, totals(forecast)[1])
         except (OSError, ValueError):
             continue
     return None
@@ -353,36 +265,3 @@ def _disk(path: str, forecast: Forecast) -> Disk | None:
 def _ran(graphs: Sequence[Graph], plan: DumpPlan, iterations: int) -> dict[int, range]:
     numbers = range(plan.initial_iteration, plan.initial_iteration + iterations)
     return {graph.graph_id: numbers for graph in graphs[:1]}
-
-
-def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...]:
-    """Return the graph that is given or named, or all those of one rank of a dump folder."""
-    if not isinstance(graph, str | Path):
-        return _all_graphs(graph)
-    from workbench.network.models import MODELS, TRAININGS, load_graph, split_graph
-    from workbench.network.models.load import read_network
-
-    known = {*MODELS, *TRAININGS}
-    text = str(graph)
-    path, details = split_graph(text)
-    if text in known or (path and details):  # a script or a model with its sizes
-        return _all_graphs(load_graph(text, ranks=ranks))
-    if Path(text).is_dir():
-        return _graphs_of(Path(text))
-    if path:
-        return (read_network(path),)
-    raise GraphError("pipeline/graph", got=text, known=sorted(known))
-
-
-def _all_graphs(network: Network) -> tuple[Graph, ...]:
-    return network.graphs if isinstance(network, ControlFlow) else (network,)
-
-
-def _graphs_of(folder: Path) -> tuple[Graph, ...]:
-    from workbench.dump.reader import load
-
-    found = load(folder).graphs
-    if not found:
-        raise GraphError("pipeline/dump-without-graph", got=str(folder))
-    rank = min(rank for rank, _ in found)
-    return tuple(found[key] for key in sorted(found) if key[0] == rank)

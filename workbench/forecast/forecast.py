@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.dump.write.forecast import Forecast
+from workbench.forecast.render import to_dict, to_html, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.core.words import Message
     from workbench.dump.write.cost import SlowDown
     from workbench.dump.write.forecast import FileEntry
-    from workbench.pipeline.matches import Matches
+    from workbench.forecast.selection import Matches
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Bound(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Foretold:
-    """What a configuration will write of a graph.
+class Preview:
+    """What a configuration will write of a graph; it shows itself on a terminal and in a notebook.
 
     Attributes
     ----------
@@ -114,12 +115,12 @@ class Foretold:
     @cached_property
     def files(self) -> int:
         """Files of all iterations."""
-        return total_of(self.forecast)[0]
+        return totals(self.forecast)[0]
 
     @cached_property
     def bytes(self) -> int:
         """Known bytes of all files."""
-        return total_of(self.forecast)[1]
+        return totals(self.forecast)[1]
 
     @cached_property
     def folders(self) -> tuple[Folder, ...]:
@@ -129,6 +130,16 @@ class Foretold:
             Folder(path, *_sums(list(entries)))
             for path, entries in groupby(ordered, lambda e: e.path.rpartition("/")[0])
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, schema ``workbench.preview/1``."""
+        return to_dict(self)
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
 
 
 def _folder_key(entry: FileEntry) -> tuple[tuple[bool, int, str], ...]:
@@ -141,7 +152,7 @@ def _sums(entries: Sequence[FileEntry]) -> tuple[int, int]:
     return len(entries), sum(entry.size or 0 for entry in entries)
 
 
-def total_of(forecast: Forecast) -> tuple[int, int]:
+def totals(forecast: Forecast) -> tuple[int, int]:
     """Files and known bytes of all iterations, those that are not listed included."""
     files, size = _sums(forecast.files)
     numbers = [entry.iteration for entry in forecast.files if entry.iteration is not None]
@@ -162,7 +173,7 @@ def largest_iteration(files: Sequence[FileEntry]) -> tuple[int, int]:
     return max(sums.values(), default=(0, 0), key=lambda pair: (pair[1], pair[0]))
 
 
-def joined(forecasts: Sequence[Forecast]) -> Forecast:
+def merge_forecasts(forecasts: Sequence[Forecast]) -> Forecast:
     """Return what several processes write into one folder; files that all of them write are there once."""
     files = {entry.path: entry for forecast in forecasts for entry in forecast.files}
     tensors = Counter[str]()

@@ -8,11 +8,11 @@ from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
+from workbench.forecast.preview import preview
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.target import Target
-from workbench.pipeline.preview import preview
 from workbench.simulation.simulate import simulate
 
 HOT = trace(lambda x: F.relu(x * x) + x, np.full((2, 3), 1000, np.float32))
@@ -112,7 +112,7 @@ def test_the_notes_say_what_the_bound_leaves_out():
 @pytest.mark.parametrize("kind", ["overflow", "exception"])
 def test_a_plan_needs_no_form(kind):
     from workbench.dump.write.targets import Target
-    from workbench.pipeline.preview import preview_plan
+    from workbench.forecast.preview import preview_plan
 
     plan = DumpPlan("/d", kind=kind, files="bin")
     told = preview_plan(plan, [HOT], "acl", context=Context(), target=Target())

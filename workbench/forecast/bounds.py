@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.dump.reports.opdebug import SIZE
-from workbench.pipeline.foretold import Bound, total_of
+from workbench.forecast.forecast import Bound, totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _RECORD = SIZE + 96
 """Bytes of the file of an overflow record, and more than those of its JSON."""
 
 
-def at_most(plan: DumpPlan, numbers: Sequence[int], writer: Writer, tell: Tell) -> Bound:
+def upper_bound(plan: DumpPlan, numbers: Sequence[int], writer: Writer, tell: Tell) -> Bound:
     """Return a bound for a plan of kind ``overflow`` or ``exception``.
 
     Parameters
@@ -32,11 +32,11 @@ def at_most(plan: DumpPlan, numbers: Sequence[int], writer: Writer, tell: Tell) 
         Forecast of a plan.
     """
     if not numbers:
-        return Bound(*total_of(tell(plan, [])))
+        return Bound(*totals(tell(plan, [])))
     if plan.kind == "exception":
         return _failure(plan, numbers, writer, tell)
     forecast = tell(replace(plan, kind="data"), numbers)
-    files, nbytes = total_of(forecast)
+    files, nbytes = totals(forecast)
     if writer.by_mindspore:
         return Bound(files, nbytes)
     operators = sum(1 for count in forecast.tensors.values() if count) * len(numbers)
@@ -45,7 +45,7 @@ def at_most(plan: DumpPlan, numbers: Sequence[int], writer: Writer, tell: Tell) 
 
 def _failure(plan: DumpPlan, numbers: Sequence[int], writer: Writer, tell: Tell) -> Bound:
     """One operator fails: MindSpore writes each of its inputs, adump one file."""
-    files, nbytes = total_of(tell(plan, numbers))
+    files, nbytes = totals(tell(plan, numbers))
     if not writer.by_mindspore:
         return Bound(files + 1, None)
     if writer.platform != "Ascend":

@@ -11,7 +11,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.pipeline.foretold import Foretold
+    from workbench.forecast.forecast import Preview
 
 SCHEMA = "workbench.preview/1"
 
@@ -21,7 +21,7 @@ SHOWN = 10
 WIDTH = 160
 
 
-def to_dict(preview: Foretold) -> dict[str, Any]:
+def to_dict(preview: Preview) -> dict[str, Any]:
     """Return JSON values; ``bytes`` leaves out files whose shape is unknown (``null``)."""
     files, size = preview.per_iteration
     return {
@@ -67,12 +67,12 @@ def to_dict(preview: Foretold) -> dict[str, Any]:
     }
 
 
-def to_text(preview: Foretold) -> str:
+def to_text(preview: Preview) -> str:
     """Return a few dozen lines; long lists are cut and say so."""
     return "\n".join(_lines(preview))
 
 
-def headline(preview: Foretold) -> str:
+def headline(preview: Preview) -> str:
     """Say in one sentence what will be written."""
     if preview.bound is not None:
         known = preview.bound.nbytes
@@ -95,7 +95,7 @@ def headline(preview: Foretold) -> str:
     return str(said)
 
 
-def facts(preview: Foretold) -> list[tuple[str, str]]:
+def facts(preview: Preview) -> list[tuple[str, str]]:
     """What stands behind the sentence, a title and a text each."""
     found: list[tuple[str, object]] = []
     found.append(("graph", preview.graph or Message("pipeline/unnamed-graph")))
@@ -113,7 +113,7 @@ def facts(preview: Foretold) -> list[tuple[str, str]]:
     return [(str(Message(f"pipeline/title-{title}")), str(said)) for title, said in found]
 
 
-def lists(preview: Foretold) -> list[tuple[str, int, list[str]]]:
+def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
     """Title, length and first lines of every list that is not empty."""
     matches = preview.matches
     why = Counter(str(reason) for _, reason in preview.silent).most_common(3)
@@ -140,7 +140,7 @@ def lists(preview: Foretold) -> list[tuple[str, int, list[str]]]:
     ]
 
 
-def _lines(preview: Foretold) -> Iterator[str]:
+def _lines(preview: Preview) -> Iterator[str]:
     yield f"{preview.surface} {preview.version}".rstrip() + f": {headline(preview)}"
     for title, text in facts(preview):
         yield f"  {title}: {text}"
@@ -151,7 +151,7 @@ def _lines(preview: Foretold) -> Iterator[str]:
             yield f"  {Message('pipeline/more', count=count - len(lines))}"
 
 
-def to_html(preview: Foretold) -> str:
+def to_html(preview: Preview) -> str:
     """Return a static fragment; everything from a graph or a form is escaped."""
     from workbench.show.templates import render
 

@@ -21,13 +21,14 @@ from workbench.core.words import Message
 from workbench.core.writers import WRITERS
 from workbench.dump.write.cost import CLASSES, slow_down
 from workbench.dump.write.targets import Target
+from workbench.forecast.preview import preview, preview_plan
+from workbench.forecast.render import SHOWN, headline
+from workbench.forecast.sources import load_graphs
 from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.mindspore.write_text import write_ms_text
 from workbench.network.models import MODELS, load_graph
 from workbench.npu import target as npu
-from workbench.pipeline.preview import load_graphs, preview, preview_plan
-from workbench.pipeline.preview_views import SHOWN, headline
 from workbench.simulation.simulate import simulate
 
 F = TensorSpec("float32", (2, 3))

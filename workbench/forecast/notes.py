@@ -1,0 +1,106 @@
+"""What a preview says beside its figures: why they are only near, and what a user should know of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.core.words import Message
+from workbench.dump.releases import by_msprobe
+from workbench.dump.write.ge import runs_alone
+from workbench.dump.write.targets import VERSION
+from workbench.simulation.events import undumped, with_all_iterations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workbench.config.config import Config
+    from workbench.config.context import Context
+    from workbench.core.plan import DumpPlan
+    from workbench.core.writers import Writer
+    from workbench.dump.write.forecast import Forecast
+    from workbench.graph.graph import Graph
+
+WITHOUT_FORECAST = ("overflow", "exception")
+"""Kinds of dump that no graph foretells."""
+
+
+def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
+    """Why there is no forecast; ``None`` if there is one."""
+    if plan.kind in WITHOUT_FORECAST:
+        return Message(f"pipeline/late-{plan.kind}")
+    if plan.kind == "watch" and writer.by_mindspore:
+        return Message("pipeline/no-watch")
+    if plan.files == "pt":
+        return Message("pipeline/late-captured")
+    return None
+
+
+def list_doubts(
+    plan: DumpPlan, closed: Message | None, forecast: Forecast
+) -> Iterator[Message | str]:
+    """Yield why names and bytes are only as near as a graph comes."""
+    if closed:
+        yield closed
+        return
+    if any(entry.kind == "marked" for entry in plan.select):
+        yield Message("pipeline/late-marked")
+    yield from forecast.uncertain
+
+
+def list_notes(
+    plan: DumpPlan,
+    graphs: Sequence[Graph],
+    writer: Writer,
+    context: Context,
+    iterations: int,
+    numbers: Sequence[int],
+    form: Config | None,
+) -> Iterator[Message]:
+    """Yield what else a user should know.
+
+    ``numbers`` are the iterations that run and dump, ``form`` what the plan came from.
+    """
+    run = range(plan.initial_iteration, plan.initial_iteration + iterations)
+    if plan.devices is not None and context.device not in plan.devices:
+        yield Message("pipeline/device-left-out", device=context.device)
+    elif plan.ranks is not None and context.rank not in plan.ranks:
+        yield Message("pipeline/rank-left-out", rank=context.rank)
+    elif not numbers:
+        code = "iteration-left-out" if str(plan.iterations) else "iterations-none"
+        values = {"first": run[0], "last": run[-1], "asked": plan.iterations}
+        yield with_all_iterations(Message(f"pipeline/{code}", **values), run, form)
+    elif (some := undumped(plan, run, form)) is not None:
+        yield some
+    yield from _kind_notes(plan, writer, context.version)
+    if writer.by_mindspore and any(graph.path for graph in graphs):
+        yield Message("pipeline/ms-numbers")
+    if not writer.by_mindspore and graphs[0].dialect != "ge":
+        yield Message("pipeline/ge-compiled")
+    if runs_alone(plan, writer):
+        yield Message("pipeline/alone")
+    elif plan.single_op:
+        yield Message("pipeline/alone-besides")
+    yield from _graph_notes(writer)
+
+
+def _graph_notes(writer: Writer) -> Iterator[Message]:
+    """What is not as a real run has it about graph files and models."""
+    if writer.graph_files == "beside":
+        yield Message("pipeline/ge-graph-file")
+    if writer.graph_files == "options":
+        yield Message("pipeline/ge-graph-folder")
+    yield from map(Message, writer.notes)
+
+
+def _kind_notes(plan: DumpPlan, writer: Writer, version: str) -> Iterator[Message]:
+    if plan.kind == "overflow" and writer.overflow_note:
+        yield Message(writer.overflow_note)
+    if plan.kind == "overflow" and plan.limit:
+        yield Message("pipeline/overflow-limit", limit=plan.limit)
+    if plan.kind == "exception" and writer.by_mindspore and writer.platform != "Ascend":
+        yield Message("pipeline/no-failures")
+    if not by_msprobe(writer.surface, version or VERSION):
+        return
+    yield Message("pipeline/msprobe")
+    if plan.kind == "data" and plan.saved == "full":
+        yield Message("pipeline/msprobe-statistics")
