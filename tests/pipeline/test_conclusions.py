@@ -25,7 +25,7 @@ from workbench.network.models import load_graph
 from workbench.pipeline.blame import conclusion
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.conclusions import MOST, carries, explain, figures
-from workbench.pipeline.operator_view import full_name
+from workbench.pipeline.names import full_name
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)

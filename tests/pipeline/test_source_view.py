@@ -14,7 +14,7 @@ from workbench.core.words import Message
 from workbench.graph.graph import SourceFrame
 from workbench.pipeline.source_html import source_html
 from workbench.pipeline.source_lines import find_source, in_context
-from workbench.pipeline.source_view import WHOLE
+from workbench.pipeline.source_view import WHOLE, SourceMap
 
 SAMPLES = Path(__file__).parents[2] / "sample_dumps"
 
@@ -62,7 +62,7 @@ def test_the_guilty_line_stands_out(real):
 def test_a_line_that_made_many_operators_has_them_all(real):
     relu = real.operators("script.py", 52)
     assert [one.name for one in relu] == [f"Default/relu-ReLU/ReLU-op{n}" for n in range(7)]
-    rows = real.comparison.rows
+    rows = real.compared.rows
     assert all(rows[one.index].op_name == one.name for one in relu)
     assert all(rows[one.index].io == "output" for one in relu)
     assert real.operators("script.py", 1) == ()
@@ -70,7 +70,7 @@ def test_a_line_that_made_many_operators_has_them_all(real):
 
 def test_its_table_has_one_row_for_each_operator(real):
     table = real.frame()
-    named = {row.op_name for row in real.comparison.rows if row.source is not None}
+    named = {row.op_name for row in real.compared.rows if row.source is not None}
     assert set(table["NPUDump"]) == named
     assert len(table) == len(named)
     assert list(table[table["Born"]]["Line"]) == [41]
@@ -254,5 +254,7 @@ def test_it_shows_itself_and_always_the_same(real):
     assert repr(real) == "<SourceMap of 1 file, 11 lines>"
     text = real._repr_html_()
     assert "<style>" in text
-    assert text == real.comparison.source_map()._repr_html_()
-    assert f'data-row="{real.comparison.look.selected}"' in text
+    assert text == SourceMap(real.compared)._repr_html_()
+    guilty = real.compared.findings[0].op_name
+    rows = [n for n, row in enumerate(real.compared.rows) if row.op_name == guilty]
+    assert any(f'data-row="{n}"' in text for n in rows)

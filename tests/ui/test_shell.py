@@ -180,4 +180,4 @@ def test_what_changed_behind_a_panel_is_there_when_it_is_seen_again(shell):
         shell.tabs.selected_index = list(PARTS).index(name)
     assert shell.parts["divergence"].told is found
     assert shell.parts["operator"].view_of.row is found.rows[3]
-    assert shell.parts["source"].map_of.comparison is found
+    assert shell.parts["source"].map_of.compared is found.compared

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
     from workbench.pipeline.operator_view import OperatorView
-    from workbench.pipeline.places import Places
+    from workbench.pipeline.places import Compared, Places
     from workbench.pipeline.source_view import SourceMap
     from workbench.run.envelope import Envelope
     from workbench.show.look import Look
@@ -325,20 +325,51 @@ class Comparison:
         return self._flow() if callable(self._flow) else self._flow
 
     @cached_property
+    def compared(self) -> Compared:
+        """What views of it read."""
+        from workbench.pipeline.places import Compared
+
+        return Compared(self.rows, self.measured, self.findings, self._trace)
+
+    @property
     def places(self) -> Places:
         """Where its rows stand in the dumps."""
-        from workbench.pipeline.places import Places
-
-        return Places(self.rows, self._trace())
+        return self.compared.places
 
     def operator(self, wanted: Row | int | str | None = None) -> OperatorView:
         """Look closely at an operator: of a row, its index, or a name or the end of one; else at the selected one.
 
         Raises WorkbenchError naming what fits if a name fits several operators or none.
         """
-        from workbench.pipeline.operator_view import look_at
+        from workbench.pipeline.operator_view import OperatorView
 
-        return look_at(self, wanted)
+        return OperatorView(self.compared, self._place(wanted))
+
+    def _place(self, wanted: Row | int | str | None) -> int:
+        """Index of a row: itself, or the worst of the operator of a name or the end of one; the selected one."""
+        if wanted is None:
+            wanted = self.selected
+            if wanted is None:
+                raise WorkbenchError("pipeline/no-row")
+        if isinstance(wanted, str):
+            return self.places.worst(self._named(wanted))
+        if isinstance(wanted, int):
+            found = wanted if 0 <= wanted < len(self.rows) else -1
+        else:
+            found = self.result.columns.number_of(wanted)
+        if found < 0:
+            raise WorkbenchError("pipeline/row", got=wanted, last=len(self.rows) - 1)
+        return found
+
+    def _named(self, wanted: str) -> list[int]:
+        """Indices of the rows of the operator that is called so, or whose name ends so."""
+        from workbench.pipeline.names import full_name
+
+        name = full_name(
+            (n for row in self.rows for n in (row.op_name, row.golden_op_name)), wanted
+        )
+        pairs = enumerate(self.rows)
+        return [number for number, row in pairs if name in (row.op_name, row.golden_op_name)]
 
     def context(self, wanted: Row | int | str | None = None) -> MatchContext:
         """Return what stands around a match in both graphs, up to three operators before and behind it.
@@ -348,13 +379,13 @@ class Comparison:
         """
         from workbench.pipeline.context import MatchContext
 
-        return MatchContext(self, self.operator(wanted).index)
+        return MatchContext(self.compared, self._place(wanted))
 
     def source_map(self) -> SourceMap:
         """Return the network's source lines with the operators that each of them made, and their own errors."""
         from workbench.pipeline.source_view import SourceMap
 
-        return SourceMap(self)
+        return SourceMap(self.compared)
 
     def plot(self) -> Figure:
         """Return the divergence of every operator in execution order as a matplotlib Figure."""

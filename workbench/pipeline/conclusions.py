@@ -9,7 +9,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.source_lines import told
 from workbench.pipeline.blame import conclusion
-from workbench.pipeline.operator_view import full_name
+from workbench.pipeline.names import full_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

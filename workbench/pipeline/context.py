@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.result import Row, Side
     from workbench.graph.graph import Graph
-    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.links import Link
     from workbench.pipeline.operator_facts import IrText
     from workbench.pipeline.partners import Together
-    from workbench.pipeline.places import Found, Places
+    from workbench.pipeline.places import Compared, Found, Places
     from workbench.show.graph_picture import Node
 
 BREADTH = 2
@@ -55,17 +54,17 @@ class Around:
 class MatchContext:
     """The surroundings of the operator of row ``index`` and of what it is matched with, three levels far."""
 
-    comparison: Comparison
+    compared: Compared
     index: int
 
     @property
     def row(self) -> Row:
         """The tensor that is looked at."""
-        return self.comparison.rows[self.index]
+        return self.compared.rows[self.index]
 
     @property
     def _places(self) -> Places:
-        return self.comparison.places
+        return self.compared.places
 
     @cached_property
     def _found(self) -> Found:

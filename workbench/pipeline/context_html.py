@@ -42,7 +42,7 @@ def context_html(
         wide=WIDE,
         high=HIGH,
         styles=OPERATOR_STYLES if standalone else (),
-        within=within(view.comparison),
+        within=within(view.compared.places),
         say=say,
         clickable=clickable,
     )

@@ -103,7 +103,7 @@ class Extracted:
         )
 
 
-def extract(flow: Trace, finding: Finding, folder: str | Path) -> Extracted:
+def extract(flow: Trace | None, finding: Finding, folder: str | Path) -> Extracted:
     """Write the operator of a finding alone into a new or empty folder.
 
     The inputs are those that the target gave it; ``golden.…`` are the golden's tensors where there are any.
@@ -111,10 +111,12 @@ def extract(flow: Trace, finding: Finding, folder: str | Path) -> Extracted:
     Raises
     ------
     WorkbenchError
-        The dump does not tell what is needed: says what and why.
+        The dump does not tell what is needed: says what and why; or ``flow`` is missing, of a result from a file.
     FormatError
         The folder holds anything, or cannot be written.
     """
+    if flow is None:
+        raise WorkbenchError("pipeline/result-alone")
     attempt = _attempt(flow, finding)
     tensors = {f"input.{slot}": array for slot, array in attempt.inputs.items()}
     tensors |= {given_name(slot): array for slot, array in attempt.given.items()}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from workbench.comparison.measure.elements import Element, ErrorKind, HeatMap
-    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.operator_view import OperatorView
+    from workbench.pipeline.places import Places
 
 SECTIONS = (
     "head", "source", "tensors", "values", "elements", "heat", "worst", "trend", "neighbours", "attributes", "ir",
@@ -88,15 +88,15 @@ def operator_html(
         high=HIGH,
         trend_figure=_trend(view) if "trend" in wanted else "",
         styles=OPERATOR_STYLES if standalone else (),
-        within=within(view.comparison),
+        within=within(view.compared.places),
         say=say,
         clickable=clickable,
     )
 
 
-def within(comparison: Comparison) -> Callable[[str], str]:
+def within(places: Places) -> Callable[[str], str]:
     """Return what writes a path as it stands in its tree, whose own place the head of every report tells."""
-    flow = comparison.places.flow
+    flow = places.flow
     sides = (flow.pairing.target, flow.pairing.golden) if flow is not None else ()
     roots = [f"{side.dump.path.rstrip('/')}/" for side in sides]
 
@@ -169,7 +169,7 @@ def _heat_words(view: OperatorView, plane: HeatMap, say: Say) -> str:
 
 
 def _trend(view: OperatorView) -> str:
-    rows = [view.comparison.rows[index] for index in view.trend]
+    rows = [view.compared.rows[index] for index in view.trend]
     if len(rows) < 2:
         return ""
     from workbench.show.operator_plots import trend_svg

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,7 @@ from workbench.pipeline.side_values import side_values
 from workbench.pipeline.source_lines import in_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -34,19 +33,12 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Op, SourceFrame
     from workbench.pipeline.blame import Blame
-    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.operator_facts import IrText, Setting
-    from workbench.pipeline.places import Found, Places
+    from workbench.pipeline.places import Compared, Found, Places
     from workbench.pipeline.side_values import SideValue
     from workbench.pipeline.source_lines import Context
     from workbench.show.graph_picture import Neighbourhood
-
-_MOST_NAMED = 5
-"""Operators that an error names."""
-
-_LONGEST = 100
-"""Letters of a name that are compared where none is equal: names come from files, and may be of any length."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,13 +49,13 @@ class OperatorView:
     reason beside it. `elements` reads both files, up to a limit.
     """
 
-    comparison: Comparison
+    compared: Compared
     index: int
 
     @property
     def row(self) -> Row:
         """The tensor that is looked at."""
-        return self.comparison.rows[self.index]
+        return self.compared.rows[self.index]
 
     @property
     def name(self) -> str:
@@ -72,7 +64,7 @@ class OperatorView:
 
     @property
     def _places(self) -> Places:
-        return self.comparison.places
+        return self.compared.places
 
     @property
     def side(self) -> Side:
@@ -90,14 +82,14 @@ class OperatorView:
         place = (row.op_name, row.graph_id, row.iteration, row.rank)
         return tuple(
             one
-            for one in self.comparison.findings
+            for one in self.compared.findings
             if row.op_name and place == (one.op_name, one.graph_id, one.iteration, one.rank)
         )
 
     @cached_property
     def blame(self) -> Blame:
         """Whether the error is born here, inherited or amplified, and why."""
-        row = self.comparison.measured[self.index]
+        row = self.compared.measured[self.index]
         return blame(row, self._found, self._places.flow, self.findings)
 
     @cached_property
@@ -112,14 +104,14 @@ class OperatorView:
     @cached_property
     def tensors(self) -> tuple[int, ...]:
         """Indices of the rows of this execution, inputs first."""
-        rows = self.comparison.rows
+        rows = self.compared.rows
         own = self._places.of_execution(self.row)
         return tuple(sorted(own, key=lambda n: (rows[n].io != "input", rows[n].slot, n)))
 
     @cached_property
     def trend(self) -> tuple[int, ...]:
         """Indices of the rows of this tensor in every rank and iteration."""
-        rows = self.comparison.rows
+        rows = self.compared.rows
         found = self._places.over_time(self.row)
         return tuple(
             sorted(found, key=lambda n: (rows[n].rank, rows[n].iteration, rows[n].turn, n))
@@ -287,9 +279,9 @@ class OperatorView:
         """Return the errors in a plane, by default over the two axes that tell most, through the worst element."""
         return self._some().heat_map(axes, at, kind)
 
-    def graded_in(self, comparison: Comparison) -> OperatorView:
+    def graded_in(self, compared: Compared) -> OperatorView:
         """Return the same tensor in a comparison that grades its rows otherwise; what was read of it is kept."""
-        made = OperatorView(comparison, self.index)
+        made = OperatorView(compared, self.index)
         if "_read" in self.__dict__:
             made.__dict__["_read"] = self._read
         return made
@@ -300,8 +292,10 @@ class OperatorView:
 
     def extract(self, folder: str | Path) -> Extracted:
         """Write the operator alone into a new folder, with a script that computes it again."""
+        from workbench.pipeline.extract import extract
+
         known = next((one for one in self.findings if one.defect), None)
-        return self.comparison.extract(folder, known or _as_finding(self))
+        return extract(self._places.flow, known or _as_finding(self), folder)
 
     def _repr_html_(self) -> str:
         from workbench.pipeline.operator_html import operator_html
@@ -333,64 +327,3 @@ def _as_finding(view: OperatorView) -> Finding:
         view.blame.own, row.inherited_error, row.noise_floor, (str(view.blame.text),), "",
         () if row.source is None else (row.source,), row.order, row.rank,
     )  # fmt: skip
-
-
-def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> OperatorView:
-    """Return an operator of a comparison: of a row, its index, or a name or the end of one; else the selected one.
-
-    Raises WorkbenchError naming what fits if a name fits several operators or none.
-    """
-    if wanted is None:
-        wanted = comparison.selected
-        if wanted is None:
-            raise WorkbenchError("pipeline/no-row")
-    if isinstance(wanted, str):
-        names = (n for row in comparison.rows for n in (row.op_name, row.golden_op_name))
-        name = full_name(names, wanted)
-        rows = enumerate(comparison.rows)
-        named = [n for n, row in rows if name in (row.op_name, row.golden_op_name)]
-        return OperatorView(comparison, comparison.places.worst(named))
-    if isinstance(wanted, int):
-        found = wanted if 0 <= wanted < len(comparison.rows) else -1
-    else:
-        found = comparison.result.columns.number_of(wanted)
-    if found < 0:
-        raise WorkbenchError("pipeline/row", got=wanted, last=len(comparison.rows) - 1)
-    return OperatorView(comparison, found)
-
-
-def full_name(names: Iterable[str], wanted: str) -> str:
-    """Return the name of the one operator that is called so, or whose name ends so.
-
-    Raises WorkbenchError if several do or none, and names a few that do or are similar.
-    """
-    known = list(dict.fromkeys(filter(None, names)))
-    if wanted in known:
-        return wanted
-    fits = [name for name in known if wanted and name.endswith(wanted)]
-    if len(fits) == 1:
-        return fits[0]
-    if fits:
-        few = fits[:_MOST_NAMED]
-        raise WorkbenchError("pipeline/operator-ambiguous", got=wanted, count=len(fits), known=few)
-    near = similar_names(known, wanted)
-    if not near:
-        raise WorkbenchError("pipeline/operator", got=wanted, count=len(known))
-    raise WorkbenchError("pipeline/operator-near", got=wanted, count=len(known), near=near)
-
-
-def similar_names(known: Iterable[str], wanted: str) -> list[str]:
-    """Return a few names that hold the wanted one, or else whose ends are spelled like it, the likest first.
-
-    An end has as many parts between slashes as the wanted name.
-    """
-    looked = wanted.lower()[:_LONGEST]
-    holding = [name for name in known if looked and looked in name.lower()]
-    if holding:
-        return holding[:_MOST_NAMED]
-    parts = looked.count("/") + 1
-    ends: dict[str, list[str]] = {}
-    for name in known:
-        ends.setdefault("/".join(name.lower().split("/")[-parts:])[:_LONGEST], []).append(name)
-    near = difflib.get_close_matches(looked, ends, _MOST_NAMED)
-    return [name for end in near for name in ends[end]][:_MOST_NAMED]

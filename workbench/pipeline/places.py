@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.comparison.rows import Rows
@@ -13,13 +14,13 @@ from workbench.show.columns import shown_status
 from workbench.show.words import STATUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.pair.pairing import Pair, Unmatched
-    from workbench.comparison.result import Row, Side
+    from workbench.comparison.result import Finding, Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Graph, Op
     from workbench.pipeline.partners import Partners
@@ -48,6 +49,30 @@ class Found:
     def run_of(self, side: Side) -> OperatorRun | None:
         """Return the execution on one side."""
         return self.run if side == "target" else self.golden_run
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What views read of a comparison, and all that they know of it.
+
+    Attributes
+    ----------
+    rows, measured : sequence of Row
+        As they are shown, and with the statuses that findings rest on; the same number for the same tensor.
+    findings : sequence of Finding
+    trace : callable
+        Gives what the walk through the data flow learned; ``None`` for a result that was read from a file.
+    """
+
+    rows: Sequence[Row]
+    measured: Sequence[Row]
+    findings: Sequence[Finding]
+    trace: Callable[[], Trace | None]
+
+    @cached_property
+    def places(self) -> Places:
+        """Where the rows stand in the dumps."""
+        return Places(self.rows, self.trace())
 
 
 class Places:

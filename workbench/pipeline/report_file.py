@@ -32,7 +32,7 @@ def report_text(
     held = comparison.result.columns.views()  # for all who read rows until the report is written
     chosen, pinned = tuple(SECTIONS if sections is None else sections), tuple(pins)
     told = _told_in_full(comparison, pinned) if "operators" in chosen else {}
-    source = source_html(SourceMap(comparison)) if "source" in chosen else ""
+    source = source_html(SourceMap(comparison.compared)) if "source" in chosen else ""
     options: dict[str, Any] = {"title": title, "notes": notes or None, "pins": pinned or None}
     options["sections"] = None if set(chosen) == set(SECTIONS) else chosen
     made = _made_again(comparison, options)
@@ -54,5 +54,5 @@ def _told_in_full(comparison: Comparison, pins: Iterable[str]) -> dict[str, str]
     blamed = [f.op_name for f in comparison.findings if f.defect and f.op_name][:TOLD]
     names = dict.fromkeys((*blamed, *pins))
     known = {name for row in comparison.rows for name in (row.op_name, row.golden_op_name)}
-    views = (OperatorView(comparison, comparison.index_of(n)) for n in names if n in known)
+    views = (OperatorView(comparison.compared, comparison.index_of(n)) for n in names if n in known)
     return {view.name: operator_html(view) for view in views}

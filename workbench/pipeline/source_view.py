@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from workbench.comparison.result import Row
+    from workbench.comparison.result import Finding, Row
     from workbench.graph.graph import SourceFrame
-    from workbench.pipeline.compare import Comparison
-    from workbench.pipeline.places import Places
+    from workbench.pipeline.places import Compared, Places
     from workbench.pipeline.source_lines import Origin
 
 AROUND = 2
@@ -116,12 +115,12 @@ class SourceFile:
 class SourceMap:
     """All files that operators of a comparison come from, the user's own first, in the order of execution."""
 
-    comparison: Comparison
+    compared: Compared
 
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:
         """Every file with its lines."""
-        lines = _operators_by_line(self.comparison)
+        lines = _operators_by_line(self.compared)
         files: dict[str, dict[int, list[tuple[SourceFrame, Made]]]] = {}
         for frame, made in lines:
             files.setdefault(frame.file, defaultdict(list))[frame.line].append((frame, made))
@@ -131,7 +130,7 @@ class SourceMap:
     @property
     def without_line(self) -> int:
         """Number of operators of the target whose line nobody knows."""
-        rows, places = self.comparison.rows, self.comparison.places
+        rows, places = self.compared.rows, self.compared.places
         known = {row.op_name for row in rows if row.source is not None}
         named = (row for row in rows if row.op_name and row.op_name not in known)
         made = {row.op_name for row in named if places.flow is None or places.find(row).run}
@@ -187,25 +186,25 @@ def _line_badness(line: SourceLine) -> tuple[object, ...]:
     return _badness(line.worst) if line.worst is not None else (True,)
 
 
-def _operators_by_line(comparison: Comparison) -> Iterable[tuple[SourceFrame, Made]]:
+def _operators_by_line(compared: Compared) -> Iterable[tuple[SourceFrame, Made]]:
     """Every operator once, with its line, in the order of execution."""
-    rows = comparison.rows
+    rows = compared.rows
     groups: dict[tuple[str, str, int], list[int]] = {}
     for index, row in enumerate(rows):
         if row.source is not None:
             key = (row.op_name or row.golden_op_name, row.source.file, row.source.line)
             groups.setdefault(key, []).append(index)
-    born = _born(comparison)
+    born = _born(compared.findings)
     for (name, _, _), indices in groups.items():
         frame = rows[indices[0]].source
         if frame is not None:
-            yield frame, _made(name, indices, rows, comparison.places, born)
+            yield frame, _made(name, indices, rows, compared.places, born)
 
 
-def _born(comparison: Comparison) -> Mapping[str, float]:
+def _born(findings: Iterable[Finding]) -> Mapping[str, float]:
     """Names of operators that a defect was found at, with their own error (0: not known)."""
     found: dict[str, float] = {}
-    for one in comparison.findings:
+    for one in findings:
         if one.defect and one.op_name:
             found[one.op_name] = max(one.own_error or 0.0, found.get(one.op_name, 0.0))
     return found

@@ -105,7 +105,7 @@ def _ir_lines(text: Any) -> list[tuple[int, str, bool]]:
 
 def _tensor_files(view: Any) -> list[tuple[str, str, str]]:
     """Tensor, side and path of every file of an operator."""
-    rows = [view.comparison.rows[index] for index in view.tensors]
+    rows = [view.compared.rows[index] for index in view.tensors]
     return [
         (f"{row.io}:{row.slot}", side, path)
         for row in rows

@@ -13,6 +13,7 @@ from workbench.core.text import call_text, escape, escape_whole
 from workbench.core.words import Message
 from workbench.pipeline.operator_html import operator_html
 from workbench.show.assets import style_sheets
+from workbench.show.look import Look
 from workbench.show.templates import OPERATOR_STYLES
 from workbench.ui.alerts import status_html
 from workbench.ui.background import Background
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.elements import ErrorKind, HeatMap
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.operator_view import OperatorView
-    from workbench.show.look import Look
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
 
@@ -66,6 +66,7 @@ class Operator(Following):
 
     def build(self) -> W.Widget:
         self.view_of: OperatorView | None = None
+        self.look_of = Look()  # of what is shown; the bench may have another comparison by now
         self.style = W.HTML(f"<style>{style_sheets(*OPERATOR_STYLES)}</style>")
         self.hint, self.planes = W.HTML(), Planes(self)
         self.writing = Background(self.lock, self.alert)
@@ -118,15 +119,16 @@ class Operator(Following):
         """Show the row that is looked at now."""
         comparison, before = self.graded, self.view_of
         row = comparison.selected if comparison is not None else None
-        same = before is not None and comparison is not None and _same(before, comparison)
+        same = before is not None and comparison is not None and self._same(before, comparison)
         if comparison is None or row is None:
             self.view_of = None
         elif before is None or not same:
             self.view_of = comparison.operator(comparison.look.selected)
+            self.look_of = comparison.look
             comparison.look.axes = comparison.look.plane = None
             self.case.value = ""
-        elif before.comparison is not comparison:
-            self.view_of = before.graded_in(comparison)
+        elif before.compared is not comparison.compared:
+            self.view_of = before.graded_in(comparison.compared)
         self.details.layout.display = "none" if row is None else "flex"
         for button in (self.back, self.forth, self.pin):
             button.disabled = comparison is None or (row is None and button is self.pin)
@@ -134,6 +136,10 @@ class Operator(Following):
         if self.view_of is not before:
             self._draw(_PIECES)
         self._show_pin()
+
+    def _same(self, view: OperatorView, comparison: Comparison) -> bool:
+        """Whether a view is of the row that is looked at, however it is graded."""
+        return self.look_of is comparison.look and view.index == comparison.look.selected
 
     def _hint(self) -> str:
         if self.bench.comparison is None:
@@ -163,7 +169,7 @@ class Operator(Following):
 
     def _add(self, drawn: Drawn, view: OperatorView, piece: str) -> None:
         """Draw one piece."""
-        look = _look(view)
+        look = self.look_of
         if piece in ("heat", "worst") and view.elements is None:
             drawn.html[piece] = ""
             return
@@ -200,7 +206,7 @@ class Operator(Following):
         view = self.view_of
         if view is None:
             return ""
-        look = _look(view)
+        look = self.look_of
         grades = {name: getattr(look, name) for name in ("factor", "limit")}
         given = {name: value for name, value in grades.items() if value is not None}
         comparison = f"comparison{call_text('regrade', given)}"
@@ -280,13 +286,3 @@ class Operator(Following):
         self.planes.close()
         self.writing.close()
         super().close()
-
-
-def _same(view: OperatorView, comparison: Comparison) -> bool:
-    """Whether a view is of the row that is looked at, however it is graded."""
-    return _look(view) is comparison.look and view.index == comparison.look.selected
-
-
-def _look(view: OperatorView) -> Look:
-    """State of the view of a comparison; the bench may have another one by now."""
-    return view.comparison.look

@@ -15,6 +15,7 @@ from workbench.ui.following import Following
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.source_view import SourceMap
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
@@ -28,6 +29,7 @@ class Source(Following):
 
     def build(self) -> W.Widget:
         self.map_of: SourceMap | None = None
+        self.comparison_of: Comparison | None = None
         self.style = W.HTML(f"<style>{style_sheets(*OPERATOR_STYLES)}</style>")
         self.hint, self.lines = W.HTML(), self.new_pieces()
         self.follow_comparison()
@@ -46,8 +48,9 @@ class Source(Following):
         comparison = self.graded
         if comparison is None:
             self.map_of = None
-        elif self.map_of is None or self.map_of.comparison is not comparison:
+        elif self.map_of is None or self.map_of.compared is not comparison.compared:
             self.map_of = comparison.source_map()
+        self.comparison_of = comparison
         self.hint.value = "" if comparison is not None else self.waiting()
         self._draw()
 
@@ -59,10 +62,9 @@ class Source(Following):
 
     def _drawn(self) -> Callable[[], None] | None:
         """Draw what is wanted now; return what shows it."""
-        found = self.map_of
-        if found is None:
+        found, comparison = self.map_of, self.comparison_of
+        if found is None or comparison is None:
             return None
-        comparison = found.comparison
         row = comparison.selected
         chosen = comparison.places.of_execution(row) if row is not None else ()
         html = source_html(found, selected=chosen, say=self.say, clickable=self.lines.clickable)
