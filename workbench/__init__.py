@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from workbench.npu.orders.probe import probe_order
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.envelope import envelope
-    from workbench.pipeline.inspect import inspect_dump as inspect
     from workbench.pipeline.read_result import read_result
     from workbench.simulation.simulate import simulate
     from workbench.ui.app import Workbench
     from workbench.ui.trees import Trees
+    from workbench.views.dump import inspect_dump as inspect
 
 __all__ = [
     "AlignError",
@@ -85,7 +85,7 @@ _HOMES = {
     "envelope": ("workbench.pipeline.envelope", "envelope"),
     "Golden": ("workbench.golden_data", "Golden"),
     "golden": ("workbench.golden_data", "golden"),
-    "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
+    "inspect": ("workbench.views.dump", "inspect_dump"),
     "load": ("workbench.dump.reader", "load"),
     "models": ("workbench.network.models", ""),
     "nn": ("workbench.network.nn", ""),

@@ -16,14 +16,13 @@ from kit import hostile
 from kit.build.sample_results import make_result, make_row
 from kit.hostile import GUILTY, NAMES, Page, controls, shown
 from workbench.graph.graph import SourceFrame
-from workbench.pipeline.operator_html import operator_html
-from workbench.pipeline.source_html import source_html
 from workbench.show.html import head_html
 from workbench.show.json_result import from_json
 from workbench.show.match_html import matches_html
 from workbench.show.match_view import match_lines
 from workbench.show.report import SECTIONS
 from workbench.show.tables import plain_text
+from workbench.views.render import operator_html, source_html
 
 SHORT = {key: name for key, name in NAMES.items() if key not in ("long", "wide")}
 

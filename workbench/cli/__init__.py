@@ -391,7 +391,7 @@ def inspect(
 ) -> int:
     """Show what a dump holds, its anomalies, and the operators of a source line."""
     from workbench.dump.reader import load
-    from workbench.pipeline.inspect import inspect_dump
+    from workbench.views.dump import inspect_dump
 
     info = inspect_dump(load(dump, graph=graph or None, model=model or None), at or None)
     if json:

@@ -15,7 +15,7 @@ _SHOWN = 10
 
 
 def text_of(info: dict[str, Any]) -> list[Message | str]:
-    """Return what `workbench.pipeline.inspect` found, for a terminal; long lists are cut."""
+    """Return what `workbench.views.dump` found, for a terminal; long lists are cut."""
     lines: list[Message | str] = [
         Message("cli/tree", path=info["path"], layout=info["layout"], tensors=info["tensors"]),
         Message("cli/tree-runs", ranks=info["ranks"], iterations=info["iterations"]),

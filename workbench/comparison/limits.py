@@ -68,7 +68,7 @@ class Limits:
         "Expected rounding of a sum in float32 whose order is not known, however few terms it has.",
     )
     amplification: float = _row(
-        2.0, "× inherited error", "repeats follow pipeline", _UNRECORDED,
+        2.0, "× inherited error", "repeats follow views", _UNRECORDED,
         "Growth of error through one well-conditioned operator that still counts as inherited.",
     )
     envelope_factor: float = _row(

@@ -44,15 +44,15 @@ if TYPE_CHECKING:
     )
     from workbench.core.words.translate import Language
     from workbench.npu.orders.known import Orders
-    from workbench.pipeline.context import MatchContext
-    from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
-    from workbench.pipeline.operator_view import OperatorView
-    from workbench.pipeline.places import Compared, Places
-    from workbench.pipeline.source_view import SourceMap
     from workbench.run.envelope import Envelope
     from workbench.show.look import Look
     from workbench.show.tables import Order
+    from workbench.views.extract import Extracted
+    from workbench.views.index import Compared, Places
+    from workbench.views.match import MatchContext
+    from workbench.views.operator import OperatorView
+    from workbench.views.source_map import SourceMap
 
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
@@ -306,7 +306,7 @@ class Comparison:
         Its inputs and outputs, its settings, and a script that computes it again and prints how far off it is. Raises
         WorkbenchError if there is no defect, or if the dump lacks what is needed.
         """
-        from workbench.pipeline.extract import extract
+        from workbench.views.extract import extract
 
         flow = self._followed()
         finding = finding or next((one for one in self.findings if one.defect), None)
@@ -327,7 +327,7 @@ class Comparison:
     @cached_property
     def compared(self) -> Compared:
         """What views of it read."""
-        from workbench.pipeline.places import Compared
+        from workbench.views.index import Compared
 
         return Compared(self.rows, self.measured, self.findings, self._trace)
 
@@ -341,7 +341,7 @@ class Comparison:
 
         Raises WorkbenchError naming what fits if a name fits several operators or none.
         """
-        from workbench.pipeline.operator_view import OperatorView
+        from workbench.views.operator import OperatorView
 
         return OperatorView(self.compared, self._place(wanted))
 
@@ -377,13 +377,13 @@ class Comparison:
         ``wanted`` is a row, its index, or an operator's name or the end of one; the selected row if left out. Also of
         operators without a partner: then the other side shows what the neighbours are matched with.
         """
-        from workbench.pipeline.context import MatchContext
+        from workbench.views.match import MatchContext
 
         return MatchContext(self.compared, self._place(wanted))
 
     def source_map(self) -> SourceMap:
         """Return the network's source lines with the operators that each of them made, and their own errors."""
-        from workbench.pipeline.source_view import SourceMap
+        from workbench.views.source_map import SourceMap
 
         return SourceMap(self.compared)
 

@@ -8,8 +8,8 @@ from workbench.comparison.findings.evidence import own_words
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.source_lines import told
-from workbench.pipeline.blame import conclusion
 from workbench.pipeline.names import full_name
+from workbench.views.origin import conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.pipeline.operator_html import operator_html
-from workbench.pipeline.operator_view import OperatorView
 from workbench.pipeline.recipe import PYTHON, report_line
-from workbench.pipeline.source_html import source_html
-from workbench.pipeline.source_view import SourceMap
 from workbench.show.report import SECTIONS, Extras, report_html
+from workbench.views.operator import OperatorView
+from workbench.views.render import operator_html, source_html
+from workbench.views.source_map import SourceMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -77,7 +77,7 @@ SIDE_VALUES: dict[str, str] = {
     "mean": "show/value-mean",
     "deviation": "show/value-std",
 }
-"""Name of a `workbench.pipeline.side_values.SideValue` → code of its words; other names stay."""
+"""Name of a `workbench.views.values.SideValue` → code of its words; other names stay."""
 
 ELEMENT_ERRORS: dict[str, tuple[str, str]] = {
     "absolute": ("show/axis-absolute", "show/kind-absolute"),

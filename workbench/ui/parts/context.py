@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import ipywidgets as W
 
 from workbench.core.text import one_line
-from workbench.pipeline.context_html import context_html
 from workbench.ui.following import Following
 from workbench.ui.native import make_copy
+from workbench.views.render import context_html
 
 if TYPE_CHECKING:
-    from workbench.pipeline.context import MatchContext
+    from workbench.views.match import MatchContext
 
 
 class Context(Following):

@@ -11,7 +11,6 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import call_text, escape, escape_whole
 from workbench.core.words import Message
-from workbench.pipeline.operator_html import operator_html
 from workbench.show.assets import style_sheets
 from workbench.show.look import Look
 from workbench.show.templates import OPERATOR_STYLES
@@ -22,15 +21,16 @@ from workbench.ui.following import Following
 from workbench.ui.native import make_copy
 from workbench.ui.parts.planes import Planes
 from workbench.ui.typed import typed_path
+from workbench.views.render import operator_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from workbench.comparison.measure.elements import ErrorKind, HeatMap
     from workbench.pipeline.compare import Comparison
-    from workbench.pipeline.operator_view import OperatorView
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
+    from workbench.views.operator import OperatorView
 
 _PIECES = {
     "above": ("head", "source", "tensors", "values", "elements"),

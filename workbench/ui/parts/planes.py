@@ -12,9 +12,9 @@ from workbench.ui.native import make_pieces, make_slider
 
 if TYPE_CHECKING:
     from workbench.comparison.measure.elements import Elements, HeatMap
-    from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
     from workbench.ui.parts.operator import Operator
+    from workbench.views.operator import OperatorView
 
 _NONE = -1
 _KINDS = {"absolute": "ui/absolute", "relative": "ui/relative", "ulp": "ui/ulp"}

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
-from workbench.pipeline.source_html import source_html
 from workbench.show.assets import style_sheets
 from workbench.show.templates import OPERATOR_STYLES
 from workbench.ui.boxes import panel
 from workbench.ui.following import Following
+from workbench.views.render import source_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.pipeline.compare import Comparison
-    from workbench.pipeline.source_view import SourceMap
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
+    from workbench.views.source_map import SourceMap
 
 
 class Source(Following):

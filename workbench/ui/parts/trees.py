@@ -13,12 +13,12 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.files import open_file
 from workbench.graph_files.formats import read_graph
-from workbench.pipeline.tree_summary import summarize_tree
 from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.part import Part
 from workbench.ui.parts.golden import GoldenInputs
+from workbench.views.dump import summarize_tree
 
 if TYPE_CHECKING:
     from workbench.ui.alerts import Alert

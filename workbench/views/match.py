@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.align.rules import rule_meaning
 from workbench.core.words import Message
-from workbench.pipeline.links import find_links, name_of, together_of
-from workbench.pipeline.neighbours import between, placed, split, surroundings
-from workbench.pipeline.operator_facts import ir_text
-from workbench.pipeline.partners import Partners
-from workbench.pipeline.places import SIDES
 from workbench.show.graph_picture import Neighbourhood
+from workbench.views.attributes import ir_text
+from workbench.views.index import SIDES
+from workbench.views.links import find_links, name_of, together_of
+from workbench.views.partners import Partners
+from workbench.views.walk import between, placed, split, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.result import Row, Side
     from workbench.graph.graph import Graph
-    from workbench.pipeline.links import Link
-    from workbench.pipeline.operator_facts import IrText
-    from workbench.pipeline.partners import Together
-    from workbench.pipeline.places import Compared, Found, Places
     from workbench.show.graph_picture import Node
+    from workbench.views.attributes import IrText
+    from workbench.views.index import Compared, Found, Places
+    from workbench.views.links import Link
+    from workbench.views.partners import Together
 
 BREADTH = 2
 """Operators of one level that a picture has room for, beside that of the other side."""
@@ -225,7 +225,7 @@ class MatchContext:
         return data_frame(lines, columns)
 
     def _repr_html_(self) -> str:
-        from workbench.pipeline.context_html import context_html
+        from workbench.views.render import context_html
 
         return context_html(self, standalone=True)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.result import Finding, Row
-    from workbench.pipeline.places import Found
+    from workbench.views.index import Found
 
 Kind = Literal["origin", "propagated", "amplified", "expected", "equal", "unmatched", "unknown"]
 

@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from workbench.core.errors import FormatError
-from workbench.pipeline.tree_summary import summarize_tree
+from workbench.views.dump import summarize_tree
 
 REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
 

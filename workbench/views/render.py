@@ -1,4 +1,4 @@
-"""An operator as HTML: the same pieces for the panel, the report and plain notebook output."""
+"""Views as HTML, the same for the panel, the report and plain notebook output: operator, match, source."""
 
 from __future__ import annotations
 
@@ -16,16 +16,27 @@ from workbench.show.templates import OPERATOR_STYLES, render
 from workbench.show.words import ELEMENT_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from workbench.comparison.measure.elements import Element, ErrorKind, HeatMap
-    from workbench.pipeline.operator_view import OperatorView
-    from workbench.pipeline.places import Places
+    from workbench.views.index import Places
+    from workbench.views.match import MatchContext
+    from workbench.views.operator import OperatorView
+    from workbench.views.source_map import SourceMap
 
 SECTIONS = (
     "head", "source", "tensors", "values", "elements", "heat", "worst", "trend", "neighbours", "attributes", "ir",
 )  # fmt: skip
 """Pieces, in the order of reading."""
+
+MOST_LINES = 800
+"""Lines of one file that a page holds, the worst of them; all are in the DataFrame."""
+
+MOST_OPERATORS = 100
+"""Operators of one line that a page holds."""
+
+DECADES = 6.0
+"""Own errors this many powers of ten above what is explained, and larger ones, have the longest bar."""
 
 _DRAWN = frozenset(("elements", "heat", "worst"))
 
@@ -175,3 +186,73 @@ def _trend(view: OperatorView) -> str:
     from workbench.show.operator_plots import trend_svg
 
     return Markup(trend_svg(rows, len({row.rank for row in rows}) > 1))
+
+
+def context_html(
+    view: MatchContext,
+    *,
+    say: Say = ENGLISH,
+    clickable: bool = False,
+    standalone: bool = False,
+) -> str:
+    """Return what stands around a match as an HTML fragment; everything from the dumps is escaped.
+
+    Parameters
+    ----------
+    say : Say
+        Words of the screen in the reader's language.
+    clickable : bool
+        What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.
+    standalone : bool
+        Carry the style sheets.
+    """
+    return render(
+        "context.html.j2",
+        view=view,
+        pictures={side: drawn(around.found) for side, around in view.sides.items()},
+        links={
+            side: {node.key: view.link(side, node) for node in around.found.nodes}
+            for side, around in view.sides.items()
+        },
+        wide=WIDE,
+        high=HIGH,
+        styles=OPERATOR_STYLES if standalone else (),
+        within=within(view.compared.places),
+        say=say,
+        clickable=clickable,
+    )
+
+
+def source_html(
+    found: SourceMap,
+    *,
+    selected: Collection[int] = (),
+    say: Say = ENGLISH,
+    clickable: bool = False,
+    standalone: bool = False,
+) -> str:
+    """Return the heat map as an HTML fragment; everything from the dumps is escaped.
+
+    Parameters
+    ----------
+    selected : collection of int
+        Rows of the operator that is looked at.
+    say : Say
+        Words of the screen in the reader's language.
+    clickable : bool
+        What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.
+    standalone : bool
+        Carry the style sheets.
+    """
+    return render(
+        "source.html.j2",
+        files=found.files,
+        without_line=found.without_line,
+        selected=frozenset(selected),
+        decades=DECADES,
+        most=MOST_LINES,
+        listed=MOST_OPERATORS,
+        styles=OPERATOR_STYLES if standalone else (),
+        say=say,
+        clickable=clickable,
+    )

@@ -1,18 +1,22 @@
-"""Look into one dump: what is there, what is odd, and what came from one source line."""
+"""Look into one dump: what is there, what is odd, what came from one source line; and what names alone tell."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.memory import find_changes
 from workbench.comparison.findings.watched import evidence
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import one_line
 from workbench.dump.reports.exception import role
+from workbench.dump.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from workbench.comparison.bind.binding import Binding
     from workbench.comparison.bind.memory import WatchedChange
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Op, SourceFrame
 
 SCHEMA = "workbench.inspection/1"
+
+SHOWN = 8
+"""Most numbers of a list that are told one by one."""
 
 
 def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
@@ -181,3 +188,51 @@ def _operator(binding: Binding, key: tuple[int, int], number: int, op: Op) -> di
         "code": frame.code.strip() if frame is not None else "",
         "files": files,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSummary:
+    """A dump tree as its names tell it; no tensor has been read."""
+
+    path: str
+    layout: str
+    files: int
+    ranks: tuple[int, ...]
+    iterations: tuple[int, ...]
+    models: tuple[str, ...]
+    graphs: int
+
+    def __str__(self) -> str:
+        parts = [f"{self.layout}: {self.files:,} files"]
+        numbered = (("rank", self.ranks), ("iteration", self.iterations))
+        parts += [f"{word} {_numbers(found)}" for word, found in numbered if found]
+        if len(self.models) > 1:
+            parts.append(f"{len(self.models)} models: {', '.join(self.models[:SHOWN])}")
+        parts.append(f"{self.graphs} graph files of GE" if self.graphs else "")
+        return one_line(", ".join(filter(None, parts)))
+
+
+def summarize_tree(path: str | Path) -> TreeSummary:
+    """Return what lies at ``path``; raises FormatError if it is no dump, or several."""
+    found = survey(Path(path))
+    return TreeSummary(
+        path=found.base,
+        layout=found.layout,
+        files=sum(len(one.names) for one in found.folders),
+        ranks=tuple(sorted({one.rank for one in found.folders})),
+        iterations=tuple(sorted({one.iteration for one in found.folders})),
+        models=tuple(sorted({one.net_name for one in found.folders if one.net_name})),
+        graphs=len(found.graph_files),
+    )
+
+
+def _numbers(found: Iterable[int]) -> str:
+    """Tell numbers: one by one if they are few, else how many and between which.
+
+    >>> _numbers([0]), _numbers([0, 1, 5]), _numbers(range(40))
+    ('0', '0, 1, 5', '0 to 39 (40)')
+    """
+    numbers = list(found)
+    if len(numbers) <= SHOWN:
+        return ", ".join(map(str, numbers))
+    return f"{numbers[0]} to {numbers[-1]} ({len(numbers)})"

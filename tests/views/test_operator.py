@@ -18,8 +18,8 @@ from workbench.comparison.bind.anomalies import REWRITTEN
 from workbench.comparison.measure.elements import read_elements
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.pipeline.operator_html import SECTIONS, operator_html
 from workbench.pipeline.read_result import read_result
+from workbench.views.render import SECTIONS, operator_html
 
 SAMPLES = Path(__file__).parents[2] / "sample_dumps"
 GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
@@ -259,7 +259,7 @@ def test_a_file_cut_short_is_a_reason_and_no_crash(tmp_path):
 
 def test_of_a_large_tensor_the_beginning_is_shown_and_said(real, monkeypatch):
     limited = partial(read_elements, limit=100)
-    monkeypatch.setattr("workbench.pipeline.operator_view.read_elements", limited)
+    monkeypatch.setattr("workbench.views.operator.read_elements", limited)
     view = real.operator()
     assert view.doubts == (Message("pipeline/elements-cut", read=96, total=512),)
     assert view.elements.shape == (1, 6, 4, 4)

@@ -15,12 +15,12 @@ from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
 from workbench.graph.source_lines import frames_of
-from workbench.pipeline.blame import blame, conclusion
-from workbench.pipeline.neighbours import neighbours
-from workbench.pipeline.operator_facts import ir_text, settings_of_both
-from workbench.pipeline.places import SIDES
-from workbench.pipeline.side_values import side_values
-from workbench.pipeline.source_lines import in_context
+from workbench.views.attributes import ir_text, settings_of_both
+from workbench.views.index import SIDES
+from workbench.views.origin import blame, conclusion
+from workbench.views.source_lines import in_context
+from workbench.views.values import side_values
+from workbench.views.walk import neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Op, SourceFrame
-    from workbench.pipeline.blame import Blame
-    from workbench.pipeline.extract import Extracted
-    from workbench.pipeline.operator_facts import IrText, Setting
-    from workbench.pipeline.places import Compared, Found, Places
-    from workbench.pipeline.side_values import SideValue
-    from workbench.pipeline.source_lines import Context
     from workbench.show.graph_picture import Neighbourhood
+    from workbench.views.attributes import IrText, Setting
+    from workbench.views.extract import Extracted
+    from workbench.views.index import Compared, Found, Places
+    from workbench.views.origin import Blame
+    from workbench.views.source_lines import Context
+    from workbench.views.values import SideValue
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,13 +292,13 @@ class OperatorView:
 
     def extract(self, folder: str | Path) -> Extracted:
         """Write the operator alone into a new folder, with a script that computes it again."""
-        from workbench.pipeline.extract import extract
+        from workbench.views.extract import extract
 
         known = next((one for one in self.findings if one.defect), None)
         return extract(self._places.flow, known or _as_finding(self), folder)
 
     def _repr_html_(self) -> str:
-        from workbench.pipeline.operator_html import operator_html
+        from workbench.views.render import operator_html
 
         return operator_html(self, standalone=True)
 

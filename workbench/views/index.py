@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.rows import Rows
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.pipeline.partners import Together, find_partners, joined
 from workbench.show.columns import shown_status
 from workbench.show.words import STATUSES
+from workbench.views.partners import Together, find_partners, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Finding, Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Graph, Op
-    from workbench.pipeline.partners import Partners
+    from workbench.views.partners import Partners
 
     Key = tuple[object, ...]
 

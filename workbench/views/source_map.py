@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from workbench.core.text import plural
 from workbench.core.words import Message
-from workbench.pipeline.places import SEVERITY
-from workbench.pipeline.source_html import DECADES, source_html
-from workbench.pipeline.source_lines import find_source, says_so
 from workbench.show.columns import shown_status
+from workbench.views.index import SEVERITY
+from workbench.views.render import DECADES, source_html
+from workbench.views.source_lines import find_source, says_so
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Finding, Row
     from workbench.graph.graph import SourceFrame
-    from workbench.pipeline.places import Compared, Places
-    from workbench.pipeline.source_lines import Origin
+    from workbench.views.index import Compared, Places
+    from workbench.views.source_lines import Origin
 
 AROUND = 2
 WHOLE = 80

@@ -12,7 +12,7 @@ from kit.build.small_dumps import Net, chain, on_disk, shoot
 from kit.words import refused
 from workbench.dump.reader import load
 from workbench.graph.graph import SourceFrame
-from workbench.pipeline.inspect import comes_from, inspect_dump, parse_place
+from workbench.views.dump import comes_from, inspect_dump, parse_place
 
 GRAPH = chain("MatMul", "ReLU", "Tanh")
 

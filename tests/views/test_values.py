@@ -12,7 +12,7 @@ from kit.face.screen import label
 from kit.words import check_said
 from workbench.core.words import Message
 from workbench.pipeline.compare import Comparison
-from workbench.pipeline.operator_html import operator_html
+from workbench.views.render import operator_html
 
 REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
 

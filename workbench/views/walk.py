@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Operand
-    from workbench.pipeline.places import Places
+    from workbench.views.index import Places
 
 LEVELS = 3
 """Levels before and after an operator."""
@@ -78,14 +78,14 @@ def placed(
     return found.neighbourhood()
 
 
-def walk_through(places: Places, side: Side, block: Execution, breadth: int) -> Walk | None:
+def walk_through(places: Places, side: Side, block: Execution, breadth: int) -> GraphWalk | None:
     """Return a walk through the graph of an execution; ``None`` if there is none."""
     graph = places.graph_of(side, block)
-    return Walk(places, side, block, graph, breadth) if graph is not None else None
+    return GraphWalk(places, side, block, graph, breadth) if graph is not None else None
 
 
 @dataclass
-class Walk:
+class GraphWalk:
     """What was found so far; nodes have keys as ``op 3`` and ``param 0``, by numbers in the graph."""
 
     places: Places

@@ -6,7 +6,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.limits import LIMITS
-from workbench.pipeline.blame import blame
+from workbench.views.origin import blame
 
 
 def row(**changes):

@@ -12,9 +12,9 @@ from kit.build.small_dumps import Net, given, in_memory, shoot
 from kit.face.screen import label
 from workbench.core.words import Message
 from workbench.graph.graph import SourceFrame
-from workbench.pipeline.source_html import source_html
-from workbench.pipeline.source_lines import find_source, in_context
-from workbench.pipeline.source_view import WHOLE, SourceMap
+from workbench.views.render import source_html
+from workbench.views.source_lines import find_source, in_context
+from workbench.views.source_map import WHOLE, SourceMap
 
 SAMPLES = Path(__file__).parents[2] / "sample_dumps"
 

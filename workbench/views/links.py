@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.pipeline.places import SIDES
+from workbench.views.index import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.comparison.result import Side
     from workbench.graph.graph import Graph
-    from workbench.pipeline.partners import Partners, Together
     from workbench.show.graph_picture import Neighbourhood, Node
+    from workbench.views.partners import Partners, Together
 
     Place = tuple[Side, str]
     Names = dict[Side, tuple[str, ...]]

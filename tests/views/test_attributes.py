@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from workbench.graph.graph import Graph
-from workbench.pipeline import operator_facts
-from workbench.pipeline.operator_facts import ir_text
+from workbench.views import attributes
+from workbench.views.attributes import ir_text
 
 
 def graph_of(path, names):
@@ -20,7 +20,7 @@ def graph_of(path, names):
 def test_an_operator_is_found_wherever_a_piece_of_the_file_ends(
     tmp_path, monkeypatch, piece, ending
 ):
-    monkeypatch.setattr(operator_facts, "_PIECE", piece)
+    monkeypatch.setattr(attributes, "_PIECE", piece)
     names = [f"Default/größe/Op-op{number}" for number in range(12)]
     lines = [
         text
@@ -39,4 +39,4 @@ def test_an_operator_is_found_wherever_a_piece_of_the_file_ends(
 def test_a_name_that_the_file_does_not_have_is_not_found(tmp_path):
     path = tmp_path / "graph.ir"
     path.write_text("  %0 = Op(%0)\n      : (Fullname with scope: (Default/A-op0))\n")
-    assert operator_facts._from_file(path, SimpleNamespace(name="Default/A-op"), 3) is None
+    assert attributes._from_file(path, SimpleNamespace(name="Default/A-op"), 3) is None

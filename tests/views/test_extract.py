@@ -207,7 +207,7 @@ def test_a_case_that_computes_otherwise_is_refused(tmp_path, monkeypatch):
         def reference(self):
             return defaultdict(lambda: np.zeros(1))
 
-    monkeypatch.setattr("workbench.pipeline.extract.read_case", lambda _: Other())
+    monkeypatch.setattr("workbench.views.extract.read_case", lambda _: Other())
     with refused("pipeline/case-differs", GraphError, folder=str(tmp_path / "case")):
         comparison.extract(tmp_path / "case")
 

@@ -11,9 +11,9 @@ from workbench.comparison.align.rules import MATCH_RULES
 from workbench.core.words import Message
 from workbench.graph.graph import Value
 from workbench.pipeline.compare import Comparison
-from workbench.pipeline.context_html import context_html
-from workbench.pipeline.neighbours import TOGETHER, surroundings
-from workbench.pipeline.partners import Together, joined
+from workbench.views.partners import Together, joined
+from workbench.views.render import context_html
+from workbench.views.walk import TOGETHER, surroundings
 
 REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
 
