@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests")]
 
 from kit.build.sample_results import network_result  # noqa: E402
-from workbench.pipeline.compare import Comparison  # noqa: E402
+from workbench.session.comparison import Comparison  # noqa: E402
 from workbench.show.report import report_html  # noqa: E402
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ LAYERS = (
     "views",
     "simulation",
     "scale",
-    "pipeline ascendcl forecast",
+    "ascendcl forecast session",
     "ui cli",
     "__main__",
 )
@@ -130,6 +130,7 @@ HOUSED = (
     "ascendcl",
     "forecast",
     "views",
+    "session",
 )
 """Areas whose rooms have faces and sizes that a reader can hold."""
 
@@ -565,7 +566,7 @@ def test_the_core_needs_numpy_and_ml_dtypes_alone():
 
 
 def test_starting_the_command_loads_nothing_heavy():
-    loaded = loaded_by("import workbench.cli, workbench.pipeline.compare")
+    loaded = loaded_by("import workbench.cli, workbench.session.compare")
     assert not loaded & {
         "pandas",
         "matplotlib",

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from workbench.network.onnx import read_onnx
     from workbench.network.tracer import trace
     from workbench.npu.orders.probe import probe_order
-    from workbench.pipeline.compare import Comparison, compare
-    from workbench.pipeline.envelope import envelope
-    from workbench.pipeline.read_result import read_result
+    from workbench.session.compare import compare
+    from workbench.session.comparison import Comparison
+    from workbench.session.envelope import envelope
+    from workbench.session.foreign import read_result
     from workbench.simulation.simulate import simulate
     from workbench.ui.app import Workbench
     from workbench.ui.trees import Trees
@@ -78,11 +79,11 @@ _HOMES = {
     "AscendCL": ("workbench.ascendcl.api", "AscendCL"),
     "Trees": ("workbench.ui.trees", "Trees"),
     "Workbench": ("workbench.ui.app", "Workbench"),
-    "Comparison": ("workbench.pipeline.compare", "Comparison"),
-    "compare": ("workbench.pipeline.compare", "compare"),
+    "Comparison": ("workbench.session.comparison", "Comparison"),
+    "compare": ("workbench.session.compare", "compare"),
     "config": ("workbench.config", ""),
     "convert": ("workbench.dump.convert", "convert"),
-    "envelope": ("workbench.pipeline.envelope", "envelope"),
+    "envelope": ("workbench.session.envelope", "envelope"),
     "Golden": ("workbench.golden_data", "Golden"),
     "golden": ("workbench.golden_data", "golden"),
     "inspect": ("workbench.views.dump", "inspect_dump"),
@@ -93,7 +94,7 @@ _HOMES = {
     "probe_order": ("workbench.npu.orders.probe", "probe_order"),
     "read_ir": ("workbench.graph_files.formats", "read_graph"),
     "read_onnx": ("workbench.network.onnx", "read_onnx"),
-    "read_result": ("workbench.pipeline.read_result", "read_result"),
+    "read_result": ("workbench.session.foreign", "read_result"),
     "simulate": ("workbench.simulation.simulate", "simulate"),
     "trace": ("workbench.network.tracer", "trace"),
 }

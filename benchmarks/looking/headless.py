@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ipywidgets.widgets import widget
 
-from workbench.pipeline.compare import Comparison
+from workbench.session.comparison import Comparison
 from workbench.ui import background, part
 from workbench.ui.shell import PARTS
 

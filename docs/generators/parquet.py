@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
-from workbench.pipeline.parquet import COLUMNS
+from workbench.session.parquet import COLUMNS
 
 INTRODUCTION = """\
 `comparison.to_parquet(path)` writes one row for each compared pair of tensors and each unmatched tensor

@@ -238,7 +238,7 @@ def test_too_little_memory_is_one_line_and_status_two(capsys, pair, monkeypatch)
     def compare(*_args, **_options):
         raise MemoryError("Unable to allocate 4.00 TiB")
 
-    monkeypatch.setattr("workbench.pipeline.compare.compare", compare)
+    monkeypatch.setattr("workbench.session.compare.compare", compare)
     status, _, errors = run(capsys, "compare", *pair)
     assert status == 2
     assert errors.splitlines() == [

@@ -4,8 +4,8 @@ import pytest
 
 from kit.commands import run
 from kit.words import refused
+from workbench.cli.demo import DEVICE, FAULT, MODEL, demo
 from workbench.core.words import Message
-from workbench.pipeline.demo import DEVICE, FAULT, MODEL, demo
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from kit.commands import run
 from workbench.core.plan import DumpPlan
 from workbench.network.models import load_graph
 from workbench.npu.orders import read_orders
-from workbench.pipeline.envelope import read_envelope
+from workbench.session.envelope import read_envelope
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from itertools import product
 import pytest
 
 import workbench.config
-import workbench.pipeline.compare
+import workbench.session.compare
 from kit.cases import nightly
 from kit.commands import run, status
 from kit.damage.files_that_fail import WAYS, files_that_fail
@@ -174,7 +174,7 @@ def test_whatever_ends_a_command_is_one_line(capsys, monkeypatch, dumps, error, 
     def ended(*_, **__):
         raise error
 
-    monkeypatch.setattr(workbench.pipeline.compare, "compare", ended)
+    monkeypatch.setattr(workbench.session.compare, "compare", ended)
     ran = run(capsys, "compare", dumps / "target", dumps / "golden")
     assert ran == (2, "", f"{Message('cli/error', why=said)}\n")
 

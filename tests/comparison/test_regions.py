@@ -15,7 +15,7 @@ from workbench.comparison.map_file import parse_overrides, to_data
 from workbench.core.errors import FormatError
 from workbench.graph.graph import Const, Param, Value
 from workbench.ops.dont_care import DONT_CARE, Whole
-from workbench.pipeline.parquet import from_parquet, to_parquet
+from workbench.session.parquet import from_parquet, to_parquet
 from workbench.show.json_result import from_json, to_json
 
 B, N, S, D = 2, 2, 4, 8

@@ -12,8 +12,8 @@ from kit.evidence import clauses, within
 from workbench.comparison.engine import compare_dumps
 from workbench.graph.graph import SourceFrame
 from workbench.graph.source_lines import told, user_frames
-from workbench.pipeline.compare import Comparison
-from workbench.pipeline.conclusions import explain
+from workbench.session.comparison import Comparison
+from workbench.session.conclusions import explain
 
 USER, CALLER, OTHER = (SourceFrame("/home/u/net.py", line, f"x = f{line}(x)") for line in (7, 3, 9))
 LIBRARY = SourceFrame("/usr/lib/python3/site-packages/mindspore/nn/conv.py", 5, "self.conv2d(x)")

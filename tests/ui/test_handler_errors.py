@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from kit.face.screen import alerts_beside, alerts_in, is_control, label, walk
-from workbench.pipeline.compare import Comparison
+from workbench.session.comparison import Comparison
 from workbench.ui.alerts import Alert
 from workbench.ui.shell import PARTS
 

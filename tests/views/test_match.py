@@ -10,7 +10,7 @@ from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.pipeline.compare import Comparison
+from workbench.session.comparison import Comparison
 from workbench.views.partners import Together, joined
 from workbench.views.render import context_html
 from workbench.views.walk import TOGETHER, surroundings

@@ -18,7 +18,7 @@ from workbench.comparison.bind.anomalies import REWRITTEN
 from workbench.comparison.measure.elements import read_elements
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.pipeline.read_result import read_result
+from workbench.session.foreign import read_result
 from workbench.views.render import SECTIONS, operator_html
 
 SAMPLES = Path(__file__).parents[2] / "sample_dumps"

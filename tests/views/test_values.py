@@ -11,7 +11,7 @@ from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from kit.face.screen import label
 from kit.words import check_said
 from workbench.core.words import Message
-from workbench.pipeline.compare import Comparison
+from workbench.session.comparison import Comparison
 from workbench.views.render import operator_html
 
 REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"

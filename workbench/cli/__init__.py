@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Finding, Verdict
     from workbench.comparison.stages import StageTime
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
 
 AGREE, DIVERGE, TROUBLE, UNDECIDED = 0, 1, 2, 3
 NOTHING = 1
@@ -169,7 +169,7 @@ def compare(
 
     Exit status: 0 agree, 1 diverge, 2 trouble, 3 not decided (incomplete, inconclusive).
     """
-    from workbench.pipeline.compare import compare as run
+    from workbench.session.compare import compare as run
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
     options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
@@ -259,7 +259,7 @@ def _extract(comparison: Comparison, folder: str) -> None:
 
 def _explain(comparison: Comparison, name: str, *, to_stderr: bool) -> None:
     """Print what was concluded of an operator; not among JSON."""
-    from workbench.pipeline.conclusions import explain
+    from workbench.session.conclusions import explain
 
     tell(*explain(comparison, name), err=to_stderr)
 
@@ -435,7 +435,7 @@ def demo(
     ] = "demo_out",
 ) -> int:
     """Inject a fault into a simulated run, find it by comparison, write a report."""
-    from workbench.pipeline.demo import demo as run
+    from workbench.cli.demo import demo as run
 
     comparison, report, found = run(out, say=lambda text: tell(text, err=True))
     tell(*_summary(comparison)[:-1])

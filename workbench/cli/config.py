@@ -61,7 +61,7 @@ def check(
     json: JSON = False,
 ) -> int:
     """Show what the vendor refuses, changes or ignores. Exit status: 0 accepted, 1 refused, 2 trouble."""
-    from workbench.pipeline.check import judge, unreadable
+    from workbench.cli.verdict import judge, unreadable
 
     context = _context(target_version, here, env)
     try:

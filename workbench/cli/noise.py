@@ -32,8 +32,8 @@ def envelope(
     ] = "",
 ) -> int:
     """Measure how far rounding of its inputs moves a network, for compare --envelope."""
-    from workbench.pipeline.envelope import envelope as run
-    from workbench.pipeline.envelope import write_envelope
+    from workbench.session.envelope import envelope as run
+    from workbench.session.envelope import write_envelope
 
     found = run(network, runs=runs, seed=seed, iterations=iterations, dtype=dtype)
     write_envelope(out, found)

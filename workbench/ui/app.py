@@ -25,8 +25,9 @@ from workbench.graph.graph import Graph
 from workbench.npu.faults import check_settings, parse_fault
 from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
-from workbench.pipeline.compare import Comparison, compare
-from workbench.pipeline.recipe import PYTHON
+from workbench.session.compare import compare
+from workbench.session.comparison import Comparison
+from workbench.session.recipe import PYTHON
 from workbench.show.checked import TEXT, Checked, a, one_of, texts, whole
 from workbench.show.kept_look import kept_look, look_again
 from workbench.simulation.events import ITERATIONS, undumped

@@ -17,7 +17,7 @@ from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
     from workbench.core.words.translate import Language
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
 
 
 class Explorer(Answering):

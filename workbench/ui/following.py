@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
-from workbench.pipeline.graded import graded
 from workbench.ui.alerts import status_html
 from workbench.ui.native import make_pieces
 from workbench.ui.part import Part
@@ -15,7 +14,7 @@ from workbench.ui.part import Part
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
     from workbench.ui.live import Pieces
     from workbench.ui.plain import PlainPieces
 
@@ -38,7 +37,7 @@ class Following(Part):
     def graded(self) -> Comparison | None:
         """The comparison as its look grades it."""
         comparison = self.bench.comparison
-        return graded(comparison) if comparison is not None else None
+        return comparison.graded() if comparison is not None else None
 
     def changed(self, name: str) -> None:
         """Show what a trait of the look says now."""

@@ -19,7 +19,7 @@ from workbench.ui.still import display_with_still
 if TYPE_CHECKING:
     from workbench.core.text import editable
     from workbench.core.words.translate import Language
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
 
 
 class Framed(W.VBox):

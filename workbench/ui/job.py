@@ -19,7 +19,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
 
     Work = Callable[["Job"], Any]
     State = Literal["ready", "running", "done", "cancelled", "failed"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.core.words.translate import Language
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
     from workbench.ui.explorer import Explorer
     from workbench.ui.framed import Framed
     from workbench.ui.live import CopyButton, Pieces, Slider

@@ -33,7 +33,7 @@ def _is_texts(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Arguments of `workbench.pipeline.compare.compare`; empty texts and ``None`` leave them out.
+    """Arguments of `workbench.session.comparison.compare`; empty texts and ``None`` leave them out.
 
     ``repeats`` are folders of other runs of the target.
     """

@@ -23,7 +23,7 @@ from workbench.core.transdata import to_device
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.reader import load
 from workbench.network.models import load_graph
-from workbench.pipeline.compare import compare
+from workbench.session.compare import compare
 from workbench.show.json_result import to_json
 from workbench.simulation.simulate import simulate
 

@@ -11,7 +11,7 @@ from kit.evidence import the
 from kit.words import check_said
 from workbench.comparison.explain.explain import UNEXPLAINED, Explanation
 from workbench.core.words import Message
-from workbench.pipeline.compare import compare
+from workbench.session.compare import compare
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)

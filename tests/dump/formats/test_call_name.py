@@ -12,7 +12,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
 from workbench.dump.reader import load
-from workbench.pipeline.compare import compare
+from workbench.session.compare import compare
 
 ONE = np.float32([1, 2])
 

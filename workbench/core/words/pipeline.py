@@ -1,4 +1,4 @@
-"""What `workbench.pipeline` says: name → sentence."""
+"""What `simulation`, `forecast`, `ascendcl`, `views` and `session` say: name → sentence."""
 
 from __future__ import annotations
 

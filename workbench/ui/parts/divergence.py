@@ -18,7 +18,7 @@ from workbench.ui.part import Part
 if TYPE_CHECKING:
     from workbench.comparison.result import Row
     from workbench.core.words import Message
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
 

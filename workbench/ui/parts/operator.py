@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from workbench.comparison.measure.elements import ErrorKind, HeatMap
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
     from workbench.views.operator import OperatorView

@@ -13,7 +13,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import brief
 from workbench.core.words import Message
-from workbench.pipeline.recipe import report_line
+from workbench.session.recipe import report_line
 from workbench.show.columns import worst_first
 from workbench.show.look import EXPLORED
 from workbench.show.report import SECTIONS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.comparison.result import Result
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
 

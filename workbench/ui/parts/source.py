@@ -15,7 +15,7 @@ from workbench.views.render import source_html
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
     from workbench.ui.app import Workbench
     from workbench.ui.part import Stage
     from workbench.views.source_map import SourceMap

@@ -8,7 +8,7 @@ from workbench.comparison.findings.evidence import own_words
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.source_lines import told
-from workbench.pipeline.names import full_name
+from workbench.session.names import full_name
 from workbench.views.origin import conclusion
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.state import Assessment, ValueState
     from workbench.comparison.follow.trace import Trace
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
 
 MOST = 20
 """Executions that are told of; an operator may run thousands of times."""

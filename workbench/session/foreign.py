@@ -21,8 +21,8 @@ from workbench.core.errors import FormatError
 from workbench.core.files import file_content, open_file
 from workbench.core.words import Message
 from workbench.dump.statistics.parse import MANY
-from workbench.pipeline.compare import Comparison
-from workbench.pipeline.sheets import MAX_BYTES, read_sheets
+from workbench.session.comparison import Comparison
+from workbench.session.sheets import MAX_BYTES, read_sheets
 from workbench.show.json_result import from_json
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Row, Verdict
     from workbench.comparison.results.tables.layouts import Layout
-    from workbench.pipeline.sheets import Line
+    from workbench.session.sheets import Line
 
 _GRAPH_FILE = re.compile(r"compare_result_(\d{1,9})_(\d{1,9})(?:_\d{14})?", re.A)
 _JSON_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")

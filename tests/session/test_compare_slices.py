@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kit.build.small_dumps import LEAF, START, ge_text, save_container
-from workbench.pipeline.compare import compare
+from workbench.session.compare import compare
 
 X = np.random.default_rng(2).standard_normal((8, 6)).astype(np.float32)
 PREFIX = "partition0_rank2_new_sub_graph15_sgt_graph_0_"

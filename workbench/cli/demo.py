@@ -10,7 +10,8 @@ from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
 from workbench.network.models import load_graph
-from workbench.pipeline.compare import Comparison, compare
+from workbench.session.compare import compare
+from workbench.session.comparison import Comparison
 from workbench.simulation.simulate import simulate
 
 if TYPE_CHECKING:

@@ -217,7 +217,7 @@ def test_the_recipe_of_the_report_can_be_run(found, tmp_path):
         + hostile.SHELL
     )
     for given_path in (path, "a\udcff\x1b[31m", "plain/path", "größe/权重"):
-        line = wb.pipeline.recipe.recipe((given_path, "b"), {"map_file": given_path})["Command"]
+        line = wb.session.recipe.recipe((given_path, "b"), {"map_file": given_path})["Command"]
         assert controls(line) == []
         told = subprocess.run(
             ["bash", "-c", f"set -- {line}; printf '%s\\0' \"$@\""],

@@ -15,7 +15,7 @@ from workbench.core.plan import BOTH
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.network.models import load_graph
-from workbench.pipeline.next_config import guess_surface
+from workbench.session.redump import guess_surface
 
 CULPRIT = "Default/body-SequentialCell/1-Dense/MatMul-op0"
 FAULT = f"scaled-output:{CULPRIT}:1.3"
@@ -113,7 +113,7 @@ def test_what_a_surface_cannot_name_is_left_out_and_said(tmp_path, monkeypatch):
     comparison = wb.compare(*trees(tmp_path, GRAPH, keep=lambda shot: shot.io == "output"))
     whole = comparison.next_config()
     other = next(one for one in whole.operators if one not in whole.suspects)
-    taken = "workbench.pipeline.next_config._takes"
+    taken = "workbench.session.redump._takes"
     monkeypatch.setattr(taken, lambda _config, operator, _context: operator != other)
     found = comparison.next_config()
     assert set(found.operators) == set(whole.operators) - {other}

@@ -17,8 +17,8 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.dump.dump import Dump
 from workbench.dump.index import index_of
-from workbench.pipeline.envelope import read_envelope, write_envelope
 from workbench.run.envelope import Envelope, Place, Spread
+from workbench.session.envelope import read_envelope, write_envelope
 from workbench.show.json_result import from_json
 
 GRAPH = wb.models.load_graph("transformer", 0)

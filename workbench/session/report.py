@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.pipeline.recipe import PYTHON, report_line
+from workbench.session.recipe import PYTHON, report_line
 from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.views.operator import OperatorView
 from workbench.views.render import operator_html, source_html
@@ -13,7 +13,7 @@ from workbench.views.source_map import SourceMap
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.pipeline.compare import Comparison
+    from workbench.session.comparison import Comparison
 
 TOLD = 3
 """Blamed operators that a report tells in full, unless more are pinned."""

@@ -10,7 +10,7 @@ import pytest
 from kit.build.small_dumps import LEAF, TIME, Call, ge_dump, ge_network, ge_text
 from kit.evidence import defects
 from workbench.dump.reader import load
-from workbench.pipeline.compare import compare
+from workbench.session.compare import compare
 
 WRONG = "layer1/Relu"
 

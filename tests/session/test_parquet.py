@@ -20,8 +20,8 @@ from workbench.comparison.rows import ROWS
 from workbench.core.errors import WorkbenchError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.pipeline import parquet
-from workbench.pipeline.parquet import METADATA, from_parquet, signed, to_parquet
+from workbench.session import parquet
+from workbench.session.parquet import METADATA, from_parquet, signed, to_parquet
 
 NAN, INF = math.nan, math.inf
 RESULT = replace(

@@ -19,7 +19,7 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.statistics.parse import MANY
-from workbench.pipeline import sheets
+from workbench.session import sheets
 
 openpyxl = pytest.importorskip("openpyxl")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.pipeline.graded import graded
 
 SAMPLES = Path(__file__).parents[2] / "sample_dumps"
 
@@ -16,25 +15,25 @@ def real():
 
 
 def test_without_thresholds_it_is_the_comparison_itself(real):
-    assert graded(real) is real
+    assert real.graded() is real
 
 
 def test_thresholds_change_statuses_and_both_have_one_look(real):
     real.look.limit = 1e9
-    found = graded(real)
+    found = real.graded()
     assert {row.status for row in real.rows} > {"fail"}
     assert "fail" not in {row.status for row in found.rows}
     assert found.measured == real.rows
     real.selected = 3
     assert found.selected is found.rows[3]
     found.look.limit = None
-    assert graded(real) is real
+    assert real.graded() is real
 
 
 def test_it_is_made_anew_only_for_other_thresholds(real):
     real.look.factor = 4.0
-    found = graded(real)
-    assert graded(real) is found
+    found = real.graded()
+    assert real.graded() is found
     real.look.factor = 5.0
-    assert graded(real) is not found
+    assert real.graded() is not found
     real.look.factor = None

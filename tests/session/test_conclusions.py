@@ -22,9 +22,9 @@ from workbench.comparison.map_file import Tolerance
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.network.models import load_graph
-from workbench.pipeline.compare import Comparison
-from workbench.pipeline.conclusions import MOST, carries, explain, figures
-from workbench.pipeline.names import full_name
+from workbench.session.comparison import Comparison
+from workbench.session.conclusions import MOST, carries, explain, figures
+from workbench.session.names import full_name
 from workbench.views.origin import conclusion
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")

@@ -1,1 +1,0 @@
-"""Layer 7: whole jobs, and the objects that users hold."""
