@@ -20,6 +20,7 @@ from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, has_updates
 from workbench.run.plan import plan_execution
 from workbench.run.reference import reference_runs, run_reference
+from workbench.simulation.ranks import feeds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from workbench.npu.target import Target
     from workbench.run.executor import Feeds, State
     from workbench.run.ranks import Member
+    from workbench.simulation.ranks import Rank
 
     RunOnce = Callable[..., Iterator[TensorRecord]]
 
@@ -173,6 +175,42 @@ class Process:
             feeds = _own(feeds, network, self._networks)
         return self._prepared[turn.network].run(
             feeds, iteration=turn.iteration, state=state, **options
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """What runs on all ranks.
+
+    Attributes
+    ----------
+    networks, schedule, max_turns
+        As of `Process`.
+    feeds : as of `workbench.simulation.simulate`
+        A list has those of every rank.
+    faults : tuple of Fault
+        Those of all ranks, with their seeds.
+    ranks : int
+        How many ranks run in lockstep.
+    """
+
+    networks: tuple[Network, ...]
+    schedule: Sequence[int]
+    feeds: Feeds | Sequence[Feeds]
+    faults: tuple[Fault, ...] = ()
+    ranks: int = 1
+    max_turns: int = MAX_TURNS
+
+    def process(self, rank: Rank, target: Target) -> Process:
+        """Return the process of one rank; ``target`` is what all of them compile for, without faults."""
+        return Process(
+            [rank.network(network) for network in self.networks],
+            self.schedule,
+            feeds_of(self.feeds, rank.context.rank if self.ranks > 1 else 0),
+            replace(target, faults=tuple(rank.faults(self.faults))),
+            self.max_turns,
+            rank.member,
+            ends=ends_run(self.faults),
         )
 
 

@@ -22,7 +22,7 @@ from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu import target as npu
 from workbench.npu.compile.quantize import Quantization, quantization_of
-from workbench.npu.faults import Fault, ends_run, parse_fault
+from workbench.npu.faults import Fault, parse_fault
 from workbench.npu.orders import NO_ORDERS, read_orders
 from workbench.npu.profiles import PROFILES
 from workbench.npu.target import fusions_off
@@ -30,7 +30,7 @@ from workbench.run.control_flow import MAX_TURNS
 from workbench.run.executor import feeds_at
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import Reports, undumped
-from workbench.simulation.process import REFERENCE, Process, process_of, schedule_of, turns
+from workbench.simulation.process import REFERENCE, Job, process_of, schedule_of, turns
 from workbench.simulation.ranks import Rank, feeds_of, one_by_one, ranks_of
 from workbench.simulation.targets import ge_target
 
@@ -39,12 +39,14 @@ if TYPE_CHECKING:
 
     from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
+    from workbench.core.writers import Writer
     from workbench.dump.write.plan_files import Progress
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
     from workbench.npu.orders import Orders
     from workbench.npu.precision import Precision
-    from workbench.run.executor import Feeds, feeds_at
+    from workbench.run.executor import Feeds
+    from workbench.simulation.process import Process
 
 
 def simulate(
@@ -162,7 +164,8 @@ def simulate(
     int8 = quantization_of(
         quantization, feeds_at(networks[0], feeds_of(feeds, 0), plan.initial_iteration)
     )
-    networks = process_of(networks, order)
+    job = Job(process_of(networks, order), order, feeds, tuple(seeded), ranks, max_turns)
+    dump = _Dump(plan, form, Path(out), WRITERS[surface], written_by, device, seed)
     compiled_for = npu.Target(
         surface, device, precision_mode, off, int8, plan.before_quantisation, ordered
     )
@@ -170,79 +173,85 @@ def simulate(
     contexts, told = [one.context for one in everyone], one_by_one(progress)
     works = [
         _Work(
-            Process(
-                [one.network(network) for network in networks], order,
-                feeds_of(feeds, one.context.rank if ranks > 1 else 0),
-                replace(compiled_for, faults=tuple(one.faults(seeded))), max_turns, one.member,
-                ends=ends_run(seeded),
-            ),
-            one, contexts, plan, form, Path(out), surface, written_by, device, seed,
-            Reports(told, one.context.rank if WRITERS[surface].by_mindspore else 0),
+            job.process(one, compiled_for),
+            one,
+            contexts,
+            dump,
+            Reports(told, one.context.rank if dump.writer.by_mindspore else 0),
         )
         for one in everyone
-    ]  # fmt: skip
+    ]
     if ranks == 1:
         works[0].run()
     else:
-        with shared(Path(out)):
+        with shared(dump.out):
             in_lockstep([work.run for work in works], everyone[0].meeting)
     for message in _messages(works, run, compiled_for):
         if report is not None:
             report(message)
         if say is not None:
             say(str(message))
-    return Path(out)
+    return dump.out
+
+
+@dataclass(frozen=True)
+class _Dump:
+    """What all ranks dump, where, and as whose tree; ``form`` is what the plan came from."""
+
+    plan: DumpPlan
+    form: Config | None
+    out: Path
+    writer: Writer
+    version: str
+    device: str
+    seed: int
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What one rank does: run its process, and write its part of the tree."""
+    """What one rank does: run its process, and write its part of the tree.
+
+    ``contexts`` are those of all ranks.
+    """
 
     process: Process
     rank: Rank
     contexts: Sequence[Context]
-    plan: DumpPlan
-    form: Config | None
-    out: Path
-    surface: str
-    version: str
-    device: str
-    seed: int
+    dump: _Dump
     reports: Reports
 
     def run(self) -> None:
         """Run the process up to the last iteration that any rank dumps."""
         records = self.reports.pass_on(
-            self.process.runs(self.plan, self.rank.context, self.contexts)
+            self.process.runs(self.dump.plan, self.rank.context, self.contexts)
         )
         if self.rank.dumps:
             self._write(records)
         deque(records, maxlen=0)  # peers wait for this rank to the end
 
     def _write(self, records: Iterator[TensorRecord]) -> None:
-        process, plan, clock = self.process, self.plan, Clock(self.seed + self.rank.number)
         write_tree(
             records,
-            plan,
-            self.out,
-            graph=process.graphs,
+            self.dump.plan,
+            self.dump.out,
+            graph=self.process.graphs,
             target=self._target(),
             progress=self.reports.dumped,
-            clock=clock,
+            clock=Clock(self.dump.seed + self.rank.number),
             part=self.rank.part,
         )
 
     def _target(self) -> Target:
         """Whose tree it is."""
-        process, surface, context = self.process, self.surface, self.rank.context
-        numbers = process.numbers(self.plan.initial_iteration)
-        if WRITERS[surface].by_mindspore:
-            return Target(surface, self.version, context.rank, _text(self.form), numbers)
+        process, dump, context = self.process, self.dump, self.rank.context
+        surface, numbers = dump.writer.surface, process.numbers(dump.plan.initial_iteration)
+        if dump.writer.by_mindspore:
+            return Target(surface, dump.version, context.rank, _text(dump.form), numbers)
         (compiled,) = process.graphs
         runs, count = process.program or compiled, sum(map(len, numbers.values()))
-        form = self.form or self.plan
-        target = ge_target(surface, form, self.plan, runs, count, context, self.device)
-        return target._replace(version=self.version)
+        form = dump.form or dump.plan
+        target = ge_target(surface, form, dump.plan, runs, count, context, dump.device)
+        return target._replace(version=dump.version)
 
 
 def _orders(given: Orders | str | Path | None, device: str) -> Orders:
@@ -257,14 +266,14 @@ def _messages(
     works: Sequence[_Work], run: Collection[int], target: npu.Target
 ) -> Iterator[Message]:
     """Say what the device of each rank reported, and which of the iterations that run were not dumped."""
-    plan = works[0].plan
+    plan, form = works[0].dump.plan, works[0].dump.form
     looks = plan.kind == "overflow"
     unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
         for said in work.reports.messages(about_overflow=looks, unseen=unseen):
             on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
-    left = undumped(plan, run, works[0].form)
+    left = undumped(plan, run, form)
     if left is not None and not all(work.reports.is_empty for work in works):
         yield left
 
