@@ -284,7 +284,7 @@ RUN_GROWS = {
 OTHERS_GROW = {
     "GraphWalk": "nodes of a picture while a graph is walked",
     "Model": "a handle of pyACL: its device and number once it is loaded, executions by now",
-    "Setting": "whether the program has ended its dump by now",
+    "ActiveDump": "whether the program has ended its dump by now",
 }
 """The same of views, and of AscendCL, whose calls change what the process holds."""
 CHANGES = re.compile(

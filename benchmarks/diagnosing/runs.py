@@ -22,7 +22,7 @@ from workbench.graph.graph import Param, Value
 from workbench.network.models import load_graph
 from workbench.npu import target as npu
 from workbench.run.executor import feeds_at
-from workbench.simulation.process import REFERENCE, prepared
+from workbench.simulation.process import REFERENCE, prepare
 from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def device_run(setting: Setting, faults: Sequence[Fault] = ()) -> Run:
 
 
 def _run(graph: Graph, target: npu.Target, iterations: int) -> Run:
-    ready = prepared(graph, target)
+    ready = prepare(graph, target)
     records: list[TensorRecord] = []
     state: dict[str, np.ndarray] = {}
     for number in range(iterations):

@@ -23,7 +23,7 @@ from workbench.network.models import MODELS, load_graph
 from workbench.npu.faults import FAULTS, parse_fault
 from workbench.npu.profiles import PROFILES
 from workbench.npu.target import Target
-from workbench.simulation.process import prepared
+from workbench.simulation.process import prepare
 
 SURFACES = ("mindspore-o0o1", "mindspore-ge", "tensorflow", "torchair", "acl")
 """One that runs operators one by one, then one for every way in which compilers hold weights."""
@@ -129,7 +129,7 @@ class Run:
 
     def __init__(self, network, surface, device, *faults):
         graph = load_graph(network)
-        ready = prepared(graph, Target(surface, device, faults=faults))
+        ready = prepare(graph, Target(surface, device, faults=faults))
         self.program = ready.program
         self.tensors = {
             (record.key.op_name, record.key.io, record.key.slot): record.source.array().tobytes()

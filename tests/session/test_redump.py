@@ -15,7 +15,7 @@ from workbench.core.plan import BOTH
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.network.models import load_graph
-from workbench.session.redump import guess_surface
+from workbench.session.redump import infer_surface
 
 CULPRIT = "Default/body-SequentialCell/1-Dense/MatMul-op0"
 FAULT = f"scaled-output:{CULPRIT}:1.3"
@@ -168,11 +168,11 @@ def test_a_form_that_nobody_can_make_is_refused(tmp_path):
     with refused("pipeline/result-alone"):
         wb.Comparison(wb.compare(target, golden).result).next_config()
     dump = small.in_memory(shoot(GRAPH, VALUES))
-    assert guess_surface(dump) == "mindspore-cpu"
+    assert infer_surface(dump) == "mindspore-cpu"
     from dataclasses import replace
 
     with refused("pipeline/tree-surface", layout="golden"):
-        guess_surface(replace(dump, layout="golden"))
+        infer_surface(replace(dump, layout="golden"))
 
 
 def test_the_command_writes_the_form(tmp_path, capsys):

@@ -10,7 +10,7 @@ from workbench.core.errors import GraphError
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.simulation.pair import why_not
+from workbench.simulation.pair import unsupported_reason
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"
 SURFACES = (
@@ -21,7 +21,7 @@ SURFACES = (
 @pytest.mark.parametrize("surface", SURFACES)
 def test_the_guilty_operator_is_found_in_every_tree(surface):
     graph, config = load_graph("lenet"), new(surface)
-    assert why_not(config) == ""
+    assert unsupported_reason(config) == ""
     clean = rehearse(graph, config)
     assert clean.verdict == "warn"  # a CPU also writes parameters, which nothing answers
     half = {"precision"} if surface == "acl" else set()  # the mode that ATC compiles in
@@ -36,7 +36,7 @@ def test_the_guilty_operator_is_found_in_every_tree(surface):
 
 def test_a_form_that_is_refused_is_not_rehearsed():
     config = new("acl").set("dump.dump_mode", "everything")
-    assert "dump_mode" in str(why_not(config))
+    assert "dump_mode" in str(unsupported_reason(config))
 
 
 def network(x):
@@ -59,7 +59,7 @@ def test_a_rehearsed_overflow_dump_is_held_against_everything(surface, device, m
         config = config.set("dump", {"dump_path": "./", "dump_debug": "on"})
     else:
         config = config.set("common_dump_settings.op_debug_mode", 3)
-    assert why_not(config) == ""
+    assert unsupported_reason(config) == ""
     graph = trace(network, np.full(4, 300, np.float32))
     found = rehearse(graph, config, device=device, precision_mode="force_fp16")
     assert found.coverage.matched == matched
@@ -70,7 +70,9 @@ def test_a_rehearsed_overflow_dump_is_held_against_everything(surface, device, m
 
 def test_a_dump_of_what_fails_has_nothing_to_be_compared_with():
     config = new("acl").set("dump", {"dump_scene": "aic_err_brief_dump"})
-    assert why_not(config) == "a dump of what fails holds nothing else: nothing to compare"
+    assert (
+        unsupported_reason(config) == "a dump of what fails holds nothing else: nothing to compare"
+    )
 
 
 def test_several_networks_are_rehearsed_in_the_order_of_a_schedule():

@@ -19,7 +19,7 @@ from workbench.run import reference
 from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
 from workbench.simulation import process
-from workbench.simulation.process import Process, graphs_of, process_of, schedule_of, turns
+from workbench.simulation.process import Process, graphs_of, number_graphs, schedule_of, turns
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 ORDERS = {
@@ -56,7 +56,7 @@ def branching(p, x):
 
 def test_graphs_are_numbered_when_they_first_run_and_operators_go_on_counting():
     networks = (trace(Net(), X), trace(branching, np.bool_(True), X), trace(Net(), X))
-    first, second, third = process_of(networks, [1, 0, 1])
+    first, second, third = number_graphs(networks, [1, 0, 1])
     assert [graph.graph_id for graph in second.graphs] == [0, 1, 2, 3]
     assert (first.graph_id, third.graph_id) == (4, 5)
     names = [[op.name for op in graph.ops] for one in (second, first) for graph in graphs_of(one)]
@@ -75,7 +75,7 @@ def test_graphs_are_numbered_when_they_first_run_and_operators_go_on_counting():
 
 
 def test_a_flow_that_is_numbered_anew_still_runs():
-    networks = process_of((trace(Net(), X), trace(branching, np.bool_(True), X)), [0, 1])
+    networks = number_graphs((trace(Net(), X), trace(branching, np.bool_(True), X)), [0, 1])
     ids = [record.key.graph_id for record in run_reference(networks[1])]
     assert set(ids) == {1, 2, 3}
     assert max(ids) == 3
@@ -105,7 +105,9 @@ def test_a_network_is_planned_once_for_all_of_its_iterations(monkeypatch, device
 
     for module in (process, runner, reference):
         monkeypatch.setattr(module, "plan_execution", counted)
-    ran = Process(process_of((network,), [0] * 3), [0] * 3, None, Target("mindspore-o0o1", device))
+    ran = Process(
+        number_graphs((network,), [0] * 3), [0] * 3, None, Target("mindspore-o0o1", device)
+    )
     plan = DumpPlan("/dump", iterations=Iterations(None))
     records = [list(records) for records, _ in ran.runs(plan, Context())]
     assert [len(one) for one in records] == [len(records[0])] * 3

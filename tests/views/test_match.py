@@ -11,7 +11,7 @@ from workbench.comparison.align.rules import MATCH_RULES
 from workbench.core.words import Message
 from workbench.graph.graph import Value
 from workbench.session.comparison import Comparison
-from workbench.views.partners import Together, joined
+from workbench.views.partners import MatchGroup, merge_groups
 from workbench.views.render import context_html
 from workbench.views.walk import TOGETHER, surroundings
 
@@ -174,11 +174,11 @@ def test_a_result_without_dumps_says_that_no_graph_tells(real):
 
 def test_matches_with_an_operator_in_common_are_one():
     parts = [
-        Together((1,), (2,), "name", 1.0),
-        Together((3,), (2,), "again", 0.9),
-        Together((5,), (5,), "map", 1.0),
+        MatchGroup((1,), (2,), "name", 1.0),
+        MatchGroup((3,), (2,), "again", 0.9),
+        MatchGroup((5,), (5,), "map", 1.0),
     ]
-    found = joined(parts)
+    found = merge_groups(parts)
     whole = found.of("target", 1)
     assert (whole.target, whole.golden, whole.rule) == ((1, 3), (2,), "name")
     assert found.of("golden", 2) == found.of("target", 3) == whole

@@ -34,7 +34,7 @@ _EXCEPTIONS = row_of("exception").path.rpartition("/")[0]
 
 
 @dataclass(eq=False, slots=True)
-class Setting:
+class ActiveDump:
     """One configuration from when it was set.
 
     ``root`` is its folder, ``None`` on another host, ``session`` the time folder below it, ``lasting``
@@ -57,12 +57,12 @@ class DumpState:
     def __init__(self, device: str, context: Context, clock: Clock) -> None:
         self._device, self._context, self._clock = device, context, clock
         self._started = self._by_init = False
-        self._all: list[Setting] = []
-        self._data: Setting | None = None
+        self._all: list[ActiveDump] = []
+        self._data: ActiveDump | None = None
         self._exceptions = self._of_environment()
 
     @property
-    def current(self) -> tuple[Setting, ...]:
+    def current(self) -> tuple[ActiveDump, ...]:
         """What is in force now; a model keeps what was when it was loaded."""
         both = (self._data, self._exceptions)
         return tuple(one for one in both if one is not None and not one.ended)
@@ -140,16 +140,16 @@ class DumpState:
             plan = replace(plan, detail="brief")
         self._exceptions = self._open(plan, Path(plan.path).resolve(), lasting=lasting)
 
-    def _open(self, plan: DumpPlan, root: Path | None, *, lasting: bool = False) -> Setting:
+    def _open(self, plan: DumpPlan, root: Path | None, *, lasting: bool = False) -> ActiveDump:
         """Put a plan in force, in a time folder that no other has."""
         self._clock.now += _SECOND
         while root is not None and (root / time_folder(self._clock.now)).exists():
             self._clock.now += _SECOND
-        setting = Setting(plan, root, time_folder(self._clock.now), lasting)
+        setting = ActiveDump(plan, root, time_folder(self._clock.now), lasting)
         self._all.append(setting)
         return setting
 
-    def _of_environment(self) -> Setting | None:
+    def _of_environment(self) -> ActiveDump | None:
         """The exception dump that variables ask for when the process starts; nothing ends it."""
         scene, collect = map(self._context.variable, ("ASCEND_DUMP_SCENE", "NPU_COLLECT_PATH"))
         if scene not in EXCEPTIONS[1:]:
@@ -160,6 +160,6 @@ class DumpState:
         if not scene or (scene == "aic_err_detail_dump" and self._device not in CHIPS):
             return None
         plan = Config(ACL, {"dump": {"dump_scene": scene}}).plan(self._context)
-        setting = Setting(plan, Path(root or plan.path).resolve(), "", lasting=True)
+        setting = ActiveDump(plan, Path(root or plan.path).resolve(), "", lasting=True)
         self._all.append(setting)
         return setting

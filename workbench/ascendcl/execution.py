@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.ascendcl.dump_state import Setting
+    from workbench.ascendcl.dump_state import ActiveDump
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.write.targets import Clock
     from workbench.graph.graph import Graph, Operand
 
-    Dump = tuple[Setting, DumpPlan]
+    Dump = tuple[ActiveDump, DumpPlan]
     """A configuration, and what it wants of this execution."""
 
 
@@ -82,7 +82,7 @@ class Device(NamedTuple):
         return seen.outputs()
 
     def _write(
-        self, records: Iterable[TensorRecord], job: Job, setting: Setting, plan: DumpPlan
+        self, records: Iterable[TensorRecord], job: Job, setting: ActiveDump, plan: DumpPlan
     ) -> None:
         if setting.root is None:
             return

@@ -24,13 +24,13 @@ from workbench.network.models.load import read_network
 from workbench.npu.faults import check_faults, parse_fault
 from workbench.ops import op_def
 from workbench.run.executor import parameter_values
-from workbench.simulation.process import prepared
+from workbench.simulation.process import prepare
 from workbench.simulation.simulate import check_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workbench.ascendcl.dump_state import Setting
+    from workbench.ascendcl.dump_state import ActiveDump
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
     from workbench.npu.faults import Fault
@@ -53,7 +53,7 @@ class Model:
     feeds: Mapping[str, Any]
     number: int = 0
     device: int = 0
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[ActiveDump, ...] = ()
     executions: int = 0
 
     def job(self, inputs: Inputs) -> Job:
@@ -67,7 +67,7 @@ class Model:
         records = partial(self.run, feeds, iteration=self.executions)
         return Job(self.compiled, records, self.executions, self.device, self.number)
 
-    def plan(self, setting: Setting) -> DumpPlan | None:
+    def plan(self, setting: ActiveDump) -> DumpPlan | None:
         """Return what a configuration wants of the next execution; ``None`` if nothing."""
         plan = setting.plan
         if setting.ended or self.executions not in plan.iterations:
@@ -98,7 +98,7 @@ def load_model(
     planted = [parse_fault(item) if isinstance(item, str) else item for item in faults]
     check_device(target.device, planted, target.precision)
     seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in planted)
-    ready = prepared(graph, replace(target, faults=seeded))
+    ready = prepare(graph, replace(target, faults=seeded))
     program, (compiled,) = ready.program, ready.graphs
     if program is not None:
         check_faults(seeded, [*program.network.ops, *program.computed], graph.name)

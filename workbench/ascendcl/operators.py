@@ -17,7 +17,7 @@ from workbench.run.executor import parameter_values
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from workbench.ascendcl.dump_state import Setting
+    from workbench.ascendcl.dump_state import ActiveDump
     from workbench.core.plan import DumpPlan
     from workbench.graph.graph import Graph
 
@@ -72,7 +72,7 @@ def _operands(op_type: str, tensors: Sequence[Any], attr: Mapping[str, Any]) -> 
         )
 
 
-def plan_alone(setting: Setting) -> DumpPlan | None:
+def plan_alone(setting: ActiveDump) -> DumpPlan | None:
     """Return what a configuration wants of an operator outside of models; ``None`` if nothing.
 
     Such an operator belongs to no step, so that one for some steps leaves it out; nothing watches it.

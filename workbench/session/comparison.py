@@ -13,7 +13,7 @@ from workbench.comparison.result import Row
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.text import one_line
-from workbench.session.recipe import PYTHON, and_then
+from workbench.session.recipe import PYTHON, after_method
 from workbench.show import json_result
 from workbench.show.landmarks import first_divergence, largest_jump
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from workbench.core.words.translate import Language
-    from workbench.session.redump import NextConfig
+    from workbench.session.redump import RedumpConfig
     from workbench.show.look import Look
     from workbench.show.tables import Order
     from workbench.views.extract import Extracted
@@ -264,7 +264,7 @@ class Comparison:
     def _with(self, rows: Rows, method: str, given: Mapping[str, object]) -> Comparison:
         """Return the comparison with other rows, and how a method made it."""
         result = replace(self.result, rows=rows)
-        return Comparison(result, self._flow, and_then(self.recipe, method, given))
+        return Comparison(result, self._flow, after_method(self.recipe, method, given))
 
     def explore(self, *, fallback: bool = False, language: Language = "en") -> Any:
         """Return the widget that shows plot, table and details, and follows ``look``.
@@ -294,15 +294,15 @@ class Comparison:
 
         return frame(self.result, order=order)
 
-    def next_config(self, surface: str | None = None, *, side: Side = "target") -> NextConfig:
+    def next_config(self, surface: str | None = None, *, side: Side = "target") -> RedumpConfig:
         """Return the form that dumps the suspects in full: they, what they read and what reads them.
 
         ``surface`` is guessed from the tree of the ``side`` if left out. Raises WorkbenchError if there is no
         defect, if nothing tells the surface, or for a comparison that was not made of two dumps.
         """
-        from workbench.session.redump import next_configuration
+        from workbench.session.redump import redump_config
 
-        return next_configuration(self._followed(), self.findings, surface, side)
+        return redump_config(self._followed(), self.findings, surface, side)
 
     def extract(self, folder: str | Path, finding: Finding | None = None) -> Extracted:
         """Write the operator of a finding (of the first defect, if left out) alone into a new folder.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Row, Verdict
     from workbench.comparison.results.tables.layouts import Layout
-    from workbench.session.sheets import Line
+    from workbench.session.sheets import SheetRow
 
 _GRAPH_FILE = re.compile(r"compare_result_(\d{1,9})_(\d{1,9})(?:_\d{14})?", re.A)
 _JSON_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
@@ -55,7 +55,7 @@ class _Table:
         self._operator: tuple[str, str] | None = None
         self.rank, self.iteration = _place(path.name)
 
-    def sheet(self, lines: Iterator[Line]) -> None:
+    def sheet(self, lines: Iterator[SheetRow]) -> None:
         """Rows of a sheet, if its first line is that of a result, and not of another kind than before."""
         first = next(lines, None)
         if first is None:

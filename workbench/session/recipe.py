@@ -54,7 +54,9 @@ def recipe(
     return texts
 
 
-def and_then(made: Mapping[str, str], method: str, given: Mapping[str, object]) -> dict[str, str]:
+def after_method(
+    made: Mapping[str, str], method: str, given: Mapping[str, object]
+) -> dict[str, str]:
     """Return the texts of a comparison that a method of another one gives; there is no command for it."""
     known = {name: value for name, value in given.items() if value is not None}
     lines = []

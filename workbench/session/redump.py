@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NextConfig:
+class RedumpConfig:
     """A form that dumps the suspects in full.
 
     ``operators`` are the names in its list: the ``suspects``, what they read and what reads them. ``why``
@@ -58,12 +58,12 @@ class NextConfig:
         return f"<ul>{words}</ul><pre>{escape_whole(str(self))}</pre>"
 
 
-def next_configuration(
+def redump_config(
     flow: Trace,
     findings: Iterable[Finding],
     surface: str | None = None,
     side: Side = "target",
-) -> NextConfig:
+) -> RedumpConfig:
     """Return the form that dumps the first suspects in full.
 
     Parameters
@@ -90,7 +90,7 @@ def next_configuration(
     if not found.asked:
         raise WorkbenchError("pipeline/no-suspect")
     dump: Dump = getattr(flow.pairing, side).dump
-    name = surface or guess_surface(dump)
+    name = surface or infer_surface(dump)
     get(name)  # refuses a surface that is unknown
     version = dump.info.get("ms_version", "") if WRITERS[name].of_mindspore else ""
     base = _form_of_run(dump, name, Context(version))
@@ -101,10 +101,10 @@ def next_configuration(
     if set(left) & {one.name for one in found.asked if one.suspect}:
         config, losses = _form(name, replace(plan, select=()))
         cannot = Message("pipeline/unnamed-all", surface=name, names=left)
-        return NextConfig(config, found.suspects, (), found.why, (*losses, str(cannot)))
+        return RedumpConfig(config, found.suspects, (), found.why, (*losses, str(cannot)))
     told = [str(Message("pipeline/unnamed", surface=name, names=left))] if left else []
     kept = tuple(one for one in operators if one not in left)
-    return NextConfig(config, found.suspects, kept, found.why, (*losses, *told))
+    return RedumpConfig(config, found.suspects, kept, found.why, (*losses, *told))
 
 
 def _form(name: str, plan: DumpPlan) -> tuple[Config, tuple[str, ...]]:
@@ -160,7 +160,7 @@ def _literal(char: str) -> str:
     return f"[{char}]" if re.escape(char) != char and char not in "-^\\" else char
 
 
-def guess_surface(dump: Dump) -> str:
+def infer_surface(dump: Dump) -> str:
     """Name the surface that wrote a tree; raises WorkbenchError if nothing tells."""
     layout = "mindspore" if dump.layout == "msprobe" else dump.layout
     rows = [row for row in WRITERS.values() if row.layout == layout]

@@ -37,7 +37,7 @@ _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _BLOCK = 1 << 20
 
 
-class Line(NamedTuple):
+class SheetRow(NamedTuple):
     """One row that is not blank: where it stands, its cells, or why it cannot be read."""
 
     place: str
@@ -45,7 +45,7 @@ class Line(NamedTuple):
     problem: Message | None = None
 
 
-def read_sheets(path: Path) -> Iterator[Iterator[Line]]:
+def read_sheets(path: Path) -> Iterator[Iterator[SheetRow]]:
     """Yield the tables of a file, a workbook's sheet by sheet; each is to be read before the next.
 
     Raises FormatError if the file is neither, or beyond the bounds, and WorkbenchError if a workbook
@@ -61,7 +61,7 @@ def read_sheets(path: Path) -> Iterator[Iterator[Line]]:
         yield _csv(path)
 
 
-def _csv(path: Path) -> Iterator[Line]:
+def _csv(path: Path) -> Iterator[SheetRow]:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise FormatError(
@@ -74,7 +74,7 @@ def _csv(path: Path) -> Iterator[Line]:
                 cells = next(reader, None)
             except csv.Error as error:
                 place = f"{path}:{reader.line}"
-                yield Line(place, [], Message("pipeline/sheet-line", place=place, why=error))
+                yield SheetRow(place, [], Message("pipeline/sheet-line", place=place, why=error))
                 continue
             if cells is None:
                 return
@@ -83,12 +83,12 @@ def _csv(path: Path) -> Iterator[Line]:
             place = f"{path}:{reader.line}"
             if len(cells) > MAX_COLUMNS:
                 values = {"got": len(cells), "limit": MAX_COLUMNS}
-                yield Line(place, [], Message("pipeline/sheet-wide", place=place, **values))
+                yield SheetRow(place, [], Message("pipeline/sheet-wide", place=place, **values))
             elif any(cell.strip() for cell in cells):
-                yield Line(place, cells)
+                yield SheetRow(place, cells)
 
 
-def _workbook(path: Path) -> Iterator[Iterator[Line]]:
+def _workbook(path: Path) -> Iterator[Iterator[SheetRow]]:
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -105,7 +105,7 @@ def _workbook(path: Path) -> Iterator[Iterator[Line]]:
             yield _sheet(path, sheet)
 
 
-def _sheet(path: Path, sheet: Any) -> Iterator[Line]:
+def _sheet(path: Path, sheet: Any) -> Iterator[SheetRow]:
     rows = sheet.iter_rows(max_row=MAX_ROWS, max_col=MAX_COLUMNS, values_only=True)
     number = last = 0
     while True:
@@ -124,7 +124,7 @@ def _sheet(path: Path, sheet: Any) -> Iterator[Line]:
             cells.pop()
         if cells:
             last = number
-            yield Line(place, cells)
+            yield SheetRow(place, cells)
         elif number - last > MAX_GAP:
             raise FormatError("pipeline/sheet-blank", place=str(place), limit=MAX_GAP)
 

@@ -21,7 +21,7 @@ ITERATIONS = "iterations"
 _SHOWN = 3
 
 
-class Reports:
+class DeviceEvents:
     """Events of a run of one rank, gathered while its records pass, and whether any was dumped."""
 
     def __init__(self, progress: Progress | None = None, rank: int = 0) -> None:
@@ -41,7 +41,7 @@ class Reports:
         if self._progress is not None:
             self._progress(number, operator)
 
-    def pass_on(
+    def observe(
         self, runs: Iterable[tuple[Iterator[TensorRecord], bool]]
     ) -> Iterator[TensorRecord]:
         """Yield the records of runs that count, up to the end of an operator that fails."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.simulation.simulate import simulate, unsimulated
+from workbench.simulation.simulate import simulate, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _INCOMPARABLE = {
 }
 
 
-def why_not(config: Config) -> str:
+def unsupported_reason(config: Config) -> str:
     """Why a form cannot be rehearsed; empty if it can."""
     errors = [problem for problem in config.check() if problem.severity == "error"]
     if errors:
@@ -36,7 +36,7 @@ def why_not(config: Config) -> str:
     plan = config.plan()
     if plan.kind in _INCOMPARABLE:
         return f"{_INCOMPARABLE[plan.kind]}: nothing to compare"
-    problem = unsimulated(plan, config.surface.name, DEVICE)
+    problem = unsupported(plan, config.surface.name, DEVICE)
     return "" if problem is None else str(problem)
 
 
@@ -58,7 +58,7 @@ def dump_both(
     ----------
     graph : Graph, Flow or a sequence of them
     config : Config
-        A form of which `why_not` says nothing; both runs dump what it asks for.
+        A form of which `unsupported_reason` says nothing; both runs dump what it asks for.
     feeds, device, faults, precision_mode, options
         See `workbench.simulation.simulate.simulate`.
     report : callable (done, total, text), optional

@@ -69,7 +69,7 @@ def turns(schedule: Sequence[int], first: int = 0) -> Iterator[Turn]:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Runnable:
     """A network as it runs: ``run`` takes feeds, ``iteration`` and ``state``; ``graphs`` are what runs.
 
     ``program`` is what an NPU has of a network that is one graph.
@@ -87,7 +87,7 @@ class Process:
     Parameters
     ----------
     networks : sequence of Network
-        As `process_of` returns them.
+        As `number_graphs` returns them.
     schedule : sequence of int
         The network of every run, by its place.
     feeds : as of `workbench.simulation.simulate`
@@ -119,7 +119,7 @@ class Process:
         self._ends = ends or ends_run(target.faults)
         shared = _shared(networks, target.faults)
         self._prepared = [
-            prepared(network, replace(target, faults=tuple(own)), max_turns, member)
+            prepare(network, replace(target, faults=tuple(own)), max_turns, member)
             for network, own in zip(networks, shared, strict=True)
         ]
 
@@ -240,39 +240,39 @@ def _own(feeds: Mapping[str, Any], network: Network, networks: Sequence[Network]
     return {name: value for name, value in feeds.items() if name in own}
 
 
-def prepared(
+def prepare(
     network: Network,
     target: Target,
     max_turns: int = MAX_TURNS,
     member: Member | None = None,
-) -> Prepared:
+) -> Runnable:
     """Return a network as a device runs it; raises GraphError for control flow that is not simulated."""
     if isinstance(network, ControlFlow):
-        return _prepared_flow(network, target, max_turns, member)
+        return _prepare_flow(network, target, max_turns, member)
     if not target.is_simulated:
         run = partial(run_reference, network, member=member, plan=plan_execution(network))
-        return Prepared(network, run, (network,))
+        return Runnable(network, run, (network,))
     program = compile_graph(network, target)
     plan = plan_execution(program.graph)
     run = partial(run_program, program, faults=target.faults, member=member, plan=plan)
-    return Prepared(network, run, (program.graph,), program)
+    return Runnable(network, run, (program.graph,), program)
 
 
-def _prepared_flow(
+def _prepare_flow(
     flow: ControlFlow, target: Target, max_turns: int, member: Member | None
-) -> Prepared:
+) -> Runnable:
     if target.quantization:
         one_graph(flow, "quantization", "scales are calibrated for operators that always run")
     if not target.is_simulated:
         runs = reference_runs(flow, member=member)
-        return Prepared(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
+        return Runnable(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
     programs = compile_flow(flow, target)
     graphs = tuple(programs[graph.graph_id].network for graph in flow.graphs)
     flow = replace(flow, graphs=graphs)
     run = partial(
         run_flow, flow, flow_runs(flow, programs, target.faults, member), max_turns=max_turns
     )
-    return Prepared(flow, run, tuple(programs[graph.graph_id].graph for graph in graphs))
+    return Runnable(flow, run, tuple(programs[graph.graph_id].graph for graph in graphs))
 
 
 def schedule_of(
@@ -290,7 +290,7 @@ def schedule_of(
     return list(schedule)
 
 
-def process_of(networks: Sequence[Network], schedule: Sequence[int]) -> tuple[Network, ...]:
+def number_graphs(networks: Sequence[Network], schedule: Sequence[int]) -> tuple[Network, ...]:
     """Return the networks with the ids and names that they get in one process.
 
     Graphs are numbered, and operators of one scope and type counted, through all networks in the order in which
@@ -301,7 +301,7 @@ def process_of(networks: Sequence[Network], schedule: Sequence[int]) -> tuple[Ne
     counts: Counter[str] = Counter()
     first = 0
     for place in order:
-        network = _moved(networks[place], first, counts)
+        network = _renumbered(networks[place], first, counts)
         found[place] = network
         counts.update(_stem(op.name) for graph in graphs_of(network) for op in graph.ops)
         first += len(graphs_of(network))
@@ -313,7 +313,7 @@ def graphs_of(network: Network) -> tuple[Graph, ...]:
     return network.graphs if isinstance(network, ControlFlow) else (network,)
 
 
-def _moved(network: Network, first: int, counts: Mapping[str, int]) -> Network:
+def _renumbered(network: Network, first: int, counts: Mapping[str, int]) -> Network:
     """Return a network whose first graph has another id, behind operators that have been counted."""
     if isinstance(network, Graph):
         return _renamed(network.with_id(first), counts)

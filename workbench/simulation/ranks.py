@@ -113,7 +113,7 @@ def feeds_of(feeds: Feeds | Sequence[Feeds], rank: int) -> Feeds:
     return feeds[rank]
 
 
-def one_by_one(progress: Progress | None) -> Progress | None:
+def shared_progress(progress: Progress | None) -> Progress | None:
     """Return a progress for all ranks, which counts the tensors of all of them."""
     if progress is None:
         return None

@@ -29,9 +29,9 @@ from workbench.npu.target import fusions_off
 from workbench.run.control_flow import MAX_TURNS
 from workbench.run.executor import feeds_at
 from workbench.run.ranks import in_lockstep
-from workbench.simulation.events import Reports, undumped
-from workbench.simulation.process import REFERENCE, Job, process_of, schedule_of, turns
-from workbench.simulation.ranks import Rank, feeds_of, one_by_one, ranks_of
+from workbench.simulation.events import DeviceEvents, undumped
+from workbench.simulation.process import REFERENCE, Job, number_graphs, schedule_of, turns
+from workbench.simulation.ranks import Rank, feeds_of, ranks_of, shared_progress
 from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
@@ -164,20 +164,20 @@ def simulate(
     int8 = quantization_of(
         quantization, feeds_at(networks[0], feeds_of(feeds, 0), plan.initial_iteration)
     )
-    job = Job(process_of(networks, order), order, feeds, tuple(seeded), ranks, max_turns)
+    job = Job(number_graphs(networks, order), order, feeds, tuple(seeded), ranks, max_turns)
     dump = _Dump(plan, form, Path(out), WRITERS[surface], written_by, device, seed)
     compiled_for = npu.Target(
         surface, device, precision_mode, off, int8, plan.before_quantisation, ordered
     )
     everyone = ranks_of(surface, Context(version=version, env=env or {}), ranks)
-    contexts, told = [one.context for one in everyone], one_by_one(progress)
+    contexts, told = [one.context for one in everyone], shared_progress(progress)
     works = [
         _Work(
             job.process(one, compiled_for),
             one,
             contexts,
             dump,
-            Reports(told, one.context.rank if dump.writer.by_mindspore else 0),
+            DeviceEvents(told, one.context.rank if dump.writer.by_mindspore else 0),
         )
         for one in everyone
     ]
@@ -218,11 +218,11 @@ class _Work:
     rank: Rank
     contexts: Sequence[Context]
     dump: _Dump
-    reports: Reports
+    reports: DeviceEvents
 
     def run(self) -> None:
         """Run the process up to the last iteration that any rank dumps."""
-        records = self.reports.pass_on(
+        records = self.reports.observe(
             self.process.runs(self.dump.plan, self.rank.context, self.contexts)
         )
         if self.rank.dumps:
@@ -379,13 +379,13 @@ def _lower(
             raise ConfigError([Problem("surface", "error", "", message, fix)])
         form = replace(loaded, surface=get(surface))
         plan = form.plan(Context(version=version), out=str(out))
-    problem = unsimulated(plan, surface, device)
+    problem = unsupported(plan, surface, device)
     if problem is not None:
         raise ConfigError([problem])
     return plan, form
 
 
-def unsimulated(plan: DumpPlan, surface: str, device: str) -> Problem | None:
+def unsupported(plan: DumpPlan, surface: str, device: str) -> Problem | None:
     """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
     kinds = WRITERS[surface].kinds
     if plan.kind not in kinds:

@@ -67,10 +67,10 @@ def ge_target(
     if not target.writer.by_step:
         return target
     names = [op.name for op in (compiled.graph if isinstance(compiled, Program) else compiled).ops]
-    return target._replace(form=partial(_acl_form, config, context, names), steps=iterations)
+    return target._replace(form=partial(_ascendcl_entry, config, context, names), steps=iterations)
 
 
-def _acl_form(
+def _ascendcl_entry(
     config: Config, context: Context, operators: Sequence[str], step: int, stamp: str
 ) -> Mapping[str, str]:
     """Files that tell AscendCL what to dump of a step."""

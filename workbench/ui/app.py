@@ -32,7 +32,7 @@ from workbench.show.checked import TEXT, Checked, a, one_of, texts, whole
 from workbench.show.kept_look import kept_look, look_again
 from workbench.simulation.events import ITERATIONS, undumped
 from workbench.simulation.inputs import network_with_inputs
-from workbench.simulation.pair import dump_both, why_not
+from workbench.simulation.pair import dump_both, unsupported_reason
 from workbench.ui.code import bench_code, rehearsal_code, trees_code
 from workbench.ui.export import Export
 from workbench.ui.job import Cancelled, Runner
@@ -213,7 +213,7 @@ class Workbench(T.HasTraits):
         if not self.rehearsing:
             lacking: Message | None = self.trees.lacking
             return lacking
-        return self.refused or why_not(self.config) or self._no_network()
+        return self.refused or unsupported_reason(self.config) or self._no_network()
 
     def left_out(self) -> Message | None:
         """Say that a rehearsal runs iterations that the configuration does not dump; ``None`` if it dumps all."""

@@ -31,7 +31,7 @@ _TEXT_FILES = frozenset((".ir", ".txt", ".pbtxt", ".dat"))
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class AttributeRow:
     """A setting of an operator on both sides, in words; empty where a side does not have it."""
 
     name: str
@@ -54,7 +54,7 @@ class IrText:
     note: Message | None = None
 
 
-def settings_of_both(target: Op | None, golden: Op | None) -> tuple[Setting, ...]:
+def settings_of_both(target: Op | None, golden: Op | None) -> tuple[AttributeRow, ...]:
     """Return all settings of both sides, those that differ first."""
     ours, theirs = (settings(op) if op is not None else {} for op in (target, golden))
     unlike: set[str] = set()
@@ -62,7 +62,8 @@ def settings_of_both(target: Op | None, golden: Op | None) -> tuple[Setting, ...
         unlike = {one.subject for one in setting_differences(target, golden, 0.0)}
     names = sorted({**ours, **theirs}, key=lambda name: (name not in unlike, name))
     return tuple(
-        Setting(name, _words(ours, name), _words(theirs, name), name in unlike) for name in names
+        AttributeRow(name, _words(ours, name), _words(theirs, name), name in unlike)
+        for name in names
     )
 
 

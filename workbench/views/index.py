@@ -11,7 +11,7 @@ from workbench.comparison.rows import Rows
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.show.columns import shown_status
 from workbench.show.words import STATUSES
-from workbench.views.partners import Together, find_partners, joined
+from workbench.views.partners import MatchGroup, find_partners, merge_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Finding, Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Graph, Op
-    from workbench.views.partners import Partners
+    from workbench.views.partners import MatchGroups
 
     Key = tuple[object, ...]
 
@@ -34,7 +34,7 @@ SEVERITY = {status: number for number, status in enumerate(STATUSES)}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RowRecords:
     """The records of a row and the executions they belong to; ``None`` where there is none."""
 
     target: TensorRecord | None = None
@@ -80,7 +80,7 @@ class Places:
 
     def __init__(self, rows: Sequence[Row], flow: Trace | None) -> None:
         self.rows, self.flow = Rows.of(rows).views(), flow
-        self._found: dict[Key, Found] = {}
+        self._found: dict[Key, RowRecords] = {}
         self._executions: dict[Key, list[int]] = defaultdict(list)
         self._lasting: dict[Key, list[int]] = defaultdict(list)
         for number, row in enumerate(rows):
@@ -93,12 +93,12 @@ class Places:
                 self._found.setdefault(*_of_lone(one, ours=True))
             for one in flow.pairing.only_golden:
                 self._found.setdefault(*_of_lone(one, ours=False))
-        self._partners: tuple[Execution, Partners] | None = None
+        self._partners: tuple[Execution, MatchGroups] | None = None
         self._by_op: dict[tuple[Side, Execution, int], list[int]] | None = None
 
-    def find(self, row: Row) -> Found:
+    def find(self, row: Row) -> RowRecords:
         """Return records and executions of a row."""
-        return self._found.get(_row_key(row), Found())
+        return self._found.get(_row_key(row), RowRecords())
 
     def of_execution(self, row: Row) -> list[int]:
         """Indices of all rows of the same execution of the same operator."""
@@ -146,15 +146,15 @@ class Places:
             return None
         return self.flow.pairing.alignments.get(block.graph_key)
 
-    def partners(self, block: Execution) -> Partners:
+    def partners(self, block: Execution) -> MatchGroups:
         """Return which operators of both graphs of an execution of the target stand for each other."""
         if self._partners is None or self._partners[0] != block:
             found = self.alignment(block)
-            said = joined(self._paired(block)) if found is None else find_partners(found)
+            said = merge_groups(self._paired(block)) if found is None else find_partners(found)
             self._partners = (block, said)
         return self._partners[1]
 
-    def _paired(self, block: Execution) -> Iterable[Together]:
+    def _paired(self, block: Execution) -> Iterable[MatchGroup]:
         """Operators of an execution that rows pair."""
         for row in self.rows:
             found = self.find(row)
@@ -162,9 +162,9 @@ class Places:
             if ours is None or theirs is None or ours.block != block:
                 continue
             if min(ours.op, theirs.op) >= 0:
-                yield Together((ours.op,), (theirs.op,), row.match_rule, row.match_score)
+                yield MatchGroup((ours.op,), (theirs.op,), row.match_rule, row.match_score)
 
-    def blocks(self, found: Found) -> dict[Side, Execution]:
+    def blocks(self, found: RowRecords) -> dict[Side, Execution]:
         """Return the executions of both graphs that a row belongs to, as far as they are known."""
         if self.flow is None:
             return {}
@@ -177,7 +177,7 @@ class Places:
         known: dict[Side, Execution | None] = {"target": ours, "golden": theirs}
         return {side: block for side, block in known.items() if block is not None}
 
-    def _block(self, side: Side, found: Found) -> Execution | None:
+    def _block(self, side: Side, found: RowRecords) -> Execution | None:
         """The execution that a record of one side belongs to; Parameter files are of one, too."""
         run, record = found.run_of(side), found.record(side)
         if run is not None or record is None:
@@ -191,7 +191,7 @@ class Places:
         assert self.flow is not None
         return self.flow.pairing.target if side == "target" else self.flow.pairing.golden
 
-    def node(self, side: Side, found: Found, blocks: Mapping[Side, Execution]) -> str:
+    def node(self, side: Side, found: RowRecords, blocks: Mapping[Side, Execution]) -> str:
         """Return the key of the operator or parameter of a row in one side's graph; empty if no graph knows it."""
         run, record = found.run_of(side), found.record(side)
         if run is not None:
@@ -221,19 +221,23 @@ class Places:
         return graph.ops[run.op] if graph is not None and run is not None else None
 
 
-def _of_pair(pair: Pair) -> tuple[Key, Found]:
+def _of_pair(pair: Pair) -> tuple[Key, RowRecords]:
     key = pair.target.key
     golden = pair.golden_run.op_name if pair.golden_run else pair.golden.key.op_name
     turn = pair.run.block.turn if pair.run is not None else key.turn
     names = (pair.op_name, golden, pair.io, pair.slot)
-    found = Found(pair.target, pair.golden, pair.run, pair.golden_run)
+    found = RowRecords(pair.target, pair.golden, pair.run, pair.golden_run)
     return (key.rank, key.graph_id, key.iteration, turn, *names), found
 
 
-def _of_lone(one: Unmatched, *, ours: bool) -> tuple[Key, Found]:
+def _of_lone(one: Unmatched, *, ours: bool) -> tuple[Key, RowRecords]:
     key = one.record.key
     names = (one.op_name, "") if ours else ("", one.op_name)
-    found = Found(one.record, None, one.run) if ours else Found(None, one.record, None, one.run)
+    found = (
+        RowRecords(one.record, None, one.run)
+        if ours
+        else RowRecords(None, one.record, None, one.run)
+    )
     place = (key.rank, key.graph_id, key.iteration, key.turn)
     return (*place, *names, key.io, key.slot), found
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Side
     from workbench.graph.graph import Graph
     from workbench.show.graph_picture import Neighbourhood, Node
-    from workbench.views.partners import Partners, Together
+    from workbench.views.partners import MatchGroup, MatchGroups
 
     Place = tuple[Side, str]
     Names = dict[Side, tuple[str, ...]]
@@ -39,14 +39,14 @@ class Link:
         return self.target if side == "target" else self.golden
 
 
-def together_of(partners: Partners, side: Side, node: Node) -> Together | None:
+def together_of(partners: MatchGroups, side: Side, node: Node) -> MatchGroup | None:
     """Return the match that a node is part of; ``None`` for parameters and what has no partner."""
     kind, _, number = node.key.partition(" ")
     return partners.of(side, int(number)) if kind == "op" else None
 
 
 def find_links(
-    found: Mapping[Side, Neighbourhood], graphs: Mapping[Side, Graph], partners: Partners
+    found: Mapping[Side, Neighbourhood], graphs: Mapping[Side, Graph], partners: MatchGroups
 ) -> dict[Place, Link]:
     """Return the link of every node by its side and key; numbers go from top to bottom, the target's first."""
     same = {(side, node.key): _same(partners, side, node) for side, node in _nodes(found)}
@@ -74,12 +74,12 @@ def _nodes(found: Mapping[Side, Neighbourhood]) -> Iterable[tuple[Side, Node]]:
         yield from ((side, one) for one in sorted(found[side].nodes, key=lambda node: node.level))
 
 
-def _same(partners: Partners, side: Side, node: Node) -> Together | tuple[str, str] | None:
+def _same(partners: MatchGroups, side: Side, node: Node) -> MatchGroup | tuple[str, str] | None:
     """What nodes of both sides that correspond have in common: a match, or the keys of two leaves."""
     return together_of(partners, side, node) or partners.leaf(side, node.key)
 
 
-def _names(one: Together | tuple[str, str], graphs: Mapping[Side, Graph]) -> Names:
+def _names(one: MatchGroup | tuple[str, str], graphs: Mapping[Side, Graph]) -> Names:
     if isinstance(one, tuple):
         return {side: (name_of(graph, one[side == "golden"]),) for side, graph in graphs.items()}
     return {side: tuple(graph.ops[n].name for n in one.of(side)) for side, graph in graphs.items()}

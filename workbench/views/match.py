@@ -12,8 +12,8 @@ from workbench.show.graph_picture import Neighbourhood
 from workbench.views.attributes import ir_text
 from workbench.views.index import SIDES
 from workbench.views.links import find_links, name_of, together_of
-from workbench.views.partners import Partners
-from workbench.views.walk import between, placed, split, surroundings
+from workbench.views.partners import MatchGroups
+from workbench.views.walk import at_levels, between, split, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph
     from workbench.show.graph_picture import Node
     from workbench.views.attributes import IrText
-    from workbench.views.index import Compared, Found, Places
+    from workbench.views.index import Compared, Places, RowRecords
     from workbench.views.links import Link
-    from workbench.views.partners import Together
+    from workbench.views.partners import MatchGroup
 
 BREADTH = 2
 """Operators of one level that a picture has room for, beside that of the other side."""
@@ -37,7 +37,7 @@ QUOTED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class SideView:
     """One side: the operators of the match by name, what surrounds them, and their lines in the graph file.
 
     ``note`` says why there is no picture.
@@ -67,7 +67,7 @@ class MatchContext:
         return self.compared.places
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> RowRecords:
         return self._places.find(self.row)
 
     @cached_property
@@ -75,12 +75,12 @@ class MatchContext:
         return self._places.blocks(self._found)
 
     @cached_property
-    def _partners(self) -> Partners | None:
+    def _partners(self) -> MatchGroups | None:
         block = self._blocks.get("target")
         return self._places.partners(block) if block is not None else None
 
     @cached_property
-    def match(self) -> Together | None:
+    def match(self) -> MatchGroup | None:
         """The match by numbers of operators; ``None`` if there is no partner, or no graph that tells."""
         keys = (self._places.node(side, self._found, self._blocks) for side in SIDES)
         found = (
@@ -118,7 +118,7 @@ class MatchContext:
         return str(said)
 
     @cached_property
-    def sides(self) -> dict[Side, Around]:
+    def sides(self) -> dict[Side, SideView]:
         """Both sides."""
         centres = {side: self._centre(side) for side in SIDES}
         own: Side = "target" if centres["target"] or not centres["golden"] else "golden"
@@ -141,28 +141,28 @@ class MatchContext:
             return [leaf[side == "golden"]] if leaf is not None else []
         return [keys[side]] if keys[side] else []
 
-    def _around(self, side: Side, centre: list[str]) -> Around:
+    def _around(self, side: Side, centre: list[str]) -> SideView:
         graph, block = self._graph(side), self._blocks.get(side)
         if graph is None or block is None or not centre:
             name = self.row.op_name if side == "target" else self.row.golden_op_name
             code = "side-unknown" if name else "side-nothing"
             note = Message(f"pipeline/{code}", side=side)
-            return Around(side, (name,) if name else (), Neighbourhood(), (), note)
+            return SideView(side, (name,) if name else (), Neighbourhood(), (), note)
         own = self._places.node(side, self._found, self._blocks)
         quoted = (ir_text(graph, split(key)[1]) for key in centre[:QUOTED] if key.startswith("op"))
-        return Around(
+        return SideView(
             side,
             tuple(name_of(graph, key) for key in centre),
             surroundings(self._places, side, block, centre, {own: self.index}, BREADTH),
             tuple(text for text in quoted if text is not None),
         )
 
-    def _opposite(self, side: Side, first: Around) -> Around:
+    def _opposite(self, side: Side, first: SideView) -> SideView:
         """What the neighbours of an operator without a partner are matched with, and what lies between that."""
         graph, block = self._graph(side), self._blocks.get(side)
         note = Message("pipeline/side-nothing", side=side)
         if graph is None or block is None or self._partners is None:
-            return Around(side, (), Neighbourhood(), (), note)
+            return SideView(side, (), Neighbourhood(), (), note)
         levels: dict[str, int] = {}
         for node in first.found.nodes:
             together = together_of(self._partners, first.side, node)
@@ -171,7 +171,7 @@ class MatchContext:
             for key in keys or ([leaf[side == "golden"]] if leaf is not None else []):
                 levels.setdefault(key, node.level)
         levels.update(dict.fromkeys(between(graph, levels)[: 2 * BREADTH], 0))
-        return Around(side, (), placed(self._places, side, block, levels, BREADTH), (), note)
+        return SideView(side, (), at_levels(self._places, side, block, levels, BREADTH), (), note)
 
     def _graph(self, side: Side) -> Graph | None:
         block = self._blocks.get(side)
@@ -182,7 +182,7 @@ class MatchContext:
         """Link of every node of both pictures, by side and key."""
         graphs = {side: graph for side in SIDES if (graph := self._graph(side)) is not None}
         found = {side: self.sides[side].found for side in SIDES}
-        return find_links(found, graphs, self._partners or Partners())
+        return find_links(found, graphs, self._partners or MatchGroups())
 
     def link(self, side: Side, node: Node) -> Link:
         """Return what a node of one side's picture corresponds to."""

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Op, SourceFrame
     from workbench.show.graph_picture import Neighbourhood
-    from workbench.views.attributes import IrText, Setting
+    from workbench.views.attributes import AttributeRow, IrText
     from workbench.views.extract import Extracted
-    from workbench.views.index import Compared, Found, Places
-    from workbench.views.origin import Blame
-    from workbench.views.source_lines import Context
-    from workbench.views.values import SideValue
+    from workbench.views.index import Compared, Places, RowRecords
+    from workbench.views.origin import ErrorOrigin
+    from workbench.views.source_lines import SourceContext
+    from workbench.views.values import TensorSummaryRow
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +72,7 @@ class OperatorView:
         return "target" if self.row.op_name else "golden"
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> RowRecords:
         return self._places.find(self.row)
 
     @cached_property
@@ -87,7 +87,7 @@ class OperatorView:
         )
 
     @cached_property
-    def blame(self) -> Blame:
+    def blame(self) -> ErrorOrigin:
         """Whether the error is born here, inherited or amplified, and why."""
         row = self.compared.measured[self.index]
         return blame(row, self._found, self._places.flow, self.findings)
@@ -132,7 +132,7 @@ class OperatorView:
         return (self.row.source,) if self.row.source is not None else ()
 
     @cached_property
-    def source(self) -> Context | None:
+    def source(self) -> SourceContext | None:
         """The user's line in its surroundings; ``None`` if no graph tells it."""
         return in_context(self.row.source) if self.row.source is not None else None
 
@@ -142,7 +142,7 @@ class OperatorView:
         return neighbours(self._places, self.side, self._found.run_of(self.side), self.index)
 
     @cached_property
-    def attributes(self) -> tuple[Setting, ...]:
+    def attributes(self) -> tuple[AttributeRow, ...]:
         """Attributes and constant arguments of both sides, those that differ first."""
         return settings_of_both(self.operator("target"), self.operator("golden"))
 
@@ -175,7 +175,7 @@ class OperatorView:
         except (WorkbenchError, OSError) as error:
             return None, Message("pipeline/stated", reason=error)
 
-    def _open(self, found: Found) -> Elements | None:
+    def _open(self, found: RowRecords) -> Elements | None:
         ours, theirs = found.target, found.golden
         if ours is None or theirs is None or ours.source is None or theirs.source is None:
             return None
@@ -213,7 +213,7 @@ class OperatorView:
         return tuple(told)
 
     @cached_property
-    def values(self) -> tuple[SideValue, ...]:
+    def values(self) -> tuple[TensorSummaryRow, ...]:
         """What both sides hold: NaN, infinities, what reaches the largest number, zeros, range, mean, deviation."""
         return side_values(self.row, self.elements)
 

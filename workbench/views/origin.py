@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.result import Finding, Row
-    from workbench.views.index import Found
+    from workbench.views.index import RowRecords
 
 Kind = Literal["origin", "propagated", "amplified", "expected", "equal", "unmatched", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class ErrorOrigin:
     """Where the error of a tensor comes from.
 
     ``text`` says why. Errors are relative: ``own`` is the local error, ``explained`` the expected rounding error,
@@ -48,12 +48,14 @@ class Blame:
         return Message(f"pipeline/blame-{self.kind}")
 
 
-def blame(row: Row, found: Found, flow: Trace | None, findings: Sequence[Finding]) -> Blame:
+def blame(
+    row: Row, found: RowRecords, flow: Trace | None, findings: Sequence[Finding]
+) -> ErrorOrigin:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
     if not row.match_rule:
-        return Blame("unmatched", _reason(row, "pipeline/unmatched"))
+        return ErrorOrigin("unmatched", _reason(row, "pipeline/unmatched"))
     if flow is not None and found.run is None and row.status in ("warn", "fail"):
-        return Blame("unknown", Message("pipeline/parameter-kept"), row.error)
+        return ErrorOrigin("unknown", Message("pipeline/parameter-kept"), row.error)
     place = (found.run.block, found.run.op) if found.run is not None else None
     own = flow.own_error(*place) if flow is not None and place is not None else None
     event = flow.events.get(place) if flow is not None and place is not None else None
@@ -61,7 +63,9 @@ def blame(row: Row, found: Found, flow: Trace | None, findings: Sequence[Finding
     kind, text, factor = _judged(row, own, event, defect, flow)
     added, explained = _own_of(own, defect, row)
     lacking = None if added is not None else _lacking(row, flow, place)
-    return Blame(kind, text, row.error, added, row.inherited_error, explained, factor, lacking)
+    return ErrorOrigin(
+        kind, text, row.error, added, row.inherited_error, explained, factor, lacking
+    )
 
 
 def conclusion(event: Assessment) -> tuple[Message, ...]:

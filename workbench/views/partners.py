@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class MatchGroup:
     """Numbers of operators of both sides that stand for the same computation, by which rule and how surely."""
 
     target: tuple[int, ...]
@@ -30,17 +30,17 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class Partners:
+class MatchGroups:
     """All matches of two graphs.
 
     ``leaves`` are keys of nodes of target and golden that hold the same value and compute nothing: parameters, and
     operators that stand for one.
     """
 
-    by: Mapping[Member, Together] = field(default_factory=dict)
+    by: Mapping[Member, MatchGroup] = field(default_factory=dict)
     leaves: tuple[Leaf, ...] = ()
 
-    def of(self, side: Side, number: int) -> Together | None:
+    def of(self, side: Side, number: int) -> MatchGroup | None:
         """Return the match that an operator is part of; ``None`` if it has no partner."""
         return self.by.get((side, number))
 
@@ -49,10 +49,10 @@ class Partners:
         return next((one for one in self.leaves if one[side == "golden"] == key), None)
 
 
-def find_partners(found: Alignment) -> Partners:
+def find_partners(found: Alignment) -> MatchGroups:
     """Return what an alignment says."""
-    matches = (Together(one.target, one.golden, one.rule, one.score) for one in found.matches)
-    return joined(matches, _leaves(found))
+    matches = (MatchGroup(one.target, one.golden, one.rule, one.score) for one in found.matches)
+    return merge_groups(matches, _leaves(found))
 
 
 def _leaves(found: Alignment) -> tuple[Leaf, ...]:
@@ -60,25 +60,25 @@ def _leaves(found: Alignment) -> tuple[Leaf, ...]:
     return (*((f"param {t}", f"param {g}") for t, g in found.params.items()), *sorted(values))
 
 
-def joined(matches: Iterable[Together], leaves: tuple[Leaf, ...] = ()) -> Partners:
+def merge_groups(matches: Iterable[MatchGroup], leaves: tuple[Leaf, ...] = ()) -> MatchGroups:
     """Join matches that have an operator in common; the first one's rule and score stand for all."""
-    by: dict[Member, Together] = {}
+    by: dict[Member, MatchGroup] = {}
     for one in matches:
         met = [by[member] for member in _members(one) if member in by]
         if one.target and one.golden:
             whole = _union([*dict.fromkeys(met), one])
             by.update(dict.fromkeys(_members(whole), whole))
-    return Partners(by, leaves)
+    return MatchGroups(by, leaves)
 
 
-def _members(one: Together) -> list[Member]:
+def _members(one: MatchGroup) -> list[Member]:
     return [*(("target", t) for t in one.target), *(("golden", g) for g in one.golden)]
 
 
-def _union(parts: list[Together]) -> Together:
+def _union(parts: list[MatchGroup]) -> MatchGroup:
     if len(parts) == 1:
         return parts[0]
     target = sorted({number for one in parts for number in one.target})
     golden = sorted({number for one in parts for number in one.golden})
     first = parts[0]
-    return Together(tuple(target), tuple(golden), first.rule, first.score)
+    return MatchGroup(tuple(target), tuple(golden), first.rule, first.score)

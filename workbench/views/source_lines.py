@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class SourceContext:
     """A source line and what stands around it.
 
     ``origin`` says where the text comes from, ``note`` why it is no more than the dump knows.
@@ -60,17 +60,17 @@ class Context:
         return f"{self.file}:{self.line}"
 
 
-def in_context(frame: SourceFrame, around: int = AROUND) -> Context:
+def in_context(frame: SourceFrame, around: int = AROUND) -> SourceContext:
     """Return the line of a frame with its surroundings, or alone and the reason."""
     lines, origin, why = find_source(frame.file)
     if lines and not says_so(lines, frame.line, frame.code):
         lines, why = (), _other(frame)
     if not lines:
         own = (Line(frame.line, frame.code.rstrip(), here=True),)
-        return Context(frame.file, frame.line, "dump", own, why, frame.library)
+        return SourceContext(frame.file, frame.line, "dump", own, why, frame.library)
     first, last = max(1, frame.line - around), min(len(lines), frame.line + around)
     shown = (Line(n, lines[n - 1], n == frame.line) for n in range(first, last + 1))
-    return Context(frame.file, frame.line, origin, tuple(shown), None, frame.library)
+    return SourceContext(frame.file, frame.line, origin, tuple(shown), None, frame.library)
 
 
 def says_so(lines: Sequence[str], number: int, code: str) -> bool:

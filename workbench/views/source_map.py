@@ -32,7 +32,7 @@ WHOLE = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class LineOperator:
     """An operator that a line made, over all its executions.
 
     ``index`` is its worst row, ``own`` its largest own error (``None``: it could not be computed again),
@@ -67,11 +67,11 @@ class SourceLine:
 
     number: int
     text: str
-    operators: tuple[Made, ...] = ()
+    operators: tuple[LineOperator, ...] = ()
     gap: int = 0
 
     @property
-    def worst(self) -> Made | None:
+    def worst(self) -> LineOperator | None:
         """The operator that stands for the line: one that an error is born at, else the worst."""
         return min(self.operators, key=_badness, default=None)
 
@@ -121,7 +121,7 @@ class SourceMap:
     def files(self) -> tuple[SourceFile, ...]:
         """Every file with its lines."""
         lines = _operators_by_line(self.compared)
-        files: dict[str, dict[int, list[tuple[SourceFrame, Made]]]] = {}
+        files: dict[str, dict[int, list[tuple[SourceFrame, LineOperator]]]] = {}
         for frame, made in lines:
             files.setdefault(frame.file, defaultdict(list))[frame.line].append((frame, made))
         found = [_file(name, known) for name, known in files.items()]
@@ -136,7 +136,7 @@ class SourceMap:
         made = {row.op_name for row in named if places.flow is None or places.find(row).run}
         return len(made)
 
-    def operators(self, file: str, line: int) -> tuple[Made, ...]:
+    def operators(self, file: str, line: int) -> tuple[LineOperator, ...]:
         """Return what a line made; ``file`` is a name or its end."""
         return tuple(
             one
@@ -178,7 +178,7 @@ class SourceMap:
         return f"<SourceMap of {plural(len(self.files), 'file')}, {plural(lines, 'line')}>"
 
 
-def _badness(one: Made) -> tuple[object, ...]:
+def _badness(one: LineOperator) -> tuple[object, ...]:
     return not one.born, SEVERITY.get(one.status, 9), -one.excess, one.index
 
 
@@ -186,7 +186,7 @@ def _line_badness(line: SourceLine) -> tuple[object, ...]:
     return _badness(line.worst) if line.worst is not None else (True,)
 
 
-def _operators_by_line(compared: Compared) -> Iterable[tuple[SourceFrame, Made]]:
+def _operators_by_line(compared: Compared) -> Iterable[tuple[SourceFrame, LineOperator]]:
     """Every operator once, with its line, in the order of execution."""
     rows = compared.rows
     groups: dict[tuple[str, str, int], list[int]] = {}
@@ -216,7 +216,7 @@ def _made(
     rows: Sequence[Row],
     places: Places,
     born: Mapping[str, float],
-) -> Made:
+) -> LineOperator:
     worst = places.worst(indices)
     own, explained, suspect = None, None, False
     runs = {
@@ -234,13 +234,13 @@ def _made(
         own = born[name]
         explained = explained or rows[worst].noise_floor
     row = rows[worst]
-    return Made(
+    return LineOperator(
         name, row.op_type, worst, shown_status(row), row.error, own, explained,
         name in born or suspect,
     )  # fmt: skip
 
 
-def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, Made]]]) -> SourceFile:
+def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, LineOperator]]]) -> SourceFile:
     frames = {number: entries[0][0] for number, entries in known.items()}
     operators = {number: tuple(made for _, made in entries) for number, entries in known.items()}
     library = next(iter(frames.values())).library

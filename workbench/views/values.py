@@ -18,7 +18,7 @@ _DESCRIBED = (
 
 
 @dataclass(frozen=True, slots=True)
-class SideValue:
+class TensorSummaryRow:
     """One figure of both sides; ``None`` where nobody knows it. ``odd``: it is a sign of trouble."""
 
     name: str
@@ -27,7 +27,7 @@ class SideValue:
     odd: bool = False
 
 
-def side_values(row: Row, elements: Elements | None) -> tuple[SideValue, ...]:
+def side_values(row: Row, elements: Elements | None) -> tuple[TensorSummaryRow, ...]:
     """Return what is known of the values of both sides; empty if nothing is.
 
     Elements at the largest number of their format, where a device that saturates puts what overflows, are counted
@@ -40,16 +40,16 @@ def side_values(row: Row, elements: Elements | None) -> tuple[SideValue, ...]:
     return tuple(one for one in found if (one.target, one.golden) != (None, None))
 
 
-def _of(row: Row, name: str, title: str, *, odd: bool = False) -> SideValue:
+def _of(row: Row, name: str, title: str, *, odd: bool = False) -> TensorSummaryRow:
     ours, theirs = (row.metrics.get(f"{side}{title}") for side in ("Target", "Golden"))
-    return SideValue(name, ours, theirs, odd=odd and bool(ours or theirs))
+    return TensorSummaryRow(name, ours, theirs, odd=odd and bool(ours or theirs))
 
 
-def _saturated(elements: Elements) -> SideValue:
+def _saturated(elements: Elements) -> TensorSummaryRow:
     limits = [_largest(name) for name in elements.dtypes]
     counts = elements.beyond((limits[0], limits[1]))
     known = [float(n) if limit else None for n, limit in zip(counts, limits, strict=True)]
-    return SideValue("saturated", known[0], known[1], odd=any(counts))
+    return TensorSummaryRow("saturated", known[0], known[1], odd=any(counts))
 
 
 def _largest(name: str) -> float:

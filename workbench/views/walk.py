@@ -63,7 +63,7 @@ def surroundings(
     return found.neighbourhood()
 
 
-def placed(
+def at_levels(
     places: Places, side: Side, block: Execution, levels: Mapping[str, int], breadth: int = BREADTH
 ) -> Neighbourhood:
     """Return operators and parameters of one execution of a graph on given levels; empty if there is no graph.

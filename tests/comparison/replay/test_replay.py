@@ -24,7 +24,7 @@ from workbench.network.models import load_graph
 from workbench.npu.faults import Fault
 from workbench.npu.target import Target
 from workbench.run.executor import feeds_at
-from workbench.simulation.process import prepared
+from workbench.simulation.process import prepare
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)
@@ -370,7 +370,7 @@ def test_an_operator_that_is_not_like_its_like_is_an_outlier(references):
 def compiled(model, mode, device, *faults):
     """Dump of a run that was compiled by GE: biases and activations are inside of the products' kernels."""
     graph = load_graph(model)
-    ready = prepared(graph, Target("torchair", device, mode, faults=faults))
+    ready = prepare(graph, Target("torchair", device, mode, faults=faults))
     run = ready.run(feeds_at(graph, None, 0), iteration=0, state={})
     return dumped(run, ready.graphs[0], {"device_target": "Ascend"})
 
