@@ -28,6 +28,7 @@ from diagnosing.scoring import difference, operators, visible
 
 import workbench as wb
 from workbench.core.errors import WorkbenchError
+from workbench.dump.formats.ge_name import standard_name
 from workbench.pipeline.given_inputs import networks_with_inputs
 from workbench.pipeline.simulate import simulate
 
@@ -141,7 +142,7 @@ def faults(case: Case, device: str, mode: str, places: int) -> Iterator[dict[str
     usual = {way: case.tree(way, device, mode) for way in WAYS}
     whole = case.compare(usual["full"], graphs=True)
     noise = {
-        row.op_name: row.metrics.get("RelativeEuclideanDistance", math.inf)
+        standard_name(row.op_name): row.metrics.get("RelativeEuclideanDistance", math.inf)
         for row in whole.rows
         if row.io == "output"
     }
@@ -168,7 +169,7 @@ def _planted(
     except WorkbenchError:
         return None
     effect = _first_changed(usual, tree)
-    if effect is None or not visible(effect[1], noise.get(effect[0], 0.0)):
+    if effect is None or not visible(effect[1], noise.get(standard_name(effect[0]), 0.0)):
         shutil.rmtree(tree.parent)
         return None
     found: dict[str, Any] = {"fault": fault, "kernel": effect[0], "effect": effect[1], "said": {}}
@@ -182,15 +183,15 @@ def _planted(
 
 
 def _answer(case: Case, tree: Path, *, graphs: bool, kernel: str) -> list[Any]:
-    """``right``, ``inconclusive``, ``missed``, ``wrong`` or ``crash``, and what was named."""
+    """``right``, ``inconclusive``, ``missed``, ``wrong`` or ``crash``, and what was named, in the files' spelling."""
     try:
         result = case.compare(tree, graphs=graphs)
     except Exception:  # a crash is a result here
         return ["crash", traceback.format_exc().splitlines()[-1]]
-    named = operators(result.findings)
-    if result.verdict == "fail" and named:
-        return ["right" if named[0] == kernel else "wrong", named[0]]
-    return ["missed" if result.verdict in ("pass", "agree") else "inconclusive", named[:1]]
+    named = [standard_name(name) for name in operators(result.findings)]
+    if result.verdict == "fail":
+        return ["right" if named[:1] == [standard_name(kernel)] else "wrong", *named[:1]]
+    return ["missed" if result.verdict in ("pass", "warn") else "inconclusive", *named[:1]]
 
 
 def _first_changed(usual: Path, faulty: Path) -> tuple[str, float] | None:
