@@ -16,6 +16,7 @@ import sys
 import tempfile
 import traceback
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,7 +34,7 @@ from workbench.pipeline.given_inputs import networks_with_inputs
 from workbench.pipeline.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 DEVICES = ("310p", "a2", "a3")
 MODES = ("force_fp16", "allow_mix_precision", "must_keep_origin_dtype")
@@ -114,24 +115,23 @@ def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
             found[f"{way}, {'graphs' if graphs else 'none'}"] = {
                 "verdict": result.verdict,
                 "named": [[one.kind, one.op_name] for one in defects[:3]],
-                **_share(result.to_json()["coverage"]),
+                **_share(result),
             }
         shutil.rmtree(tree.parent)
     return found
 
 
-def _share(coverage: Mapping[str, Any]) -> dict[str, Any]:
-    """Golden tensors that were there to be matched, and how many of them were, alone or inside a kernel."""
-    skipped = {
-        key.partition("/")[2]: count
-        for key, count in coverage["skipped"].items()
-        if key.startswith("golden")
+def _share(result: wb.Comparison) -> dict[str, Any]:
+    """The golden's tensors: how many there are, were compared, have a reason why not, and have none."""
+    cover, tensors = result.coverage, result.result.golden.tensors
+    missing = cover.gaps_of("golden")
+    compared = cover.matched_of("golden")
+    reasons = {
+        key.partition(":")[2]: count
+        for key, count in (*cover.skipped.items(), *cover.explained.items())
+        if key.startswith("golden:")
     }
-    return {
-        "matched": coverage["matched"],
-        "unmatched": coverage["unmatched_golden"],
-        "skipped": skipped,
-    }
+    return {"tensors": tensors, "compared": compared, "reasons": reasons, "missing": missing}
 
 
 # --- faults -----------------------------------------------------------------------------------------
@@ -263,9 +263,47 @@ def main() -> None:
                 print(name, device, mode, json.dumps(made)[:2000], flush=True)
 
 
+WHERE = ("full, graphs", "full, none", "outputs, graphs", "outputs, none")
+
+
 def table(record: Mapping[str, Any]) -> str:
-    """Tables of a record in Markdown."""
-    return json.dumps(record)[:100]
+    """Tables of a record in Markdown: a line a model, its devices and modes together."""
+    lines = ["| Model | Runs | fail | " + " | ".join(f"golden, {one}" for one in WHERE) + " |"]
+    lines.append("|---|---|---|" + "---|" * len(WHERE))
+    for name, runs in _by_model(record, "clean").items():
+        fails = sum(run[where]["verdict"] == "fail" for run in runs for where in WHERE)
+        shares = [min(_placed(run[where]) for run in runs) for where in WHERE]
+        cells = " | ".join(f"{100 * share:.1f} %" for share in shares)
+        lines.append(f"| {name} | {len(runs)} | {fails} | {cells} |")
+    lines += [
+        "",
+        "| Model | Faults | " + " | ".join(WHERE) + " |",
+        "|---|---|" + "---|" * len(WHERE),
+    ]
+    for name, runs in _by_model(record, "faults").items():
+        planted = [one for run in runs for one in run]
+        cells = " | ".join(_answers(planted, where) for where in WHERE)
+        lines.append(f"| {name} | {len(planted)} | {cells} |")
+    return "\n".join(lines)
+
+
+def _by_model(record: Mapping[str, Any], what: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for key, made in record.items():
+        kind, name, *_ = key.split()
+        if kind == what:
+            found.setdefault(name, []).append(made)
+    return found
+
+
+def _placed(said: Mapping[str, Any]) -> float:
+    """Share of the golden's tensors that were compared or have a reason why not."""
+    return 1 - said["missing"] / said["tensors"] if said["tensors"] else 1.0
+
+
+def _answers(planted: Sequence[Mapping[str, Any]], where: str) -> str:
+    counts = Counter(one["said"][where][0] for one in planted)
+    return " / ".join(str(counts[word]) for word in ("right", "inconclusive", "missed", "wrong"))
 
 
 if __name__ == "__main__":
