@@ -16,7 +16,7 @@ TORCH     ?= 2.14.1
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-msaccucmp conformance-torch conformance-golden mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -110,6 +110,12 @@ conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 conformance-msaccucmp: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 	$(BIN)/python conformance/run_msaccucmp.py .venv-msprobe/bin/python tests/data/conformance/msaccucmp_$(MSPROBE).json
 	$(BIN)/python -m pytest tests/comparison/measure/test_msaccucmp_conformance.py
+
+# networks that packages on PyPI ship, against onnxruntime: clean and with faults; hours; see docs/evidence/offline-models.md
+conformance-offline: $(VENV)/developed
+	$(BIN)/python conformance/run_offline_models.py build/models build/offline.json clean
+	$(BIN)/python conformance/run_offline_models.py build/models build/offline.json faults
+	$(BIN)/python conformance/run_offline_models.py build/models build/offline.json table
 
 # its package for MindSpore imports MindSpore; msaccucmp reads bfloat16 with ml_dtypes
 .venv-msprobe/$(MSPROBE):

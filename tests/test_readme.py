@@ -55,6 +55,7 @@ TARGETS = {
         "conformance/run_msprobe.py",
         "pytest tests/comparison/measure/test_msprobe_conformance.py",
     ],
+    "conformance-offline": ["run_offline_models.py build/models build/offline.json faults"],
     "conformance-msaccucmp": [
         "conformance/run_msaccucmp.py",
         "tests/data/conformance/msaccucmp_",

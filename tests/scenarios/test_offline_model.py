@@ -151,6 +151,52 @@ def test_a_faulty_kernel_is_named_first(capsys, tmp_path, golden, fault):
     assert (status, result["findings"][0]["op_name"]) == (1, FAULTS[fault])
 
 
+# --- a dump of outputs alone: weights, and what went into them, are the model's -----------------------
+
+
+def compared_with_the_model(golden, tree, *faults, mode="output", device="a2"):
+    """Compare a dump of the model; what it read is in a dump of mode ``all`` alone."""
+    form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": mode}}
+    config = tree.with_suffix(".json")
+    config.write_text(json.dumps(form), encoding="ascii")
+    model = golden.parent / "net.onnx"
+    fed = golden / "inputs/x.npy"
+    networks, feeds = networks_with_inputs([str(model)], {"x": fed}, {}, 0, 1)
+    wb.simulate(networks, feeds, config, tree, surface="acl", device=device, faults=faults)
+    return wb.compare(tree, golden, golden_graph=model)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_outputs_alone_are_computed_again_with_the_weights_of_the_model(tmp_path, golden, device):
+    found = compared_with_the_model(golden, tmp_path / "tree", device=device)
+    assert (found.verdict, found.findings) == ("pass", ())
+
+
+@pytest.mark.parametrize("node", ["bn.2", "conv1_Conv", "fc"])
+def test_a_small_fault_in_a_dump_of_outputs_is_named_by_replay(tmp_path, golden, node):
+    """One percent: far below what nodes in float16 may differ by, far above one rounding.
+
+    Statistics of bn.2 went into the weights of a kernel.
+    """
+    found = compared_with_the_model(golden, tmp_path / "tree", f"scaled-output:{node}:1.01")
+    first = found.findings[0]
+    assert (first.kind, first.op_name.startswith(KERNELS[node])) == ("own-error", True)
+    assert "compare/assumed-network" in {getattr(one, "code", "") for one in first.evidence}
+
+
+def test_wrong_weights_that_were_computed_from_others_are_named(tmp_path, golden):
+    """The kernel does what it has to with its own weights; what the model has for them gives something else."""
+    fault = "wrong-weight-element:/features/2/Conv:16"
+    found = compared_with_the_model(golden, tmp_path / "tree", fault, mode="all")
+    first = found.findings[0]
+    assert (first.kind, first.op_name.startswith("/features/2/Conv")) == ("parameter", True)
+    assert "compare/other-weights" in {getattr(one, "code", "") for one in first.evidence}
+
+
+KERNELS = {"bn.2": "/features/2/Conv", "conv1_Conv": "conv1_Conv", "fc": "fc"}
+"""Node → how the kernel begins that it became a part of."""
+
+
 def test_a_library_s_error_near_zero_accuses_nobody(tmp_path):
     """A logistic function below -18: float16 gives multiples of 2**-24, onnxruntime a part of 1."""
     shape = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 512])

@@ -480,6 +480,11 @@ NEVER_BOTH = {
     (
         "read",
         "last iteration",
+        "model",
+    ): "a model of another framework updates nothing",
+    (
+        "read",
+        "model",
         "part",
     ): "one is of parameters and the like, the other of what an operator gives",
     ("overwritten", "last iteration", "beginning"): "the first iteration has none before it",

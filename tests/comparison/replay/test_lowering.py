@@ -264,6 +264,19 @@ def test_a_chain_that_does_not_name_its_bias_adds_it_to_the_product():
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_normalization_that_went_into_the_weights_is_no_part_of_a_chain(bias):
+    """A compiler for inference leaves nothing of it but other weights, and its name."""
+    kinds = named(("conv", "Conv2D"), ("bn", "BatchNorm"), ("relu", "ReLU"))
+    arrays = (IMAGE, WEIGHT, BIAS)[: 2 + bias]
+    specs = tuple(spec(*one.shape) for one in arrays)
+    read = map(Param, range(len(arrays)))
+    made = op("Conv2D", *read, outputs=(OUT,), name="conv", input_specs=specs, **kinds)
+    found = compute_kernel(lower(0, made, None).kernel, dict(enumerate(arrays)))[0]
+    expected = convolution(IMAGE, WEIGHT) + (BIAS[:, None, None] if bias else 0)
+    np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-10, atol=1e-12)
+
+
 def test_the_first_operator_of_a_chain_has_the_kernels_settings():
     work = lower(0, fused(stride=2), None)
     found = compute_kernel(work.kernel, {0: IMAGE, 1: WEIGHT, 2: BIAS})[0]

@@ -21,7 +21,7 @@ from workbench.comparison.graphs.ge_origins import (
     states_origin,
 )
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weight
-from workbench.comparison.graphs.view import Origin
+from workbench.comparison.graphs.view import Origin, hands_on
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Value
@@ -145,13 +145,16 @@ def _tensors(graph: Graph, numbers: Collection[int]) -> Iterator[tuple[tuple[str
     """Tensors of the network that operators give: (operator's name, slot) and where.
 
     Several kernels that one operator became may bear its name without a word on their outputs: of these the last one
-    gives its result.
+    that does more than hand on gives its result.
     """
     given = {number: [*_given(graph.ops[number])] for number in numbers}
     for number, tensors in given.items():
         for origin, slot in tensors:
             readers = _readers(graph, Value(number, slot))
-            inside = any(origin in dict(given.get(reader, ())) for reader in readers)
+            inside = any(
+                origin in dict(given.get(reader, ())) and not hands_on(graph.ops[reader].op_type)
+                for reader in readers
+            )
             if not inside or states_origin(graph.ops[number], slot):
                 yield origin, Origin("op", number, slot)
 

@@ -26,7 +26,7 @@ from workbench.comparison.replay.slices import copied_slices
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.core.words.render import number as spoken
-from workbench.graph.graph import Value
+from workbench.graph.graph import Param, Value
 from workbench.ops import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -268,6 +268,10 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
     spoilt = next(corrupted_weights(survey, event), "")
     if spoilt:
         return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
+    off = replayed.off_the_model(event.block, event.op)
+    if off:
+        weights = _weights_of(survey, event)
+        return (Difference("parameter", weights, Message("compare/other-weights", error=off)),)
     golden = replayed.golden(event.block, event.op)
     if golden is not None:
         said = Message("compare/golden-error-by", error=golden.error)
@@ -276,6 +280,19 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
     if worst.error <= limits().suspect_factor * (carried + event.rounding_floor):
         return ()
     return (Difference("own-error", "golden", Message("compare/golden-error")),)
+
+
+def _weights_of(survey: Survey, event: Assessment | Observation) -> str:
+    """Name of the first weight that the golden's operators have which a kernel stands for."""
+    found = survey.pairing.alignments.get(event.block.graph_key)
+    fusion = found.fused.get(event.op) if found is not None else None
+    if found is None:
+        return ""
+    members = fusion.golden if fusion is not None else (found.match_of[event.op],)
+    graph = found.golden.graph
+    read = (one for number in members for one in graph.ops[number].flat_inputs())
+    parameters = (graph.parameters[one.index] for one in read if isinstance(one, Param))
+    return next((one.name for one in parameters if one.is_weight), "")
 
 
 def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterator[str]:

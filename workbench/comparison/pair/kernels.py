@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.borrow import OF_MODELS
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
-from workbench.comparison.graphs.roles import LEAVES
+from workbench.comparison.graphs.roles import FOLDABLE, LEAVES
 from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.dtypes import DTYPES
@@ -130,7 +130,7 @@ def _take_folded(claims: Claims, at: ExecutionPair, fusion: Fusion, score: float
     graph, skipped = at.alignment.target.graph, False
     for run in (ours[number] for number in fusion.target if number in ours):
         op = graph.ops[run.op]
-        normal = is_part(op) or _NORMALIZATIONS.isdisjoint(original_types(op))
+        normal = is_part(op) or FOLDABLE.isdisjoint(original_types(op))
         for slot in _folded(graph, op):
             place = "input", slot
             spec = op.input_specs[slot] if slot < len(op.input_specs) else None
@@ -146,11 +146,6 @@ def _take_folded(claims: Claims, at: ExecutionPair, fusion: Fusion, score: float
     for number, there, _ in waiting if skipped else ():
         other = theirs[number]
         claims.skip("golden", other.op_name, [other.tensors[there]], FOLDED)
-
-
-_NORMALIZATIONS = frozenset(
-    ("BatchNorm", "BNInference", "BNInfer", "FusedBatchNorm", "FusedBatchNormV3")
-)
 
 
 _HOLDERS = frozenset(("Const", "Constant", "Variable", "RefData"))

@@ -15,6 +15,7 @@ from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_st
 from workbench.comparison.replay.kernel import Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
 from workbench.comparison.replay.models import Candidate, candidates
+from workbench.comparison.replay.network import network_kernel
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import InputValue
+    from workbench.comparison.replay.network import NetworkKernel
     from workbench.core.dtypes import DType
     from workbench.graph.graph import Graph, Op
     from workbench.npu.arithmetic import Arithmetic
@@ -240,11 +242,48 @@ class ReplayCache:
         if work.kernel is None:
             return work.reason or Message("compare/inputs-unknown")
         found = self._ready(self.target_inputs, block, number, op, work, given)
+        if not isinstance(found, Attempt):
+            found = self.of_network(block, number) or found
         counts = self._counts.get((block, number))
         if counts is None or not isinstance(found, Attempt):
             return found
         given = {slot: where_it_counts(one, counts.get(slot)) for slot, one in found.given.items()}
         return replace(found, given=_read_only(given), counts=counts)
+
+    def of_network(self, block: Execution, number: int) -> Attempt | None:
+        """Return a kernel as the golden's model has it (`workbench.comparison.replay.network`), if that tells."""
+        found = self.pairing.alignments.get(block.graph_key)
+        given = self.target_inputs.given(block, number, 0)
+        if found is None or given is None:
+            return None
+        slots = {found.mapped(origin): n for n, origin in enumerate(found.target.origins(number))}
+
+        def read(member: int, at: int) -> Array | None:
+            slot = slots.get(found.golden.origins(member)[at])
+            known = None if slot is None else self.target_inputs.read(block, number, slot)
+            return None if known is None or known.assumed is not None else known.array
+
+        return _of_nodes(network_kernel(found, number, read), block, number, found, given)
+
+    def golden_like(self, block: Execution, number: int, rule: str) -> Attempt | Message | None:
+        """Return the golden's counterpart as an attempt of the target was made ready: by which rule of lowering."""
+        if rule == "network":
+            return self._golden_of_network(block, number)
+        return self.golden_attempt(block, number)
+
+    def _golden_of_network(self, block: Execution, number: int) -> Attempt | None:
+        """Return the nodes of the golden's model that a kernel stands for, on what they read themselves."""
+        found, other = self.pairing.alignments.get(block.graph_key), self.pairing.blocks.get(block)
+        if found is None or other is None:
+            return None
+
+        def read(member: int, at: int) -> Array | None:
+            known = self.golden_inputs.read(other, member, at)
+            return None if known is None else known.array
+
+        work = network_kernel(found, number, read)
+        array = work and self.golden_inputs.given(other, work.result.number, work.result.slot)
+        return None if array is None else _of_nodes(work, block, number, found, array)
 
     def _ready(
         self,
@@ -301,6 +340,17 @@ class ReplayCache:
         return (
             known._replace(assumed=Message("compare/assumed-golden", slot=slot)) if known else None
         )
+
+
+def _of_nodes(
+    work: NetworkKernel | None, block: Execution, number: int, found: Alignment, given: Array
+) -> Attempt | None:
+    """Return an attempt of a kernel by nodes of a model, that gave an array."""
+    if work is None:
+        return None
+    said, op = Message("compare/assumed-network"), found.target.graph.ops[number]
+    inputs, result = _read_only(work.inputs), _read_only({0: given})
+    return Attempt(work.kernel, inputs, result, block, number, op, "network", (said,))
 
 
 def _given(values: DumpedInputs, block: Execution, number: int, op: Op) -> dict[int, Array]:

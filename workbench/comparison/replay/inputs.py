@@ -24,6 +24,7 @@ from workbench.dump.formats.npy import payload_as
 from workbench.graph.constants import constant
 from workbench.graph.graph import Const, Param, Value
 from workbench.graph_files.onnx.dialect import is_onnx
+from workbench.graph_files.onnx.tensors import OnnxTensor
 from workbench.ops import IDENTITY, MOVEMENT, OPS, in_place_outputs
 
 if TYPE_CHECKING:
@@ -248,6 +249,22 @@ class DumpedInputs:
             return None
         return self._left(one.graph, one.execution, one.operand)
 
+    def _of_model(self, one: _Wanted) -> InputValue | None:
+        """A weight as the model's file has it: what a framework read that dumps no inputs."""
+        if not isinstance(one.operand, Param):
+            return None
+        weight = one.graph.parameters[one.operand.index].default
+        if not isinstance(weight, OnnxTensor):
+            return None
+        held = self._arrays.get(id(weight))
+        array = _weight(weight) if held is None else held
+        if array is None:
+            return None
+        array = array if held is not None else self._arrays.hold(id(weight), array)
+        if self.binding.trust(one.execution).graph == "own":
+            return InputValue(array)
+        return InputValue(array, Message("compare/assumed-model", name=weight.name))
+
     def _partly(self, one: _Wanted) -> InputValue | None:
         """An input of which mislabelled files tell the first elements; NaN are the others."""
         operand, producer = one.operand, one.producer
@@ -417,6 +434,9 @@ INPUT_SOURCES: dict[str, tuple[InputSource, ...]] = {
             "last iteration", DumpedInputs._left_by_last_iteration, "of what somebody updates"
         ),
         InputSource(
+            "model", DumpedInputs._of_model, "behind all files, which tell what the run itself had"
+        ),
+        InputSource(
             "part", DumpedInputs._partly, "last: NaN stands for what is not known"
         ),
     ),
@@ -447,6 +467,19 @@ def _array(record: TensorRecord) -> Array | None:
         return _as_labelled(record.source.array(), record.label.dtype)
     except FormatError:
         return None
+
+
+def _weight(weight: OnnxTensor) -> Array | None:
+    """Return the values of a model's weight; nothing where they cannot be read or are too large to be looked at."""
+    row = DTYPES.get(weight.spec.dtype)
+    if row is None or (weight.spec.size or 0) * row.storage.itemsize > _LARGEST:
+        return None
+    try:
+        array = weight.array().view()
+    except (WorkbenchError, OSError):
+        return None
+    array.setflags(write=False)
+    return array
 
 
 def _as_labelled(array: Array, name: str) -> Array:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
+from workbench.comparison.graphs.roles import FOLDABLE
 from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.spellings import canonical_op
 from workbench.core.dtypes import DTYPES
@@ -141,6 +142,10 @@ def _fused(number: int, op: Op, found: Alignment | None) -> Lowering:
 
 _BIASED = {"Conv2D": "", "Conv3D": "", "MatMul": "NHWC", "BatchMatMul": "NHWC"}
 """Products that GE's kernels may add a bias to, and how its axis lies: at the end; else as the product's own format."""
+
+
+_MOST_READ = 3
+"""Inputs of a product: what it multiplies, and a bias."""
 
 
 def _has_bias(op: Op) -> bool:
@@ -315,9 +320,13 @@ def _chain(op: Op) -> Kernel:
     settings of its own behind it is not known.
     """
     kinds = _kinds(op)
+    given = [Param(slot) for slot, _ in enumerate(op.flat_inputs())]
     if len(kinds) < len(original_names(op) or ()) and not is_part(op):
         raise GraphError("compare/fusion-types", kernel=op.op_type)
-    given = [Param(slot) for slot, _ in enumerate(op.flat_inputs())]
+    if kinds[0] in _BIASED and len(given) <= _MOST_READ:
+        kinds = [
+            kind for kind in kinds if kind not in FOLDABLE
+        ]  # its parameters are in the weights
     read = sum(abs(OPS[kind].tensors) - bool(n) for n, kind in enumerate(kinds) if kind in OPS)
     if kinds[0] in _BIASED and len(given) == read + 1 and _has_vector(op):
         kinds.insert(1, "BiasAdd")  # a node of ONNX has its bias itself, so that nobody names it

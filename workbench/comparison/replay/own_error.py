@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.comparison.limits import limits
 from workbench.comparison.repeats.measured import Spread
-from workbench.comparison.replay.attempt import TROUBLE
+from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import FLOAT32, Floor, careful_floor, quick_floor, unit_of
 from workbench.comparison.replay.kernel import cast_like, distance
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.replay.attempt import Attempt
     from workbench.comparison.replay.slices import SliceError
     from workbench.core.words import Message
 
@@ -148,6 +147,22 @@ def assess_own_error(
         suspect = _suspect(errors[slot], known)
         found.append(_own_error(attempt, slot, known, arithmetic, expected, errors, suspect))
     return found[-1] if found[-1].suspect else found[0]
+
+
+def assessed(
+    attempt: Attempt | Message | None,
+    arithmetic: Arithmetic,
+    *,
+    wide: bool = False,
+    unrounded: bool = False,
+) -> OwnError | None:
+    """Return what `assess_own_error` does; ``None`` where the operator cannot be computed again."""
+    if not isinstance(attempt, Attempt):
+        return None
+    try:
+        return assess_own_error(attempt, arithmetic, wide=wide, unrounded=unrounded)
+    except TROUBLE:
+        return None
 
 
 _OF_ONE = frozenset(("Sigmoid",))

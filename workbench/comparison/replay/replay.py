@@ -23,6 +23,7 @@ from workbench.comparison.replay.kernel import distance
 from workbench.comparison.replay.own_error import (
     OwnError,
     assess_own_error,
+    assessed,
     errors_of,
     is_out_of_range,
     library_own_error,
@@ -147,6 +148,15 @@ class Replay:
             return None
         return library_own_error(attempt)
 
+    def off_the_model(self, block: Execution, number: int) -> float:
+        """Return by how much an operator is off what the golden's model makes of what it read; 0 if that explains it.
+
+        Its own weights may explain it nevertheless: then these are others.
+        """
+        attempt = self._cache.of_network(block, number)
+        own = assessed(attempt, Arithmetic("cube"))
+        return own.error if own is not None and own.suspect else 0.0
+
     @property
     def suspects(self) -> list[Place]:
         """Executions whose own error nothing explains, in order."""
@@ -191,15 +201,6 @@ def replay(
     return Replay(MappingProxyType(own), MappingProxyType(reasons), MappingProxyType(models), cache)
 
 
-def _assessed(
-    attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False, unrounded: bool = False
-) -> OwnError | None:
-    try:
-        return assess_own_error(attempt, arithmetic, wide=wide, unrounded=unrounded)
-    except TROUBLE:
-        return None
-
-
 def _least_local(
     attempt: Attempt, slot: int, arithmetics: Iterable[Arithmetic], *, npu: bool
 ) -> SliceError | None:
@@ -214,10 +215,6 @@ def _least_local(
             return None
         least = found if least is None or found.times < least.times else least
     return least
-
-
-def _assessed_again(attempt: Attempt | Message, arithmetic: Arithmetic) -> OwnError | None:
-    return _assessed(attempt, arithmetic) if isinstance(attempt, Attempt) else None
 
 
 class _GraphReplay:
@@ -446,13 +443,13 @@ class _GraphReplay:
     def _golden_fits(self, place: Place) -> bool:
         """Whether the golden's counterpart gave what it had to, the same things assumed."""
         attempt = self._cache.golden_attempt(*place)
-        own = _assessed(attempt, EXACT) if isinstance(attempt, Attempt) else None
+        own = assessed(attempt, EXACT)
         return own is not None and not own.suspect
 
     def _golden_too(self, place: Place) -> bool:
         """Whether the golden's counterpart is off as much: then the reference is another operator."""
         own = self.own_errors[place]
-        attempt = self._cache.golden_attempt(*place)
+        attempt = self._cache.golden_like(*place, own.rule)
         if not isinstance(attempt, Attempt):
             return bool(own.assumed)
         try:
@@ -472,7 +469,7 @@ class _GraphReplay:
         for place, own in self.own_errors.items():
             if own.suspect or own.deviation is None or not own.deviation.bias.accuses:
                 continue
-            again = _assessed_again(self._cache.attempt(*place), self._arithmetic(place[1]))
+            again = assessed(self._cache.attempt(*place), self._arithmetic(place[1]))
             if again is None or again.deviation is None or not again.deviation.bias.accuses:
                 self.own_errors[place] = own._replace(deviation=None)
 
@@ -585,7 +582,7 @@ class _GraphReplay:
         if not isinstance(attempt, Attempt):
             return None
         wide = unrounded or self.wide
-        return _assessed(attempt, arithmetic, wide=wide, unrounded=unrounded)
+        return assessed(attempt, arithmetic, wide=wide, unrounded=unrounded)
 
 
 def _order(errors: Iterable[float]) -> float:

@@ -159,6 +159,8 @@ _REPLAY: dict[str, str] = {
     "not-real": "kernels compute with real numbers, not with {dtype}",
     # what was assumed
     "assumed-golden": "input.{slot} was not dumped; golden value used",
+    "assumed-model": "{name} was not dumped; weight of the model used",
+    "assumed-network": "computed as the golden network does, with its weights",
     "assumed-zeros": "{name} was not dumped; zeros assumed as its initial value",
     "assumed-ones": "{name} was not dumped; ones assumed as its initial value",
     # what explains an error

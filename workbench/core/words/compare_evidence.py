@@ -38,6 +38,7 @@ _DIFFERENCES: dict[str, str] = {
         "replay with the target's attributes reproduces the target; the golden computes something else here and has no "
         "graph of its own that tells its attributes"
     ),
+    "other-weights": "replay with the weights of the golden network differs by {error:number}: the target has others",
     "few-elements": "{name} differs in a few elements, as the operator reads it",
     "version": "the two MindSpore versions estimate the moving statistics of BatchNorm differently",
 }

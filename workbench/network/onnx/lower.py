@@ -90,6 +90,13 @@ def read_onnx(
     return _Lowering(model, where, opset, seed).graph(dict(shapes or {}), dict(values or {}))
 
 
+def lower(model: Graph, where: str) -> Graph:
+    """Return the graph of a model of which all shapes are known; raises what `read_onnx` does."""
+    opset = _opset(model, where)
+    _refuse_unknown(model, where)
+    return _Lowering(model, where, opset, 0).graph({}, {})
+
+
 def _read(path: Path) -> Graph:
     if not is_file(path):
         raise GraphError("core/missing", got=str(path))
