@@ -1,10 +1,9 @@
 """Who writes the dump tree of a surface: one row a surface, `WRITERS`.
 
 In: the name of a surface. Out: its `Writer`, which everything outside `workbench.config` asks about the surface.
-A surface is added here, in `HOMES` of `workbench.config.registry`, and nowhere else.
+A surface is added here and in `HOMES` of `workbench.config.registry`, and nowhere else.
 
-Sources: MindSpore ``e2e_dump.cc`` (platforms), ``acl_dump_json_writer.cc`` (O2), CANN's ``dump_manager.cc`` and
-``data_dumper.cc`` (folders and models of the graph engine), torchair's ``npu_graph_executor.cpp``.
+Sources stand with whoever acts by a fact: `workbench.dump.releases`, `workbench.dump.write`, the rules of the surface.
 """
 
 from __future__ import annotations
