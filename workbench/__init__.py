@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from workbench._faces import FACES
@@ -137,14 +135,3 @@ def _explorer(comparison: Any, **options: Any) -> Any:
 
 
 FACES.update(config=_config_form, explorer=_explorer, workbench=_panel)
-
-
-class _Face(ModuleType):
-    """The package itself: `compare` is the function, although a package of that name lies below."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType) and _HOMES[name][1]):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Face
