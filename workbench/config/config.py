@@ -2,27 +2,95 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench._faces import make_face
-from workbench.config.bare import BareConfig
+from workbench.config.context import Context
 from workbench.config.convert import convert
 from workbench.config.json_text import json_kind
+from workbench.config.paths import assign, delete, place_of
 from workbench.config.registry import get
+from workbench.config.setting import Reader, shown_path
 from workbench.config.words import explain, run_only
 from workbench.core.errors import FormatError
 from workbench.core.files import write_text
+from workbench.core.problems import Problem, require
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.context import Context
+    from workbench.config.json_text import Decoded
+    from workbench.config.setting import Section
     from workbench.config.surface import Surface
-    from workbench.core.words import Message
+    from workbench.core.plan import DumpPlan
 
 
-class Config(BareConfig):
-    """One form of a surface, as decoded; nothing of the file is lost, right or wrong."""
+@dataclass(frozen=True)
+class Config:
+    """One form of a surface, as decoded; nothing of the file is lost, right or wrong.
+
+    ``data`` holds the form, ``decoded`` what reading its text found, ``path`` where it came from.
+    """
+
+    surface: Surface
+    data: Mapping[str, Any]
+    decoded: Decoded | None = field(default=None, repr=False, compare=False)
+    path: str = field(default="", compare=False)
+
+    @cached_property
+    def settings(self) -> Any:
+        """The typed form; what does not fit its declaration is at its default."""
+        return self._read(Context())[0]
+
+    @property
+    def iterations_key(self) -> str:
+        """Path of the setting that says which iterations are dumped; empty where the surface has none."""
+        return _iterations_key(self.surface.model)
+
+    def check(self, context: Context | None = None) -> tuple[Problem, ...]:
+        """Every problem of the form, in the order the vendor would meet them; nothing is raised."""
+        context = self.context(context)
+        settings, found = self._read(context)
+        text = [*self._naming()]
+        if self.decoded:
+            text += [*self.surface.examine(self.decoded.text), *self._decoding()]
+        unknown = ("value", "missing", "unresolved")
+        wrong = {problem.path for problem in found if problem.id in unknown}
+        ruled = [p for rule in self.surface.rules for p in rule.problems(settings, context)]
+        kept = [problem for problem in ruled if problem.path not in wrong]
+        met = map(self._with_line, (*text, *found, *kept))
+        return tuple(sorted(met, key=lambda p: self.surface.order(p, self.data)))
+
+    def accepted(self, context: Context | None = None) -> bool:
+        """Whether the vendor's reader takes the form."""
+        return not any(problem.severity == "error" for problem in self.check(context))
+
+    def plan(self, context: Context | None = None, *, out: str = "") -> DumpPlan:
+        """Return what a run shall write; raises ConfigError if the vendor would refuse the form.
+
+        ``out`` replaces the form's own folder, which then need not be right.
+        """
+        context = self.context(context)
+        own = self.surface.path_key
+        require(p for p in self.check(context) if not (out and p.path == own))
+        plan = self.surface.plan(self._read(context)[0], context)
+        return replace(plan, path=out) if out else plan
+
+    def context(self, context: Context | None = None) -> Context:
+        """Return the context with the surface's version where it names none."""
+        context = context or Context()
+        return context if context.version else replace(context, version=self.surface.version)
+
+    def set(self, path: str, value: Any) -> Config:
+        """Return a form with one setting changed; ``path`` is like ``dump.dump_list[0].layer``."""
+        return Config(self.surface, assign(self.data, path, value), path=self.path)
+
+    def unset(self, path: str) -> Config:
+        """Return a form without a setting; unchanged if it has none."""
+        return Config(self.surface, delete(self.data, path), path=self.path)
 
     def code(self, context: Context | None = None, file: str = "") -> str:
         """Shell and Python lines that put the form to use; ``file`` is where it will lie."""
@@ -51,8 +119,53 @@ class Config(BareConfig):
         """Write the form to a file; raises FormatError if it cannot be written."""
         return write_text(path, self.to_text())
 
+    def to_text(self) -> str:
+        """Return the vendor's own form; unknown and wrong settings are kept."""
+        return self.surface.encode(self.data)
+
     def __str__(self) -> str:
         return self.to_text()
+
+    def _read(self, context: Context) -> tuple[Any, list[Problem]]:
+        surface = self.surface
+        reader = Reader(self.data, surface.source, context.version, surface.value_code)
+        return reader.read(surface.model, self.data), reader.problems
+
+    def _naming(self) -> Iterable[Problem]:
+        """Judge the name of the file, if the form comes from one."""
+        suffix, name = self.surface.suffix, self.path.rpartition("/")[2]
+        if name and not self.path.startswith("<") and not name.endswith(suffix):
+            said = Message("config/suffix", suffix=suffix, got=name)
+            advice = Message("config/suffix-advice")
+            yield Problem("suffix", "error", "", said, advice, source=self.surface.source)
+
+    def _decoding(self) -> Iterable[Problem]:
+        decoded, source = self.decoded, self.surface.source
+        if decoded is None:
+            return
+        for path, line in decoded.duplicates:
+            said = Message("config/duplicate-key", path=shown_path(path), line=line)
+            advice = Message("config/duplicate-key-advice")
+            yield Problem("duplicate-key", "warning", path, said, advice, line, source=source)
+        if line := decoded.trailing:
+            said = Message("config/more-text", line=line)
+            advice = Message("config/more-text-advice")
+            yield Problem("trailing-text", "warning", "", said, advice, line, source=source)
+
+    def _with_line(self, problem: Problem) -> Problem:
+        if problem.line or self.decoded is None:
+            return problem
+        return replace(problem, line=place_of(self.decoded.lines, problem.path))
+
+
+def _iterations_key(form: type[Section]) -> str:
+    for name, setting in form.settings().items():
+        if setting.widget == "iterations":
+            return name
+    for name, (section, _) in form.sections().items():
+        if found := _iterations_key(section):
+            return f"{name}.{found}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

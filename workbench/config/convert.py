@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.bare import BareConfig
 from workbench.config.setting import Section
 from workbench.config.surface import Lowered
 from workbench.config.words import part_name, part_words, run_only
@@ -15,6 +14,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workbench.config.config import Config
     from workbench.config.context import Context
     from workbench.config.surface import Surface
 
@@ -24,11 +24,11 @@ KIND_PARTS = {"overflow": ("overflow", "limit"), "exception": ("detail",), "watc
 """Parts that mean something to one kind of dump only."""
 
 
-def convert(config: BareConfig, target: Surface, context: Context) -> Lowered:
+def convert(config: Config, target: Surface, context: Context) -> Lowered:
     """Return the data of a form on another surface; raises ConfigError if the first is refused."""
     plan = config.plan(context)
     lowered = target.from_plan(plan)
-    result = BareConfig(target, lowered.data)
+    result = replace(config, surface=target, data=lowered.data, decoded=None, path="")
     left = [Message("config/lost-key", path=path) for path in extra_keys(config.settings)]
     left += unplanned(config, context, plan)
     unknown = run_only(config.check(context))
@@ -61,7 +61,7 @@ def idle_parts(plan: DumpPlan) -> set[str]:
     return silent
 
 
-def unplanned(config: BareConfig, context: Context, plan: DumpPlan) -> Iterator[Message]:
+def unplanned(config: Config, context: Context, plan: DumpPlan) -> Iterator[Message]:
     """Say which settings of an accepted form do something, by its notes, that no plan holds."""
     notes = list(config.surface.notes(config.settings, context))
     for path, value in set_values(config.settings):

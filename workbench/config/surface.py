@@ -1,8 +1,7 @@
 """A surface: one vendor's way to ask for a dump.
 
 A surface is a row of functions and tables; everything that differs between vendors is in the row
-(`workbench.config.registry` names them), everything that is the same is in `workbench.config.bare`
-and `workbench.config.config`.
+(`workbench.config.registry` names them), everything that is the same is in `workbench.config.config`.
 """
 
 from __future__ import annotations

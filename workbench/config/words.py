@@ -10,13 +10,13 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.config.bare import BareConfig
+    from workbench.config.config import Config
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
     from workbench.core.problems import Problem
 
 
-def explain(config: BareConfig, context: Context, operators: int | None = None) -> str:
+def explain(config: Config, context: Context, operators: int | None = None) -> str:
     """Say what a form will do; for a refused form say what refuses it."""
     surface = config.surface
     judge = {
