@@ -59,7 +59,8 @@ class Config:
             text += [*self.surface.examine(self.decoded.text), *self._decoding()]
         unknown = ("value", "missing", "unresolved")
         wrong = {problem.path for problem in found if problem.id in unknown}
-        ruled = [p for rule in self.surface.rules for p in rule.problems(settings, context)]
+        reading = self.surface.reading(settings, context)
+        ruled = [p for rule in self.surface.rules for p in rule.problems(reading)]
         kept = [problem for problem in ruled if problem.path not in wrong]
         met = map(self._with_line, (*text, *found, *kept))
         return tuple(sorted(met, key=lambda p: self.surface.order(p, self.data)))

@@ -88,7 +88,7 @@ def _example_of(rule: Rule, path: str, surface: Surface) -> Problem | None:
 
     config = Config(surface, rule.breaks.form)
     context = config.context(rule.breaks.context)
-    for problem in rule.problems(config.settings, context):
+    for problem in rule.problems(surface.reading(config.settings, context)):
         if path == "".join("[]" if part.isdigit() else part for part in _pieces(problem.path)):
             return problem
     return None

@@ -78,9 +78,9 @@ class Rule:
     keeps: Example
     code: str = ""
 
-    def problems(self, settings: Any, context: Context) -> Iterator[Problem]:
+    def problems(self, reading: Any) -> Iterator[Problem]:
         """Yield a Problem for every breach, for the first `MANY`, and one that counts the others."""
-        breaches = iter(self.find(settings, context))
+        breaches = iter(self.find(reading.form, reading.context))
         last = None
         for breach in islice(breaches, MANY):
             last = Problem(

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.config.context import Context
+from workbench.config.form.rules import Reading
 from workbench.config.json_text import Decoded, decode_json
 from workbench.config.setting import Section
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.rule import Rule
     from workbench.core.plan import DumpPlan
 
 Notes = Callable[[Any, Context], Iterable[Message]]
@@ -47,6 +47,8 @@ class Surface:
     model : type of Section
         The typed form; every setting is declared there.
     rules : tuple of Rule
+    reading : function of (settings, context)
+        What a release makes of the settings: what rules look at.
     start : function
         A form that passes its check and dumps something.
     plan : function of (settings, context)
@@ -86,7 +88,7 @@ class Surface:
     source: str
     language: Literal["json", "python"]
     model: type[Section]
-    rules: tuple[Rule, ...]
+    rules: tuple[Any, ...]
     start: Callable[[], dict[str, Any]]
     plan: Callable[[Any, Context], DumpPlan]
     from_plan: Callable[[DumpPlan], Lowered]
@@ -103,4 +105,5 @@ class Surface:
     syntax_code: str = ""
     examine: Callable[[str], Iterable[Problem]] = lambda _text: ()
     suffix: str = ""
+    reading: Callable[[Any, Context], Reading] = Reading
     order: Callable[[Problem, Mapping[str, Any]], Any] = lambda _problem, _data: 0
