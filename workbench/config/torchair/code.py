@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.config.torchair.plan import captures
+from workbench.config.torchair.reading import captures
 from workbench.config.torchair.write import encode
 from workbench.core.words import Message
 
