@@ -6,8 +6,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from workbench.config.tensorflow.form import Environment, dumps, takes_arguments
-from workbench.config.tensorflow.hints import variable
 from workbench.config.tensorflow.plan import exception_root
+from workbench.config.tensorflow.reading import variable
 from workbench.config.tensorflow.write import encode
 from workbench.core.words import Message
 
