@@ -98,13 +98,28 @@ def test_a_place_knows_its_value_whether_it_is_set_and_the_entries_above():
         ("mode", {"got": 7}, [{"got": 7}]),
         ("mode", {"limit": 3}, [{"got": "x", "limit": 3}]),
         ("mode", [{"n": 1}, {"n": 2}], [{"got": "x", "n": 1}, {"got": "x", "n": 2}]),
-        ("first[].tags", True, [{"got": ["s", "t"]}, {}]),
-        ("first[]", True, [{}, {}]),
+        ("first[].tags", True, [{"got": ["s", "t"]}, {"got": []}]),
     ],
 )
 def test_what_is_found_is_told_with_its_values(at, found, values):
     told = [dict(p.message.values) for p in broken(row(at, lambda r, at: found), FORM)]
     assert [{k: v for k, v in one.items() if k not in ("path", "key")} for one in told] == values
+
+
+@pytest.mark.parametrize(
+    ("at", "path", "value", "given"),
+    [
+        ("$FOLDER", "FOLDER", "/d", True),
+        ("$EMPTY", "EMPTY", "", True),
+        ("$UNSET", "UNSET", "", False),
+        ("$version", "version", "2.5", True),
+    ],
+)
+def test_a_row_may_look_at_what_the_form_is_judged_by(at, path, value, given):
+    seen = []
+    context = Context("2.5", {"FOLDER": "/d", "EMPTY": ""})
+    list(row(at, lambda _, at: seen.append(at)).problems(Reading(FORM, context)))
+    assert [(one.path, one.value, one.given) for one in seen] == [(path, value, given)]
 
 
 def test_a_breach_may_name_its_own_code_and_lie_below_the_place():

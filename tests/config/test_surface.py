@@ -137,7 +137,7 @@ def test_a_rule_sees_the_context_and_names_path_key_and_value():
     config = Config(TOY, {"dump": {"path": "/d"}})
     assert ids(config) == []
     (problem,) = config.check(Context(env={"TOY": "1"}))
-    assert problem.message.values == {"path": "dump.step", "key": "step"}
+    assert problem.message.values == {"path": "dump.step", "key": "step", "got": "0"}
     assert str(problem) == f"{problem.message}. {problem.fix}" == "TOY sets dump.step. Unset step."
     config = config.set("dump.step", "")
     assert config.check()[0].message.values == {"path": "dump.step", "key": "step", "got": ""}

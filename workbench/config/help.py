@@ -12,7 +12,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.rule import Rule
+    from workbench.config.form.rules import Rule
     from workbench.config.setting import Section, Setting
     from workbench.config.surface import Surface
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.config.context import Context
-from workbench.config.form.rules import Reading
+from workbench.config.form.rules import Reading, Rule
 from workbench.config.json_text import Decoded, decode_json
 from workbench.config.setting import Section
 from workbench.core.problems import Problem
@@ -88,7 +88,7 @@ class Surface:
     source: str
     language: Literal["json", "python"]
     model: type[Section]
-    rules: tuple[Any, ...]
+    rules: tuple[Rule, ...]
     start: Callable[[], dict[str, Any]]
     plan: Callable[[Any, Context], DumpPlan]
     from_plan: Callable[[DumpPlan], Lowered]

@@ -19,9 +19,6 @@ from workbench.core.words import Message, RowMessage
 if TYPE_CHECKING:
     from workbench.core.problems import Severity
 
-NOTHING = object()
-"""What is found where a setting is absent."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -45,8 +42,6 @@ class At(NamedTuple):
     @property
     def got(self) -> Any:
         """What a sentence says was found."""
-        if not self.given or isinstance(self.value, Section):
-            return NOTHING
         return list(self.value) if isinstance(self.value, tuple) else self.value
 
 
@@ -79,7 +74,7 @@ class Rule:
         later component; hint: it will hurt.
     at : str
         Paths of the places where it looks, joined by blanks: ``[]`` is every element of a list, ``a|b`` either
-        key, ``*`` every key of an object.
+        key, ``*`` every key of an object. ``$NAME`` is a variable of the environment, ``$version`` the release.
     when : function of (reading, place)
         Whether it is broken there.
     says, fix : str
@@ -121,7 +116,7 @@ class Rule:
 
     def _breaches(self, reading: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         for path in self.at.split():
-            for at in places(reading.form, path.split(".")):
+            for at in _looked_at(reading, path):
                 found = self.when(reading, at)
                 for one in found if isinstance(found, list) else [found] if found else ():
                     values = {"got": at.got, **one} if isinstance(one, Mapping) else {"got": at.got}
@@ -139,10 +134,19 @@ def sentences(
     """Return what a row says of a breach, and its advice; empty where it has none."""
     shown = shown_path(path)
     named = {"path": shown, "key": shown.rpartition(".")[2], **values}
-    if named.get("got", NOTHING) is NOTHING:
-        named.pop("got", None)
     advice = RowMessage(row.id, row.fix, **named) if row.fix else ""
     return RowMessage(row.id, row.says, **named), advice
+
+
+def _looked_at(reading: Reading, path: str) -> Iterator[At]:
+    """Yield the places that a path means in a form or in what it is judged by."""
+    context, name = reading.context, path.removeprefix("$")
+    if path == "$version":
+        yield At(name, context.version, True)
+    elif path.startswith("$"):
+        yield At(name, context.variable(name), name in context.env)
+    else:
+        yield from places(reading.form, path.split("."))
 
 
 def places(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.config.form.rules import Reading
 from workbench.config.mindspore.form import COMMON, E2E, HASHES, Common, E2e
 from workbench.core.plan import CATEGORIES, Iterations
 
@@ -22,6 +24,57 @@ LAST_WITHOUT_HASHES = (2, 7, 0)
 """Last release that was seen to lack the hash categories; 2.10.0 has them."""
 
 _DIGESTS = {"hash": "sha1", "hash:sha1": "sha1", "hash:md5": "md5"}
+
+
+@dataclass(frozen=True, slots=True)
+class MindSporeReading(Reading):
+    """What MindSpore makes of a form.
+
+    ``debug_mode``, ``dump_mode``, ``saved``, ``folder`` and ``devices`` hold after its own changes; ``e2e`` is the
+    second section if there is one; ``old`` is a release up to 2.2, ``by_kernel`` whether MindSpore dumps kernel by
+    kernel itself, ``on_device`` whether the device computes the statistics.
+    """
+
+    common: Common
+    has_common: bool
+    e2e: E2e | None
+    old: bool
+    by_kernel: bool
+    on_device: bool
+    debug_mode: int
+    dump_mode: int
+    saved: str
+    folder: str
+    devices: tuple[int, ...]
+
+    @property
+    def waits_for_failure(self) -> bool:
+        """Whether MindSpore itself writes the operator that fails."""
+        return self.debug_mode == 4 and self.by_kernel
+
+    @property
+    def selects(self) -> bool:
+        """Whether ``kernels`` is read: ``dump_mode`` counts as it is written."""
+        return self.common.dump_mode == 1
+
+
+def reading(form: MindSporeForm, context: Context) -> MindSporeReading:
+    """Return what the release of the context makes of a form."""
+    return MindSporeReading(
+        form,
+        context,
+        common=form.common_dump_settings,
+        has_common=COMMON in form.model_fields_set,
+        e2e=e2e(form),
+        old=is_old(context),
+        by_kernel=asks_e2e(form, context),
+        on_device=on_device(form, context),
+        debug_mode=debug_mode(form),
+        dump_mode=dump_mode(form),
+        saved=saved(form, context),
+        folder=folder(form, context),
+        devices=devices(form),
+    )
 
 
 def common(form: MindSporeForm) -> Common | None:

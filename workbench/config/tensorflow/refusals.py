@@ -28,7 +28,8 @@ EXCEPTION = "run.enable_exception_dump"
 
 def _any_by_hand(r: TensorFlowReading, at: At) -> bool:
     script = r.form.script
-    return at.value == "any" and script.init_resource != (script.porting == "automated")
+    automated = script.porting == "automated"
+    return bool(at.value == "any" and script.init_resource != automated)
 
 
 def _lacks_folder(r: TensorFlowReading, at: At) -> bool:
