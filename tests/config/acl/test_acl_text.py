@@ -124,8 +124,7 @@ def test_what_kernels_print_is_dumped_without_any_tensor(more):
 
 def test_older_acl_is_told_of_a_list_that_is_not_there():
     found = surfaces.of("acl", {"dump": {"dump_path": "d"}}).check(Context("8.0"))
-    (problem,) = (p for p in found if p.id == "list-old")
-    assert "got" not in problem.message.values
+    assert "list-old" in [p.id for p in found]
     assert surfaces.of("acl", {"dump": {}}).accepted(Context("8.0"))
 
 

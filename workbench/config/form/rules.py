@@ -100,7 +100,7 @@ class Rule:
 
     def problems(self, reading: Any) -> Iterator[Problem]:
         """Yield a Problem for every breach, for the first `MANY`, and one that counts the others."""
-        breaches = self._breaches(reading)
+        breaches = self.breaches(reading)
         last = None
         for path, values in islice(breaches, MANY):
             last = self._problem(path, values)
@@ -108,13 +108,14 @@ class Rule:
         if last is not None and (others := sum(1 for _ in breaches)):
             yield replace(last, message=Message("config/more", count=others), fix="")
 
-    def keys(self) -> Iterator[str]:
-        """Yield the path of every setting or section that the rule is about; ``[]`` after lists of sections."""
+    def looks_at(self) -> Iterator[str]:
+        """Yield the path of every setting, section or variable that the rule looks at."""
         for path in self.at.split():
-            for key in spread(path):
-                yield key.removesuffix(".*")
+            for place in spread(path):
+                yield place.removeprefix("$").removesuffix(".*")
 
-    def _breaches(self, reading: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    def breaches(self, reading: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the path of every breach, and the values that its sentences name."""
         for path in self.at.split():
             for at in _looked_at(reading, path):
                 found = self.when(reading, at)
