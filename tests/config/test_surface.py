@@ -82,10 +82,12 @@ TOY = Surface(
         ),
     ),
     start=lambda: {"dump": {"path": "/d"}},
-    plan=lambda toy, _context: DumpPlan(toy.dump.path, iterations=Iterations.parse(toy.dump.step)),
+    plan=lambda reading: DumpPlan(
+        reading.form.dump.path, iterations=Iterations.parse(reading.form.dump.step)
+    ),
     from_plan=lambda plan: Lowered({"dump": {"path": plan.path, "step": str(plan.iterations)}}),
-    notes=lambda toy, _context: [RowMessage("folder", "Toys: {path}", path=toy.dump.path)],
-    code=lambda _toy, context, file: f"run {file} with {context.version}",
+    notes=lambda reading: [RowMessage("folder", "Toys: {path}", path=reading.form.dump.path)],
+    code=lambda reading, file: f"run {file} with {reading.context.version}",
     recognises=lambda data: "dump" in data,
     value_code=lambda key, _value: f"V-{key}",
     path_key="dump.path",

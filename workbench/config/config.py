@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,20 +12,20 @@ from workbench._faces import make_face
 from workbench.config.context import Context
 from workbench.config.convert import convert
 from workbench.config.json_text import json_kind
-from workbench.config.paths import assign, delete, place_of
+from workbench.config.judge import Judged, judge
+from workbench.config.paths import assign, delete
 from workbench.config.registry import get
-from workbench.config.setting import Reader, shown_path
-from workbench.config.words import explain, run_only
+from workbench.config.setting import Reader
 from workbench.core.errors import FormatError
 from workbench.core.files import write_text
-from workbench.core.problems import Problem, require
-from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.json_text import Decoded
     from workbench.config.setting import Section
     from workbench.config.surface import Surface
     from workbench.core.plan import DumpPlan
+    from workbench.core.problems import Problem
+    from workbench.core.words import Message
 
 
 @dataclass(frozen=True)
@@ -43,42 +43,31 @@ class Config:
     @cached_property
     def settings(self) -> Any:
         """The typed form; what does not fit its declaration is at its default."""
-        return self._read(Context())[0]
+        return Reader(self.data, self.surface.source).read(self.surface.model, self.data)
 
     @property
     def iterations_key(self) -> str:
         """Path of the setting that says which iterations are dumped; empty where the surface has none."""
         return _iterations_key(self.surface.model)
 
+    def judge(self, context: Context | None = None) -> Judged:
+        """Judge the form: from the answer come plan, words and code, without another look at it."""
+        return judge(self, self.context(context))
+
     def check(self, context: Context | None = None) -> tuple[Problem, ...]:
         """Every problem of the form, in the order the vendor would meet them; nothing is raised."""
-        context = self.context(context)
-        settings, found = self._read(context)
-        text = [*self._naming()]
-        if self.decoded:
-            text += [*self.surface.examine(self.decoded.text), *self._decoding()]
-        unknown = ("value", "missing", "unresolved")
-        wrong = {problem.path for problem in found if problem.id in unknown}
-        reading = self.surface.reading(settings, context)
-        ruled = [p for rule in self.surface.rules for p in rule.problems(reading)]
-        kept = [problem for problem in ruled if problem.path not in wrong]
-        met = map(self._with_line, (*text, *found, *kept))
-        return tuple(sorted(met, key=lambda p: self.surface.order(p, self.data)))
+        return self.judge(context).problems
 
     def accepted(self, context: Context | None = None) -> bool:
         """Whether the vendor's reader takes the form."""
-        return not any(problem.severity == "error" for problem in self.check(context))
+        return self.judge(context).accepted
 
     def plan(self, context: Context | None = None, *, out: str = "") -> DumpPlan:
         """Return what a run shall write; raises ConfigError if the vendor would refuse the form.
 
         ``out`` replaces the form's own folder, which then need not be right.
         """
-        context = self.context(context)
-        own = self.surface.path_key
-        require(p for p in self.check(context) if not (out and p.path == own))
-        plan = self.surface.plan(self._read(context)[0], context)
-        return replace(plan, path=out) if out else plan
+        return self.judge(context).plan(out=out)
 
     def context(self, context: Context | None = None) -> Context:
         """Return the context with the surface's version where it names none."""
@@ -95,21 +84,19 @@ class Config:
 
     def code(self, context: Context | None = None, file: str = "") -> str:
         """Shell and Python lines that put the form to use; ``file`` is where it will lie."""
-        lines = self.surface.code(self.settings, self.context(context), file or self.path)
-        unknown = ", ".join(run_only(self.check(context)))
-        return f"# Left out, because only a run knows it: {unknown}\n{lines}" if unknown else lines
+        return self.judge(context).code(file)
 
     def explain(self, context: Context | None = None, *, operators: int | None = None) -> str:
         """Say in words what the form will do; ``operators`` is how many match, if that is known."""
-        return explain(self, self.context(context), operators)
+        return self.judge(context).explain(operators)
 
     def convert(self, surface: str, context: Context | None = None) -> Conversion:
         """Say the same on another surface; raises ConfigError if this form is refused."""
-        target, context = get(surface), self.context(context)
+        target, judged = get(surface), self.judge(context)
         if target is self.surface:
-            self.plan(context)
+            judged.plan()
             return Conversion(self, ())
-        data, losses = convert(self, target, context)
+        data, losses = convert(judged, target)
         return Conversion(Config(target, data), losses)
 
     def form(self, context: Context | None = None, *, graph: Any = None) -> Any:
@@ -126,37 +113,6 @@ class Config:
 
     def __str__(self) -> str:
         return self.to_text()
-
-    def _read(self, context: Context) -> tuple[Any, list[Problem]]:
-        surface = self.surface
-        reader = Reader(self.data, surface.source, context.version, surface.value_code)
-        return reader.read(surface.model, self.data), reader.problems
-
-    def _naming(self) -> Iterable[Problem]:
-        """Judge the name of the file, if the form comes from one."""
-        suffix, name = self.surface.suffix, self.path.rpartition("/")[2]
-        if name and not self.path.startswith("<") and not name.endswith(suffix):
-            said = Message("config/suffix", suffix=suffix, got=name)
-            advice = Message("config/suffix-advice")
-            yield Problem("suffix", "error", "", said, advice, source=self.surface.source)
-
-    def _decoding(self) -> Iterable[Problem]:
-        decoded, source = self.decoded, self.surface.source
-        if decoded is None:
-            return
-        for path, line in decoded.duplicates:
-            said = Message("config/duplicate-key", path=shown_path(path), line=line)
-            advice = Message("config/duplicate-key-advice")
-            yield Problem("duplicate-key", "warning", path, said, advice, line, source=source)
-        if line := decoded.trailing:
-            said = Message("config/more-text", line=line)
-            advice = Message("config/more-text-advice")
-            yield Problem("trailing-text", "warning", "", said, advice, line, source=source)
-
-    def _with_line(self, problem: Problem) -> Problem:
-        if problem.line or self.decoded is None:
-            return problem
-        return replace(problem, line=place_of(self.decoded.lines, problem.path))
 
 
 def _iterations_key(form: type[Section]) -> str:

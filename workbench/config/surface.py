@@ -21,7 +21,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
 
-Notes = Callable[[Any, Context], Iterable[Message]]
+Notes = Callable[[Any], Iterable[Message]]
 
 
 class Lowered(NamedTuple):
@@ -51,13 +51,13 @@ class Surface:
         What a release makes of the settings: what rules look at.
     start : function
         A form that passes its check and dumps something.
-    plan : function of (settings, context)
+    plan : function of the reading
         Lowers to a DumpPlan; only called where no rule is broken.
     from_plan : function of plan
         The way back.
-    notes : function of (settings, context)
+    notes : function of the reading
         What a plan does not show and the user should know.
-    code : function of (settings, context, path of the form)
+    code : function of (reading, path of the form)
         Lines of shell and Python that put the form to use, in the order they must run.
     recognises : function
         Whether decoded data (JSON) or text (Python) is this surface's form; where several share
@@ -90,10 +90,10 @@ class Surface:
     model: type[Section]
     rules: tuple[Rule, ...]
     start: Callable[[], dict[str, Any]]
-    plan: Callable[[Any, Context], DumpPlan]
+    plan: Callable[[Any], DumpPlan]
     from_plan: Callable[[DumpPlan], Lowered]
     notes: Notes
-    code: Callable[[Any, Context, str], str]
+    code: Callable[[Any, str], str]
     recognises: Callable[[Any], bool]
     decode: Callable[[str, str], Decoded] = decode_json
     encode: Callable[[Mapping[str, Any]], str] = lambda data: (

@@ -110,7 +110,7 @@ def said(dump, context=None):
     config = surfaces.of("acl", {"dump": dump})
     return {
         note.code.removeprefix("config/acl-"): dict(note.values)
-        for note in ACL.notes(config.settings, config.context(context))
+        for note in config.judge(context).notes()
     }
 
 
@@ -157,7 +157,7 @@ def test_an_explanation_holds_plan_notes_and_problems():
     config = surfaces.of("acl", {"dump": {"dump_path": "/out", "dump_list": [{}]}})
     first, *rest = config.explain().splitlines()
     assert str(plan_words(config.plan())) in first
-    notes = [f"- {note}" for note in ACL.notes(config.settings, config.context())]
+    notes = [f"- {note}" for note in config.judge().notes()]
     assert rest == [*notes, *(f"- {p.severity}: {p}" for p in config.check())]
 
 

@@ -327,13 +327,13 @@ def test_content_tells_o0o1_from_o2(data, surface):
 
 
 def test_every_category_of_a_form_is_a_column_that_can_be_written():
-    from workbench.config.mindspore.reading import categories
+    from workbench.config.mindspore.reading import reading
     from workbench.dump.statistics.dialects import TITLES
 
     settings = wb.config.of("mindspore-o0o1", form("o0o1", STATISTIC | {
         "statistic_category": [*CATEGORIES, "hash", "hash:sha1", "hash:md5"],
     })).settings  # fmt: skip
-    assert set(categories(settings, NEW)) == set(TITLES)
+    assert set(reading(settings, NEW).categories) == set(TITLES)
 
 
 def test_declarations_agree_on_what_a_key_is():

@@ -53,6 +53,33 @@ class MindSporeReading(Reading):
         return self.debug_mode == 4 and self.by_kernel
 
     @property
+    def by_msprobe(self) -> bool:
+        """Whether msprobe takes over what a form asks for: O2 from 2.7 on."""
+        return self.form.target == "o2" and self.context.release() >= BY_MSPROBE
+
+    @property
+    def limited(self) -> bool:
+        """Whether ``overflow_number`` counts: AscendCL, which writes containers, knows no limit."""
+        in_npy = self.form.target not in ("o2", "ge") or self.common.file_format == "npy"
+        return in_npy or self.by_msprobe
+
+    @property
+    def first_iteration(self) -> int:
+        """Number of the first iteration; releases before 2.6 do not read it."""
+        release = self.context.release()
+        return self.common.initial_iteration if not release or release >= (2, 6) else 0
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Columns of statistics; later releases write none twice."""
+        named = self.common.statistic_category
+        if self.on_device:
+            return tuple(name for name in named if name in DEVICE_CATEGORIES)
+        if known_categories(self.context) == CATEGORIES:
+            return named
+        return tuple(dict.fromkeys(_DIGESTS.get(name, name) for name in named))
+
+    @property
     def selects(self) -> bool:
         """Whether ``kernels`` is read: ``dump_mode`` counts as it is written."""
         return self.common.dump_mode == 1
@@ -75,11 +102,6 @@ def reading(form: MindSporeForm, context: Context) -> MindSporeReading:
         folder=folder(form, context),
         devices=devices(form),
     )
-
-
-def common(form: MindSporeForm) -> Common | None:
-    """Return the common section; ``None`` if there is none, and every rule on it is out of reach."""
-    return form.common_dump_settings if COMMON in form.model_fields_set else None
 
 
 def e2e(form: MindSporeForm) -> E2e | None:
@@ -124,12 +146,6 @@ def saved(form: MindSporeForm, context: Context) -> str:
     return form.common_dump_settings.saved_data
 
 
-def first_iteration(form: MindSporeForm, context: Context) -> int:
-    """Return the number of the first iteration; releases before 2.6 do not read it."""
-    read = not context.release() or context.release() >= (2, 6)
-    return form.common_dump_settings.initial_iteration if read else 0
-
-
 def iterations(text: str) -> Iterations:
     """Read ``iteration``; a piece with a number beyond 64 bits matches nothing.
 
@@ -169,31 +185,10 @@ def known_categories(context: Context) -> tuple[str, ...]:
     return CATEGORIES if old else (*CATEGORIES, *HASHES)
 
 
-def categories(form: MindSporeForm, context: Context) -> tuple[str, ...]:
-    """Return the columns of statistics; later releases write none twice."""
-    named = form.common_dump_settings.statistic_category
-    if on_device(form, context):
-        return tuple(name for name in named if name in DEVICE_CATEGORIES)
-    if known_categories(context) == CATEGORIES:
-        return named
-    return tuple(dict.fromkeys(_DIGESTS.get(name, name) for name in named))
-
-
 def devices(form: MindSporeForm) -> tuple[int, ...]:
     """Return the devices that dump, each once; MindSpore keeps 32 bits of a number."""
     numbers = form.common_dump_settings.support_device
     return tuple(sorted({int(n) % 2**32 for n in numbers if math.isfinite(n)}))
-
-
-def by_msprobe(form: MindSporeForm, context: Context) -> bool:
-    """Whether msprobe takes over what a form asks for: O2 from 2.7 on."""
-    return form.target == "o2" and context.release() >= BY_MSPROBE
-
-
-def limited(form: MindSporeForm, context: Context) -> bool:
-    """Whether ``overflow_number`` counts: AscendCL, which writes containers, knows no limit."""
-    in_npy = form.target not in ("o2", "ge") or form.common_dump_settings.file_format == "npy"
-    return in_npy or by_msprobe(form, context)
 
 
 def own_device(context: Context) -> int:

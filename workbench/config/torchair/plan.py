@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.context import Context, is_before
+from workbench.config.context import is_before
 from workbench.config.ge_options import (
     MAX_PIECES,
     step_fault,
@@ -16,12 +16,12 @@ from workbench.config.torchair.form import (
     CAPTURE_DUMP_SINCE,
     LAYER_TEXT,
 )
-from workbench.config.torchair.reading import acl_file, captures
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.torchair.form import DumpConfig, Torchair
+    from workbench.config.torchair.form import DumpConfig
+    from workbench.config.torchair.reading import TorchairReading
     from workbench.core.tensors import Io
 
 NEVER = Iterations(())
@@ -38,15 +38,14 @@ STATISTICS = (
 _LARGEST = 2**31 - 1
 
 
-def to_plan(settings: Torchair, context: Context) -> DumpPlan:
+def to_plan(r: TorchairReading) -> DumpPlan:
     """Return what a run would write; the JSON of ``dump_config_path`` counts where it can be read."""
-    file = acl_file(settings, context)
-    if file.config is not None:
-        accepted = not any(problem.severity == "error" for problem in file.problems)
-        return file.config.plan(file.context) if accepted else DumpPlan("", iterations=NEVER)
-    dump = settings.dump_config
-    if captures(settings):
-        early = is_before(context.release(), CAPTURE_DUMP_SINCE)
+    file, dump = r.file, r.dump
+    if file.judged is not None:
+        accepted = file.judged.accepted
+        return file.judged.plan() if accepted else DumpPlan("", iterations=NEVER)
+    if r.captures:
+        early = is_before(r.context.release(), CAPTURE_DUMP_SINCE)
         when = Iterations() if dump.enable_dump and not early else NEVER
         outputs: frozenset[Io] = frozenset(("output",))
         return DumpPlan(dump.dump_path, iterations=when, io=outputs, files="pt")

@@ -16,7 +16,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.config.config import Config
+    from workbench.config.judge import Judged
     from workbench.config.torchair.form import DumpConfig, Torchair
 
 CANN = (
@@ -33,9 +33,8 @@ CANN = (
 class AclFile(NamedTuple):
     """The JSON that ``dump_config_path`` names, as far as it could be looked at."""
 
-    config: Config | None = None
+    judged: Judged | None = None
     problems: tuple[Problem, ...] = ()
-    context: Context = Context()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +82,8 @@ def acl_file(settings: Torchair, context: Context) -> AclFile:
     version = next((cann for torch, cann in CANN if not is_before(context.release(), torch)), "")
     there = replace(context, version=version)
     try:
-        config = load(path, "acl")
-        return AclFile(config, config.check(there), there)
+        judged = load(path, "acl").judge(there)
+        return AclFile(judged, judged.problems)
     except WorkbenchError as error:
         said = Message(error.code, **error.values | {"excerpt": ""})
         line = error.place.rpartition(":")[2]

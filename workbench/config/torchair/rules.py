@@ -110,8 +110,8 @@ def _in_the_file(*severities: str) -> When:
 
 
 def _has_an_exception_scene(r: TorchairReading, at: At) -> Any:
-    config = r.file.config
-    scene = lookup(config.data, "dump.dump_scene") if config else None
+    judged = r.file.judged
+    scene = lookup(judged.config.data, "dump.dump_scene") if judged else None
     return scene in EXCEPTION_SCENES and {"got": scene, "below": ".dump.dump_scene"}
 
 
