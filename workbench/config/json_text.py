@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +38,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Decoded:
     """A decoded form and where its parts stand.
 
@@ -47,8 +48,8 @@ class Decoded:
 
     data: Any
     text: str = ""
-    lines: dict[str, int] = field(default_factory=dict)
-    duplicates: list[tuple[str, int]] = field(default_factory=list)
+    lines: Mapping[str, int] = field(default_factory=dict)
+    duplicates: tuple[tuple[str, int], ...] = ()
     trailing: int = 0
 
 
@@ -76,7 +77,9 @@ class _Decoder:
         self._place = 1 if text.startswith("\ufeff") else 0
         self._start = self._place
         self._line, self._counted = 1, 0
-        self._result = Decoded(None, text)
+        self._data: Any = None
+        self._lines: dict[str, int] = {}
+        self._again: list[tuple[str, int]] = []
         self._stack: list[tuple[Any, str]] = []
         self._key = ""
         self._values = 0
@@ -99,9 +102,8 @@ class _Decoder:
             else:
                 state = self._value(kind, token)
         rest = self._blank(self._place)
-        if rest < len(self._text):
-            self._result.trailing = self._line_of(rest)
-        return self._result
+        trailing = self._line_of(rest) if rest < len(self._text) else 0
+        return Decoded(self._data, self._text, self._lines, tuple(self._again), trailing)
 
     def _is_object(self) -> bool:
         return isinstance(self._stack[-1][0], dict)
@@ -130,10 +132,10 @@ class _Decoder:
         container, path = self._stack[-1]
         place = _below(path, f".{self._key}" if path else self._key)
         line = self._line_of(self._start)
-        if self._key in container and len(self._result.duplicates) < MANY:
-            self._result.duplicates.append((place, line))
+        if self._key in container and len(self._again) < MANY:
+            self._again.append((place, line))
         if place != path:
-            self._result.lines[place] = line
+            self._lines[place] = line
         _, colon = self._token()
         self._need(colon == ":", "json-colon", colon)
 
@@ -149,10 +151,10 @@ class _Decoder:
                 step = f"[{len(container)}]"
             path = _below(above, step)
             if isinstance(container, list) and path != above:
-                self._result.lines[path] = self._line_of(self._start)
+                self._lines[path] = self._line_of(self._start)
         value = self._scalar(kind, token)
         if not self._stack:
-            self._result.data = value
+            self._data = value
         elif isinstance(container, list):
             container.append(value)
         else:

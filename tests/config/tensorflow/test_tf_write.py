@@ -107,7 +107,7 @@ def test_a_form_goes_out_as_python_and_comes_back(data):
     read = decode(text, "train.py")
     assert read.data == data
     assert kinds(read.data) == kinds(data)
-    assert read.duplicates == []
+    assert read.duplicates == ()
     assert TENSORFLOW.recognises(text)
 
 

@@ -9,6 +9,7 @@ from workbench.config.acl.form import ADUMP, AclForm, value_code
 from workbench.config.acl.from_plan import from_plan
 from workbench.config.acl.notes import notes
 from workbench.config.acl.plan import plan
+from workbench.config.acl.reading import reading
 from workbench.config.acl.rules import RULES, examine, order
 from workbench.config.json_text import Decoded, decode_json
 from workbench.config.surface import Surface
@@ -47,6 +48,7 @@ ACL = Surface(
     language="json",
     model=AclForm,
     rules=RULES,
+    reading=reading,
     start=start,
     plan=plan,
     from_plan=from_plan,

@@ -85,7 +85,7 @@ def decode(text: str, where: str = "<text>") -> Decoded:
     """Return the form of a script; raises FormatError ``where:line:`` if it is no Python."""
     reading = read(scan(parse_python(text, where)))
     data, lines = _form(reading)
-    return Decoded(data, text, lines, reading.duplicates)
+    return Decoded(data, text, lines, tuple(reading.duplicates))
 
 
 def read(facts: Facts) -> Reading:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.config.form.rules import sentences
 from workbench.config.python_text import parse_python
-from workbench.config.rule import Breach, sentences
 from workbench.config.tensorflow import faults
 from workbench.config.tensorflow.faults import Fault
 from workbench.config.tensorflow.form import ATTRS, SEED
@@ -47,13 +47,12 @@ def examine(text: str) -> Iterator[Problem]:
         return
     for rule in TEXT_RULES:
         for fault in rule.find(reading):
-            values = {"line": fault.line, **fault.values}
-            breach = Breach(fault.path, fault.got[:120], values)
+            values = {"got": fault.got[:120], "line": fault.line, **fault.values}
             yield Problem(
                 rule.id,
                 rule.severity,
                 fault.path,
-                *sentences(rule.id, rule.says, rule.fix, breach),
+                *sentences(rule, fault.path, values),
                 fault.line,
                 rule.code,
                 rule.source,
