@@ -1,5 +1,6 @@
 """A form is read once for every question, and a file that it names once."""
 
+import ast
 import dataclasses
 from collections import Counter
 
@@ -61,6 +62,23 @@ def test_a_conversion_judges_both_forms_and_one_for_each_setting(counted, source
     counted.clear()
     config.convert(target)
     assert counted["reads"] == (1 if source == target else 2 + changed)
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "torchair"])
+def test_a_script_is_parsed_once_however_often_it_is_judged(monkeypatch, name):
+    parsed, parse = [], ast.parse
+
+    def counting(source, *arguments, **named):
+        parsed.append(source)
+        return parse(source, *arguments, **named)
+
+    text = new(name).to_text()
+    monkeypatch.setattr(ast, "parse", counting)
+    config = read(text, name)
+    config.check()
+    config.check(Context("8.0"))
+    config.convert("acl")
+    assert parsed == [text]
 
 
 def test_a_file_that_a_form_names_is_read_once(counted, tmp_path):

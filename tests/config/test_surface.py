@@ -13,6 +13,7 @@ from workbench.config import surfaces
 from workbench.config.config import Config, read_text
 from workbench.config.context import Context
 from workbench.config.form.rules import Example, Rule
+from workbench.config.json_text import decode_json
 from workbench.config.setting import Section, Setting, always
 from workbench.config.surface import Lowered, Surface
 from workbench.core.errors import ConfigError, FormatError
@@ -34,6 +35,11 @@ class Toy(Section):
 def _relative(reading, at):
     values = {"got": at.value, "version": reading.context.version, "code": "T7"}
     return not at.value.startswith("/") and values
+
+
+def decode(text, where):
+    tabs = (Problem("tab", "hint", "", RowMessage("tab", "a tab"), line=1),)
+    return replace(decode_json(text, where), problems=tabs if "\t" in text else ())
 
 
 NOTHING = Example({})
@@ -91,9 +97,7 @@ TOY = Surface(
     recognises=lambda data: "dump" in data,
     value_code=lambda key, _value: f"V-{key}",
     path_key="dump.path",
-    examine=lambda text: (
-        [Problem("tab", "hint", "", RowMessage("tab", "a tab"), line=1)] if "\t" in text else []
-    ),
+    decode=decode,
 )
 
 

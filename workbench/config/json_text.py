@@ -11,10 +11,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from workbench.core.problems import Problem
 
 MAX_DEPTH = 500
 """Levels of objects and lists that are read; every vendor's own form has at most five."""
@@ -43,7 +46,8 @@ class Decoded:
     """A decoded form and where its parts stand.
 
     ``lines`` maps paths (``dump.dump_list[0].layer[1]``) to 1-based lines, ``duplicates`` lists the first
-    `MANY` keys that appear again (path and line), ``trailing`` is the line of text behind the value (0: none).
+    `MANY` keys that appear again (path and line), ``trailing`` is the line of text behind the value (0: none),
+    ``problems`` are those of the text itself.
     """
 
     data: Any
@@ -51,6 +55,7 @@ class Decoded:
     lines: Mapping[str, int] = field(default_factory=dict)
     duplicates: tuple[tuple[str, int], ...] = ()
     trailing: int = 0
+    problems: tuple[Problem, ...] = ()
 
 
 def decode_json(text: str, where: str = "<text>") -> Decoded:

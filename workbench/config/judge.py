@@ -91,7 +91,7 @@ def _of_text(config: Config) -> Iterator[Problem]:
     """Yield the problems of a form's file: its name, its text, and what decoding found."""
     yield from _naming(config)
     if config.decoded is not None:
-        yield from config.surface.examine(config.decoded.text)
+        yield from config.decoded.problems
         yield from _decoding(config)
 
 

@@ -63,7 +63,7 @@ class Surface:
         Whether decoded data (JSON) or text (Python) is this surface's form; where several share
         one form only the first claims it.
     decode, encode : function
-        Text of a file to data and back.
+        Text of a file to data and what is wrong with the text, and data back to text.
     value_code : function of (key, value)
         The vendor's error code of a value that does not fit its declaration.
     path_key : str
@@ -72,8 +72,6 @@ class Surface:
         Whether text behind the JSON value is a syntax error.
     syntax_code : str
         The vendor's error code of a syntax error.
-    examine : function of text
-        Problems of the raw text.
     suffix : str
         What the name of the file must end in; empty: anything.
     order : function of (problem, data)
@@ -103,7 +101,6 @@ class Surface:
     path_key: str = ""
     strict_end: bool = False
     syntax_code: str = ""
-    examine: Callable[[str], Iterable[Problem]] = lambda _text: ()
     suffix: str = ""
     reading: Callable[[Any, Context], Reading] = Reading
     order: Callable[[Problem, Mapping[str, Any]], Any] = lambda _problem, _data: 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from workbench.config.acl.code import code
@@ -31,7 +32,8 @@ def start() -> dict[str, Any]:
 
 def decode(text: str, where: str) -> Decoded:
     """Decode a file; acl takes an empty one for one that asks for nothing."""
-    return decode_json(text, where) if text else Decoded({}, text)
+    found = decode_json(text, where) if text else Decoded({}, text)
+    return replace(found, problems=tuple(examine(text)))
 
 
 def recognises(data: Any) -> bool:
@@ -60,6 +62,5 @@ ACL = Surface(
     path_key="dump.dump_path",
     strict_end=True,
     syntax_code="EP0004",
-    examine=examine,
     order=order,
 )

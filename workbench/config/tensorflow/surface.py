@@ -11,9 +11,8 @@ from workbench.config.tensorflow.form import ATTRS, TensorFlowForm, misread
 from workbench.config.tensorflow.hints import RULES
 from workbench.config.tensorflow.keys import JUDGED
 from workbench.config.tensorflow.plan import from_plan, plan, start
-from workbench.config.tensorflow.read import decode
 from workbench.config.tensorflow.reading import reading
-from workbench.config.tensorflow.text_rules import examine
+from workbench.config.tensorflow.text_rules import decode
 from workbench.config.tensorflow.write import encode
 
 _SIGNS = re.compile(
@@ -69,5 +68,4 @@ TENSORFLOW = Surface(
     encode=encode,
     value_code=value_code,
     path_key="dump.dump_path",
-    examine=examine,
 )

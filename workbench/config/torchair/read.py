@@ -17,7 +17,6 @@ from workbench.config.torchair.form import (
     Torchair,
     value_code,
 )
-from workbench.core.errors import FormatError
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
@@ -53,18 +52,14 @@ def decode(text: str, where: str = "<text>") -> Decoded:
 
     Raises FormatError ``where:line:`` if the text is not Python.
     """
-    scan = _scan(text, where)
-    config, form = chosen(scan.configs), _Form(scan.branches)
-    for path, value, line in [*scan.environment, *(config.settings if config else ())]:
-        form.put(path, value, line)
-    return Decoded(form.data, text, form.lines, tuple(form.duplicates))
-
-
-def _scan(text: str, where: str = "<text>") -> _Scan:
     tree = parse_python(text, where)
     scan = _Scan(bound_literals(tree), branches_of(tree))
     scan.run(tree)
-    return scan
+    config, form = chosen(scan.configs), _Form(scan.branches)
+    for path, value, line in [*scan.environment, *(config.settings if config else ())]:
+        form.put(path, value, line)
+    problems = tuple(_problems(scan))
+    return Decoded(form.data, text, form.lines, tuple(form.duplicates), problems=problems)
 
 
 def chosen(configs: list[Found]) -> Found | None:
@@ -73,16 +68,12 @@ def chosen(configs: list[Found]) -> Found | None:
     return ranked[-1] if ranked else None
 
 
-def examine(text: str) -> Iterator[Problem]:
+def _problems(scan: _Scan) -> Iterator[Problem]:
     """Say what is wrong or left out of what a script sets and the form does not hold.
 
     That is which configuration is meant where several dump, and what stands in other branches. An
     assignment that raises stops the script, even if a later one would replace its value.
     """
-    try:
-        scan = _scan(text)
-    except FormatError:
-        return
     kept = chosen(scan.configs)
     dumping = [found for found in scan.configs if found.dumps()]
     if kept and len(dumping) > 1:
