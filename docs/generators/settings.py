@@ -14,7 +14,7 @@ from workbench.config.setting import always
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.config.rule import Rule
+    from workbench.config.form.rules import Rule
     from workbench.config.setting import Setting
 
 INTRODUCTION = """\

@@ -80,6 +80,7 @@ STAY = {
     "bind/wiring": "_LARGEST _MOST",
     "replay/forecast": "_LARGEST",
     "replay/inputs": "_DEEPEST _HELD _LARGEST",
+    "replay/lowering": "_MOST_READ",
     "replay/operator_file": "MAX_BYTES MAX_TEXT _DEEPEST",
     "replay/replay": "_HALF _SAMPLE",
     "replay/slices": "_CHUNK _COARSEST _DRAWS _HOLDS _MOST _STEP",

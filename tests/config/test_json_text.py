@@ -152,7 +152,7 @@ def test_every_key_and_element_knows_its_line():
 def test_a_key_that_appears_again_wins_and_is_noted():
     decoded = decode_json('{"a": 1,\n"b": {"c": 1, "c": 2},\n"a": 3,\n"a": 4}')
     assert decoded.data == {"a": 4, "b": {"c": 2}}
-    assert decoded.duplicates == [("b.c", 2), ("a", 3), ("a", 4)]
+    assert decoded.duplicates == (("b.c", 2), ("a", 3), ("a", 4))
 
 
 @pytest.mark.parametrize(

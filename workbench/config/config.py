@@ -2,45 +2,101 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench._faces import make_face
-from workbench.config.bare import BareConfig
+from workbench.config.context import Context
 from workbench.config.convert import convert
 from workbench.config.json_text import json_kind
+from workbench.config.judge import Judged, judge
+from workbench.config.paths import assign, delete
 from workbench.config.registry import get
-from workbench.config.words import explain, run_only
+from workbench.config.setting import Reader
 from workbench.core.errors import FormatError
 from workbench.core.files import write_text
 
 if TYPE_CHECKING:
-    from workbench.config.context import Context
+    from workbench.config.json_text import Decoded
+    from workbench.config.setting import Section
     from workbench.config.surface import Surface
+    from workbench.core.plan import DumpPlan
+    from workbench.core.problems import Problem
     from workbench.core.words import Message
 
 
-class Config(BareConfig):
-    """One form of a surface, as decoded; nothing of the file is lost, right or wrong."""
+@dataclass(frozen=True)
+class Config:
+    """One form of a surface, as decoded; nothing of the file is lost, right or wrong.
+
+    ``data`` holds the form, ``decoded`` what reading its text found, ``path`` where it came from.
+    """
+
+    surface: Surface
+    data: Mapping[str, Any]
+    decoded: Decoded | None = field(default=None, repr=False, compare=False)
+    path: str = field(default="", compare=False)
+
+    @cached_property
+    def settings(self) -> Any:
+        """The typed form; what does not fit its declaration is at its default."""
+        return Reader(self.data, self.surface.source).read(self.surface.model, self.data)
+
+    @property
+    def iterations_key(self) -> str:
+        """Path of the setting that says which iterations are dumped; empty where the surface has none."""
+        return _iterations_key(self.surface.model)
+
+    def judge(self, context: Context | None = None) -> Judged:
+        """Judge the form: from the answer come plan, words and code, without another look at it."""
+        return judge(self, self.context(context))
+
+    def check(self, context: Context | None = None) -> tuple[Problem, ...]:
+        """Every problem of the form, in the order the vendor would meet them; nothing is raised."""
+        return self.judge(context).problems
+
+    def accepted(self, context: Context | None = None) -> bool:
+        """Whether the vendor's reader takes the form."""
+        return self.judge(context).accepted
+
+    def plan(self, context: Context | None = None, *, out: str = "") -> DumpPlan:
+        """Return what a run shall write; raises ConfigError if the vendor would refuse the form.
+
+        ``out`` replaces the form's own folder, which then need not be right.
+        """
+        return self.judge(context).plan(out=out)
+
+    def context(self, context: Context | None = None) -> Context:
+        """Return the context with the surface's version where it names none."""
+        context = context or Context()
+        return context if context.version else replace(context, version=self.surface.version)
+
+    def set(self, path: str, value: Any) -> Config:
+        """Return a form with one setting changed; ``path`` is like ``dump.dump_list[0].layer``."""
+        return Config(self.surface, assign(self.data, path, value), path=self.path)
+
+    def unset(self, path: str) -> Config:
+        """Return a form without a setting; unchanged if it has none."""
+        return Config(self.surface, delete(self.data, path), path=self.path)
 
     def code(self, context: Context | None = None, file: str = "") -> str:
         """Shell and Python lines that put the form to use; ``file`` is where it will lie."""
-        lines = self.surface.code(self.settings, self.context(context), file or self.path)
-        unknown = ", ".join(run_only(self.check(context)))
-        return f"# Left out, because only a run knows it: {unknown}\n{lines}" if unknown else lines
+        return self.judge(context).code(file)
 
     def explain(self, context: Context | None = None, *, operators: int | None = None) -> str:
         """Say in words what the form will do; ``operators`` is how many match, if that is known."""
-        return explain(self, self.context(context), operators)
+        return self.judge(context).explain(operators)
 
     def convert(self, surface: str, context: Context | None = None) -> Conversion:
         """Say the same on another surface; raises ConfigError if this form is refused."""
-        target, context = get(surface), self.context(context)
+        target, judged = get(surface), self.judge(context)
         if target is self.surface:
-            self.plan(context)
+            judged.plan()
             return Conversion(self, ())
-        data, losses = convert(self, target, context)
+        data, losses = convert(judged, target)
         return Conversion(Config(target, data), losses)
 
     def form(self, context: Context | None = None, *, graph: Any = None) -> Any:
@@ -51,8 +107,22 @@ class Config(BareConfig):
         """Write the form to a file; raises FormatError if it cannot be written."""
         return write_text(path, self.to_text())
 
+    def to_text(self) -> str:
+        """Return the vendor's own form; unknown and wrong settings are kept."""
+        return self.surface.encode(self.data)
+
     def __str__(self) -> str:
         return self.to_text()
+
+
+def _iterations_key(form: type[Section]) -> str:
+    for name, setting in form.settings().items():
+        if setting.widget == "iterations":
+            return name
+    for name, (section, _) in form.sections().items():
+        if found := _iterations_key(section):
+            return f"{name}.{found}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.bare import BareConfig
 from workbench.config.setting import Section
 from workbench.config.surface import Lowered
 from workbench.config.words import part_name, part_words, run_only
@@ -15,7 +14,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.context import Context
+    from workbench.config.judge import Judged
     from workbench.config.surface import Surface
 
 STATISTIC_PARTS = ("statistics", "statistics_on", "statistics_precision")
@@ -24,22 +23,21 @@ KIND_PARTS = {"overflow": ("overflow", "limit"), "exception": ("detail",), "watc
 """Parts that mean something to one kind of dump only."""
 
 
-def convert(config: BareConfig, target: Surface, context: Context) -> Lowered:
+def convert(judged: Judged, target: Surface) -> Lowered:
     """Return the data of a form on another surface; raises ConfigError if the first is refused."""
-    plan = config.plan(context)
+    plan = judged.plan()
     lowered = target.from_plan(plan)
-    result = BareConfig(target, lowered.data)
-    left = [Message("config/lost-key", path=path) for path in extra_keys(config.settings)]
-    left += unplanned(config, context, plan)
-    unknown = run_only(config.check(context))
-    left += [Message("config/lost-run-time", path=path) for path in unknown]
-    there = result.context(context.elsewhere())
+    left = [Message("config/lost-key", path=path) for path in extra_keys(judged.settings)]
+    left += unplanned(judged, plan)
+    left += [Message("config/lost-run-time", path=path) for path in run_only(judged.problems)]
+    result = replace(judged.config, surface=target, data=lowered.data, decoded=None, path="")
+    there = result.judge(judged.context.elsewhere())
     open_ = [
         Message("config/lost-open", problem=problem.message)
-        for problem in result.check(there)
+        for problem in there.problems
         if problem.severity == "error"
     ]
-    lost = () if open_ else differences(plan, target.plan(result.settings, there))
+    lost = () if open_ else differences(plan, there.plan())
     return Lowered(lowered.data, (*lowered.losses, *lost, *left, *open_))
 
 
@@ -61,14 +59,12 @@ def idle_parts(plan: DumpPlan) -> set[str]:
     return silent
 
 
-def unplanned(config: BareConfig, context: Context, plan: DumpPlan) -> Iterator[Message]:
+def unplanned(judged: Judged, plan: DumpPlan) -> Iterator[Message]:
     """Say which settings of an accepted form do something, by its notes, that no plan holds."""
-    notes = list(config.surface.notes(config.settings, context))
-    for path, value in set_values(config.settings):
-        without = config.unset(path)
-        if list(config.surface.notes(without.settings, context)) == notes:
-            continue
-        if without.accepted(context) and without.plan(context) == plan:
+    notes = judged.notes()
+    for path, value in set_values(judged.settings):
+        without = judged.config.unset(path).judge(judged.context)
+        if without.notes() != notes and without.accepted and without.plan() == plan:
             yield Message("config/lost-setting", path=path, got=value)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.form.rules import sentences
 from workbench.config.setting import always
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
@@ -12,9 +14,11 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.rule import Rule
+    from workbench.config.form.rules import Rule
     from workbench.config.setting import Section, Setting
     from workbench.config.surface import Surface
+
+_INDEX = re.compile(r"\[[0-9]+\]")
 
 
 def declared(model: type[Section], path: str = "") -> Iterator[tuple[str, Setting, Any]]:
@@ -29,10 +33,25 @@ def declared(model: type[Section], path: str = "") -> Iterator[tuple[str, Settin
             yield from declared(inner, prefix + key + ("[]" if many else ""))
 
 
+def places(surface: Surface) -> dict[str, list[tuple[str, Setting, Any]]]:
+    """Return what help knows beside settings: sections, each with its own settings, and what a form is judged by."""
+    settings = list(declared(surface.model))
+    found: dict[str, list[tuple[str, Setting, Any]]] = {}
+    for row in settings:
+        if section := row[0].rpartition(".")[0]:
+            found.setdefault(section, []).append(row)
+    known = {path.removesuffix("[]") for path in (*(row[0] for row in settings), *found)}
+    for path in (path for rule in surface.rules for path in rule.looks_at()):
+        if path.removesuffix("[]") not in known:
+            found.setdefault(path, [])
+    return found
+
+
 def surface_help(surface: Surface, key: str = "") -> str:
     """Say what the settings of a surface are; of one alone everything, its rules included.
 
-    ``key`` is a path or its last part; raises ConfigError if no setting is called so.
+    ``key`` is a setting, a section or a variable of the environment, by its path or the last part of it; raises
+    ConfigError if nothing is called so.
     """
     rows = list(declared(surface.model))
     if not key:
@@ -43,11 +62,22 @@ def surface_help(surface: Surface, key: str = "") -> str:
             version=surface.version,
         )
         return "\n".join(map(str, [head, *(_short(*row) for row in rows)]))
-    found = [row for row in rows if key in (row[0], row[0].rpartition(".")[2])]
-    if not found:
+    lines: list[Message | str] = [
+        line for row in rows if _is_called(row[0], key) for line in _long(surface, *row)
+    ]
+    if not lines:
+        for path, inner in places(surface).items():
+            if _is_called(path, key):
+                lines += [path, *(_short(*row) for row in inner), *_rules(surface, path)]
+    if not lines:
         said = Message("config/help-key", got=key, surface=surface.name)
         raise ConfigError([Problem("setting", "error", key, said)])
-    return "\n".join(str(line) for row in found for line in _long(surface, *row))
+    return "\n".join(map(str, lines))
+
+
+def _is_called(path: str, key: str) -> bool:
+    plain = path.removesuffix("[]")
+    return key.removesuffix("[]") in (plain, plain.rpartition(".")[2])
 
 
 def _short(path: str, setting: Setting, default: Any) -> Message:
@@ -69,30 +99,33 @@ def _long(surface: Surface, path: str, setting: Setting, default: Any) -> Iterat
     if setting.since:
         yield Message("config/help-since", since=setting.since)
     yield Message("config/help-source", source=setting.source or surface.source)
+    yield from _rules(surface, path)
+
+
+def _rules(surface: Surface, path: str) -> Iterator[Message]:
+    """Yield every rule that looks at a place."""
     for rule in surface.rules:
-        problem = _example_of(rule, path, surface)
-        if problem is not None:
+        if path.removesuffix("[]") in {place.removesuffix("[]") for place in rule.looks_at()}:
+            said, advice = _words_at(surface, rule, path)
             yield Message(
                 "config/help-rule",
                 severity=rule.severity,
                 rule=rule.id,
-                said=problem.message,
-                advice=problem.fix,
+                said=said,
+                advice=advice,
                 source=rule.source,
             )
 
 
-def _example_of(rule: Rule, path: str, surface: Surface) -> Problem | None:
-    """What a rule says of its breaking example at a setting; ``None`` if it breaks it elsewhere."""
+def _words_at(surface: Surface, rule: Rule, path: str) -> tuple[Message, Message | str]:
+    """Return what a rule says of its breaking example, as if that broke it at a place."""
     from workbench.config.config import Config
 
     config = Config(surface, rule.breaks.form)
-    context = config.context(rule.breaks.context)
-    for problem in rule.problems(config.settings, context):
-        if path == "".join("[]" if part.isdigit() else part for part in _pieces(problem.path)):
-            return problem
-    return None
-
-
-def _pieces(path: str) -> list[str]:
-    return path.replace("[", "\0").replace("]", "\0").split("\0")
+    reading = surface.reading(config.settings, config.context(rule.breaks.context))
+    breaches = list(rule.breaches(reading))
+    wanted = path.removesuffix("[]")
+    for place, values in breaches:
+        if _INDEX.sub("[]", place).removesuffix("[]") == wanted:
+            return sentences(rule, place, values)
+    return sentences(rule, path.replace("[]", "[0]"), breaches[0][1])

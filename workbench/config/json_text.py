@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from workbench.core.problems import Problem
 
 MAX_DEPTH = 500
 """Levels of objects and lists that are read; every vendor's own form has at most five."""
@@ -37,19 +41,21 @@ _WORDS = {"true": True, "false": False, "null": None}
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Decoded:
     """A decoded form and where its parts stand.
 
     ``lines`` maps paths (``dump.dump_list[0].layer[1]``) to 1-based lines, ``duplicates`` lists the first
-    `MANY` keys that appear again (path and line), ``trailing`` is the line of text behind the value (0: none).
+    `MANY` keys that appear again (path and line), ``trailing`` is the line of text behind the value (0: none),
+    ``problems`` are those of the text itself.
     """
 
     data: Any
     text: str = ""
-    lines: dict[str, int] = field(default_factory=dict)
-    duplicates: list[tuple[str, int]] = field(default_factory=list)
+    lines: Mapping[str, int] = field(default_factory=dict)
+    duplicates: tuple[tuple[str, int], ...] = ()
     trailing: int = 0
+    problems: tuple[Problem, ...] = ()
 
 
 def decode_json(text: str, where: str = "<text>") -> Decoded:
@@ -76,7 +82,9 @@ class _Decoder:
         self._place = 1 if text.startswith("\ufeff") else 0
         self._start = self._place
         self._line, self._counted = 1, 0
-        self._result = Decoded(None, text)
+        self._data: Any = None
+        self._lines: dict[str, int] = {}
+        self._again: list[tuple[str, int]] = []
         self._stack: list[tuple[Any, str]] = []
         self._key = ""
         self._values = 0
@@ -99,9 +107,8 @@ class _Decoder:
             else:
                 state = self._value(kind, token)
         rest = self._blank(self._place)
-        if rest < len(self._text):
-            self._result.trailing = self._line_of(rest)
-        return self._result
+        trailing = self._line_of(rest) if rest < len(self._text) else 0
+        return Decoded(self._data, self._text, self._lines, tuple(self._again), trailing)
 
     def _is_object(self) -> bool:
         return isinstance(self._stack[-1][0], dict)
@@ -130,10 +137,10 @@ class _Decoder:
         container, path = self._stack[-1]
         place = _below(path, f".{self._key}" if path else self._key)
         line = self._line_of(self._start)
-        if self._key in container and len(self._result.duplicates) < MANY:
-            self._result.duplicates.append((place, line))
+        if self._key in container and len(self._again) < MANY:
+            self._again.append((place, line))
         if place != path:
-            self._result.lines[place] = line
+            self._lines[place] = line
         _, colon = self._token()
         self._need(colon == ":", "json-colon", colon)
 
@@ -149,10 +156,10 @@ class _Decoder:
                 step = f"[{len(container)}]"
             path = _below(above, step)
             if isinstance(container, list) and path != above:
-                self._result.lines[path] = self._line_of(self._start)
+                self._lines[path] = self._line_of(self._start)
         value = self._scalar(kind, token)
         if not self._stack:
-            self._result.data = value
+            self._data = value
         elif isinstance(container, list):
             container.append(value)
         else:

@@ -1,8 +1,7 @@
 """A surface: one vendor's way to ask for a dump.
 
 A surface is a row of functions and tables; everything that differs between vendors is in the row
-(`workbench.config.registry` names them), everything that is the same is in `workbench.config.bare`
-and `workbench.config.config`.
+(`workbench.config.registry` names them), everything that is the same is in `workbench.config.config`.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.config.context import Context
+from workbench.config.form.rules import Reading, Rule
 from workbench.config.json_text import Decoded, decode_json
 from workbench.config.setting import Section
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.rule import Rule
     from workbench.core.plan import DumpPlan
 
-Notes = Callable[[Any, Context], Iterable[Message]]
+Notes = Callable[[Any], Iterable[Message]]
 
 
 class Lowered(NamedTuple):
@@ -48,21 +47,23 @@ class Surface:
     model : type of Section
         The typed form; every setting is declared there.
     rules : tuple of Rule
+    reading : function of (settings, context)
+        What a release makes of the settings: what rules look at.
     start : function
         A form that passes its check and dumps something.
-    plan : function of (settings, context)
+    plan : function of the reading
         Lowers to a DumpPlan; only called where no rule is broken.
     from_plan : function of plan
         The way back.
-    notes : function of (settings, context)
+    notes : function of the reading
         What a plan does not show and the user should know.
-    code : function of (settings, context, path of the form)
+    code : function of (reading, path of the form)
         Lines of shell and Python that put the form to use, in the order they must run.
     recognises : function
         Whether decoded data (JSON) or text (Python) is this surface's form; where several share
         one form only the first claims it.
     decode, encode : function
-        Text of a file to data and back.
+        Text of a file to data and what is wrong with the text, and data back to text.
     value_code : function of (key, value)
         The vendor's error code of a value that does not fit its declaration.
     path_key : str
@@ -71,8 +72,6 @@ class Surface:
         Whether text behind the JSON value is a syntax error.
     syntax_code : str
         The vendor's error code of a syntax error.
-    examine : function of text
-        Problems of the raw text.
     suffix : str
         What the name of the file must end in; empty: anything.
     order : function of (problem, data)
@@ -89,10 +88,10 @@ class Surface:
     model: type[Section]
     rules: tuple[Rule, ...]
     start: Callable[[], dict[str, Any]]
-    plan: Callable[[Any, Context], DumpPlan]
+    plan: Callable[[Any], DumpPlan]
     from_plan: Callable[[DumpPlan], Lowered]
     notes: Notes
-    code: Callable[[Any, Context, str], str]
+    code: Callable[[Any, str], str]
     recognises: Callable[[Any], bool]
     decode: Callable[[str, str], Decoded] = decode_json
     encode: Callable[[Mapping[str, Any]], str] = lambda data: (
@@ -102,6 +101,6 @@ class Surface:
     path_key: str = ""
     strict_end: bool = False
     syntax_code: str = ""
-    examine: Callable[[str], Iterable[Problem]] = lambda _text: ()
     suffix: str = ""
+    reading: Callable[[Any, Context], Reading] = Reading
     order: Callable[[Problem, Mapping[str, Any]], Any] = lambda _problem, _data: 0

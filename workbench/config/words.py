@@ -10,35 +10,30 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.config.bare import BareConfig
-    from workbench.config.context import Context
+    from workbench.config.judge import Judged
     from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
     from workbench.core.problems import Problem
 
 
-def explain(config: BareConfig, context: Context, operators: int | None = None) -> str:
+def explain(judged: Judged, operators: int | None = None) -> str:
     """Say what a form will do; for a refused form say what refuses it."""
-    surface = config.surface
+    surface, problems = judged.surface, judged.problems
     judge = {
         "title": surface.title,
         "product": surface.product,
-        "version": context.version,
+        "version": judged.context.version,
     }
-    problems = config.check(context)
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
         refused = Message("config/explain-refused", **judge)
         return "\n".join(visible(str(line)) for line in (refused, *map(_item, errors)))
-    plan, unknown = surface.plan(config.settings, context), run_only(problems)
+    plan, unknown = judged.plan(), run_only(problems)
     words = plan_words(plan, operators, known_path=surface.path_key not in unknown)
     if unknown:
         words = Message("config/plan-run-time", plan=words, paths=unknown)
     lines = [
         Message("config/explain-plan", plan=words, **judge),
-        *(
-            Message("config/explain-item", item=note)
-            for note in surface.notes(config.settings, context)
-        ),
+        *(Message("config/explain-item", item=note) for note in judged.notes()),
         *(
             Message("config/explain-problem", severity=problem.severity, problem=_whole(problem))
             for problem in problems

@@ -10,7 +10,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.config.bare import BareConfig
+    from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.plan_files import Progress
@@ -81,7 +81,7 @@ class DeviceEvents:
             yield Message("pipeline/run-nothing")
 
 
-def undumped(plan: DumpPlan, run: Iterable[int], form: BareConfig | None = None) -> Message | None:
+def undumped(plan: DumpPlan, run: Iterable[int], form: Config | None = None) -> Message | None:
     """Say that some of the iterations that run are dumped and others not, and what to set; ``None`` if it is not so.
 
     Parameters
@@ -89,7 +89,7 @@ def undumped(plan: DumpPlan, run: Iterable[int], form: BareConfig | None = None)
     plan : DumpPlan
     run : iterable of int
         Numbers of the iterations that run.
-    form : BareConfig, optional
+    form : Config, optional
         The configuration that the plan came from.
     """
     numbers = sorted({*run})
@@ -100,7 +100,7 @@ def undumped(plan: DumpPlan, run: Iterable[int], form: BareConfig | None = None)
     return with_all_iterations(Message("pipeline/iterations-some", **counts), numbers, form)
 
 
-def with_all_iterations(said: Message, numbers: Sequence[int], form: BareConfig | None) -> Message:
+def with_all_iterations(said: Message, numbers: Sequence[int], form: Config | None) -> Message:
     """Add to a message what to set so that all iterations are dumped, where there is a form that says it."""
     key = "" if form is None else form.iterations_key
     if not key:

@@ -547,3 +547,8 @@ def test_operators_after_which_a_watch_writes_nothing(item, id_):
     found = [(p.id, p.path) for p in check({"dump": WATCH | {"dump_list": [item]}})]
     index = len(item["layer"]) - 1
     assert (id_, f"dump.dump_list[0].layer[{index}]") in found
+
+
+def test_keys_that_old_acl_does_not_know_are_warnings():
+    found = check({"dump": P | {"dump_op_switch": "on", "dump_stats": ["Max"]}}, Context("8.0"))
+    assert ("version", "warning", "dump.dump_stats") in [(p.id, p.severity, p.path) for p in found]

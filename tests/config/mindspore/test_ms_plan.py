@@ -165,7 +165,7 @@ def test_the_wrong_section_dumps_nothing(surface, section, context):
     if section is not None:
         config = config.set("e2e_dump_settings", section)
     assert config.plan(context).iterations == Iterations(())
-    (note,) = config.surface.notes(config.settings, config.context(context))
+    (note,) = config.judge(context).notes()
     assert note.code == "other-way"
 
 

@@ -5,11 +5,12 @@ must be found (severity and setting); a form without errors is accepted.
 """
 
 import copy
+import dataclasses
 
 import pytest
 
 import workbench as wb
-from workbench.config import Context
+from workbench.config import Context, get
 from workbench.core.plan import CATEGORIES
 
 OUT = object()
@@ -326,10 +327,22 @@ def test_content_tells_o0o1_from_o2(data, surface):
 
 
 def test_every_category_of_a_form_is_a_column_that_can_be_written():
-    from workbench.config.mindspore.reading import categories
+    from workbench.config.mindspore.reading import reading
     from workbench.dump.statistics.dialects import TITLES
 
     settings = wb.config.of("mindspore-o0o1", form("o0o1", STATISTIC | {
         "statistic_category": [*CATEGORIES, "hash", "hash:sha1", "hash:md5"],
     })).settings  # fmt: skip
-    assert set(categories(settings, NEW)) == set(TITLES)
+    assert set(reading(settings, NEW).categories) == set(TITLES)
+
+
+def test_declarations_agree_on_what_a_key_is():
+    """The surfaces differ in when a key is read, not in what it means."""
+    first = get("mindspore-o0o1").model.sections()["common_dump_settings"][0]
+    for name in ("o2", "cpu", "gpu", "ge"):
+        section = get(f"mindspore-{name}").model.sections()["common_dump_settings"][0]
+        for key, setting in first.settings().items():
+            here = section.settings()[key]
+            for field in dataclasses.fields(setting):
+                if field.name not in ("required", "read"):
+                    assert getattr(here, field.name) == getattr(setting, field.name)

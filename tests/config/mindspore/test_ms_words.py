@@ -19,8 +19,7 @@ NAMES = [f"mindspore-{target}" for target in ("o0o1", "o2", "cpu", "gpu", "ge")]
 
 def said(config, context=None):
     """Notes on a form by name."""
-    notes = config.surface.notes(config.settings, config.context(context))
-    return {note.code: note for note in notes}
+    return {note.code: note for note in config.judge(context).notes()}
 
 
 def test_the_words_of_a_form():
@@ -103,11 +102,10 @@ def test_every_note_is_said_of_some_form():
     contexts = [Context(v) for v in ("2.2", "2.3", "2.5", "2.10")] + [Context("2.10", keeps)]
     found = set()
     for name in NAMES:
-        surface = wb.config.get(name)
         for change in changes:
-            settings = form(name.removeprefix("mindspore-"), **change).settings
+            config = form(name.removeprefix("mindspore-"), **change)
             for context in contexts:
-                found |= {note.code for note in surface.notes(settings, context)}
+                found |= {note.code for note in config.judge(context).notes()}
     assert {note.id for note in NOTES} <= found
     assert len({note.id for note in NOTES}) == len(NOTES)
 

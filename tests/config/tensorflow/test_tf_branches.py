@@ -6,8 +6,7 @@ from kit.words import check_said, refused
 from workbench.config import surfaces
 from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.form import Dump
-from workbench.config.tensorflow.read import decode
-from workbench.config.tensorflow.text_rules import examine
+from workbench.config.tensorflow.text_rules import decode
 from workbench.config.words import plan_words
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -82,7 +81,7 @@ def test_calls_of_other_names_tell_the_interface():
 )
 def test_of_two_kinds_of_dump_in_branches_the_data_dump_is_judged(text):
     assert dump(text) == {"enable_dump": True, "dump_path": "/d"}
-    found = {problem.id: problem for problem in examine(text)}
+    found = {problem.id: problem for problem in decode(text).problems}
     assert text.splitlines()[found["other-branch"].line - 1].endswith(OVERFLOW.strip())
     assert "ge-both" not in ids(text)
 
@@ -127,7 +126,9 @@ DUMPS = (
 )
 def test_the_dump_config_that_is_given_counts(given, expected, unused):
     text = DUMPS + given
-    found = [problem.line for problem in examine(text) if problem.id == "unused-dump-config"]
+    found = [
+        problem.line for problem in decode(text).problems if problem.id == "unused-dump-config"
+    ]
     assert found == unused
     if expected is not None:
         assert dump(text) == expected
@@ -190,7 +191,7 @@ TWICE = Message("config/argument-twice", name="enable_dump")
     ],
 )
 def test_arguments_that_python_refuses_are_errors(text, got):
-    (problem,) = [problem for problem in examine(text) if problem.id == "arguments"]
+    (problem,) = [problem for problem in decode(text).problems if problem.id == "arguments"]
     assert (problem.severity, problem.code, problem.line) == ("error", "TypeError", 1)
     check_said(problem.message, "arguments", fault=got, line=1)
 
@@ -204,7 +205,7 @@ def test_a_keyword_twice_is_no_python():
     "line", ['op.parameter_map["enable_dump"] = True', DATA.replace(".b", ".bool")]
 )
 def test_parameters_are_set_by_a_member_of_their_own(line):
-    (problem,) = [problem for problem in examine(OP + line) if problem.severity == "error"]
+    (problem,) = [problem for problem in decode(OP + line).problems if problem.severity == "error"]
     assert (problem.id, problem.path, problem.line) == ("no-member", "dump.enable_dump", 3)
     check_said(problem.message, "no-member", path="dump.enable_dump", member="b")
 
@@ -224,7 +225,7 @@ def test_parameters_are_set_by_a_member_of_their_own(line):
 )
 def test_a_configuration_that_no_session_is_given_has_no_effect(rest, unused):
     text = f"config = tf.ConfigProto()\n{OP}{DATA}{to('/d')}{rest}\n"
-    found = [problem for problem in examine(text) if problem.id == "unused-config"]
+    found = [problem for problem in decode(text).problems if problem.id == "unused-config"]
     assert [(p.severity, p.path, p.line) for p in found] == (
         [("warning", "dump.enable_dump", 4)] if unused else []
     )
@@ -247,7 +248,7 @@ def test_a_configuration_that_no_session_is_given_has_no_effect(rest, unused):
 def test_a_rank_equals_only_what_is_of_its_type(condition, rank):
     text = f"on = {condition}\nd = DumpConfig(on, '/d')\nrun = NPURunConfig(dump_config=d)\n"
     assert decode(text).data["script"].get("rank") == rank
-    found = [(p.severity, p.line) for p in examine(text) if p.id == "rank-type"]
+    found = [(p.severity, p.line) for p in decode(text).problems if p.id == "rank-type"]
     assert found == ([] if rank is not None else [("warning", 1)])
 
 
@@ -270,7 +271,7 @@ def test_a_dump_config_may_be_given_on_one_rank(value, rank, said):
     text = "d = DumpConfig(True, '/d')\n" + GIVEN.format(value)
     assert dump(text) == {"enable_dump": True, "dump_path": "/d"}
     assert decode(text).data["script"].get("rank") == rank
-    found = [problem.message for problem in examine(text) if problem.id == "conditional"]
+    found = [problem.message for problem in decode(text).problems if problem.id == "conditional"]
     assert [message.values["condition"] for message in found] == said
 
 

@@ -203,7 +203,7 @@ def test_explanation_of_a_script():
     config = Config(TENSORFLOW, data)
     first, *rest = config.explain().splitlines()
     assert str(plan_words(config.plan())) in first
-    notes = list(TENSORFLOW.notes(config.settings, config.context()))
+    notes = list(config.judge().notes())
     assert Message("config/tf-rank", rank=7) in notes
     assert {"config/tf-tree", "config/tf-container"} <= {note.code for note in notes}
     problems = config.check()
@@ -220,7 +220,7 @@ def test_explanation_of_a_refused_script_names_what_refuses_it():
 
 def test_notes_follow_the_settings():
     def notes(data, **context):
-        found = TENSORFLOW.notes(Config(TENSORFLOW, data).settings, Context(**context))
+        found = Config(TENSORFLOW, data).judge(Context(**context)).notes()
         return {note.code.removeprefix("config/tf-"): note.values for note in found}
 
     assert "outputs" in notes(form())
@@ -238,9 +238,8 @@ def test_notes_follow_the_settings():
 
 def test_a_note_names_the_folder_of_the_graphs():
     def place(data, **env):
-        settings = Config(TENSORFLOW, data).settings
         graphs = ("config/tf-graph", "config/tf-graphs")
-        notes = TENSORFLOW.notes(settings, Context(env=env))
+        notes = Config(TENSORFLOW, data).judge(Context(env=env)).notes()
         return next(((n.code, n.values["folder"]) for n in notes if n.code in graphs), None)
 
     here, graph = Message("config/tf-working-folder"), {"DUMP_GE_GRAPH": "2"}

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from kit.words import check_said
 from workbench.config import surfaces
 from workbench.config.setting import Unresolved
-from workbench.config.tensorflow.read import decode
-from workbench.config.tensorflow.text_rules import TEXT_RULES, examine
+from workbench.config.tensorflow.text_rules import TEXT_RULES, decode
 from workbench.core.errors import FormatError
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
@@ -29,7 +28,7 @@ def dump(text):
 
 
 def said(text):
-    return {problem.id: problem for problem in examine(text)}
+    return {problem.id: problem for problem in decode(text).problems}
 
 
 @pytest.mark.parametrize(
@@ -253,7 +252,7 @@ def test_of_two_blocks_the_session_that_trains_decides_what_is_dumped():
     assert form["script"] == {"interface": "session", "porting": "automated", "init_resource": True}
     assert form["dump"] == {"enable_dump": True, "dump_mode": "input"}
     assert form["run"] == {"precision_mode": "force_fp32"}
-    problems = [problem for problem in examine(TWO_BLOCKS) if problem.id == "conflict"]
+    problems = [problem for problem in decode(TWO_BLOCKS).problems if problem.id == "conflict"]
     assert [(p.path, p.line) for p in problems] == [
         ("dump.dump_mode", 15),
         ("run.precision_mode", 8),

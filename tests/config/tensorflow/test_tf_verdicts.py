@@ -5,9 +5,7 @@ import pytest
 from workbench.config import surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.help import declared
 from workbench.config.setting import Unresolved
-from workbench.config.tensorflow.form import TensorFlowForm
 from workbench.config.tensorflow.steps import step_fault
 
 TENSORFLOW = surfaces.get("tensorflow")
@@ -272,37 +270,3 @@ def test_steps_are_taken_and_refused_as_by_getline():
     assert len(texts) > 3000
     wrong = [text for text in texts if text and bool(step_fault(text)) != _npu_bridge(text)]
     assert wrong == []
-
-
-@pytest.mark.parametrize("rule", TENSORFLOW.rules, ids=lambda rule: rule.id)
-def test_examples_of_a_rule_break_and_keep_it(rule):
-    def said(example):
-        found = Config(TENSORFLOW, example.form).check(example.context)
-        return {(problem.id, problem.severity, problem.code) for problem in found}
-
-    mark = (rule.id, rule.severity, rule.code)
-    assert mark in said(rule.breaks)
-    assert rule.id not in {id_ for id_, _, _ in said(rule.keeps)}
-    assert rule.source
-
-
-def test_rules_have_names_of_their_own():
-    ids = [rule.id for rule in TENSORFLOW.rules]
-    assert len(ids) == len(set(ids))
-
-
-SETTINGS = list(declared(TensorFlowForm))
-
-
-@pytest.mark.parametrize(("path", "setting", "default"), SETTINGS, ids=[row[0] for row in SETTINGS])
-def test_bad_value_is_refused_and_default_is_not(path, setting, default):
-    base = Config(TENSORFLOW, form(enable_dump_debug=True))
-
-    def refused(value):
-        problems = base.set(path, value).check()
-        return any(problem.path.startswith(path) and problem.id == "value" for problem in problems)
-
-    assert refused(setting.bad)
-    assert not refused({} if path == "options" else default)
-    assert setting.help
-    assert setting.expected

@@ -12,7 +12,7 @@ from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS
-from workbench.config.tensorflow.read import decode
+from workbench.config.tensorflow.text_rules import decode
 from workbench.config.tensorflow.write import encode
 from workbench.core.errors import ConfigError
 
@@ -107,7 +107,7 @@ def test_a_form_goes_out_as_python_and_comes_back(data):
     read = decode(text, "train.py")
     assert read.data == data
     assert kinds(read.data) == kinds(data)
-    assert read.duplicates == []
+    assert read.duplicates == ()
     assert TENSORFLOW.recognises(text)
 
 

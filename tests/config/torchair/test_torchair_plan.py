@@ -11,7 +11,6 @@ from workbench.config.context import Context
 from workbench.config.surfaces import read
 from workbench.config.torchair.code import rank_folder
 from workbench.config.torchair.plan import from_plan, ge_steps
-from workbench.config.torchair.surface import TORCHAIR
 from workbench.config.words import plan_words
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
@@ -112,7 +111,7 @@ def test_names_of_a_model_are_kept_and_not_widened_to_every_operator():
 
 def said(form, context=None):
     """Names and values of the notes on a form."""
-    notes = TORCHAIR.notes(form.settings, form.context(context))
+    notes = form.judge(context).notes()
     return {note.code.removeprefix("config/ta-"): dict(note.values) for note in notes}
 
 

@@ -1,14 +1,10 @@
-"""The rule table keeps its word, and says of each mode and of GE what the documents say."""
+"""The rules say of each mode and of GE what the documents say."""
 
 import pytest
 
 from kit.words import check_said
 from workbench.config import surfaces
 from workbench.config.context import Context
-from workbench.config.help import declared
-from workbench.config.torchair.rules import RULES
-
-TORCHAIR = surfaces.get("torchair")
 
 
 def config(mode="max-autotune", **dump):
@@ -23,33 +19,6 @@ def found(form, context=None, *, without=("dump-off", "everything", "config-file
         for p in problems
         if p.id not in without
     ]
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_is_broken_by_the_one_example_and_kept_by_the_other(rule):
-    def ids(example):
-        return {
-            (p.id, p.severity) for p in surfaces.of("torchair", example.form).check(example.context)
-        }
-
-    assert (rule.id, rule.severity) in ids(rule.breaks)
-    assert (rule.id, rule.severity) not in ids(rule.keeps)
-
-
-def test_every_rule_has_its_own_name():
-    assert len({rule.id for rule in RULES}) == len(RULES)
-
-
-@pytest.mark.parametrize(
-    ("path", "setting", "default"), [pytest.param(*d, id=d[0]) for d in declared(TORCHAIR.model)]
-)
-def test_the_bad_value_of_a_setting_is_refused_and_its_default_is_not(path, setting, default):
-    def refused(value):
-        form = surfaces.of("torchair", {}).set(path, value)
-        return any(p.path == path for p in form.check() if p.severity == "error")
-
-    assert refused(setting.bad)
-    assert not refused(default)
 
 
 # one row for each line of the tables on later components: what passes torchair and fails behind it

@@ -7,13 +7,13 @@ import shlex
 from typing import TYPE_CHECKING
 
 from workbench.config.acl.plan import DETAIL
-from workbench.config.acl.reading import is_old, kind_of, remote, view
+from workbench.config.acl.reading import kind_of, remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.acl.form import AclForm, Dump
-    from workbench.config.context import Context
+    from workbench.config.acl.form import Dump
+    from workbench.config.acl.reading import AclReading
 
 _CALLS = {
     "init": ("aclInit(nullptr);", "ret = acl.init()"),
@@ -40,16 +40,16 @@ _DUMP = ("init dump", "set dump")
 _MODEL = ("load", "execute")
 
 
-def code(form: AclForm, context: Context, file: str) -> str:
+def code(r: AclReading, file: str) -> str:
     """Return a Python text; ``file`` is where the form will lie."""
-    dump = view(form, context)
-    words = {"file": json.dumps(file or "acl.json"), "device": str(context.device)}
+    dump = r.dump
+    words = {"file": json.dumps(file or "acl.json"), "device": str(r.context.device)}
     calls = [tuple(line.format(**words) for line in _CALLS[step]) for step in _steps(dump)]
     cpp, python = zip(*calls, strict=True)
     lines = [
         *(f"# {line}" for line in _shell(dump)),
         "# Every call returns 0, or an error of acl that must be looked at.",
-        *(f"# {line}" for line in _remarks(dump, words["file"], old=is_old(context))),
+        *(f"# {line}" for line in _remarks(dump, words["file"], old=r.old)),
         "import acl",
         "",
         *python,

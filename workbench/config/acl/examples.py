@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.config.context import Context
-from workbench.config.rule import Example
+from workbench.config.form.rules import Example
 
 ABSENT: Any = object()
 """What a setting is changed to in order to remove it."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.acl.plan import CATEGORY, DEFAULT_STATISTICS, DETAIL, IO, SLOT
 from workbench.config.acl.reading import MAX_PIECES, number
-from workbench.config.acl.rules_list import MAX_BLACKLIST
-from workbench.config.acl.rules_scene import path_fault
+from workbench.config.acl.refusals import MAX_BLACKLIST, path_fault
 from workbench.config.surface import Lowered
 
 if TYPE_CHECKING:

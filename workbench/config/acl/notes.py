@@ -9,24 +9,21 @@ from workbench.config.acl.plan import DETAIL
 from workbench.config.acl.reading import (
     exception_root,
     is_old,
-    kind_of,
     prints_kernels,
     remote,
-    view,
 )
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.acl.form import AclForm
+    from workbench.config.acl.reading import AclReading
     from workbench.config.context import Context
 
 
-def notes(form: AclForm, context: Context) -> Iterator[Message]:
+def notes(r: AclReading) -> Iterator[Message]:
     """Yield what the user should know."""
-    dump = view(form, context)
-    kind = kind_of(dump)
+    dump, context, kind = r.dump, r.context, r.kind
     if kind == "exception":
         yield from _exception(dump, context)
         return

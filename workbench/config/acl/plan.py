@@ -10,14 +10,14 @@ import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config.acl.form import STATISTICS
-from workbench.config.acl.reading import exception_root, kind_of, number, step_pieces, view
+from workbench.config.acl.reading import exception_root, number, step_pieces
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workbench.config.acl.form import AclForm, Dump, Item
-    from workbench.config.context import Context
+    from workbench.config.acl.form import Dump, Item
+    from workbench.config.acl.reading import AclReading
     from workbench.core.tensors import Io
 
 IO: dict[str, frozenset[Io]] = {
@@ -50,13 +50,12 @@ _BLACKLISTS: tuple[tuple[Literal["name", "type"], str], ...] = (
 _BINARY: dict[str, Any] = {"files": "bin", "host_format": False}
 
 
-def plan(form: AclForm, context: Context) -> DumpPlan:
+def plan(r: AclReading) -> DumpPlan:
     """Return what a run shall write; one without iterations if nothing."""
-    dump = view(form, context)
-    kind = kind_of(dump)
+    dump, kind = r.dump, r.kind
     if kind == "exception":
         detail: Any = DETAIL[dump.dump_scene]
-        root, _ = exception_root(dump, context)
+        root, _ = exception_root(dump, r.context)
         return DumpPlan(root, kind="exception", detail=detail, **_BINARY)
     iterations = _iterations(dump.dump_step)
     if kind == "none" or iterations.ranges == () or (kind == "watch" and not dump.dump_list):

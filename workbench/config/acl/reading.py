@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from workbench.config.acl.form import EXCEPTIONS, Dump, Item
+from workbench.config.form.rules import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,11 +60,6 @@ def prints_kernels(dump: Dump) -> bool:
     return "dump_kernel_data" in dump.model_fields_set
 
 
-def is_read(dump: Dump) -> bool:
-    """Whether there is anything in it; an empty object is not looked at."""
-    return bool(dump.model_fields_set)
-
-
 def kind_of(dump: Dump) -> Kind:
     """Which dump the settings switch on; ``none`` if they pass and nothing comes of them."""
     if dump.dump_scene in EXCEPTIONS:
@@ -72,11 +69,6 @@ def kind_of(dump: Dump) -> Kind:
     if dump.dump_scene == "watcher":
         return "watch"
     return "data" if dump.dump_op_switch == "on" or dump.dump_list else "none"
-
-
-def is_checked(dump: Dump) -> bool:
-    """Whether steps, lists and statistics are looked at: not of an exception or overflow dump."""
-    return is_read(dump) and kind_of(dump) not in ("exception", "overflow")
 
 
 class Remote(NamedTuple):
@@ -95,6 +87,56 @@ def remote(path: str) -> Remote | None:
     matches = [_OCTET.match(octet) for octet in octets]
     valid = all(match is not None and int(match[1]) <= 255 for match in matches)
     return Remote(host, folder) if valid else None
+
+
+@dataclass(frozen=True, slots=True)
+class AclReading(Reading):
+    """What a release makes of a form.
+
+    ``asked`` is all that the form says, ``dump`` what the release knows of it, ``kind`` the dump that comes of
+    it; ``old`` and ``strict`` are releases (see `is_old`, `is_strict`), ``given`` is whether there is anything
+    in it: an empty object is not looked at. ``remote`` are the halves of a path that is looked at and names
+    another host.
+    """
+
+    asked: AclForm
+    dump: Dump
+    kind: Kind
+    old: bool
+    strict: bool
+    given: bool
+    remote: Remote | None
+
+    @property
+    def checked(self) -> bool:
+        """Whether steps, lists and statistics are looked at: not of an exception or overflow dump."""
+        return self.given and self.kind not in ("exception", "overflow")
+
+    @property
+    def watches(self) -> bool:
+        """Whether the list is looked at as that of a watch."""
+        return self.checked and self.dump.dump_scene == "watcher"
+
+    @property
+    def selects(self) -> bool:
+        """Whether the list is looked at as one of operators to dump."""
+        return self.checked and self.dump.dump_scene != "watcher"
+
+    @property
+    def checks_path(self) -> bool:
+        """Whether adump looks at the path: not in an exception scene, where it is a choice."""
+        return "dump_path" in self.dump.model_fields_set and self.kind != "exception"
+
+
+def reading(form: AclForm, context: Context) -> AclReading:
+    """Return what the version of the context makes of a form."""
+    dump = view(form, context)
+    kind, given = kind_of(dump), bool(dump.model_fields_set)
+    named = "dump_path" in dump.model_fields_set and kind != "exception"
+    other = remote(dump.dump_path) if named else None
+    old, strict = is_old(context), is_strict(context)
+    known = form.model_copy(update={"dump": dump})
+    return AclReading(known, context, form, dump, kind, old, strict, given, other)
 
 
 def step_pieces(text: str) -> Iterator[tuple[str, str]]:

@@ -5,20 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.acl.form import ACL_PARSER, CHOSEN
-from workbench.config.acl.rules_effect import EFFECTS
-from workbench.config.acl.rules_list import ITEMS, LISTS, STATS, STEPS
-from workbench.config.acl.rules_scene import OVERFLOW, PATHS, SCENES, VALUES
-from workbench.config.acl.rules_strict import (
-    DEBUG_LIST,
-    DEBUG_LIST_REFUSED,
-    SCENE_KEYS,
-    SCENE_KEYS_REFUSED,
-    SLOTS,
-    SLOTS_REFUSED,
-    WATCH_KEYS,
-    WATCH_KEYS_REFUSED,
-)
+from workbench.config.acl.form import ACL_PARSER, CHOSEN, Blacklist, Dump, Item, Range
+from workbench.config.acl.refusals import ENTRIES, IGNORED, PATHS, PHASES, VALUES
+from workbench.config.acl.warnings import WARNINGS
 from workbench.config.paths import lookup, steps
 from workbench.core.problems import Problem
 from workbench.core.words import Message
@@ -26,60 +15,19 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from workbench.config.rule import Rule
-
 MAX_BYTES = 10 * 1024 * 1024
 MAX_NESTING = 10
 
-_PHASES: tuple[tuple[Rule, ...], ...] = (
-    (*SCENES, SCENE_KEYS_REFUSED, WATCH_KEYS_REFUSED),
-    PATHS,
-    (*OVERFLOW, DEBUG_LIST_REFUSED),
-    STEPS,
-    (*ITEMS[:6], SLOTS_REFUSED, *ITEMS[6:]),
-    LISTS,
-    STATS,
-)
-"""Rules of adump by the step of its check; those of the list are met entry by entry."""
-
-RULES: tuple[Rule, ...] = (
-    *VALUES,
-    *(rule for phase in _PHASES for rule in phase),
-    SCENE_KEYS,
-    WATCH_KEYS,
-    DEBUG_LIST,
-    SLOTS,
-    *EFFECTS,
-)
+RULES = (*VALUES, *(rule for phase in PHASES for rule in phase), *IGNORED, *WARNINGS)
 
 _PLACE = {
     rule.id: (phase, index)
-    for phase, rules in enumerate(_PHASES)
+    for phase, rules in enumerate(PHASES)
     for index, rule in enumerate(rules)
 }
-_PATH_PHASE, _LIST_PHASE = 1, 4
-_TYPES = (
-    "dump_path",
-    "dump_mode",
-    "dump_op_switch",
-    "dump_level",
-    "dump_scene",
-    "dump_data",
-    "dump_debug",
-    "dump_kernel_data",
-    "dump_step",
-    "dump_stats",
-    "dump_list",
-)
-_ITEM_TYPES = (
-    "model_name",
-    "layer",
-    "watcher_nodes",
-    "optype_blacklist",
-    "opname_blacklist",
-    "opname_range",
-)
-_INNER_TYPES = ("name", "pos", "begin", "end")
+_PATH_PHASE, _LIST_PHASE = PHASES.index(PATHS), PHASES.index(ENTRIES)
+_TYPES, _ITEM_TYPES = list(Dump.model_fields), list(Item.model_fields)
+_INNER_TYPES = [*Blacklist.model_fields, *Range.model_fields]
 _VALUES = (*CHOSEN, "dump_kernel_data", "dump_stats")
 
 _TEXT, _TYPE, _VALUE, _RULE, _LATER = range(5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from workbench.config.acl.code import code
@@ -9,6 +10,7 @@ from workbench.config.acl.form import ADUMP, AclForm, value_code
 from workbench.config.acl.from_plan import from_plan
 from workbench.config.acl.notes import notes
 from workbench.config.acl.plan import plan
+from workbench.config.acl.reading import reading
 from workbench.config.acl.rules import RULES, examine, order
 from workbench.config.json_text import Decoded, decode_json
 from workbench.config.surface import Surface
@@ -30,7 +32,8 @@ def start() -> dict[str, Any]:
 
 def decode(text: str, where: str) -> Decoded:
     """Decode a file; acl takes an empty one for one that asks for nothing."""
-    return decode_json(text, where) if text else Decoded({}, text)
+    found = decode_json(text, where) if text else Decoded({}, text)
+    return replace(found, problems=tuple(examine(text)))
 
 
 def recognises(data: Any) -> bool:
@@ -47,6 +50,7 @@ ACL = Surface(
     language="json",
     model=AclForm,
     rules=RULES,
+    reading=reading,
     start=start,
     plan=plan,
     from_plan=from_plan,
@@ -58,6 +62,5 @@ ACL = Surface(
     path_key="dump.dump_path",
     strict_end=True,
     syntax_code="EP0004",
-    examine=examine,
     order=order,
 )

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.mindspore.kernel_list import compiled, is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.reading import (
-    by_msprobe,
-    categories,
-    debug_mode,
-    dump_mode,
-    first_iteration,
-    folder,
+    MindSporeReading,
     iterations,
     own_device,
     own_rank,
+    reading,
 )
 from workbench.core.regex import compile_bounded
 
@@ -68,18 +64,17 @@ def acl_dump_files(
     stamp : str
         When msprobe starts, 14 digits; a level of its folders.
     """
-    told_by_msprobe = by_msprobe(form, context)
+    r = reading(form, context)
     texts = []
-    wanted_steps = iterations(form.common_dump_settings.iteration)
-    first = first_iteration(form, context)
+    wanted_steps = iterations(r.common.iteration)
     for step in steps:
-        wanted = step + first in wanted_steps
-        layer = _by_msprobe(form, operators) if told_by_msprobe else _layer(form, operators)
-        place = (stamp, step) if told_by_msprobe else step
-        write = _msprobe if told_by_msprobe else _mindspore
-        texts.append(_compact(write(form, context, layer, place, wanted)))
+        wanted = step + r.first_iteration in wanted_steps
+        layer = _by_msprobe(r, operators) if r.by_msprobe else _layer(r, operators)
+        place = (stamp, step) if r.by_msprobe else step
+        write = _msprobe if r.by_msprobe else _mindspore
+        texts.append(_compact(write(r, layer, place, wanted)))
     number = own_device(context)
-    if told_by_msprobe:
+    if r.by_msprobe:
         number = own_rank(context, number)
     return {f"acl_dump_{number}.json": tuple(texts)}
 
@@ -88,12 +83,12 @@ def _compact(dump: dict[str, Any]) -> str:
     return json.dumps({"dump": dump}, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 
 
-def _layer(form: MindSporeForm, operators: Sequence[str]) -> list[str]:
+def _layer(r: MindSporeReading, operators: Sequence[str]) -> list[str]:
     """Entries as they are written, in the order of their text, then what expressions find."""
-    mode = dump_mode(form)
+    mode = r.dump_mode
     if mode == 2:
         return list(operators) or ["NoSetDumpTarget"]
-    entries = form.common_dump_settings.kernels if mode == 1 else ()
+    entries = r.common.kernels if mode == 1 else ()
     texts = sorted({text for entry in entries if (text := kernel_text(entry))})
     found = [name for text in texts for name in operators if _finds(text, name)]
     return texts + found
@@ -109,11 +104,11 @@ def _finds(text: str, name: str) -> bool:
     return compile_bounded(selector.text).search(name)
 
 
-def _by_msprobe(form: MindSporeForm, operators: Sequence[str]) -> list[str]:
+def _by_msprobe(r: MindSporeReading, operators: Sequence[str]) -> list[str]:
     """Entries that are no expressions as they are, then what expressions match; nothing is ``""``."""
-    if dump_mode(form) != 1:
-        return list(operators) if dump_mode(form) == 2 else []
-    kernels = form.common_dump_settings.kernels
+    if r.dump_mode != 1:
+        return list(operators) if r.dump_mode == 2 else []
+    kernels = r.common.kernels
     selectors = [found for entry in kernels if (found := read_kernel(entry))]
     listed = [found.text for found in selectors if found.kind != "regex"]
     matched = (found for found in selectors if found.kind == "regex")
@@ -121,42 +116,38 @@ def _by_msprobe(form: MindSporeForm, operators: Sequence[str]) -> list[str]:
     return listed or [""] if selectors else []
 
 
-def _mindspore(
-    form: MindSporeForm, context: Context, layer: list[str], step: Any, wanted: bool
-) -> dict[str, Any]:
-    base = folder(form, context)
-    if debug_mode(form) == 4:
+def _mindspore(r: MindSporeReading, layer: list[str], step: Any, wanted: bool) -> dict[str, Any]:
+    base = r.folder
+    if r.debug_mode == 4:
         return {"dump_scene": "lite_exception"}
-    if debug_mode(form) == 3:
+    if r.debug_mode == 3:
         return {"dump_path": f"{base}/{step}", "dump_debug": "on"}
     dump: dict[str, Any] = {
         "dump_path": f"{base}/{step}" if wanted else base,
-        "dump_mode": _MODES[form.common_dump_settings.input_output],
+        "dump_mode": _MODES[r.common.input_output],
         "dump_list": [{"layer": layer}] if layer else [],
         "dump_op_switch": "on",
     }
     return dump if wanted else dump | {"dump_step": NEVER}
 
 
-def _msprobe(
-    form: MindSporeForm, context: Context, layer: list[str], place: Any, wanted: bool
-) -> dict[str, Any]:
-    if debug_mode(form) == 4:
+def _msprobe(r: MindSporeReading, layer: list[str], place: Any, wanted: bool) -> dict[str, Any]:
+    if r.debug_mode == 4:
         return {"dump_scene": "lite_exception"}
-    base, (stamp, step) = folder(form, context), place
-    rank = own_rank(context)
+    base, (stamp, step) = r.folder, place
+    rank = own_rank(r.context)
     dump: dict[str, Any] = {"dump_path": base}
     if wanted:
         dump["dump_path"] = f"{base}/rank_{rank}/{stamp}/step_{step}"
     else:
         dump["dump_step"] = NEVER
-    if debug_mode(form) == 3:
+    if r.debug_mode == 3:
         return dump | {"dump_debug": "on"}
-    dump["dump_mode"] = _MODES[form.common_dump_settings.input_output]
+    dump["dump_mode"] = _MODES[r.common.input_output]
     dump["dump_list"] = [{"layer": layer}] if layer and wanted else []
     dump["dump_op_switch"] = "on"
-    named = categories(form, context)
-    by_host = form.common_dump_settings.saved_data == "tensor" or "md5" in named
+    named = r.categories
+    by_host = r.common.saved_data == "tensor" or "md5" in named
     if by_host:
         return dump | {"dump_data": "tensor"}
     options = [_STATISTICS[name] for name in named if name in _STATISTICS]

@@ -5,13 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from workbench.config.mindspore.reading import dump_mode
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.context import Context
-    from workbench.config.mindspore.form import MindSporeForm
+    from workbench.config.mindspore.reading import MindSporeReading
 
 SCRIPT = "# in the script"
 """How the line begins behind which Python stands."""
@@ -32,20 +29,20 @@ _TRAIN = {
 }
 
 
-def code(form: MindSporeForm, context: Context, file: str) -> str:
+def code(r: MindSporeReading, file: str) -> str:
     """Return shell lines, then, behind a line that begins with `SCRIPT`, lines of the script."""
-    lines = ["# in the shell, before the script starts", *_shell(form, context, file)]
-    lines += ["", f"{SCRIPT}, before mindspore.communication.init()", *_python(form)]
+    lines = ["# in the shell, before the script starts", *_shell(r, file)]
+    lines += ["", f"{SCRIPT}, before mindspore.communication.init()", *_python(r)]
     return "\n".join(lines) + "\n"
 
 
-def _shell(form: MindSporeForm, context: Context, file: str) -> Iterator[str]:
-    if not form.common_dump_settings.path:
-        base = context.variable("MS_DIAGNOSTIC_DATA_PATH") or "/path/of/dumps"
+def _shell(r: MindSporeReading, file: str) -> Iterator[str]:
+    if not r.common.path:
+        base = r.context.variable("MS_DIAGNOSTIC_DATA_PATH") or "/path/of/dumps"
         yield f"export MS_DIAGNOSTIC_DATA_PATH={shlex.quote(base)}"
-    if form.target == "ge":
+    if r.form.target == "ge":
         yield "export ENABLE_MS_GE_DUMP=1"
-    elif form.target == "o2":
+    elif r.form.target == "o2":
         yield "unset ENABLE_MS_GE_DUMP"
     yield f"export MINDSPORE_DUMP_CONFIG={_absolute(file)}"
 
@@ -56,10 +53,10 @@ def _absolute(file: str) -> str:
     return shlex.quote(file) if file.startswith("/") else f'"$PWD"/{shlex.quote(file)}'
 
 
-def _python(form: MindSporeForm) -> Iterator[str]:
+def _python(r: MindSporeReading) -> Iterator[str]:
     yield "import mindspore"
     yield ""
-    yield f"mindspore.set_context(mode=mindspore.GRAPH_MODE, {_CONTEXT[form.target]}"
-    if dump_mode(form) == 2:
+    yield f"mindspore.set_context(mode=mindspore.GRAPH_MODE, {_CONTEXT[r.form.target]}"
+    if r.dump_mode == 2:
         yield "mindspore.set_dump(net.layer)  # once for each operator or cell to dump"
-    yield _TRAIN[form.target]
+    yield _TRAIN[r.form.target]

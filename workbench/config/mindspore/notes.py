@@ -7,26 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.mindspore.reading import (
     BY_MSPROBE,
-    asks_e2e,
-    by_msprobe,
-    common,
-    debug_mode,
-    dump_mode,
-    folder,
-    limited,
     own_device,
     own_rank,
-    saved,
 )
 from workbench.core.words import RowMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.context import Context
-    from workbench.config.mindspore.form import MindSporeForm
+    from workbench.config.mindspore.reading import MindSporeReading
 
-    When = Callable[[MindSporeForm, Context], bool]
+    When = Callable[[MindSporeReading], bool]
 
 
 class Note(NamedTuple):
@@ -35,52 +26,52 @@ class Note(NamedTuple):
     id: str
     on: str
     says: str
-    when: When = lambda _form, _context: True
+    when: When = lambda r: True
 
 
 def _mode(number: int) -> When:
-    return lambda form, _context: debug_mode(form) == number
+    return lambda r: r.debug_mode == number
 
 
-def _counts(form: MindSporeForm, context: Context) -> bool:
-    section = form.common_dump_settings
-    return debug_mode(form) == 3 and section.overflow_number > 0 and limited(form, context)
+def _counts(r: MindSporeReading) -> bool:
+    section = r.common
+    return r.debug_mode == 3 and section.overflow_number > 0 and r.limited
 
 
-def _marked(form: MindSporeForm, _: Context) -> bool:
-    return dump_mode(form) == 2
+def _marked(r: MindSporeReading) -> bool:
+    return r.dump_mode == 2
 
 
-def _is_bin(form: MindSporeForm, _: Context) -> bool:
-    return form.common_dump_settings.file_format == "bin"
+def _is_bin(r: MindSporeReading) -> bool:
+    return r.common.file_format == "bin"
 
 
-def _is_npy(form: MindSporeForm, context: Context) -> bool:
-    return not _is_bin(form, context)
+def _is_npy(r: MindSporeReading) -> bool:
+    return not _is_bin(r)
 
 
-def _tensors(form: MindSporeForm, context: Context) -> bool:
-    return saved(form, context) != "statistic"
+def _tensors(r: MindSporeReading) -> bool:
+    return r.saved != "statistic"
 
 
 def _since(*release: int) -> When:
-    return lambda _form, context: context.release() >= release
+    return lambda r: r.context.release() >= release
 
 
 def _before(*release: int) -> When:
-    return lambda _form, context: bool(context.release()) and context.release() < release
+    return lambda r: bool(r.context.release()) and r.context.release() < release
 
 
-def _useless_kept(_: MindSporeForm, context: Context) -> bool:
-    return context.variable("MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT") == "0"
+def _useless_kept(r: MindSporeReading) -> bool:
+    return r.context.variable("MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT") == "0"
 
 
-def _useless_left_out(form: MindSporeForm, context: Context) -> bool:
-    return not _useless_kept(form, context)
+def _useless_left_out(r: MindSporeReading) -> bool:
+    return not _useless_kept(r)
 
 
-def _full_by_msprobe(form: MindSporeForm, context: Context) -> bool:
-    return saved(form, context) == "full" and by_msprobe(form, context)
+def _full_by_msprobe(r: MindSporeReading) -> bool:
+    return r.saved == "full" and r.by_msprobe
 
 
 NOTES = (
@@ -135,7 +126,7 @@ NOTES = (
         "names-full",
         "o0o1 cpu gpu",
         "File names hold the full operator name and no dtype.",
-        lambda form, context: _since(2, 3)(form, context) and _before(2, 4)(form, context),
+        lambda r: _since(2, 3)(r) and _before(2, 4)(r),
     ),
     Note(
         "names-dtype",
@@ -264,26 +255,26 @@ OTHER_WAY = Note(
     "other-way",
     "o0o1 o2 ge",
     "Nothing is dumped: e2e_dump_settings selects the other kind of dump.",
-    lambda form, context: asks_e2e(form, context) == (form.target in ("o2", "ge")),
+    lambda r: r.by_kernel == (r.form.target in ("o2", "ge")),
 )
 """The only note where a form asks for the dump of another surface."""
 
 
-def notes(form: MindSporeForm, context: Context) -> Iterator[RowMessage]:
+def notes(r: MindSporeReading) -> Iterator[RowMessage]:
     """Yield what a plan does not show."""
-    if common(form) is None:
+    if not r.has_common:
         return
-    if OTHER_WAY.when(form, context):
+    if OTHER_WAY.when(r):
         yield RowMessage(OTHER_WAY.id, OTHER_WAY.says)
         return
     values = {
-        "path": folder(form, context),
-        "net": form.common_dump_settings.net_name,
-        "rank": own_rank(context),
-        "device": own_device(context),
-        "process": own_rank(context, own_device(context)),
-        "limit": form.common_dump_settings.overflow_number,
+        "path": r.folder,
+        "net": r.common.net_name,
+        "rank": own_rank(r.context),
+        "device": own_device(r.context),
+        "process": own_rank(r.context, own_device(r.context)),
+        "limit": r.common.overflow_number,
     }
     for note in NOTES:
-        if form.target in note.on.split() and note.when(form, context):
+        if r.form.target in note.on.split() and note.when(r):
             yield RowMessage(note.id, note.says, **values)

@@ -14,19 +14,7 @@ from workbench.config.mindspore.kernel_list import (
 )
 from workbench.config.mindspore.reading import (
     DEVICE_CATEGORIES,
-    asks_e2e,
-    by_msprobe,
-    categories,
-    debug_mode,
-    devices,
-    dump_mode,
-    e2e,
-    first_iteration,
-    folder,
     iterations,
-    limited,
-    on_device,
-    saved,
 )
 from workbench.config.mindspore.rules_form import PATH
 from workbench.config.mindspore.start import changed
@@ -36,8 +24,8 @@ from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.context import Context
-    from workbench.config.mindspore.form import MindSporeForm, Target
+    from workbench.config.mindspore.form import Target
+    from workbench.config.mindspore.reading import MindSporeReading
     from workbench.core.tensors import Io
 
 Kind = Literal["data", "overflow", "exception"]
@@ -48,81 +36,81 @@ _DEFAULT = DumpPlan("")
 _WHOLE_GRAPH = ("o2", "ge")
 
 
-def plan(form: MindSporeForm, context: Context) -> DumpPlan:
+def plan(r: MindSporeReading) -> DumpPlan:
     """Return what a form asks for."""
-    section = form.common_dump_settings
-    if asks_e2e(form, context) == (form.target in _WHOLE_GRAPH):
+    section = r.common
+    if r.by_kernel == (r.form.target in _WHOLE_GRAPH):
         # the second section decides for the other way to dump, which writes nothing on this surface
-        nothing = DumpPlan(folder(form, context), section.net_name, Iterations(()))
-        return replace(nothing, devices=devices(form))
+        nothing = DumpPlan(r.folder, section.net_name, Iterations(()))
+        return replace(nothing, devices=r.devices)
     return DumpPlan(
-        path=folder(form, context),
+        path=r.folder,
         net_name=section.net_name,
-        kind=_kind(form),
-        iterations=_iterations(form, context),
-        io=_io(form),
-        select=_select(form, context),
-        initial_iteration=first_iteration(form, context),
-        limit=_limit(form, context),
-        detail=_detail(form),
-        devices=None if form.target == "cpu" else devices(form),
-        **_saving(form, context),
+        kind=_kind(r),
+        iterations=_iterations(r),
+        io=_io(r),
+        select=_select(r),
+        initial_iteration=r.first_iteration,
+        limit=_limit(r),
+        detail=_detail(r),
+        devices=None if r.form.target == "cpu" else r.devices,
+        **_saving(r),
     )
 
 
-def _iterations(form: MindSporeForm, context: Context) -> Iterations:
+def _iterations(r: MindSporeReading) -> Iterations:
     """Which iterations; AscendCL is told nothing of them where it looks for overflow or exceptions.
 
     msprobe tells it of those without a search for overflow.
     """
-    mode = debug_mode(form)
-    untold = form.target in _WHOLE_GRAPH and not by_msprobe(form, context)
+    mode = r.debug_mode
+    untold = r.form.target in _WHOLE_GRAPH and not r.by_msprobe
     if mode == 4 or (mode == 3 and untold):
         return Iterations(None)
-    return iterations(form.common_dump_settings.iteration)
+    return iterations(r.common.iteration)
 
 
-def _kind(form: MindSporeForm) -> Kind:
+def _kind(r: MindSporeReading) -> Kind:
     """A CPU or GPU looks for no overflow: it dumps as asked."""
-    kind = _KINDS[debug_mode(form)]
-    return "data" if kind == "overflow" and form.target in ("cpu", "gpu") else kind
+    kind = _KINDS[r.debug_mode]
+    return "data" if kind == "overflow" and r.form.target in ("cpu", "gpu") else kind
 
 
-def _detail(form: MindSporeForm) -> Literal["", "brief", "norm"]:
-    if debug_mode(form) != 4:
+def _detail(r: MindSporeReading) -> Literal["", "brief", "norm"]:
+    if r.debug_mode != 4:
         return ""
-    return "brief" if form.target in _WHOLE_GRAPH else "norm"
+    return "brief" if r.form.target in _WHOLE_GRAPH else "norm"
 
 
-def _io(form: MindSporeForm) -> frozenset[Io]:
-    mode = debug_mode(form)
-    if mode == 4 and form.target == "o0o1":
+def _io(r: MindSporeReading) -> frozenset[Io]:
+    mode = r.debug_mode
+    if mode == 4 and r.form.target == "o0o1":
         return frozenset(("input",))
-    forced = mode == 3 or (mode == 4 and form.target in _WHOLE_GRAPH)
-    return BOTH if forced else _IO[form.common_dump_settings.input_output]
+    forced = mode == 3 or (mode == 4 and r.form.target in _WHOLE_GRAPH)
+    return BOTH if forced else _IO[r.common.input_output]
 
 
-def _select(form: MindSporeForm, context: Context) -> tuple[Selector, ...]:
-    mode = dump_mode(form)
+def _select(r: MindSporeReading) -> tuple[Selector, ...]:
+    mode = r.dump_mode
     if mode == 2:
         return (Selector("marked"),)
-    selectors = read_kernels(form.common_dump_settings.kernels) if mode == 1 else ()
-    if form.target in _WHOLE_GRAPH:
-        return told_acl(selectors, anywhere=not by_msprobe(form, context))
+    selectors = read_kernels(r.common.kernels) if mode == 1 else ()
+    if r.form.target in _WHOLE_GRAPH:
+        return told_acl(selectors, anywhere=not r.by_msprobe)
     return selectors
 
 
-def _limit(form: MindSporeForm, context: Context) -> int:
-    counted = _kind(form) == "overflow" and limited(form, context)
-    return form.common_dump_settings.overflow_number if counted else 0
+def _limit(r: MindSporeReading) -> int:
+    counted = _kind(r) == "overflow" and r.limited
+    return r.common.overflow_number if counted else 0
 
 
-def _saving(form: MindSporeForm, context: Context) -> dict[str, Any]:
+def _saving(r: MindSporeReading) -> dict[str, Any]:
     """What is kept of a tensor, and how."""
-    section, more = form.common_dump_settings, e2e(form) if form.target == "o0o1" else None
-    whole = form.target in _WHOLE_GRAPH
-    exception = debug_mode(form) == 4
-    named = "tensor" if exception else saved(form, context)
+    section, more = r.common, r.e2e if r.form.target == "o0o1" else None
+    whole = r.form.target in _WHOLE_GRAPH
+    exception = r.debug_mode == 4
+    named = "tensor" if exception else r.saved
     result: dict[str, Any] = {
         "saved": named,
         "files": section.file_format if whole else "npy",
@@ -132,8 +120,8 @@ def _saving(form: MindSporeForm, context: Context) -> dict[str, Any]:
     if more and more.sample_mode == 1 and not exception:
         result["sample"] = more.sample_num
     if named != "tensor":
-        result["statistics"] = categories(form, context)
-    if more and on_device(form, context):
+        result["statistics"] = r.categories
+    if more and r.on_device:
         result["statistics_on"] = "device"
         result["statistics_precision"] = more.device_stat_precision_mode
     return result

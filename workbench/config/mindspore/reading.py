@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.config.form.rules import Reading
 from workbench.config.mindspore.form import COMMON, E2E, HASHES, Common, E2e
 from workbench.core.plan import CATEGORIES, Iterations
 
@@ -24,9 +26,82 @@ LAST_WITHOUT_HASHES = (2, 7, 0)
 _DIGESTS = {"hash": "sha1", "hash:sha1": "sha1", "hash:md5": "md5"}
 
 
-def common(form: MindSporeForm) -> Common | None:
-    """Return the common section; ``None`` if there is none, and every rule on it is out of reach."""
-    return form.common_dump_settings if COMMON in form.model_fields_set else None
+@dataclass(frozen=True, slots=True)
+class MindSporeReading(Reading):
+    """What MindSpore makes of a form.
+
+    ``debug_mode``, ``dump_mode``, ``saved``, ``folder`` and ``devices`` hold after its own changes; ``e2e`` is the
+    second section if there is one; ``old`` is a release up to 2.2, ``by_kernel`` whether MindSpore dumps kernel by
+    kernel itself, ``on_device`` whether the device computes the statistics.
+    """
+
+    common: Common
+    has_common: bool
+    e2e: E2e | None
+    old: bool
+    by_kernel: bool
+    on_device: bool
+    debug_mode: int
+    dump_mode: int
+    saved: str
+    folder: str
+    devices: tuple[int, ...]
+
+    @property
+    def waits_for_failure(self) -> bool:
+        """Whether MindSpore itself writes the operator that fails."""
+        return self.debug_mode == 4 and self.by_kernel
+
+    @property
+    def by_msprobe(self) -> bool:
+        """Whether msprobe takes over what a form asks for: O2 from 2.7 on."""
+        return self.form.target == "o2" and self.context.release() >= BY_MSPROBE
+
+    @property
+    def limited(self) -> bool:
+        """Whether ``overflow_number`` counts: AscendCL, which writes containers, knows no limit."""
+        in_npy = self.form.target not in ("o2", "ge") or self.common.file_format == "npy"
+        return in_npy or self.by_msprobe
+
+    @property
+    def first_iteration(self) -> int:
+        """Number of the first iteration; releases before 2.6 do not read it."""
+        release = self.context.release()
+        return self.common.initial_iteration if not release or release >= (2, 6) else 0
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Columns of statistics; later releases write none twice."""
+        named = self.common.statistic_category
+        if self.on_device:
+            return tuple(name for name in named if name in DEVICE_CATEGORIES)
+        if known_categories(self.context) == CATEGORIES:
+            return named
+        return tuple(dict.fromkeys(_DIGESTS.get(name, name) for name in named))
+
+    @property
+    def selects(self) -> bool:
+        """Whether ``kernels`` is read: ``dump_mode`` counts as it is written."""
+        return self.common.dump_mode == 1
+
+
+def reading(form: MindSporeForm, context: Context) -> MindSporeReading:
+    """Return what the release of the context makes of a form."""
+    return MindSporeReading(
+        form,
+        context,
+        common=form.common_dump_settings,
+        has_common=COMMON in form.model_fields_set,
+        e2e=e2e(form),
+        old=is_old(context),
+        by_kernel=asks_e2e(form, context),
+        on_device=on_device(form, context),
+        debug_mode=debug_mode(form),
+        dump_mode=dump_mode(form),
+        saved=saved(form, context),
+        folder=folder(form, context),
+        devices=devices(form),
+    )
 
 
 def e2e(form: MindSporeForm) -> E2e | None:
@@ -71,12 +146,6 @@ def saved(form: MindSporeForm, context: Context) -> str:
     return form.common_dump_settings.saved_data
 
 
-def first_iteration(form: MindSporeForm, context: Context) -> int:
-    """Return the number of the first iteration; releases before 2.6 do not read it."""
-    read = not context.release() or context.release() >= (2, 6)
-    return form.common_dump_settings.initial_iteration if read else 0
-
-
 def iterations(text: str) -> Iterations:
     """Read ``iteration``; a piece with a number beyond 64 bits matches nothing.
 
@@ -116,31 +185,10 @@ def known_categories(context: Context) -> tuple[str, ...]:
     return CATEGORIES if old else (*CATEGORIES, *HASHES)
 
 
-def categories(form: MindSporeForm, context: Context) -> tuple[str, ...]:
-    """Return the columns of statistics; later releases write none twice."""
-    named = form.common_dump_settings.statistic_category
-    if on_device(form, context):
-        return tuple(name for name in named if name in DEVICE_CATEGORIES)
-    if known_categories(context) == CATEGORIES:
-        return named
-    return tuple(dict.fromkeys(_DIGESTS.get(name, name) for name in named))
-
-
 def devices(form: MindSporeForm) -> tuple[int, ...]:
     """Return the devices that dump, each once; MindSpore keeps 32 bits of a number."""
     numbers = form.common_dump_settings.support_device
     return tuple(sorted({int(n) % 2**32 for n in numbers if math.isfinite(n)}))
-
-
-def by_msprobe(form: MindSporeForm, context: Context) -> bool:
-    """Whether msprobe takes over what a form asks for: O2 from 2.7 on."""
-    return form.target == "o2" and context.release() >= BY_MSPROBE
-
-
-def limited(form: MindSporeForm, context: Context) -> bool:
-    """Whether ``overflow_number`` counts: AscendCL, which writes containers, knows no limit."""
-    in_npy = form.target not in ("o2", "ge") or form.common_dump_settings.file_format == "npy"
-    return in_npy or by_msprobe(form, context)
 
 
 def own_device(context: Context) -> int:

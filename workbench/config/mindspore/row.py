@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.form.rules import Example, Rule
 from workbench.config.mindspore.form import COMMON, E2E
 from workbench.config.mindspore.start import changed
-from workbench.config.rule import Example, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from workbench.config.form.rules import When
     from workbench.config.mindspore.form import Target
-    from workbench.config.rule import Find
     from workbench.core.problems import Severity
 
 PARSER = "MindSpore dump_json_parser.cc"
@@ -35,7 +35,8 @@ class Row:
 
     id: str
     severity: Severity
-    find: Find
+    at: str
+    when: When
     says: str
     fix: str
     breaks: Change
@@ -61,7 +62,7 @@ def e2e_setting(key: str) -> str:
 
 def _rule(target: Target, row: Row) -> Rule:
     examples = (_fitted(target, row.breaks), _fitted(target, row.keeps))
-    return Rule(row.id, row.severity, row.find, row.says, row.fix, row.source, *examples)
+    return Rule(row.id, row.severity, row.at, row.when, row.says, row.fix, row.source, *examples)
 
 
 def _fitted(target: Target, change: Change) -> Example:

@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.mindspore import (
-    rules_debug,
-    rules_environment,
-    rules_form,
-    rules_kernels,
-    rules_saved,
-)
+from workbench.config.mindspore import rules_form, rules_kernels, rules_modes, rules_saved
 from workbench.config.mindspore.form import COMMON, E2E
 
 if TYPE_CHECKING:
@@ -22,9 +16,8 @@ if TYPE_CHECKING:
     from workbench.core.problems import Problem
 
 ROWS = (
-    *rules_environment.ROWS,
     *rules_form.ROWS,
-    *rules_debug.ROWS,
+    *rules_modes.ROWS,
     *rules_kernels.ROWS,
     *rules_saved.ROWS,
 )

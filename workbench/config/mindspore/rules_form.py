@@ -1,257 +1,291 @@
-"""Rules on the sections of a form, its folder, its iterations and its devices."""
+"""Rules on what a form is judged by, its sections, its folder, its iterations and its devices."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
+from workbench.config.form.rules import Example
 from workbench.config.mindspore.form import COMMON, E2E
-from workbench.config.mindspore.reading import (
-    asks_e2e,
-    common,
-    devices,
-    e2e,
-    folder,
-    is_old,
-    iterations,
-    own_device,
-)
+from workbench.config.mindspore.reading import iterations, own_device
 from workbench.config.mindspore.row import (
     ASCEND,
     SEEN,
+    TUTORIAL,
     WHOLE_GRAPH,
     Row,
     e2e_setting,
     setting,
 )
 from workbench.config.mindspore.start import ABSENT
-from workbench.config.rule import NOTHING, Breach, Example
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from workbench.config.mindspore.form import MindSporeForm
+    from workbench.config.form.rules import At
+    from workbench.config.mindspore.reading import MindSporeReading
 
 PATH = re.compile(r"/[A-Za-z0-9_/-]*")
 _NAME_MAX, _PATH_MAX = 255, 4095
-
-
-def _old_keys(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    section = e2e(form)
-    if section is not None and is_old(context):
-        for key in ("enable", "trans_flag"):
-            if key not in section.model_fields_set:
-                yield Breach(e2e_setting(key), NOTHING, {"version": context.version})
-
-
-def _old_enable(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    section = e2e(form)
-    if section is not None and is_old(context) and not section.enable:
-        yield Breach(e2e_setting("enable"), section.enable, {"version": context.version})
-
-
-def _no_e2e(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    if e2e(form) is None:
-        yield Breach(E2E)
-
-
-def _has_e2e(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    section = e2e(form)
-    if section is not None and asks_e2e(form, context):
-        yield Breach(E2E, section.model_dump(exclude_unset=True))
-
-
-def _no_common(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    if common(form) is None:
-        yield Breach(COMMON)
-
-
-def _folder(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    named = folder(form, context)
-    if common(form) and named and not PATH.fullmatch(named):
-        yield Breach(setting("path"), named)
-
-
-def _no_folder(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    section = common(form)
-    if section and not folder(form, context):
-        got = section.path if "path" in section.model_fields_set else NOTHING
-        yield Breach(setting("path"), got)
-
-
-def _long_path(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    named = folder(form, context)
-    if len(named) > _PATH_MAX or any(len(step) > _NAME_MAX for step in named.split("/")):
-        yield Breach(setting("path"), named)
-
-
-def _no_room(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    """Look for a place where the folder can be made, if the process runs here."""
-    named = folder(form, context)
-    if not context.here or not PATH.fullmatch(named):
-        return
-    steps = [step for step in named.split("/") if step]
-    above = ["/" + "/".join(steps[:count]) for count in range(len(steps) + 1)]
-    in_way = any(map(context.file_exists, above))
-    if in_way or not any(map(context.usable_folder, above)):
-        yield Breach(setting("path"), named)
-
-
-def _long_name(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    named = form.common_dump_settings.net_name
-    if len(named) > _NAME_MAX:
-        yield Breach(setting("net_name"), named)
-
-
-def _void(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    text = form.common_dump_settings.iteration
-    pieces = [piece for piece in text.split("|") if piece] or [text]
-    for piece in pieces:
-        ranges = iterations(piece).ranges
-        if ranges is not None and not any(low <= high for low, high in ranges):
-            yield Breach(setting("iteration"), piece)
-
-
-def _own_device(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    section, device = common(form), own_device(context)
-    if section and device not in devices(form):
-        values = {"device": device}
-        yield Breach(setting("support_device"), list(section.support_device), values)
-
-
-def _twice(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    named = form.common_dump_settings.support_device
-    if len(devices(form)) < len(named):
-        yield Breach(setting("support_device"), list(named))
-
-
+_VARIABLE = "MINDSPORE_DUMP_CONFIG"
+_MSPROBE = "Write a config.json for msprobe (level L2) and start it from the script."
 _OLD = Context(version="2.2")
 
-ROWS = (
+
+def _is_odd_path(r: MindSporeReading, at: At) -> Any:
+    return r.has_common and r.folder and not PATH.fullmatch(r.folder) and {"got": r.folder}
+
+
+def _is_too_long(r: MindSporeReading, at: At) -> bool:
+    steps = r.folder.split("/")
+    return len(r.folder) > _PATH_MAX or any(len(step) > _NAME_MAX for step in steps)
+
+
+def _has_no_room(r: MindSporeReading, at: At) -> Any:
+    """Look for a place where the folder can be made, if the process runs here."""
+    if not r.context.here or not PATH.fullmatch(r.folder):
+        return False
+    steps = [step for step in r.folder.split("/") if step]
+    above = ["/" + "/".join(steps[:count]) for count in range(len(steps) + 1)]
+    in_way = any(map(r.context.file_exists, above))
+    return (in_way or not any(map(r.context.usable_folder, above))) and {"got": r.folder}
+
+
+def _void_pieces(r: MindSporeReading, at: At) -> list[dict[str, str]]:
+    pieces = [piece for piece in at.value.split("|") if piece] or [at.value]
+    ranges = {piece: iterations(piece).ranges for piece in pieces}
+    return [
+        {"got": piece}
+        for piece in pieces
+        if (found := ranges[piece]) is not None and not any(low <= high for low, high in found)
+    ]
+
+
+def _leaves_out_the_device(r: MindSporeReading, at: At) -> Any:
+    device = own_device(r.context)
+    return r.has_common and device not in r.devices and {"device": device}
+
+
+ENVIRONMENT = (
     Row(
-        "e2e-absent",
-        "warning",
-        _no_e2e,
-        "{key} is missing, so Ascend dumps in the O2 way, which writes nothing with O0/O1",
-        'Add "e2e_dump_settings": {{}}.',
-        {E2E: ABSENT},
-        {E2E: {}},
-        on="o0o1",
+        id="config-empty",
+        severity="warning",
+        at="$MINDSPORE_DUMP_CONFIG",
+        when=lambda r, at: at.given and not at.value,
+        says="{key} is empty, which turns the dump off",
+        fix="Set it to this file.",
+        breaks=Example({}, Context(env={_VARIABLE: ""})),
+        keeps=Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
     ),
     Row(
-        "e2e-present",
-        "warning",
-        _has_e2e,
-        "{key} turns the O2 dump off, and a graph compiled as a whole then dumps nothing",
-        "Remove the section.",
-        {E2E: {"enable": False}},
-        {E2E: ABSENT},
+        id="config-name",
+        severity="error",
+        at="$MINDSPORE_DUMP_CONFIG",
+        when=lambda r, at: at.value and not at.value.endswith(".json"),
+        says="{key} must end in '.json', got {got!r}",
+        fix="Rename the file. '~' and '$HOME' are not expanded.",
+        breaks=Example({}, Context(env={_VARIABLE: "/data/data_dump.txt"})),
+        keeps=Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
+    ),
+    Row(
+        id="config-relative",
+        severity="hint",
+        at="$MINDSPORE_DUMP_CONFIG",
+        when=lambda r, at: at.value and not at.value.startswith("/"),
+        says="{key} {got!r} is relative: a process that starts in another folder does not find it",
+        fix="Use an absolute path.",
+        breaks=Example({}, Context(env={_VARIABLE: "data_dump.json"})),
+        keeps=Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
+        source=TUTORIAL,
+    ),
+    Row(
+        id="ge-switch",
+        severity="warning",
+        at="$ENABLE_MS_GE_DUMP",
+        when=lambda r, at: at.value != "1",
+        says="{key} is not '1', so MindSpore dumps in its own O2 way",
+        fix="Set ENABLE_MS_GE_DUMP=1.",
+        breaks={},
+        keeps=Example({}, Context(env={"ENABLE_MS_GE_DUMP": "1"})),
+        source=TUTORIAL,
+        on="ge",
+    ),
+    Row(
+        id="ge-switch-on",
+        severity="warning",
+        at="$ENABLE_MS_GE_DUMP",
+        when=lambda r, at: at.value == "1",
+        says="{key}=1 makes this a GE dump with another folder tree",
+        fix="Unset it, or use surface mindspore-ge.",
+        breaks=Example({}, Context(env={"ENABLE_MS_GE_DUMP": "1"})),
+        keeps={},
+        source=TUTORIAL,
+        on="o2",
+    ),
+    Row(
+        id="msprobe",
+        severity="warning",
+        at="$version",
+        when=lambda r, at: r.context.release() >= (2, 7),
+        says="From MindSpore 2.7 on, msprobe writes O2 dumps; this is {got}",
+        fix=_MSPROBE,
+        breaks=Example({}, Context("2.7")),
+        keeps=Example({}, Context("2.5")),
+        source="MindSpore tutorial 2.7 and release notes 2.6",
         on=WHOLE_GRAPH,
     ),
     Row(
-        "e2e-required",
-        "error",
-        _old_keys,
-        "{path} is missing; MindSpore {version} requires it",
-        "Add the key.",
-        Example({E2E: {}}, _OLD),
-        Example({E2E: {"enable": True, "trans_flag": True}}, _OLD),
+        id="deprecated",
+        severity="hint",
+        at="$version",
+        when=lambda r, at: (2, 6) <= r.context.release() < (2, 7),
+        says="From MindSpore 2.7 on, msprobe writes O2 dumps; {got} warns of it",
+        fix=_MSPROBE,
+        breaks=Example({}, Context("2.6")),
+        keeps=Example({}, Context("2.5")),
+        source="MindSpore release notes 2.6",
+        on=WHOLE_GRAPH,
     ),
+)
+"""What the process and the release say to any form, in the order in which it is met."""
+
+ROWS = (
+    *ENVIRONMENT,
     Row(
-        "e2e-enable",
-        "warning",
-        _old_enable,
-        "{path} is false, so MindSpore {version} dumps in the O2 way, which writes nothing here",
-        "Set it to true.",
-        Example({E2E: {"enable": False, "trans_flag": True}}, _OLD),
-        Example({E2E: {"enable": True, "trans_flag": True}}, _OLD),
+        id="e2e-absent",
+        severity="warning",
+        at=E2E,
+        when=lambda r, at: not at.given,
+        says="{key} is missing, so Ascend dumps in the O2 way, which writes nothing with O0/O1",
+        fix='Add "e2e_dump_settings": {{}}.',
+        breaks={E2E: ABSENT},
+        keeps={E2E: {}},
         on="o0o1",
     ),
     Row(
-        "section",
-        "error",
-        _no_common,
-        "{key} is missing",
-        "Add the section.",
-        {COMMON: ABSENT},
-        {},
+        id="e2e-present",
+        severity="warning",
+        at=E2E,
+        when=lambda r, at: at.given and r.by_kernel,
+        says="{key} turns the O2 dump off, and a graph compiled as a whole then dumps nothing",
+        fix="Remove the section.",
+        breaks={E2E: {"enable": False}},
+        keeps={E2E: ABSENT},
+        on=WHOLE_GRAPH,
     ),
     Row(
-        "path",
-        "error",
-        _folder,
-        "{key} must be an absolute path of letters, digits, '-', '_' and '/', got {got!r}",
-        "Choose another folder.",
-        {"path": "/a.b"},
-        {"path": "/a/b-1_c"},
+        id="e2e-required",
+        severity="error",
+        at=e2e_setting("enable|trans_flag"),
+        when=lambda r, at: r.old and r.e2e and not at.given and {"version": r.context.version},
+        says="{path} is missing; MindSpore {version} requires it",
+        fix="Add the key.",
+        breaks=Example({E2E: {}}, _OLD),
+        keeps=Example({E2E: {"enable": True, "trans_flag": True}}, _OLD),
     ),
     Row(
-        "path-missing",
-        "error",
-        _no_folder,
-        "{key} is empty or missing",
-        "Name a folder, or set MS_DIAGNOSTIC_DATA_PATH (its debug_dump is used).",
-        {"path": ""},
-        Example({"path": ""}, Context(env={"MS_DIAGNOSTIC_DATA_PATH": "/data"})),
+        id="e2e-enable",
+        severity="warning",
+        at=e2e_setting("enable"),
+        when=lambda r, at: r.old and r.e2e and not at.value and {"version": r.context.version},
+        says="{path} is false, so MindSpore {version} dumps in the O2 way, which writes nothing here",
+        fix="Set it to true.",
+        breaks=Example({E2E: {"enable": False, "trans_flag": True}}, _OLD),
+        keeps=Example({E2E: {"enable": True, "trans_flag": True}}, _OLD),
+        on="o0o1",
     ),
     Row(
-        "path-long",
-        "warning",
-        _long_path,
-        f"{{key}} has more than {_PATH_MAX} characters, or {_NAME_MAX} in a folder; nothing is written",
-        "Choose a shorter path.",
-        {"path": "/" + "x" * 256},
-        {"path": "/" + "x" * 255},
-        SEEN,
+        id="section",
+        severity="error",
+        at=COMMON,
+        when=lambda r, at: not at.given,
+        says="{key} is missing",
+        fix="Add the section.",
+        breaks={COMMON: ABSENT},
+        keeps={},
     ),
     Row(
-        "path-unusable",
-        "warning",
-        _no_room,
-        "{key} {got!r} cannot be created or written: the run succeeds, but nothing is written",
-        "Choose another folder.",
-        Example({"path": "/etc/passwd/x"}, Context(here=True)),
-        Example({"path": "/etc/passwd/x"}, Context(here=False)),
-        SEEN,
+        id="path",
+        severity="error",
+        at=setting("path"),
+        when=_is_odd_path,
+        says="{key} must be an absolute path of letters, digits, '-', '_' and '/', got {got!r}",
+        fix="Choose another folder.",
+        breaks={"path": "/a.b"},
+        keeps={"path": "/a/b-1_c"},
     ),
     Row(
-        "net-name-long",
-        "warning",
-        _long_name,
-        f"{{key}} has more than {_NAME_MAX} characters: its folder cannot be created, and no tensor is written",
-        "Choose a shorter name.",
-        {"net_name": "x" * 256},
-        {"net_name": "x" * 255},
-        SEEN,
+        id="path-missing",
+        severity="error",
+        at=setting("path"),
+        when=lambda r, at: r.has_common and not r.folder,
+        says="{key} is empty or missing",
+        fix="Name a folder, or set MS_DIAGNOSTIC_DATA_PATH (its debug_dump is used).",
+        breaks={"path": ""},
+        keeps=Example({"path": ""}, Context(env={"MS_DIAGNOSTIC_DATA_PATH": "/data"})),
     ),
     Row(
-        "iteration-void",
-        "warning",
-        _void,
-        "{key}: {got!r} never matches",
-        "Write numbers and ascending ranges like '5-8'.",
-        {"iteration": "0||5-"},
-        {"iteration": "0||5-5"},
+        id="path-long",
+        severity="warning",
+        at=setting("path"),
+        when=_is_too_long,
+        says=f"{{key}} has more than {_PATH_MAX} characters, or {_NAME_MAX} in a folder; nothing is written",
+        fix="Choose a shorter path.",
+        breaks={"path": "/" + "x" * 256},
+        keeps={"path": "/" + "x" * 255},
+        source=SEEN,
     ),
     Row(
-        "support-device",
-        "warning",
-        _own_device,
-        "{key} {got!r} does not contain device {device}, which runs: nothing is dumped",
-        "Add {device}.",
-        {"support_device": []},
-        {"support_device": [0]},
+        id="path-unusable",
+        severity="warning",
+        at=setting("path"),
+        when=_has_no_room,
+        says="{key} {got!r} cannot be created or written: the run succeeds, but nothing is written",
+        fix="Choose another folder.",
+        breaks=Example({"path": "/etc/passwd/x"}, Context(here=True)),
+        keeps=Example({"path": "/etc/passwd/x"}, Context(here=False)),
+        source=SEEN,
+    ),
+    Row(
+        id="net-name-long",
+        severity="warning",
+        at=setting("net_name"),
+        when=lambda r, at: len(at.value) > _NAME_MAX,
+        says=f"{{key}} has more than {_NAME_MAX} characters: its folder cannot be created, and no tensor is written",
+        fix="Choose a shorter name.",
+        breaks={"net_name": "x" * 256},
+        keeps={"net_name": "x" * 255},
+        source=SEEN,
+    ),
+    Row(
+        id="iteration-void",
+        severity="warning",
+        at=setting("iteration"),
+        when=_void_pieces,
+        says="{key}: {got!r} never matches",
+        fix="Write numbers and ascending ranges like '5-8'.",
+        breaks={"iteration": "0||5-"},
+        keeps={"iteration": "0||5-5"},
+    ),
+    Row(
+        id="support-device",
+        severity="warning",
+        at=setting("support_device"),
+        when=_leaves_out_the_device,
+        says="{key} {got!r} does not contain device {device}, which runs: nothing is dumped",
+        fix="Add {device}.",
+        breaks={"support_device": []},
+        keeps={"support_device": [0]},
         on=ASCEND + " gpu",
     ),
     Row(
-        "support-device-twice",
-        "warning",
-        _twice,
-        "{key} {got!r} lists a device twice (MindSpore keeps 32 bits of each number)",
-        "Remove the others.",
-        {"support_device": [0, 0]},
-        {"support_device": [0, 1]},
+        id="support-device-twice",
+        severity="warning",
+        at=setting("support_device"),
+        when=lambda r, at: len(r.devices) < len(at.value),
+        says="{key} {got!r} lists a device twice (MindSpore keeps 32 bits of each number)",
+        fix="Remove the others.",
+        breaks={"support_device": [0, 0]},
+        keeps={"support_device": [0, 1]},
     ),
 )
 """Order is that of MindSpore's own checks."""

@@ -7,17 +7,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
+from workbench.config.form.rules import Example
 from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.row import SEEN, TUTORIAL, WHOLE_GRAPH, Row, setting
-from workbench.config.rule import Breach, Example
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from workbench.config.mindspore.form import MindSporeForm
+    from workbench.config.form.rules import At
+    from workbench.config.mindspore.reading import MindSporeReading
     from workbench.core.plan import Selector
 
+KERNELS = setting("kernels")
+EACH = f"{KERNELS}[]"
 _LONG_NAME = 150
 _LONGEST = 100
 """Longest name that is compared with those of operators."""
@@ -25,103 +26,64 @@ _LONGEST = 100
 _GLOB = frozenset("*?|()^$\\")
 
 
-def _entries(form: MindSporeForm) -> Iterator[tuple[str, Any]]:
-    """Entries that are read, with their paths: ``dump_mode`` counts as it is written."""
-    section = form.common_dump_settings
-    for index, entry in enumerate(section.kernels if section.dump_mode == 1 else ()):
-        yield setting(f"kernels[{index}]"), entry
+def _selector(r: MindSporeReading, entry: Any) -> Selector | None:
+    """Return what an entry that is read selects; ``None`` if nothing, or if it is no valid expression."""
+    try:
+        return read_kernel(entry) if r.selects else None
+    except FormatError:
+        return None
 
 
-def _selectors(form: MindSporeForm) -> Iterator[tuple[str, Any, Selector]]:
-    for path, entry in _entries(form):
-        try:
-            selector = read_kernel(entry)
-        except FormatError:
-            continue
-        if selector is not None:
-            yield path, entry, selector
+def _kind(r: MindSporeReading, at: At) -> str:
+    selector = _selector(r, at.value)
+    return selector.kind if selector else ""
 
 
-def _unread(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    section = form.common_dump_settings
-    if section.kernels and section.dump_mode != 1:
-        values = {"mode": section.dump_mode}
-        yield Breach(setting("kernels"), list(section.kernels), values)
+def _selects_everything(r: MindSporeReading, at: At) -> bool:
+    return r.selects and not any(map(kernel_text, at.value))
 
 
-def _everything(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    section = form.common_dump_settings
-    if section.dump_mode == 1 and not any(kernel_text(entry) for entry in section.kernels):
-        yield Breach(setting("kernels"), list(section.kernels))
+def _is_unread_regex(r: MindSporeReading, at: At) -> Any:
+    unread = r.old and r.selects and is_regex(kernel_text(at.value))
+    return unread and {"version": r.context.version}
 
 
-def _old_everything(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    if context.release() and context.release() < (2, 3):
-        for breach in _everything(form, context):
-            yield breach._replace(values={"version": context.version})
+def _is_bad_regex(r: MindSporeReading, at: At) -> Any:
+    try:
+        read_kernel(at.value if r.selects else "")
+    except FormatError as error:
+        return {"why": error}
+    return False
 
 
-def _old_regex(form: MindSporeForm, context: Context) -> Iterator[Breach]:
-    if context.release() and context.release() < (2, 3):
-        for path, entry in _entries(form):
-            if is_regex(kernel_text(entry)):
-                yield Breach(path, entry, {"version": context.version})
+def _has_blanks(r: MindSporeReading, at: At) -> Any:
+    entry = at.value if r.selects and isinstance(at.value, str) else ""
+    blank = " " in entry.strip(" ") and '"' not in entry
+    return blank and {"text": kernel_text(entry)}
 
 
-def _bad_regex(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry in _entries(form):
-        try:
-            read_kernel(entry)
-        except FormatError as error:
-            yield Breach(path, entry, {"why": error})
-
-
-def _backslash(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry in _entries(form):
-        if isinstance(entry, str) and "\\" in entry:
-            yield Breach(path, entry)
-
-
-def _blank(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry in _entries(form):
-        if isinstance(entry, str) and " " in entry.strip(" ") and '"' not in entry:
-            yield Breach(path, entry, {"text": kernel_text(entry)})
-
-
-def _no_text(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry in _entries(form):
-        if not isinstance(entry, str):
-            yield Breach(path, entry, {"text": kernel_text(entry)})
-
-
-def _twice(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    seen: set[str] = set()
-    for path, entry in _entries(form):
+def _repeated_entries(r: MindSporeReading, at: At) -> list[dict[str, Any]]:
+    found, seen = [], set()
+    for index, entry in enumerate(at.value if r.selects else ()):
         text = kernel_text(entry)
         if text and text in seen:
-            yield Breach(path, entry)
+            found.append({"below": f"[{index}]", "got": entry})
         seen.add(text)
+    return found
 
 
-def _glob(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry, selector in _selectors(form):
-        if selector.kind != "regex" and _GLOB & set(selector.text):
-            yield Breach(path, entry)
+def _is_glob(r: MindSporeReading, at: At) -> bool:
+    selector = _selector(r, at.value)
+    return selector is not None and selector.kind != "regex" and bool(_GLOB & set(selector.text))
 
 
-def _short(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry, selector in _selectors(form):
-        if selector.kind == "name" and "/" not in selector.text:
-            yield Breach(path, entry)
-
-
-def _unlike(form: MindSporeForm, _: Context) -> Iterator[Breach]:
+def _is_nearly_a_type(r: MindSporeReading, at: At) -> Any:
     """Look for types that are a slip of the pen away from one that exists."""
-    for path, entry, selector in _selectors(form):
-        if selector.kind == "type" and not _GLOB & set(selector.text):
-            near = _near(selector.text[:100])
-            if near:
-                yield Breach(path, entry, {"near": near})
+    selector = _selector(r, at.value)
+    if selector is None or selector.kind != "type" or _GLOB & set(selector.text):
+        return False
+    near = _near(selector.text[:100])
+    return near and {"near": near}
 
 
 @lru_cache(maxsize=1024)
@@ -138,22 +100,15 @@ def _near(text: str) -> str:
     return types[close[0]] if close else ""
 
 
-def _types(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry, selector in _selectors(form):
-        if selector.kind == "type":
-            yield Breach(path, entry)
+def _entries_with_ids(r: MindSporeReading, at: At) -> Any:
+    selectors = [(entry, _selector(r, entry)) for entry in at.value]
+    named = [entry for entry, selector in selectors if selector and "-op" in selector.text]
+    return named and [{"got": named}]
 
 
-def _ids(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    named = [entry for _, entry, selector in _selectors(form) if "-op" in selector.text]
-    if named:
-        yield Breach(setting("kernels"), named)
-
-
-def _long(form: MindSporeForm, _: Context) -> Iterator[Breach]:
-    for path, entry, selector in _selectors(form):
-        if selector.kind == "name" and len(selector.text) > _LONG_NAME:
-            yield Breach(path, entry)
+def _is_long_name(r: MindSporeReading, at: At) -> bool:
+    selector = _selector(r, at.value)
+    return selector is not None and selector.kind == "name" and len(selector.text) > _LONG_NAME
 
 
 def _listed(*kernels: Any, **more: Any) -> dict[str, Any]:
@@ -164,149 +119,167 @@ _OLD = Context("2.0.0")
 
 ROWS = (
     Row(
-        "kernels-unread",
-        "hint",
-        _unread,
-        "{key} is not read with dump_mode {mode}",
-        "Set dump_mode to 1 to select operators.",
-        {"kernels": ["Conv2D"]},
-        _listed("Conv2D"),
+        id="kernels-unread",
+        severity="hint",
+        at=KERNELS,
+        when=lambda r, at: at.value and not r.selects and {"mode": r.common.dump_mode},
+        says="{key} is not read with dump_mode {mode}",
+        fix="Set dump_mode to 1 to select operators.",
+        breaks={"kernels": ["Conv2D"]},
+        keeps=_listed("Conv2D"),
     ),
     Row(
-        "kernels-empty",
-        "hint",
-        _everything,
-        "dump_mode 1 with an empty list dumps every operator",
-        "Add operator names.",
-        _listed(),
-        _listed("Conv2D"),
+        id="kernels-empty",
+        severity="hint",
+        at=KERNELS,
+        when=_selects_everything,
+        says="dump_mode 1 with an empty list dumps every operator",
+        fix="Add operator names.",
+        breaks=_listed(),
+        keeps=_listed("Conv2D"),
     ),
     Row(
-        "kernels-empty-old",
-        "warning",
-        _old_everything,
-        "An empty list of operators dumps nothing with MindSpore {version}",
-        "Add operator names.",
-        Example(_listed(), _OLD),
-        Example(_listed("Conv2D"), _OLD),
-        "seen with MindSpore 2.0.0 on a CPU; 2.1 and 2.2 are not verified",
+        id="kernels-empty-old",
+        severity="warning",
+        at=KERNELS,
+        when=lambda r, at: r.old and _selects_everything(r, at) and {"version": r.context.version},
+        says="An empty list of operators dumps nothing with MindSpore {version}",
+        fix="Add operator names.",
+        breaks=Example(_listed(), _OLD),
+        keeps=Example(_listed("Conv2D"), _OLD),
+        source="seen with MindSpore 2.0.0 on a CPU; 2.1 and 2.2 are not verified",
         on="o0o1 cpu gpu",
     ),
     Row(
-        "kernels-regex-old",
-        "warning",
-        _old_regex,
-        "{path}: regular expressions match nothing with MindSpore {version}",
-        "Use names or types.",
-        Example(_listed("name-regex(Default/.+)"), _OLD),
-        Example(_listed("name-regex(Default/.+)"), Context("2.5")),
-        "seen with MindSpore 2.0.0 on a CPU; 2.1 and 2.2 are not verified",
+        id="kernels-regex-old",
+        severity="warning",
+        at=EACH,
+        when=_is_unread_regex,
+        says="{path}: regular expressions match nothing with MindSpore {version}",
+        fix="Use names or types.",
+        breaks=Example(_listed("name-regex(Default/.+)"), _OLD),
+        keeps=Example(_listed("name-regex(Default/.+)"), Context("2.5")),
+        source="seen with MindSpore 2.0.0 on a CPU; 2.1 and 2.2 are not verified",
         on="o0o1 cpu gpu",
     ),
     Row(
-        "kernels-regex",
-        "error",
-        _bad_regex,
-        "{path}: {got!r} is not a valid C++ regular expression ({why})",
-        "Correct the expression.",
-        _listed("name-regex(()"),
-        _listed("name-regex(())"),
+        id="kernels-regex",
+        severity="error",
+        at=EACH,
+        when=_is_bad_regex,
+        says="{path}: {got!r} is not a valid C++ regular expression ({why})",
+        fix="Correct the expression.",
+        breaks=_listed("name-regex(()"),
+        keeps=_listed("name-regex(())"),
     ),
     Row(
-        "kernels-backslash",
-        "warning",
-        _backslash,
-        "{path}: {got!r} has a backslash, which MindSpore doubles",
-        "Write '[.]' for a dot and '[0-9]' for a digit.",
-        _listed(r"name-regex(a\.b)"),
-        _listed("name-regex(a[.]b)"),
+        id="kernels-backslash",
+        severity="warning",
+        at=EACH,
+        when=lambda r, at: r.selects and isinstance(at.value, str) and "\\" in at.value,
+        says="{path}: {got!r} has a backslash, which MindSpore doubles",
+        fix="Write '[.]' for a dot and '[0-9]' for a digit.",
+        breaks=_listed(r"name-regex(a\.b)"),
+        keeps=_listed("name-regex(a[.]b)"),
     ),
     Row(
-        "kernels-blank",
-        "warning",
-        _blank,
-        "{path}: MindSpore removes the blanks in {got!r} and reads {text!r}",
-        "Remove the blanks.",
-        _listed("Default/my net/Add-op0"),
-        _listed("Default/mynet/Add-op0"),
+        id="kernels-blank",
+        severity="warning",
+        at=EACH,
+        when=_has_blanks,
+        says="{path}: MindSpore removes the blanks in {got!r} and reads {text!r}",
+        fix="Remove the blanks.",
+        breaks=_listed("Default/my net/Add-op0"),
+        keeps=_listed("Default/mynet/Add-op0"),
     ),
     Row(
-        "kernels-text",
-        "warning",
-        _no_text,
-        "{path}: {got!r} is not text; MindSpore reads it as {text!r}",
-        "Put it in quotes.",
-        _listed(5),
-        _listed("5"),
+        id="kernels-text",
+        severity="warning",
+        at=EACH,
+        when=lambda r, at: (
+            r.selects and not isinstance(at.value, str) and {"text": kernel_text(at.value)}
+        ),
+        says="{path}: {got!r} is not text; MindSpore reads it as {text!r}",
+        fix="Put it in quotes.",
+        breaks=_listed(5),
+        keeps=_listed("5"),
     ),
     Row(
-        "kernels-twice",
-        "warning",
-        _twice,
-        "{path}: {got!r} is listed again",
-        "Remove it.",
-        _listed("Add", "Add "),
-        _listed("Add", "add"),
+        id="kernels-twice",
+        severity="warning",
+        at=KERNELS,
+        when=_repeated_entries,
+        says="{path}: {got!r} is listed again",
+        fix="Remove it.",
+        breaks=_listed("Add", "Add "),
+        keeps=_listed("Add", "add"),
     ),
     Row(
-        "kernels-glob",
-        "warning",
-        _glob,
-        "{path}: '*', '|' and the like are taken literally, so {got!r} matches nothing",
-        "Use name-regex(…).",
-        _listed("Conv*"),
-        _listed("name-regex(.*Conv.*)"),
+        id="kernels-glob",
+        severity="warning",
+        at=EACH,
+        when=_is_glob,
+        says="{path}: '*', '|' and the like are taken literally, so {got!r} matches nothing",
+        fix="Use name-regex(…).",
+        breaks=_listed("Conv*"),
+        keeps=_listed("name-regex(.*Conv.*)"),
     ),
     Row(
-        "kernels-short",
-        "warning",
-        _short,
-        "{path}: '-op' makes {got!r} a full name, and full names match exactly",
-        "Add the scope, as in 'Default/net-Net/Conv2D-op12'.",
-        _listed("Conv2D-op12"),
-        _listed("Default/Conv2D-op12"),
+        id="kernels-short",
+        severity="warning",
+        at=EACH,
+        when=lambda r, at: _kind(r, at) == "name" and "/" not in kernel_text(at.value),
+        says="{path}: '-op' makes {got!r} a full name, and full names match exactly",
+        fix="Add the scope, as in 'Default/net-Net/Conv2D-op12'.",
+        breaks=_listed("Conv2D-op12"),
+        keeps=_listed("Default/Conv2D-op12"),
     ),
     Row(
-        "kernels-type",
-        "hint",
-        _unlike,
-        "{path}: no known operator type contains {got!r}",
-        "Did you mean {near!r}?",
-        _listed("MatMull"),
-        _listed("matmul"),
-        "the operator types known here",
+        id="kernels-type",
+        severity="hint",
+        at=EACH,
+        when=_is_nearly_a_type,
+        says="{path}: no known operator type contains {got!r}",
+        fix="Did you mean {near!r}?",
+        breaks=_listed("MatMull"),
+        keeps=_listed("matmul"),
+        source="the operator types known here",
         on="o0o1 cpu gpu",
     ),
     Row(
-        "kernels-type-o2",
-        "warning",
-        _types,
-        "{path}: with O2, {got!r} is the full name of an operator, not a type",
-        "Use full names or name-regex(…).",
-        _listed("Conv2D"),
-        _listed("Default/Conv2D-op12"),
+        id="kernels-type-o2",
+        severity="warning",
+        at=EACH,
+        when=lambda r, at: _kind(r, at) == "type",
+        says="{path}: with O2, {got!r} is the full name of an operator, not a type",
+        fix="Use full names or name-regex(…).",
+        breaks=_listed("Conv2D"),
+        keeps=_listed("Default/Conv2D-op12"),
         on=WHOLE_GRAPH,
     ),
     Row(
-        "kernels-ids",
-        "hint",
-        _ids,
-        'The "-opN" suffix depends on MS_DEV_SAVE_GRAPHS',
-        "Take names from dump file names.",
-        _listed("Default/Add-op0"),
-        _listed("name-regex(Default/fc1.+)"),
-        f"{TUTORIAL}; {SEEN}",
+        id="kernels-ids",
+        severity="hint",
+        at=KERNELS,
+        when=_entries_with_ids,
+        says='The "-opN" suffix depends on MS_DEV_SAVE_GRAPHS',
+        fix="Take names from dump file names.",
+        breaks=_listed("Default/Add-op0"),
+        keeps=_listed("name-regex(Default/fc1.+)"),
+        source=f"{TUTORIAL}; {SEEN}",
         on="o0o1 cpu gpu",
     ),
     Row(
-        "kernels-long",
-        "hint",
-        _long,
-        f"{{path}}: names of more than {_LONG_NAME} characters are replaced by numbers in file names (mapping.csv)",
-        "Shorten them with mindspore.set_context(reserve_class_name_in_scope=False).",
-        _listed("Default/" + "a" * 150),
-        _listed("Default/a-op1"),
-        TUTORIAL,
+        id="kernels-long",
+        severity="hint",
+        at=EACH,
+        when=_is_long_name,
+        says=f"{{path}}: names of more than {_LONG_NAME} characters are replaced by numbers"
+        " in file names (mapping.csv)",
+        fix="Shorten them with mindspore.set_context(reserve_class_name_in_scope=False).",
+        breaks=_listed("Default/" + "a" * 150),
+        keeps=_listed("Default/a-op1"),
+        source=TUTORIAL,
         on="o0o1 cpu gpu",
     ),
 )

@@ -18,6 +18,7 @@ from workbench.config.mindspore.form import (
 )
 from workbench.config.mindspore.notes import notes
 from workbench.config.mindspore.plan import from_plan, plan
+from workbench.config.mindspore.reading import reading
 from workbench.config.mindspore.row import PARSER, rules_of
 from workbench.config.mindspore.rules import ROWS, order
 from workbench.config.mindspore.start import start
@@ -40,6 +41,7 @@ def _surface(
         language="json",
         model=model,
         rules=rules_of(target, ROWS),
+        reading=reading,
         start=partial(start, target),
         plan=plan,
         from_plan=partial(from_plan, target),

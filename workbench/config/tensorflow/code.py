@@ -5,17 +5,16 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from workbench.config.tensorflow.form import Environment, dumps, takes_arguments
-from workbench.config.tensorflow.hints import variable
+from workbench.config.tensorflow.form import Environment
 from workbench.config.tensorflow.plan import exception_root
+from workbench.config.tensorflow.reading import variable
 from workbench.config.tensorflow.write import encode
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.context import Context
-    from workbench.config.tensorflow.form import TensorFlowForm
+    from workbench.config.tensorflow.reading import TensorFlowReading
 
 PLACES = {
     ("estimator", "automated"): "where the script calls npu_run_config_init",
@@ -28,25 +27,28 @@ PLACES = {
 """Where in the script the lines belong, by interface and porting."""
 
 
-def code(form: TensorFlowForm, context: Context, file: str) -> str:
+def code(r: TensorFlowReading, file: str) -> str:
     """Return a Python text: what the shell does first, as comments, and the lines of the script."""
-    kind = form.script.interface, form.script.porting
-    place = PLACES.get(kind, "where the session's configuration is made")
-    data = form.model_dump(exclude_unset=True, warnings=False)
+    script = r.form.script
+    place = PLACES.get(
+        (script.interface, script.porting), "where the session's configuration is made"
+    )
+    data = r.form.model_dump(exclude_unset=True, warnings=False)
     data.pop("environment", None)
     head = [
         "# 1. In the shell:",
-        *(f"#      {line}" for line in _shell(form, context, file or "train.py")),
+        *(f"#      {line}" for line in _shell(r, file or "train.py")),
         f"# 2. In {file or 'train.py'}, {place}; the import of npu_bridge comes first:",
     ]
     return "\n".join([*head, "", encode(data)])
 
 
-def _shell(form: TensorFlowForm, context: Context, file: str) -> Iterator[str]:
-    if dumps(form) and form.dump.dump_path:
+def _shell(r: TensorFlowReading, file: str) -> Iterator[str]:
+    form = r.form
+    if r.dumps and form.dump.dump_path:
         yield f"mkdir -p {shlex.quote(form.dump.dump_path)}"
     for name in Environment.model_fields:
-        value = variable(form, context, name)
+        value = variable(r.form, r.context, name)
         if not value and name == "DUMP_GE_GRAPH":
             value = "2"
         if value:
@@ -56,12 +58,12 @@ def _shell(form: TensorFlowForm, context: Context, file: str) -> Iterator[str]:
     yield f"python3 {shlex.quote(file)}"
 
 
-def notes(form: TensorFlowForm, context: Context) -> Iterator[Message]:
+def notes(r: TensorFlowReading) -> Iterator[Message]:
     """Yield what a plan does not show."""
-    dump = form.dump
-    if dumps(form):
+    dump = r.form.dump
+    if r.dumps:
         yield Message("config/tf-tree")
-        yield from _graphs(form, context)
+        yield from _graphs(r)
         yield Message("config/tf-container")
     if dump.enable_dump:
         yield Message("config/tf-index")
@@ -72,37 +74,37 @@ def notes(form: TensorFlowForm, context: Context) -> Iterator[Message]:
             yield Message("config/tf-names")
         if dump.dump_mode in (None, "output"):
             yield Message("config/tf-outputs")
-    yield from _exceptions(form, context)
-    yield from _script(form)
+    yield from _exceptions(r)
+    yield from _script(r)
 
 
-def _graphs(form: TensorFlowForm, context: Context) -> Iterator[Message]:
-    collect = context.variable("NPU_COLLECT_PATH")
-    root = variable(form, context, "DUMP_GRAPH_PATH")
+def _graphs(r: TensorFlowReading) -> Iterator[Message]:
+    collect = r.context.variable("NPU_COLLECT_PATH")
+    root = variable(r.form, r.context, "DUMP_GRAPH_PATH")
     place = Message("config/tf-working-folder")
     if collect:
         place = Message("config/tf-collect-folder", folder=collect)
     elif root:
         place = Message("config/tf-graph-folder", folder=root)
-    elif folder := context.variable("ASCEND_WORK_PATH"):
+    elif folder := r.context.variable("ASCEND_WORK_PATH"):
         place = Message("config/tf-work-path", folder=folder)
-    asked = variable(form, context, "DUMP_GE_GRAPH")
+    asked = variable(r.form, r.context, "DUMP_GE_GRAPH")
     yield Message("config/tf-graphs" if asked else "config/tf-graph", folder=place)
 
 
-def _exceptions(form: TensorFlowForm, context: Context) -> Iterator[Message]:
-    value = form.run.enable_exception_dump
+def _exceptions(r: TensorFlowReading) -> Iterator[Message]:
+    value = r.form.run.enable_exception_dump
     if value in (1, 2):
-        root = exception_root(context).rstrip("/") or "/"
+        root = exception_root(r.context).rstrip("/") or "/"
         code = "config/tf-exception-full" if value == 1 else "config/tf-exception-brief"
         yield Message(code, folder=root)
 
 
-def _script(form: TensorFlowForm) -> Iterator[Message]:
-    script = form.script
+def _script(r: TensorFlowReading) -> Iterator[Message]:
+    script = r.form.script
     if script.init_resource:
         yield Message("config/tf-init")
     if script.rank is not None:
         yield Message("config/tf-rank", rank=script.rank)
-    if takes_arguments(form):
+    if r.takes_arguments:
         yield Message("config/tf-arguments")

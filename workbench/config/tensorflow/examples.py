@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
-from workbench.config.rule import Example
+from workbench.config.form.rules import Example
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,21 +1,25 @@
-"""What npu_bridge takes and a user will regret: the precautions of the vendor's document."""
+"""What npu_bridge takes: changed on the way, refused by GE, or regretted by a user (the vendor's precautions)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
-from workbench.config.rule import Breach, Example, Rule
+from workbench.config.form.rules import Rule
+from workbench.config.ge_options import BOTH, SOURCE, WRONG
 from workbench.config.tensorflow.examples import make
 from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.form import ATTRS, GRAPHS, SEED, TensorFlowForm, dumps
+from workbench.config.tensorflow.form import ATTRS, GRAPHS, SEED
+from workbench.config.tensorflow.reading import PATH_OF, variable
+from workbench.config.tensorflow.refusals import ARGUMENTS, REFUSALS
 from workbench.config.tensorflow.steps import iterations_of, step_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from workbench.config.context import Context
-    from workbench.config.rule import Find
+    from workbench.config.form.rules import At, When
+    from workbench.config.tensorflow.reading import TensorFlowReading
 
+ESTIMATOR = "hicann/tensorflow npu_bridge/estimator/npu/npu_estimator.py"
+DEBUG = {"dump.enable_dump": False, "dump.enable_dump_debug": True}
 MANUAL = {
     "script.porting": "manual",
     "script.use_off_line": True,
@@ -25,8 +29,7 @@ MANUAL = {
 LEVELS = ("1", "2", "3", "4")
 
 
-def _ported_by_hand(form: TensorFlowForm) -> bool:
-    return form.script.porting == "manual" and form.script.interface in ("session", "keras")
+_FEW = {"env": {"RANK_SIZE": "8"}}
 
 
 def rank_size(context: Context) -> int:
@@ -35,284 +38,309 @@ def rank_size(context: Context) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 
-def _off(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if not dumps(form):
-        yield Breach("dump.enable_dump", False)
+def _variable(r: TensorFlowReading, at: At) -> str:
+    return variable(r.form, r.context, at.path.rpartition(".")[2])
 
 
-def _host_only(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if not form.script.use_off_line:
-        yield Breach("script.use_off_line", False)
+def _is_dropped(r: TensorFlowReading, at: At) -> bool:
+    lost = r.takes_arguments and r.form.dump.dump_mode is None and at.value != "all"
+    return lost and r.form.dump.enable_dump_debug
 
 
-def _off_line_unset(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if _ported_by_hand(form) and "use_off_line" not in form.script.model_fields_set:
-        yield Breach("script.use_off_line")
+def _in_ge(id_: str) -> When:
+    """Return whether GE refuses an option at its setting by one of its checks."""
+
+    def when(r: TensorFlowReading, at: At) -> bool:
+        return any(one.id == id_ and PATH_OF[one.option] == at.path for one in r.ge)
+
+    return when
 
 
-def _remapping(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if _ported_by_hand(form) and not form.script.remapping_off:
-        yield Breach("script.remapping_off", False)
+def _is_every_rank(r: TensorFlowReading, at: At) -> bool:
+    return r.dumps and at.value is None and rank_size(r.context) > 1
 
 
-def _memory(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if _ported_by_hand(form) and not form.script.memory_optimization_off:
-        yield Breach("script.memory_optimization_off", False)
+def _is_no_rank(r: TensorFlowReading, at: At) -> Any:
+    known = r.context.variable("RANK_SIZE") or r.context.variable("CM_WORKER_SIZE")
+    size = rank_size(r.context)
+    return known and at.value is not None and at.value >= size and {"size": size}
 
 
-def _optimizer(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if form.script.optimizer != OPTIMIZER:
-        yield Breach("script.optimizer", form.script.optimizer)
+def _takes_several(r: TensorFlowReading, at: At) -> bool:
+    if not r.form.dump.enable_dump or step_fault(at.value):
+        return False
+    ranges = iterations_of(at.value).ranges
+    return ranges is None or sum(high - low + 1 for low, high in ranges) > 1
 
 
-def _every_rank(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
-    if dumps(form) and form.script.rank is None and rank_size(context) > 1:
-        yield Breach("script.rank")
+def _is_no_graph_value(r: TensorFlowReading, at: At) -> Any:
+    value = _variable(r, at)
+    return value and value not in ("1", "2", "3") and {"got": value}
 
 
-def _no_rank(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
-    known = context.variable("RANK_SIZE") or context.variable("CM_WORKER_SIZE")
-    if known and form.script.rank is not None and form.script.rank >= rank_size(context):
-        yield Breach("script.rank", form.script.rank, {"size": rank_size(context)})
+def _is_no_level(r: TensorFlowReading, at: At) -> Any:
+    level = _variable(r, at)
+    return level.lstrip("-").isdigit() and level not in ("1", "2", "3", "4") and {"got": level}
 
 
-def _volume(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    text = form.dump.dump_step
-    if not form.dump.enable_dump or step_fault(text):
-        return
-    ranges = iterations_of(text).ranges
-    if ranges is None or sum(high - low + 1 for low, high in ranges) > 1:
-        yield Breach("dump.dump_step", text)
+def _lacks_ge_proto(r: TensorFlowReading, at: At) -> Any:
+    text = _variable(r, at)
+    return r.dumps and text and "ge_proto" not in text and {"got": text}
 
 
-def _literal_path(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    path = form.dump.dump_path
-    if dumps(form) and (path.startswith("~") or "$" in path):
-        yield Breach("dump.dump_path", path)
-
-
-def _separators(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if form.dump.enable_dump and set(form.dump.dump_layer) & set(",;|"):
-        yield Breach("dump.dump_layer", form.dump.dump_layer)
-
-
-def _quant(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if form.run.quant_dumpable not in ("", "0", "1"):
-        yield Breach("run.quant_dumpable", form.run.quant_dumpable)
-
-
-def variable(form: TensorFlowForm, context: Context, name: str) -> str:
-    """Value of a variable of the environment: the script's own, else the process's."""
-    own: str = getattr(form.environment, name)
-    return own or context.variable(name)
-
-
-def _no_graph(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
-    if dumps(form) and not variable(form, context, "DUMP_GE_GRAPH"):
-        yield Breach("environment.DUMP_GE_GRAPH")
-
-
-def _graph_value(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
-    value = variable(form, context, "DUMP_GE_GRAPH")
-    if value and value not in ("1", "2", "3"):
-        yield Breach("environment.DUMP_GE_GRAPH", value)
-
-
-def _structure(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
-    if dumps(form) and variable(form, context, "DUMP_GE_GRAPH") == "3":
-        yield Breach("environment.DUMP_GE_GRAPH", "3")
-
-
-def _level(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
-    level = variable(form, context, "DUMP_GRAPH_LEVEL")
-    if level.lstrip("-").isdigit() and level not in LEVELS:
-        yield Breach("environment.DUMP_GRAPH_LEVEL", level)
-
-
-def _format(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
-    text = variable(form, context, "DUMP_GRAPH_FORMAT")
-    if dumps(form) and text and "ge_proto" not in text:
-        yield Breach("environment.DUMP_GRAPH_FORMAT", text)
-
-
-def _rule(
-    severity: Literal["warning", "hint"],
-    id_: str,
-    find: Find,
-    says: str,
-    fix: str,
-    breaks: Example,
-    keeps: Example | None = None,
-    source: str = SEED,
-) -> Rule:
-    return Rule(id_, severity, find, says, fix, source, breaks, keeps or make())
-
-
-_FEW = {"env": {"RANK_SIZE": "8"}}
-
-HINTS: tuple[Rule, ...] = (
-    _rule(
-        "hint",
-        "dump-off",
-        _off,
-        "Neither enable_dump nor enable_dump_debug is on: only operators that fail leave a record",
-        "Set one of them to True.",
-        make({"dump.enable_dump": False}),
+LATER = (
+    Rule(
+        id="debug-mode-dropped",
+        severity="warning",
+        at="dump.dump_debug_mode",
+        when=_is_dropped,
+        says="{key} {got!r} is dropped: NPUEstimator passes it on only beside a dump_mode, and 'all' is used",
+        fix="Set dump_mode.",
+        source=ESTIMATOR,
+        breaks=make(
+            DEBUG | ARGUMENTS | {"dump.dump_mode": None, "dump.dump_debug_mode": "aicore_overflow"}
+        ),
+        keeps=make(DEBUG | ARGUMENTS | {"dump.dump_debug_mode": "aicore_overflow"}),
     ),
-    _rule(
-        "warning",
-        "host-only",
-        _host_only,
-        "{key} is False: graphs run on the host, and nothing is dumped",
-        "Set it to True.",
-        make({"script.use_off_line": False}),
+    Rule(
+        id="ge-both",
+        severity="warning",
+        at="dump.enable_dump",
+        when=_in_ge("ge-both"),
+        says="enable_dump and enable_dump_debug are both on; npu_bridge accepts both, GE refuses the session",
+        fix="Turn one of them off.",
+        source=SOURCE,
+        breaks=make({"dump.enable_dump_debug": True}),
+        keeps=make(),
+        code=WRONG,
+    ),
+    Rule(
+        id="ge-collect-path",
+        severity="warning",
+        at="dump.enable_dump|enable_dump_debug",
+        when=_in_ge("ge-collect-path"),
+        says="GE refuses the session while NPU_COLLECT_PATH is set",
+        fix="Unset the variable.",
+        source=SOURCE,
+        breaks=make(env={"NPU_COLLECT_PATH": "/c"}),
+        keeps=make(),
+        code=BOTH,
+    ),
+    Rule(
+        id="ge-step",
+        severity="warning",
+        at="dump.dump_step",
+        when=_in_ge("ge-step"),
+        says="GE refuses {key} {got!r}: every end must be a number below 2147483648 (npu_bridge accepts more)",
+        fix="Write it like '0|5|10-20'.",
+        source=SOURCE,
+        breaks=make({"dump.dump_step": "5|"}),
+        keeps=make(),
+        code=WRONG,
+    ),
+)
+"""What is changed on the way, or refused by GE."""
+
+HINTS = (
+    Rule(
+        id="dump-off",
+        severity="hint",
+        at="dump.enable_dump",
+        when=lambda r, at: not r.dumps,
+        says="Neither enable_dump nor enable_dump_debug is on: only operators that fail leave a record",
+        fix="Set one of them to True.",
+        source=SEED,
+        breaks=make({"dump.enable_dump": False}),
+        keeps=make(),
+    ),
+    Rule(
+        id="host-only",
+        severity="warning",
+        at="script.use_off_line",
+        when=lambda r, at: not at.value,
+        says="{key} is False: graphs run on the host, and nothing is dumped",
+        fix="Set it to True.",
         source=ATTRS,
+        breaks=make({"script.use_off_line": False}),
+        keeps=make(),
     ),
-    _rule(
-        "hint",
-        "off-line-unset",
-        _off_line_unset,
-        "{key} is not set, and older versions then train on the host",
-        "Set it to True.",
-        make({key: value for key, value in MANUAL.items() if key != "script.use_off_line"}),
-        make(MANUAL),
+    Rule(
+        id="off-line-unset",
+        severity="hint",
+        at="script.use_off_line",
+        when=lambda r, at: r.ported_by_hand and not at.given,
+        says="{key} is not set, and older versions then train on the host",
+        fix="Set it to True.",
+        source=SEED,
+        breaks=make({key: value for key, value in MANUAL.items() if key != "script.use_off_line"}),
+        keeps=make(MANUAL),
     ),
-    _rule(
-        "hint",
-        "remapping",
-        _remapping,
-        "{key} is not true, as manual porting needs it",
-        "Set rewrite_options.remapping to RewriterConfig.OFF.",
-        make(MANUAL | {"script.remapping_off": False}),
-        make(MANUAL),
+    Rule(
+        id="remapping",
+        severity="hint",
+        at="script.remapping_off",
+        when=lambda r, at: r.ported_by_hand and not at.value,
+        says="{key} is not true, as manual porting needs it",
+        fix="Set rewrite_options.remapping to RewriterConfig.OFF.",
+        source=SEED,
+        breaks=make(MANUAL | {"script.remapping_off": False}),
+        keeps=make(MANUAL),
     ),
-    _rule(
-        "hint",
-        "memory-optimization",
-        _memory,
-        "{key} is not true, as manual porting needs it",
-        "Set rewrite_options.memory_optimization to RewriterConfig.OFF.",
-        make(MANUAL | {"script.memory_optimization_off": False}),
-        make(MANUAL),
+    Rule(
+        id="memory-optimization",
+        severity="hint",
+        at="script.memory_optimization_off",
+        when=lambda r, at: r.ported_by_hand and not at.value,
+        says="{key} is not true, as manual porting needs it",
+        fix="Set rewrite_options.memory_optimization to RewriterConfig.OFF.",
+        source=SEED,
+        breaks=make(MANUAL | {"script.memory_optimization_off": False}),
+        keeps=make(MANUAL),
     ),
-    _rule(
-        "warning",
-        "optimizer-name",
-        _optimizer,
-        "npu_bridge does not read custom optimizer {got!r}: nothing is dumped",
-        "Name it 'NpuOptimizer'.",
-        make({"script.optimizer": "NPUOptimizer"}),
+    Rule(
+        id="optimizer-name",
+        severity="warning",
+        at="script.optimizer",
+        when=lambda r, at: at.value != OPTIMIZER,
+        says="npu_bridge does not read custom optimizer {got!r}: nothing is dumped",
+        fix="Name it 'NpuOptimizer'.",
         source=ATTRS,
+        breaks=make({"script.optimizer": "NPUOptimizer"}),
+        keeps=make(),
     ),
-    _rule(
-        "hint",
-        "every-rank",
-        _every_rank,
-        "Every process of a data-parallel job dumps",
-        "Set rank to the RANK_ID that should dump.",
-        make(**_FEW),
-        make({"script.rank": 7}, **_FEW),
+    Rule(
+        id="every-rank",
+        severity="hint",
+        at="script.rank",
+        when=_is_every_rank,
+        says="Every process of a data-parallel job dumps",
+        fix="Set rank to the RANK_ID that should dump.",
+        source=SEED,
+        breaks=make(**_FEW),
+        keeps=make({"script.rank": 7}, **_FEW),
     ),
-    _rule(
-        "hint",
-        "time-folders",
-        _every_rank,
-        "Processes start at different seconds, and each start makes its own time folder",
-        "Set rank to the RANK_ID that should dump.",
-        make(**_FEW),
-        make({"script.rank": 0}, **_FEW),
+    Rule(
+        id="time-folders",
+        severity="hint",
+        at="script.rank",
+        when=_is_every_rank,
+        says="Processes start at different seconds, and each start makes its own time folder",
+        fix="Set rank to the RANK_ID that should dump.",
+        source=SEED,
+        breaks=make(**_FEW),
+        keeps=make({"script.rank": 0}, **_FEW),
     ),
-    _rule(
-        "warning",
-        "no-rank",
-        _no_rank,
-        "{key} {got} does not exist in a job of {size} processes: nothing is dumped",
-        "Choose a rank below RANK_SIZE.",
-        make({"script.rank": 8}, **_FEW),
-        make({"script.rank": 7}, **_FEW),
+    Rule(
+        id="no-rank",
+        severity="warning",
+        at="script.rank",
+        when=_is_no_rank,
+        says="{key} {got} does not exist in a job of {size} processes: nothing is dumped",
+        fix="Choose a rank below RANK_SIZE.",
+        source=SEED,
+        breaks=make({"script.rank": 8}, **_FEW),
+        keeps=make({"script.rank": 7}, **_FEW),
     ),
-    _rule(
-        "hint",
-        "volume",
-        _volume,
-        "A large network dumps dozens of GB per iteration",
-        "Dump one iteration.",
-        make({"dump.dump_step": "0|5-8"}),
+    Rule(
+        id="volume",
+        severity="hint",
+        at="dump.dump_step",
+        when=_takes_several,
+        says="A large network dumps dozens of GB per iteration",
+        fix="Dump one iteration.",
+        source=SEED,
+        breaks=make({"dump.dump_step": "0|5-8"}),
+        keeps=make(),
     ),
-    _rule(
-        "hint",
-        "path-literal",
-        _literal_path,
-        "{key} {got!r} is taken literally: '~' and variables are not expanded",
-        "Write the full path.",
-        make({"dump.dump_path": "$HOME/output"}),
+    Rule(
+        id="path-literal",
+        severity="hint",
+        at="dump.dump_path",
+        when=lambda r, at: r.dumps and (at.value.startswith("~") or "$" in at.value),
+        says="{key} {got!r} is taken literally: '~' and variables are not expanded",
+        fix="Write the full path.",
         source=ATTRS,
+        breaks=make({"dump.dump_path": "$HOME/output"}),
+        keeps=make(),
     ),
-    _rule(
-        "hint",
-        "layer-separator",
-        _separators,
-        "{key} {got!r}: separators other than spaces become part of a name, which then matches nothing",
-        "Separate names by spaces.",
-        make({"dump.dump_layer": "conv1,conv2"}),
-        make({"dump.dump_layer": "conv1 conv2"}),
+    Rule(
+        id="layer-separator",
+        severity="hint",
+        at="dump.dump_layer",
+        when=lambda r, at: r.form.dump.enable_dump and set(at.value) & set(",;|"),
+        says="{key} {got!r}: separators other than spaces become part of a name, which then matches nothing",
+        fix="Separate names by spaces.",
+        source=SEED,
+        breaks=make({"dump.dump_layer": "conv1,conv2"}),
+        keeps=make({"dump.dump_layer": "conv1 conv2"}),
     ),
-    _rule(
-        "warning",
-        "quant-dumpable",
-        _quant,
-        "{key} {got!r} is neither '0' nor '1'",
-        "Use '1' to keep tensors around quantization.",
-        make({"run.quant_dumpable": "true"}),
-        make({"run.quant_dumpable": "1"}),
-        "hicann/ge ge.quant_dumpable",
+    Rule(
+        id="quant-dumpable",
+        severity="warning",
+        at="run.quant_dumpable",
+        when=lambda r, at: at.value not in ("", "0", "1"),
+        says="{key} {got!r} is neither '0' nor '1'",
+        fix="Use '1' to keep tensors around quantization.",
+        source="hicann/ge ge.quant_dumpable",
+        breaks=make({"run.quant_dumpable": "true"}),
+        keeps=make({"run.quant_dumpable": "1"}),
     ),
-    _rule(
-        "hint",
-        "graph-unset",
-        _no_graph,
-        "{key} is not set, so the graph that names the operators and the folder of the dump is not written",
-        "Set it to 2 and read the Build text.",
-        make({"environment.DUMP_GE_GRAPH": ""}),
-        make({"environment.DUMP_GE_GRAPH": ""}, env={"DUMP_GE_GRAPH": "2"}),
+    Rule(
+        id="graph-unset",
+        severity="hint",
+        at="environment.DUMP_GE_GRAPH",
+        when=lambda r, at: r.dumps and not _variable(r, at),
+        says="{key} is not set, so the graph that names the operators and the folder of the dump is not written",
+        fix="Set it to 2 and read the Build text.",
+        source=SEED,
+        breaks=make({"environment.DUMP_GE_GRAPH": ""}),
+        keeps=make({"environment.DUMP_GE_GRAPH": ""}, env={"DUMP_GE_GRAPH": "2"}),
     ),
-    _rule(
-        "warning",
-        "graph-value",
-        _graph_value,
-        "{key} {got!r} is not 1, 2 or 3",
-        "Use 2 (graphs without weights).",
-        make({"environment.DUMP_GE_GRAPH": "0"}),
+    Rule(
+        id="graph-value",
+        severity="warning",
+        at="environment.DUMP_GE_GRAPH",
+        when=_is_no_graph_value,
+        says="{key} {got!r} is not 1, 2 or 3",
+        fix="Use 2 (graphs without weights).",
         source=GRAPHS,
+        breaks=make({"environment.DUMP_GE_GRAPH": "0"}),
+        keeps=make(),
     ),
-    _rule(
-        "hint",
-        "graph-structure",
-        _structure,
-        "{key} 3 writes operators without attributes, so without original names and _no_task",
-        "Use 2 to align a dump.",
-        make({"environment.DUMP_GE_GRAPH": "3"}),
+    Rule(
+        id="graph-structure",
+        severity="hint",
+        at="environment.DUMP_GE_GRAPH",
+        when=lambda r, at: r.dumps and _variable(r, at) == "3",
+        says="{key} 3 writes operators without attributes, so without original names and _no_task",
+        fix="Use 2 to align a dump.",
         source=GRAPHS,
+        breaks=make({"environment.DUMP_GE_GRAPH": "3"}),
+        keeps=make(),
     ),
-    _rule(
-        "warning",
-        "graph-level",
-        _level,
-        "{key} {got!r} is neither 1 to 4 nor stage names joined by '|'",
-        "Use 3 for the executed graph only.",
-        make({"environment.DUMP_GRAPH_LEVEL": "5"}),
-        make({"environment.DUMP_GRAPH_LEVEL": "3"}),
-        GRAPHS,
+    Rule(
+        id="graph-level",
+        severity="warning",
+        at="environment.DUMP_GRAPH_LEVEL",
+        when=_is_no_level,
+        says="{key} {got!r} is neither 1 to 4 nor stage names joined by '|'",
+        fix="Use 3 for the executed graph only.",
+        source=GRAPHS,
+        breaks=make({"environment.DUMP_GRAPH_LEVEL": "5"}),
+        keeps=make({"environment.DUMP_GRAPH_LEVEL": "3"}),
     ),
-    _rule(
-        "hint",
-        "graph-format",
-        _format,
-        "{key} {got!r} lacks ge_proto, from which the Build text is read",
-        "Add ge_proto to align a dump.",
-        make({"environment.DUMP_GRAPH_FORMAT": "onnx"}),
-        make({"environment.DUMP_GRAPH_FORMAT": "onnx|ge_proto"}),
-        GRAPHS,
+    Rule(
+        id="graph-format",
+        severity="hint",
+        at="environment.DUMP_GRAPH_FORMAT",
+        when=_lacks_ge_proto,
+        says="{key} {got!r} lacks ge_proto, from which the Build text is read",
+        fix="Add ge_proto to align a dump.",
+        source=GRAPHS,
+        breaks=make({"environment.DUMP_GRAPH_FORMAT": "onnx"}),
+        keeps=make({"environment.DUMP_GRAPH_FORMAT": "onnx|ge_proto"}),
     ),
 )
 """Hints, and warnings of what stays without effect."""
+
+RULES = (*REFUSALS, *LATER, *HINTS)

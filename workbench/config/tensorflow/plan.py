@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.surface import Lowered
 from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.form import DEBUG_MODES, takes_arguments
+from workbench.config.tensorflow.form import DEBUG_MODES
 from workbench.config.tensorflow.steps import iterations_of, step_text
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
-    from workbench.config.tensorflow.form import Dump, TensorFlowForm
+    from workbench.config.tensorflow.form import Dump
+    from workbench.config.tensorflow.reading import TensorFlowReading
     from workbench.core.tensors import Io
 
 IO: dict[str, frozenset[Io]] = {
@@ -27,9 +28,9 @@ _BINARY: dict[str, Any] = {"files": "bin", "host_format": False}
 _DETAIL = {1: "norm", 2: "brief"}
 
 
-def plan(form: TensorFlowForm, context: Context) -> DumpPlan:
+def plan(r: TensorFlowReading) -> DumpPlan:
     """Return what a run shall write; one without iterations if nothing."""
-    dump, script = form.dump, form.script
+    dump, script, run = r.form.dump, r.form.script, r.form.run
     ranks = None if script.rank is None else (script.rank,)
     if not script.use_off_line or script.optimizer != OPTIMIZER:
         return nothing(dump.dump_path)
@@ -39,19 +40,19 @@ def plan(form: TensorFlowForm, context: Context) -> DumpPlan:
             iterations=iterations_of(dump.dump_step),
             io=IO[dump.dump_mode or "output"],
             select=tuple(Selector("name", name) for name in dict.fromkeys(dump.dump_layer.split())),
-            before_quantisation=form.run.quant_dumpable == "1",
+            before_quantisation=run.quant_dumpable == "1",
             ranks=ranks,
             **_saved(dump),
             **_BINARY,
         )
     if dump.enable_dump_debug:
-        lost = takes_arguments(form) and dump.dump_mode is None
-        mode = "all" if lost else dump.dump_debug_mode
+        lost = r.takes_arguments and dump.dump_mode is None
+        mode: Any = "all" if lost else dump.dump_debug_mode
         return DumpPlan(dump.dump_path, kind="overflow", overflow=mode, ranks=ranks, **_BINARY)
-    detail: Any = _DETAIL.get(form.run.enable_exception_dump)
+    detail: Any = _DETAIL.get(run.enable_exception_dump)
     if detail is None:
         return nothing(dump.dump_path)
-    return DumpPlan(exception_root(context), kind="exception", detail=detail, **_BINARY)
+    return DumpPlan(exception_root(r.context), kind="exception", detail=detail, **_BINARY)
 
 
 def nothing(path: str) -> DumpPlan:

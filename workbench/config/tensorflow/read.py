@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.json_text import Decoded
-from workbench.config.python_text import literal, parse_python
+from workbench.config.python_text import literal
 from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.branches import branch_of, other_branches
 from workbench.config.tensorflow.counting import (
@@ -22,7 +22,6 @@ from workbench.config.tensorflow.facts import OPTIMIZER, Call, Entry, Facts
 from workbench.config.tensorflow.form import Dump, Run
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
 from workbench.config.tensorflow.rank import flags, rank_around, true_on
-from workbench.config.tensorflow.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,11 +80,10 @@ class Reading:
         return not any(branch <= around for branch in self.other)
 
 
-def decode(text: str, where: str = "<text>") -> Decoded:
-    """Return the form of a script; raises FormatError ``where:line:`` if it is no Python."""
-    reading = read(scan(parse_python(text, where)))
+def form_of(reading: Reading, text: str) -> Decoded:
+    """Return the form that a script holds."""
     data, lines = _form(reading)
-    return Decoded(data, text, lines, reading.duplicates)
+    return Decoded(data, text, lines, tuple(reading.duplicates))
 
 
 def read(facts: Facts) -> Reading:

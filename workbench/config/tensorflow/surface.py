@@ -8,11 +8,11 @@ from typing import Any
 from workbench.config.surface import Surface
 from workbench.config.tensorflow.code import code, notes
 from workbench.config.tensorflow.form import ATTRS, TensorFlowForm, misread
+from workbench.config.tensorflow.hints import RULES
 from workbench.config.tensorflow.keys import JUDGED
 from workbench.config.tensorflow.plan import from_plan, plan, start
-from workbench.config.tensorflow.read import decode
-from workbench.config.tensorflow.rules import RULES
-from workbench.config.tensorflow.text_rules import examine
+from workbench.config.tensorflow.reading import reading
+from workbench.config.tensorflow.text_rules import decode
 from workbench.config.tensorflow.write import encode
 
 _SIGNS = re.compile(
@@ -57,6 +57,7 @@ TENSORFLOW = Surface(
     language="python",
     model=TensorFlowForm,
     rules=RULES,
+    reading=reading,
     start=start,
     plan=plan,
     from_plan=from_plan,
@@ -67,5 +68,4 @@ TENSORFLOW = Surface(
     encode=encode,
     value_code=value_code,
     path_key="dump.dump_path",
-    examine=examine,
 )

@@ -1,22 +1,22 @@
-"""Rules on the text of a script: the surface's ``examine``."""
+"""A script decoded: its form, and what rules on its text find."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from workbench.config.form.rules import sentences
 from workbench.config.python_text import parse_python
-from workbench.config.rule import Breach, sentences
 from workbench.config.tensorflow import faults
 from workbench.config.tensorflow.faults import Fault
 from workbench.config.tensorflow.form import ATTRS, SEED
-from workbench.config.tensorflow.read import Reading, read
+from workbench.config.tensorflow.read import Reading, form_of, read
 from workbench.config.tensorflow.scan import scan
-from workbench.core.errors import FormatError
 from workbench.core.problems import Problem
 
 if TYPE_CHECKING:
+    from workbench.config.json_text import Decoded
     from workbench.core.problems import Severity
 
 INIT = "hicann/tensorflow npu_bridge/npu_init.py"
@@ -39,21 +39,25 @@ class TextRule:
     code: str = ""
 
 
-def examine(text: str) -> Iterator[Problem]:
-    """Yield the problems of a script's text, with their lines; nothing if it is no Python."""
-    try:
-        reading = read(scan(parse_python(text)))
-    except FormatError:
-        return
+def decode(text: str, where: str = "<text>") -> Decoded:
+    """Return the form of a script, and what is wrong with its text.
+
+    Raises FormatError ``where:line:`` if it is no Python.
+    """
+    reading = read(scan(parse_python(text, where)))
+    return replace(form_of(reading, text), problems=tuple(_problems(reading)))
+
+
+def _problems(reading: Reading) -> Iterator[Problem]:
+    """Yield the problems of a script's text, with their lines."""
     for rule in TEXT_RULES:
         for fault in rule.find(reading):
-            values = {"line": fault.line, **fault.values}
-            breach = Breach(fault.path, fault.got[:120], values)
+            values = {"got": fault.got[:120], "line": fault.line, **fault.values}
             yield Problem(
                 rule.id,
                 rule.severity,
                 fault.path,
-                *sentences(rule.id, rule.says, rule.fix, breach),
+                *sentences(rule, fault.path, values),
                 fault.line,
                 rule.code,
                 rule.source,

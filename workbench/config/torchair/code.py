@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.config.torchair.plan import captures
 from workbench.config.torchair.write import encode
 from workbench.core.words import Message
 
@@ -13,25 +12,26 @@ if TYPE_CHECKING:
 
     from workbench.config.context import Context
     from workbench.config.torchair.form import Torchair
+    from workbench.config.torchair.reading import TorchairReading
 
 
-def notes(settings: Torchair, context: Context) -> Iterator[Message]:
+def notes(r: TorchairReading) -> Iterator[Message]:
     """Say what follows from a form that its plan does not show."""
-    dump = settings.dump_config
+    settings, dump = r.form, r.dump
     for name, value in settings.environment.model_dump(exclude_unset=True).items():
         yield Message("config/ta-variable", name=name, value=value)
     if settings.options:
         yield Message("config/ta-options", names=list(settings.options))
-    if dump.dump_config_path is not None and not captures(settings):
-        yield from _file_notes(settings, context)
+    if dump.dump_config_path is not None and not r.captures:
+        yield from _file_notes(r)
     if not dump.enable_dump:
         return
     relative = not dump.dump_path.startswith("/")
     yield Message("config/ta-path-relative" if relative else "config/ta-path", path=dump.dump_path)
-    tree = "config/ta-tree-capture" if captures(settings) else "config/ta-tree"
-    yield Message(tree, folder=rank_folder(context))
+    tree = "config/ta-tree-capture" if r.captures else "config/ta-tree"
+    yield Message(tree, folder=rank_folder(r.context))
     yield Message("config/ta-ranks")
-    if captures(settings):
+    if r.captures:
         yield from _capture_notes(settings)
     else:
         yield from _graph_notes(settings)
@@ -49,9 +49,9 @@ def rank_folder(context: Context) -> str:
     return f"worldsize{size}_global_rank{rank}"
 
 
-def _file_notes(settings: Torchair, context: Context) -> Iterator[Message]:
-    if not context.here:
-        yield Message("config/ta-file-decides", path=settings.dump_config.dump_config_path)
+def _file_notes(r: TorchairReading) -> Iterator[Message]:
+    if not r.context.here:
+        yield Message("config/ta-file-decides", path=r.dump.dump_config_path)
     yield Message("config/ta-file-tree")
     yield Message("config/ta-file-scene")
 
@@ -74,12 +74,11 @@ def _graph_notes(settings: Torchair) -> Iterator[Message]:
     yield Message("config/ta-index" if dump.dump_step else "config/ta-index-all")
 
 
-def code(settings: Torchair, context: Context, file: str) -> str:
+def code(r: TorchairReading, file: str) -> str:
     """Return the script lines: variables, folder, configuration, compilation; then how to run it."""
-    data = form_of(settings)
-    lines = encode(data)
-    folder = settings.dump_config.dump_path
-    if settings.dump_config.enable_dump:
+    lines = encode(form_of(r.form))
+    folder = r.dump.dump_path
+    if r.dump.enable_dump:
         make = (
             f"os.makedirs({folder!r}, exist_ok=True)  # torchair refuses a folder that is missing\n"
         )

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from workbench.config.context import Context, is_before
+from workbench.config.context import is_before
 from workbench.config.ge_options import (
-    DATA,
-    ENABLE,
-    LAYER,
     MAX_PIECES,
-    MODE,
-    PATH,
-    STEP,
     step_fault,
 )
 from workbench.config.surface import Lowered
 from workbench.config.torchair.form import (
     CAPTURE_DUMP_SINCE,
-    CAPTURE_MODES,
     LAYER_TEXT,
 )
-from workbench.core.errors import WorkbenchError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
-from workbench.core.problems import Problem
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.config import Config
-    from workbench.config.torchair.form import DumpConfig, Torchair
+    from workbench.config.torchair.form import DumpConfig
+    from workbench.config.torchair.reading import TorchairReading
     from workbench.core.tensors import Io
 
 NEVER = Iterations(())
@@ -45,68 +36,16 @@ STATISTICS = (
 """What the device counts for ``dump_data = 'stats'``, beside a Count that no surface can choose."""
 
 _LARGEST = 2**31 - 1
-CANN = (
-    ("26.0", "9.0"),
-    ("7.3", "8.5"),
-    ("7.2", "8.3"),
-    ("7.1", "8.2"),
-    ("7.0", "8.1"),
-    ("0", "8.0"),
-)
-"""The CANN that comes with each Ascend Extension for PyTorch, the newest first."""
 
 
-class AclFile(NamedTuple):
-    """The JSON that ``dump_config_path`` names, as far as it could be looked at."""
-
-    config: Config | None = None
-    problems: tuple[Problem, ...] = ()
-    context: Context = Context()
-
-
-def captures(settings: Torchair) -> bool:
-    """Whether operators are captured one by one, rather than compiled as a graph by GE."""
-    return settings.mode in CAPTURE_MODES
-
-
-def acl_file(settings: Torchair, context: Context) -> AclFile:
-    """Read and judge the JSON of ``dump_config_path``; empty unless it lies on this machine."""
-    path = settings.dump_config.dump_config_path
-    if path is None or captures(settings) or not context.here or not context.file_exists(path):
-        return AclFile()
-    from workbench.config.surfaces import load
-
-    version = next((cann for torch, cann in CANN if not is_before(context.release(), torch)), "")
-    there = replace(context, version=version)
-    try:
-        config = load(path, "acl")
-        return AclFile(config, config.check(there), there)
-    except WorkbenchError as error:
-        said = Message(error.code, **error.values | {"excerpt": ""})
-        line = error.place.rpartition(":")[2]
-        number = int(line) if line.isdecimal() else 0
-        return AclFile(None, (Problem("config-file", "error", "", said, line=number),))
-
-
-def ge_options(settings: Torchair) -> dict[str, str]:
-    """Options that torchair hands to GE; empty where it hands over none."""
-    dump = settings.dump_config
-    if captures(settings) or not dump.enable_dump:
-        return {}
-    options = {ENABLE: "1", PATH: dump.dump_path, MODE: dump.dump_mode, DATA: dump.dump_data}
-    optional = {STEP: dump.dump_step, LAYER: dump.dump_layer}
-    return options | {name: value for name, value in optional.items() if value}
-
-
-def to_plan(settings: Torchair, context: Context) -> DumpPlan:
+def to_plan(r: TorchairReading) -> DumpPlan:
     """Return what a run would write; the JSON of ``dump_config_path`` counts where it can be read."""
-    file = acl_file(settings, context)
-    if file.config is not None:
-        accepted = not any(problem.severity == "error" for problem in file.problems)
-        return file.config.plan(file.context) if accepted else DumpPlan("", iterations=NEVER)
-    dump = settings.dump_config
-    if captures(settings):
-        early = is_before(context.release(), CAPTURE_DUMP_SINCE)
+    file, dump = r.file, r.dump
+    if file.judged is not None:
+        accepted = file.judged.accepted
+        return file.judged.plan() if accepted else DumpPlan("", iterations=NEVER)
+    if r.captures:
+        early = is_before(r.context.release(), CAPTURE_DUMP_SINCE)
         when = Iterations() if dump.enable_dump and not early else NEVER
         outputs: frozenset[Io] = frozenset(("output",))
         return DumpPlan(dump.dump_path, iterations=when, io=outputs, files="pt")

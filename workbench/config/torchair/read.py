@@ -17,7 +17,6 @@ from workbench.config.torchair.form import (
     Torchair,
     value_code,
 )
-from workbench.core.errors import FormatError
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
@@ -53,19 +52,14 @@ def decode(text: str, where: str = "<text>") -> Decoded:
 
     Raises FormatError ``where:line:`` if the text is not Python.
     """
-    scan = _scan(text, where)
-    result = Decoded({}, text)
-    config = chosen(scan.configs)
-    for path, value, line in [*scan.environment, *(config.settings if config else ())]:
-        _put(result, path, value, line, scan.branches)
-    return result
-
-
-def _scan(text: str, where: str = "<text>") -> _Scan:
     tree = parse_python(text, where)
     scan = _Scan(bound_literals(tree), branches_of(tree))
     scan.run(tree)
-    return scan
+    config, form = chosen(scan.configs), _Form(scan.branches)
+    for path, value, line in [*scan.environment, *(config.settings if config else ())]:
+        form.put(path, value, line)
+    problems = tuple(_problems(scan))
+    return Decoded(form.data, text, form.lines, tuple(form.duplicates), problems=problems)
 
 
 def chosen(configs: list[Found]) -> Found | None:
@@ -74,16 +68,12 @@ def chosen(configs: list[Found]) -> Found | None:
     return ranked[-1] if ranked else None
 
 
-def examine(text: str) -> Iterator[Problem]:
+def _problems(scan: _Scan) -> Iterator[Problem]:
     """Say what is wrong or left out of what a script sets and the form does not hold.
 
     That is which configuration is meant where several dump, and what stands in other branches. An
     assignment that raises stops the script, even if a later one would replace its value.
     """
-    try:
-        scan = _scan(text)
-    except FormatError:
-        return
     kept = chosen(scan.configs)
     dumping = [found for found in scan.configs if found.dumps()]
     if kept and len(dumping) > 1:
@@ -114,20 +104,29 @@ def _refusals(path: str, value: Any, line: int) -> Iterator[Problem]:
     yield from (replace(p, line=line) for p in reader.problems if p.severity == "error")
 
 
-def _put(result: Decoded, path: str, value: Any, line: int, branches: Branches) -> None:
-    """Store a setting; a later assignment wins and is noted unless it is of another branch."""
-    head, _, rest = path.partition(".")
-    holder, key = result.data, head
-    if rest and head in ("dump_config", "options", "environment"):
-        inner = holder.setdefault(head, {})
-        result.lines.setdefault(head, line)
-        if not isinstance(inner, dict):  # the section itself was replaced by an expression
-            return
-        holder, key = inner, rest
-    if key in holder and not apart(branches, result.lines[path], line):
-        result.duplicates.append((path, line))
-    holder[key] = value
-    result.lines[path] = line
+class _Form:
+    """The form that a script's assignments make, with their lines."""
+
+    def __init__(self, branches: Branches) -> None:
+        self.data: dict[str, Any] = {}
+        self.lines: dict[str, int] = {}
+        self.duplicates: list[tuple[str, int]] = []
+        self._branches = branches
+
+    def put(self, path: str, value: Any, line: int) -> None:
+        """Store a setting; a later assignment wins and is noted unless it is of another branch."""
+        head, _, rest = path.partition(".")
+        holder, key = self.data, head
+        if rest and head in ("dump_config", "options", "environment"):
+            inner = holder.setdefault(head, {})
+            self.lines.setdefault(head, line)
+            if not isinstance(inner, dict):  # the section itself was replaced by an expression
+                return
+            holder, key = inner, rest
+        if key in holder and not apart(self._branches, self.lines[path], line):
+            self.duplicates.append((path, line))
+        holder[key] = value
+        self.lines[path] = line
 
 
 class _Scan:

@@ -8,7 +8,8 @@ from workbench.config.surface import Surface
 from workbench.config.torchair.code import code, notes
 from workbench.config.torchair.form import SOURCE, Torchair, value_code
 from workbench.config.torchair.plan import from_plan, to_plan
-from workbench.config.torchair.read import decode, examine, recognises
+from workbench.config.torchair.read import decode, recognises
+from workbench.config.torchair.reading import reading
 from workbench.config.torchair.rules import RULES, order
 from workbench.config.torchair.write import encode
 
@@ -28,6 +29,7 @@ TORCHAIR = Surface(
     language="python",
     model=Torchair,
     rules=RULES,
+    reading=reading,
     start=start,
     plan=to_plan,
     from_plan=from_plan,
@@ -38,7 +40,6 @@ TORCHAIR = Surface(
     encode=encode,
     value_code=value_code,
     path_key="dump_config.dump_path",
-    examine=examine,
     suffix=".py",
     order=order,
 )

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.acl.examples import ABSENT, HERE, LIST, OLD, data, debug, item, scene, watch
 from workbench.config.acl.form import ADUMP, EXCEPTIONS, GE_MANAGER, GUIDE, OLDER
-from workbench.config.acl.reading import (
-    exception_root,
-    is_old,
-    is_read,
-    kind_of,
-    prints_kernels,
-    view,
-)
-from workbench.config.acl.rules_list import checked_items, step_faults
+from workbench.config.acl.reading import exception_root, prints_kernels
+from workbench.config.acl.refusals import BLACKLISTS, step_faults
 from workbench.config.context import Context
+from workbench.config.form.rules import Rule
 from workbench.config.ge_options import BOTH, WRONG
-from workbench.config.rule import NOTHING, Breach, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from workbench.config.acl.form import AclForm
+    from workbench.config.acl.reading import AclReading
+    from workbench.config.form.rules import At
 
 ENVIRONMENT = "hicann/runtime dump_config_converter.cpp, its environment variables"
 OFFLINE = "Preparing Dump Data of an Offline Model"
@@ -34,142 +26,73 @@ _COLLECT = Context(env={"NPU_COLLECT_PATH": "/collect"})
 _WORK = Context(env={"ASCEND_WORK_PATH": "/work"})
 
 
-def _void_blacklist(form: AclForm, context: Context) -> Iterator[Breach]:
-    for path, entry, _ in checked_items(form, context):
-        for key in ("optype_blacklist", "opname_blacklist"):
-            for index, barred in enumerate(getattr(entry, key)):
-                if not (barred.name and barred.pos):
-                    yield Breach(f"{path}.{key}[{index}]")
+def _asks_for_nothing(r: AclReading, at: At) -> bool:
+    if at.path == "dump":
+        return not r.given
+    return r.given and r.kind == "none" and not prints_kernels(r.dump)
 
 
-def _nothing(form: AclForm, context: Context) -> Iterator[Breach]:
-    dump = view(form, context)
-    if form.dump is None:
-        yield Breach("dump")
-    elif not is_read(dump):
-        yield Breach("dump", {})
-    elif kind_of(dump) == "none" and not prints_kernels(dump):
-        given = "dump_list" in dump.model_fields_set
-        yield Breach("dump.dump_list", [] if given else NOTHING)
+def _is_empty_for_ge(r: AclReading, at: At) -> bool:
+    empty = r.given and r.dump.dump_op_switch == "off" and not at.value
+    return empty and r.kind in ("none", "watch") and not prints_kernels(r.dump)
 
 
-def _ge_list(form: AclForm, context: Context) -> Iterator[Breach]:
-    dump = view(form, context)
-    empty = is_read(dump) and dump.dump_op_switch == "off" and not dump.dump_list
-    if empty and kind_of(dump) in ("none", "watch") and not prints_kernels(dump):
-        given = "dump_list" in dump.model_fields_set
-        yield Breach("dump.dump_list", [] if given else NOTHING)
+def _collects(r: AclReading, at: At) -> Any:
+    folder = r.context.variable("NPU_COLLECT_PATH")
+    refused = folder and r.kind in ("data", "overflow", "watch")
+    return refused and {"kind": r.kind, "folder": folder}
 
 
-def _unchecked_step(form: AclForm, context: Context) -> Iterator[Breach]:
-    dump = view(form, context)
-    if kind_of(dump) == "overflow":
-        yield from islice(step_faults(dump), 1)
+def _repeats_a_model(r: AclReading, at: At) -> Any:
+    name = at.value.model_name
+    before = takewhile(lambda entry: entry is not at.value, r.dump.dump_list)
+    return r.selects and any(entry.model_name == name for entry in before) and {"got": name}
 
 
-def _collect(form: AclForm, context: Context) -> Iterator[Breach]:
-    folder, kind = context.variable("NPU_COLLECT_PATH"), kind_of(view(form, context))
-    if folder and kind in ("data", "overflow", "watch"):
-        yield Breach("dump", values={"kind": kind, "folder": folder})
+def _is_unexpanded(r: AclReading, at: At) -> Any:
+    literal = "$" in at.value or at.value.startswith("~")
+    return literal and {"code": "" if r.kind == "exception" else "EP0003"}
 
 
-def _model_twice(form: AclForm, context: Context) -> Iterator[Breach]:
-    seen: set[str] = set()
-    for path, entry, dump in checked_items(form, context):
-        if entry.model_name in seen and dump.dump_scene != "watcher":
-            yield Breach(path, entry.model_name)
-        seen.add(entry.model_name)
+def _is_overruled(r: AclReading, at: At) -> Any:
+    folder, name = exception_root(r.dump, r.context)
+    unread = r.kind == "exception" and at.value and name != "dump_path"
+    return unread and {"name": name, "folder": folder}
 
 
-def _shadowed(form: AclForm, context: Context) -> Iterator[Breach]:
-    items = [row for row in checked_items(form, context) if row[2].dump_scene != "watcher"]
-    if all(entry.model_name for _, entry, _ in items):
-        return
-    for path, entry, _ in items:
-        if entry.model_name:
-            yield Breach(f"{path}.model_name", entry.model_name)
+def _files_for_folders(r: AclReading, at: At) -> list[dict[str, str]]:
+    if r.kind != "exception" or not r.context.here:
+        return []
+    found = [{"name": name, "folder": r.context.variable(name)} for name in _VARIABLES]
+    return [one for one in found if one["folder"] and r.context.file_exists(one["folder"])]
 
 
-def _watch_entries(form: AclForm, context: Context) -> Iterator[Breach]:
-    items = [row for row in checked_items(form, context) if row[2].dump_scene == "watcher"]
-    for path, entry, _ in items[:-1]:
-        yield Breach(path, list(entry.watcher_nodes))
+def _has_unread_collect(r: AclReading, at: At) -> Any:
+    folder = r.context.variable("NPU_COLLECT_PATH")
+    return folder and r.kind == "exception" and not r.old and {"folder": folder}
 
 
-def _watch_same(form: AclForm, context: Context) -> Iterator[Breach]:
-    for path, entry, dump in checked_items(form, context):
-        for index, name in enumerate(entry.layer if dump.dump_scene == "watcher" else ()):
-            if name in entry.watcher_nodes:
-                yield Breach(f"{path}.layer[{index}]", name)
+def _has_vain_scene(r: AclReading, at: At) -> Any:
+    value = r.context.variable("ASCEND_DUMP_SCENE")
+    return value and (value not in EXCEPTIONS[1:] or r.kind != "none") and {"value": value}
 
 
-def _watch_collective(form: AclForm, context: Context) -> Iterator[Breach]:
-    for path, entry, dump in checked_items(form, context):
-        for index, name in enumerate(entry.layer if dump.dump_scene == "watcher" else ()):
-            if name.rpartition("/")[2].lower().startswith("hcom"):
-                yield Breach(f"{path}.layer[{index}]", name)
+def _is_unknown_scene(r: AclReading, at: At) -> Any:
+    name = r.asked.dump.dump_scene if r.asked.dump else None
+    return r.old and name and name != "lite_exception" and {"got": name}
 
 
-def _unexpanded(form: AclForm, context: Context) -> Iterator[Breach]:
-    path = view(form, context).dump_path
-    if "$" in path or path.startswith("~"):
-        code = "" if kind_of(view(form, context)) == "exception" else "EP0003"
-        yield Breach("dump.dump_path", path, {"code": code})
+def _is_in_a_container(r: AclReading, at: At) -> bool:
+    inside = r.context.variable("container") or r.context.variable("KUBERNETES_SERVICE_HOST")
+    return bool(inside) and r.kind != "none"
 
 
-def _unread_path(form: AclForm, context: Context) -> Iterator[Breach]:
-    dump = view(form, context)
-    folder, name = exception_root(dump, context)
-    if kind_of(dump) == "exception" and dump.dump_path and name != "dump_path":
-        yield Breach("dump.dump_path", dump.dump_path, {"name": name, "folder": folder})
-
-
-def _skipped_variable(form: AclForm, context: Context) -> Iterator[Breach]:
-    if kind_of(view(form, context)) != "exception" or not context.here:
-        return
-    for name in _VARIABLES:
-        folder = context.variable(name)
-        if folder and context.file_exists(folder):
-            yield Breach("dump.dump_scene", values={"name": name, "folder": folder})
-
-
-def _unread_collect(form: AclForm, context: Context) -> Iterator[Breach]:
-    folder = context.variable("NPU_COLLECT_PATH")
-    if folder and kind_of(view(form, context)) == "exception" and not is_old(context):
-        yield Breach("dump.dump_scene", values={"folder": folder})
-
-
-def _scene_variable(form: AclForm, context: Context) -> Iterator[Breach]:
-    value = context.variable("ASCEND_DUMP_SCENE")
-    if value and (value not in EXCEPTIONS[1:] or kind_of(view(form, context)) != "none"):
-        yield Breach("dump.dump_scene", values={"value": value})
-
-
-def _old_scene(form: AclForm, context: Context) -> Iterator[Breach]:
-    name = form.dump.dump_scene if form.dump else None
-    if is_old(context) and name and name != "lite_exception":
-        yield Breach("dump.dump_scene", name)
-
-
-def _container(form: AclForm, context: Context) -> Iterator[Breach]:
-    inside = context.variable("container") or context.variable("KUBERNETES_SERVICE_HOST")
-    if inside and kind_of(view(form, context)) != "none":
-        yield Breach("dump")
-
-
-def _volume(form: AclForm, context: Context) -> Iterator[Breach]:
-    dump = view(form, context)
-    if kind_of(dump) == "data" and dump.dump_data == "tensor" and not dump.dump_step:
-        yield Breach(
-            "dump.dump_step", dump.dump_step if "dump_step" in dump.model_fields_set else NOTHING
-        )
-
-
-EFFECTS = (
+WARNINGS = (
     Rule(
         id="nothing-dumped",
         severity="warning",
-        find=_nothing,
+        at="dump dump.dump_list",
+        when=_asks_for_nothing,
         says="The configuration is accepted, but nothing asks for a dump and nothing is dumped",
         fix="Fill dump_list, or set dump_op_switch, dump_debug or dump_scene.",
         source=ADUMP,
@@ -179,7 +102,8 @@ EFFECTS = (
     Rule(
         id="ge-list",
         severity="warning",
-        find=_ge_list,
+        at="dump.dump_list",
+        when=_is_empty_for_ge,
         says="{key} is empty or missing while dump_op_switch is 'off', which GE refuses",
         fix="Add an entry. One without keys selects every operator.",
         source=GE_MANAGER,
@@ -190,7 +114,8 @@ EFFECTS = (
     Rule(
         id="debug-step",
         severity="warning",
-        find=_unchecked_step,
+        at="dump.dump_step",
+        when=lambda r, at: r.kind == "overflow" and step_faults(at.value)[:1],
         says="{key}: {fault}. It is not checked with dump_debug 'on', and this piece matches nothing",
         fix="Write it like '0|5-8'.",
         source=GE_MANAGER,
@@ -200,7 +125,8 @@ EFFECTS = (
     Rule(
         id="ge-collect",
         severity="warning",
-        find=_collect,
+        at="dump",
+        when=_collects,
         says="NPU_COLLECT_PATH={folder} asks for an exception dump, and GE refuses a {kind} dump beside it",
         fix="Unset the variable.",
         source=GE_MANAGER,
@@ -211,7 +137,8 @@ EFFECTS = (
     Rule(
         id="blacklist-void",
         severity="warning",
-        find=_void_blacklist,
+        at=f"{BLACKLISTS}[]",
+        when=lambda r, at: r.checked and not (at.value.name and at.value.pos),
         says="{path} has no effect: it needs a name and the tensors to exclude",
         fix="Name the tensors like 'input0'.",
         source=GE_MANAGER,
@@ -221,7 +148,8 @@ EFFECTS = (
     Rule(
         id="list-twice",
         severity="warning",
-        find=_model_twice,
+        at="dump.dump_list[]",
+        when=_repeats_a_model,
         says="{path} repeats the model of an earlier entry ({got!r}); GE keeps the operators of the last one",
         fix="Merge the entries.",
         source=GE_MANAGER,
@@ -231,7 +159,10 @@ EFFECTS = (
     Rule(
         id="list-shadowed",
         severity="warning",
-        find=_shadowed,
+        at="dump.dump_list[].model_name",
+        when=lambda r, at: (
+            r.selects and at.value and not all(entry.model_name for entry in r.dump.dump_list)
+        ),
         says="{path} {got!r} has no effect: the entry without model_name alone selects operators, in every model",
         fix="Give that entry a model_name.",
         source=GE_MANAGER,
@@ -241,7 +172,8 @@ EFFECTS = (
     Rule(
         id="watch-entries",
         severity="warning",
-        find=_watch_entries,
+        at="dump.dump_list[]",
+        when=lambda r, at: r.watches and at.value is not r.dump.dump_list[-1],
         says="{path} has no effect: GE keeps the last entry of a watch only",
         fix="Merge the entries.",
         source=GE_MANAGER,
@@ -251,7 +183,8 @@ EFFECTS = (
     Rule(
         id="watch-same",
         severity="warning",
-        find=_watch_same,
+        at="dump.dump_list[].layer[]",
+        when=lambda r, at: r.watches and at.value in at.entries[0].watcher_nodes,
         says="{path}: {got!r} is watched itself, so it is dumped after itself only",
         fix="Remove it from layer or from watcher_nodes.",
         source=GUIDE,
@@ -261,7 +194,8 @@ EFFECTS = (
     Rule(
         id="watch-collective",
         severity="warning",
-        find=_watch_collective,
+        at="dump.dump_list[].layer[]",
+        when=lambda r, at: r.watches and at.value.rpartition("/")[2].lower().startswith("hcom"),
         says="{path}: {got!r} is a collective operator, and nothing more is dumped after types Hcom*",
         fix="Choose another operator.",
         source=GUIDE,
@@ -271,7 +205,8 @@ EFFECTS = (
     Rule(
         id="path-expand",
         severity="warning",
-        find=_unexpanded,
+        at="dump.dump_path",
+        when=_is_unexpanded,
         says="{key} {got!r} is taken literally: variables and '~' are not expanded",
         fix="Write the full path.",
         source=ADUMP,
@@ -281,7 +216,8 @@ EFFECTS = (
     Rule(
         id="path-unread",
         severity="warning",
-        find=_unread_path,
+        at="dump.dump_path",
+        when=_is_overruled,
         says="{key} {got!r} is not used: {name} has precedence, and files go to {folder}",
         fix="Unset {name}.",
         source=ENVIRONMENT,
@@ -291,7 +227,8 @@ EFFECTS = (
     Rule(
         id="variable-skipped",
         severity="warning",
-        find=_skipped_variable,
+        at="dump.dump_scene",
+        when=_files_for_folders,
         says="{name}={folder} is ignored: it is a file, not a folder",
         fix="Set it to a folder.",
         source=ENVIRONMENT,
@@ -301,7 +238,8 @@ EFFECTS = (
     Rule(
         id="collect-unread",
         severity="hint",
-        find=_unread_collect,
+        at="dump.dump_scene",
+        when=_has_unread_collect,
         says="NPU_COLLECT_PATH={folder} does not set the folder of an exception dump (in older CANN it did)",
         fix="Set ASCEND_DUMP_PATH instead.",
         source=ENVIRONMENT,
@@ -311,7 +249,8 @@ EFFECTS = (
     Rule(
         id="scene-variable",
         severity="warning",
-        find=_scene_variable,
+        at="dump.dump_scene",
+        when=_has_vain_scene,
         says="ASCEND_DUMP_SCENE={value} has no effect",
         fix=f"It counts only where the configuration asks for no dump, and only as {', '.join(EXCEPTIONS[1:])}.",
         source=ENVIRONMENT,
@@ -321,7 +260,8 @@ EFFECTS = (
     Rule(
         id="scene-old",
         severity="warning",
-        find=_old_scene,
+        at="dump.dump_scene",
+        when=_is_unknown_scene,
         says="{key} {got!r} is unknown to acl of CANN 8.0 and earlier",
         fix="Use 'lite_exception'.",
         source=OLDER,
@@ -331,7 +271,8 @@ EFFECTS = (
     Rule(
         id="container",
         severity="hint",
-        find=_container,
+        at="dump",
+        when=_is_in_a_container,
         says="Models do not dump inside a container",
         fix="Run the process outside of containers.",
         source=OFFLINE,
@@ -341,7 +282,8 @@ EFFECTS = (
     Rule(
         id="volume",
         severity="hint",
-        find=_volume,
+        at="dump.dump_step",
+        when=lambda r, at: r.kind == "data" and r.dump.dump_data == "tensor" and not at.value,
         says="Dumping every execution can be very large",
         fix="Set dump_step, run the model once, or start with dump_data 'stats'.",
         source=OFFLINE,

@@ -1,0 +1,111 @@
+"""A form is read once for every question, and a file that it names once."""
+
+import ast
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from workbench.config import HOMES, Context, convert, judge, new, of, read, setting, surfaces
+from workbench.core.errors import ConfigError
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often forms are read, typed sections and all, and files are loaded."""
+    counts = Counter()
+
+    def count(home, name, what, whole=lambda *arguments: True):
+        inner = getattr(home, name)
+
+        def outer(*arguments, **named):
+            counts[what] += bool(whole(*arguments))
+            return inner(*arguments, **named)
+
+        monkeypatch.setattr(home, name, outer)
+
+    count(setting.Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
+    count(surfaces, "load", "loads")
+    return counts
+
+
+@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("question", ["check", "accepted", "plan", "explain", "code"])
+def test_a_question_to_a_form_reads_it_once(counted, name, question):
+    config = read(new(name).to_text(), name)
+    counted.clear()
+    getattr(config, question)()
+    assert counted == {"reads": 1}
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_what_was_judged_answers_every_question_without_another_look(counted, name):
+    config = new(name)
+    judged = config.judge()
+    answers = judged.problems, judged.accepted, judged.plan(), judged.explain(), judged.code("f")
+    assert counted == {"reads": 1}
+    asked = (
+        config.check(),
+        config.accepted(),
+        config.plan(),
+        config.explain(),
+        config.code(file="f"),
+    )
+    assert answers == asked
+
+
+@pytest.mark.parametrize("source", HOMES)
+@pytest.mark.parametrize("target", HOMES)
+def test_a_conversion_judges_both_forms_and_one_for_each_setting(counted, source, target):
+    config = new(source)
+    changed = len(list(convert.set_values(config.settings)))
+    counted.clear()
+    config.convert(target)
+    assert counted["reads"] == (1 if source == target else 2 + changed)
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "torchair"])
+def test_a_script_is_parsed_once_however_often_it_is_judged(monkeypatch, name):
+    parsed, parse = [], ast.parse
+
+    def counting(source, *arguments, **named):
+        parsed.append(source)
+        return parse(source, *arguments, **named)
+
+    text = new(name).to_text()
+    monkeypatch.setattr(ast, "parse", counting)
+    config = read(text, name)
+    config.check()
+    config.check(Context("8.0"))
+    config.convert("acl")
+    assert parsed == [text]
+
+
+def test_a_file_that_a_form_names_is_read_once(counted, tmp_path):
+    path = tmp_path / "acl.json"
+    path.write_text(new("acl").to_text())
+    form = of("torchair", {"dump_config": {"dump_config_path": str(path)}})
+    plan = new("acl").plan()
+    for question in ("check", "plan", "explain"):
+        counted.clear()
+        answer = getattr(form, question)(Context(here=True))
+        assert counted == {"reads": 2, "loads": 1}, question  # the script and the file
+        assert question != "plan" or answer == plan
+
+
+def test_a_judgement_is_of_its_context_and_cannot_be_changed():
+    config = new("acl", dump__dump_stats=["Max"], dump__dump_data="stats")
+    old, today = config.judge(Context("8.0")), config.judge()
+    assert "version" in [problem.id for problem in old.problems]
+    assert today.problems != old.problems
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        today.problems = ()
+
+
+def test_a_refused_form_has_no_plan():
+    refused = new("acl", dump__dump_path="").judge()
+    assert isinstance(refused, judge.Judged)
+    assert not refused.accepted
+    with pytest.raises(ConfigError):
+        refused.plan()
+    assert refused.plan(out="/d").path == "/d"

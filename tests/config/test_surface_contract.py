@@ -1,0 +1,112 @@
+"""What every surface promises of its tables of rules and settings."""
+
+import pytest
+
+import workbench as wb
+from workbench.config.help import declared
+from workbench.config.mindspore.form import COMMON, E2E
+from workbench.config.registry import HOMES, get
+
+RULES = [(name, rule) for name in HOMES for rule in get(name).rules]
+SETTINGS = [(name, *row) for name in HOMES for row in declared(get(name).model)]
+
+OWN_CODES = {
+    "stats-value": {"EP0001", "EP0002"},
+    "path-expand": {"EP0003"},
+    "path-folder": {"FileNotFoundError", "EP0003"},
+    "ge-step": {"E10001"},
+    "ge-collect-path": {"E10056"},
+    "config-file": {"EP0003", "EP0005"},
+}
+"""Rules whose code depends on what is found, with the codes of their examples."""
+
+READ_WITH = {
+    "statistic_category": {f"{COMMON}.saved_data": "statistic", f"{COMMON}.file_format": "npy"},
+    "overflow_number": {f"{COMMON}.op_debug_mode": 3},
+    "sample_num": {f"{E2E}.sample_mode": 1},
+    "dump_debug_mode": {"dump.enable_dump_debug": True},
+}
+"""What must be set for a setting to be read at all."""
+
+
+def judged(name, example):
+    return wb.config.of(name, example.form).check(example.context)
+
+
+def errors(problems):
+    return [problem.id for problem in problems if problem.severity == "error"]
+
+
+def named(rows):
+    return [f"{name}-{getattr(first, 'id', first)}" for name, first, *_ in rows]
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_rules_have_names_of_their_own(name):
+    ids = [rule.id for rule in get(name).rules]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=named(RULES))
+def test_a_rule_is_broken_by_one_example_and_kept_by_the_other(name, rule):
+    broken = [problem for problem in judged(name, rule.breaks) if problem.id == rule.id]
+    assert broken
+    for problem in broken:
+        assert (problem.severity, problem.source) == (rule.severity, rule.source)
+        assert problem.code == rule.code or problem.code in OWN_CODES[rule.id]
+        assert problem.message.code == problem.fix.code == rule.id
+        assert problem.message
+        assert problem.fix
+        assert problem.source
+    assert rule.id not in [problem.id for problem in judged(name, rule.keeps)]
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=named(RULES))
+def test_an_example_is_refused_by_its_rule_alone(name, rule):
+    found = errors(judged(name, rule.breaks))
+    assert found[:1] == ([rule.id] if rule.severity == "error" else [])
+    assert errors(judged(name, rule.keeps)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "setting", "default"), SETTINGS, ids=named([row[:2] for row in SETTINGS])
+)
+def test_a_setting_refuses_its_bad_value_and_takes_its_default(name, path, setting, default):
+    config = wb.config.new(name)
+    for other, value in READ_WITH.get(path.rpartition(".")[2], {}).items():
+        config = config.set(other, value)
+    place = path.replace("[]", "[0]")
+
+    def refusals(value):
+        changed = config.set(place, list(value) if isinstance(value, tuple) else value)
+        found = {problem.id for problem in changed.check() if problem.path.startswith(place)}
+        return changed, found & {"value", "value-unread"}
+
+    changed, found = refusals(setting.bad)
+    assert found == {"value" if setting.read(changed.data) else "value-unread"}
+    if default is not None:
+        assert refusals(default)[1] == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "setting", "default"), SETTINGS, ids=named([row[:2] for row in SETTINGS])
+)
+def test_a_setting_says_what_it_is(name, path, setting, default):
+    assert setting.help
+    assert setting.expected
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_every_field_is_a_declared_setting_or_a_section(name):
+    sections = [get(name).model]
+    for section in sections:
+        inner = section.sections()
+        assert {*section.settings(), *inner} == set(section.model_fields)
+        sections += [model for model, _ in inner.values()]
+
+
+@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("value", [None, 1, {}, [], "text"], ids=str)
+def test_any_value_of_a_section_is_judged(name, value):
+    for key in get(name).model.model_fields:
+        wb.config.of(name, {key: value}).check()

@@ -1,0 +1,1 @@
+"""What the forms of every surface have in common: rules as rows."""

@@ -1,0 +1,192 @@
+"""Rules: what else must hold in a form, beyond the type of each setting. One table a surface.
+
+A rule is one row: where it looks, when it is broken, how grave that is, what to say and to do, where it is
+written, and a form that breaks and one that keeps it; help and tests show the same two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.config.context import Context
+from workbench.config.setting import MANY, Section, shown_path
+from workbench.core.problems import Problem
+from workbench.core.words import Message, RowMessage
+
+if TYPE_CHECKING:
+    from workbench.core.problems import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a release makes of a form: its settings, those at default that it does not know, in a context."""
+
+    form: Any
+    context: Context
+
+
+class At(NamedTuple):
+    """A place in a form.
+
+    ``given`` is whether the form sets it, ``entries`` are the elements of lists on the way to it.
+    """
+
+    path: str
+    value: Any
+    given: bool
+    entries: tuple[Any, ...] = ()
+
+    @property
+    def got(self) -> Any:
+        """What a sentence says was found."""
+        return list(self.value) if isinstance(self.value, tuple) else self.value
+
+
+When = Callable[[Any, At], Any]
+"""Whether a rule is broken at a place, from the reading of a form.
+
+The answer is true, or a mapping of the values that the sentences name: ``got`` stands for the place's own value,
+``code`` for the rule's, ``below`` is added to the path. A list of mappings is as many breaches.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A form, as decoded, and the context it is judged in."""
+
+    form: Any
+    context: Context = field(default_factory=Context)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a surface.
+
+    Attributes
+    ----------
+    id : str
+        Stable name (``iteration-void``).
+    severity : {"error", "warning", "hint"}
+        error: the vendor's reader of this form refuses; warning: ignored, changed, or refused by a
+        later component; hint: it will hurt.
+    at : str
+        Paths of the places where it looks, joined by blanks: ``[]`` is every element of a list, ``a|b`` either
+        key, ``*`` every key of an object. ``$NAME`` is a variable of the environment, ``$version`` the release.
+    when : function of (reading, place)
+        Whether it is broken there.
+    says, fix : str
+        What is wrong, and what to do: sentences in the language of `workbench.core.words.render`. They name
+        ``{path}``, its last part ``{key}``, ``{got}`` and the values that ``when`` gives.
+    source : str
+        Document or code.
+    breaks, keeps : Example
+    code : str
+        The vendor's own error code.
+    """
+
+    id: str
+    severity: Severity
+    at: str
+    when: When
+    says: str
+    fix: str
+    source: str
+    breaks: Example
+    keeps: Example
+    code: str = ""
+
+    def problems(self, reading: Any) -> Iterator[Problem]:
+        """Yield a Problem for every breach, for the first `MANY`, and one that counts the others."""
+        breaches = self.breaches(reading)
+        last = None
+        for path, values in islice(breaches, MANY):
+            last = self._problem(path, values)
+            yield last
+        if last is not None and (others := sum(1 for _ in breaches)):
+            yield replace(last, message=Message("config/more", count=others), fix="")
+
+    def looks_at(self) -> Iterator[str]:
+        """Yield the path of every setting, section or variable that the rule looks at."""
+        for path in self.at.split():
+            for place in spread(path):
+                yield place.removeprefix("$").removesuffix(".*")
+
+    def breaches(self, reading: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the path of every breach, and the values that its sentences name."""
+        for path in self.at.split():
+            for at in _looked_at(reading, path):
+                found = self.when(reading, at)
+                for one in found if isinstance(found, list) else [found] if found else ():
+                    values = {"got": at.got, **one} if isinstance(one, Mapping) else {"got": at.got}
+                    yield at.path + values.pop("below", ""), values
+
+    def _problem(self, path: str, values: dict[str, Any]) -> Problem:
+        code = str(values.get("code", self.code))
+        said, advice = sentences(self, path, values)
+        return Problem(self.id, self.severity, path, said, advice, code=code, source=self.source)
+
+
+def sentences(
+    row: Any, path: str, values: Mapping[str, Any]
+) -> tuple[RowMessage, RowMessage | str]:
+    """Return what a row says of a breach, and its advice; empty where it has none."""
+    shown = shown_path(path)
+    named = {"path": shown, "key": shown.rpartition(".")[2], **values}
+    advice = RowMessage(row.id, row.fix, **named) if row.fix else ""
+    return RowMessage(row.id, row.says, **named), advice
+
+
+def _looked_at(reading: Reading, path: str) -> Iterator[At]:
+    """Yield the places that a path means in a form or in what it is judged by."""
+    context, name = reading.context, path.removeprefix("$")
+    if path == "$version":
+        yield At(name, context.version, True)
+    elif path.startswith("$"):
+        yield At(name, context.variable(name), name in context.env)
+    else:
+        yield from places(reading.form, path.split("."))
+
+
+def places(
+    holder: Any, steps: list[str], path: str = "", entries: tuple[Any, ...] = ()
+) -> Iterator[At]:
+    """Yield every place that a path means, entry by entry; nothing inside of what is absent."""
+    step, *rest = steps
+    for key, value, given in _members(holder, step.removesuffix("[]")):
+        place = f"{path}.{key}" if path else key
+        found = [At(place, value, given, entries)]
+        if step.endswith("[]"):
+            found = [
+                At(f"{place}[{index}]", one, True, (*entries, one))
+                for index, one in enumerate(value or ())
+            ]
+        for at in found:
+            yield from places(at.value, rest, at.path, at.entries) if rest else (at,)
+
+
+def _members(holder: Any, step: str) -> Iterator[tuple[str, Any, bool]]:
+    """Yield key and value of each member that a step names, and whether the form sets it."""
+    if step == "*":
+        yield from ((key, value, True) for key, value in (holder or {}).items())
+        return
+    for key in step.split("|"):
+        if hasattr(holder, key):
+            given = not isinstance(holder, Section) or key in holder.model_fields_set
+            yield key, getattr(holder, key), given
+
+
+def spread(path: str) -> list[str]:
+    """Return the paths that a path with alternatives means.
+
+    >>> spread("dump.list[].a|b")
+    ['dump.list[].a', 'dump.list[].b']
+    """
+    found = [""]
+    for step in path.split("."):
+        many = "[]" if step.endswith("[]") else ""
+        keys = step.removesuffix("[]").split("|")
+        found = [f"{one}.{key}{many}".lstrip(".") for one in found for key in keys]
+    return found

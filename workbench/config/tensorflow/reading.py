@@ -1,0 +1,90 @@
+"""What a TensorFlow form comes to: whether it dumps, how it was ported, and what GE meets of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.config.form.rules import Reading
+from workbench.config.ge_options import (
+    DATA,
+    DEBUG_MODE,
+    ENABLE,
+    ENABLE_DEBUG,
+    LAYER,
+    MODE,
+    PATH,
+    STEP,
+    GeBreach,
+    ge_breaches,
+)
+from workbench.config.tensorflow.form import dumps, takes_arguments
+from workbench.config.tensorflow.refusals import REFUSALS
+
+if TYPE_CHECKING:
+    from workbench.config.context import Context
+    from workbench.config.tensorflow.form import TensorFlowForm
+
+PATH_OF = {
+    ENABLE: "dump.enable_dump",
+    ENABLE_DEBUG: "dump.enable_dump_debug",
+    PATH: "dump.dump_path",
+    STEP: "dump.dump_step",
+    MODE: "dump.dump_mode",
+    DEBUG_MODE: "dump.dump_debug_mode",
+    DATA: "dump.dump_data",
+    LAYER: "dump.dump_layer",
+}
+"""The setting that each option of GE comes from."""
+
+
+def options(form: TensorFlowForm) -> dict[str, str]:
+    """Session options that npu_bridge hands to GE."""
+    dump = form.dump
+    return {
+        ENABLE: str(int(dump.enable_dump)),
+        ENABLE_DEBUG: str(int(dump.enable_dump_debug)),
+        PATH: dump.dump_path,
+        STEP: dump.dump_step,
+        MODE: dump.dump_mode or "output",
+        DEBUG_MODE: dump.dump_debug_mode,
+        DATA: dump.dump_data,
+        LAYER: dump.dump_layer,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFlowReading(Reading):
+    """What a release makes of a form; ``ge`` is what GE refuses of a form that npu_bridge takes."""
+
+    ge: tuple[GeBreach, ...] = ()
+
+    @property
+    def dumps(self) -> bool:
+        """Whether either kind of dump is on."""
+        return dumps(self.form)
+
+    @property
+    def takes_arguments(self) -> bool:
+        """Whether the settings are arguments of ``DumpConfig`` and ``NPURunConfig``."""
+        return takes_arguments(self.form)
+
+    @property
+    def ported_by_hand(self) -> bool:
+        """Whether the script's own lines keep the graph on the device."""
+        script = self.form.script
+        return script.porting == "manual" and script.interface in ("session", "keras")
+
+
+def reading(form: TensorFlowForm, context: Context) -> TensorFlowReading:
+    """Return what npu_bridge makes of a form, and GE after it."""
+    alone = TensorFlowReading(form, context)
+    if any(True for rule in REFUSALS for _ in rule.problems(alone)):
+        return alone
+    return replace(alone, ge=tuple(ge_breaches(options(form), context)))
+
+
+def variable(form: TensorFlowForm, context: Context, name: str) -> str:
+    """Value of a variable of the environment: the script's own, else the process's."""
+    own: str = getattr(form.environment, name)
+    return own or context.variable(name)

@@ -1,0 +1,101 @@
+"""What a release makes of a torchair form: mode, GE's options, and the JSON that it names, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.config.context import Context, is_before
+from workbench.config.form.rules import Reading
+from workbench.config.ge_options import DATA, ENABLE, LAYER, MODE, PATH, STEP
+from workbench.config.torchair.form import CAPTURE_MODES
+from workbench.core.errors import WorkbenchError
+from workbench.core.problems import Problem
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.config.judge import Judged
+    from workbench.config.torchair.form import DumpConfig, Torchair
+
+CANN = (
+    ("26.0", "9.0"),
+    ("7.3", "8.5"),
+    ("7.2", "8.3"),
+    ("7.1", "8.2"),
+    ("7.0", "8.1"),
+    ("0", "8.0"),
+)
+"""The CANN that comes with each Ascend Extension for PyTorch, the newest first."""
+
+
+class AclFile(NamedTuple):
+    """The JSON that ``dump_config_path`` names, as far as it could be looked at."""
+
+    judged: Judged | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TorchairReading(Reading):
+    """What a release makes of a form.
+
+    ``process`` is the context after the script has set its own variables, ``file`` the JSON of
+    ``dump_config_path``, ``ge_options`` what torchair hands to GE; ``captures`` is whether operators are captured
+    one by one, rather than compiled as a graph by GE.
+    """
+
+    dump: DumpConfig
+    process: Context
+    captures: bool
+    ge_options: Mapping[str, str]
+    file: AclFile
+
+
+def reading(form: Torchair, context: Context) -> TorchairReading:
+    """Return what the version of the context makes of a form; the file that it names is read here."""
+    process = _with_environment(form, context)
+    file = acl_file(form, context)
+    return TorchairReading(
+        form, context, form.dump_config, process, captures(form), ge_options(form), file
+    )
+
+
+def _with_environment(settings: Torchair, context: Context) -> Context:
+    own = {k: v for k, v in settings.environment.model_dump().items() if isinstance(v, str) and v}
+    return replace(context, env={**context.env, **own})
+
+
+def captures(settings: Torchair) -> bool:
+    """Whether operators are captured one by one, rather than compiled as a graph by GE."""
+    return settings.mode in CAPTURE_MODES
+
+
+def acl_file(settings: Torchair, context: Context) -> AclFile:
+    """Read and judge the JSON of ``dump_config_path``; empty unless it lies on this machine."""
+    path = settings.dump_config.dump_config_path
+    if path is None or captures(settings) or not context.here or not context.file_exists(path):
+        return AclFile()
+    from workbench.config.surfaces import load
+
+    version = next((cann for torch, cann in CANN if not is_before(context.release(), torch)), "")
+    there = replace(context, version=version)
+    try:
+        judged = load(path, "acl").judge(there)
+        return AclFile(judged, judged.problems)
+    except WorkbenchError as error:
+        said = Message(error.code, **error.values | {"excerpt": ""})
+        line = error.place.rpartition(":")[2]
+        number = int(line) if line.isdecimal() else 0
+        return AclFile(None, (Problem("config-file", "error", "", said, line=number),))
+
+
+def ge_options(settings: Torchair) -> dict[str, str]:
+    """Options that torchair hands to GE; empty where it hands over none."""
+    dump = settings.dump_config
+    if captures(settings) or not dump.enable_dump:
+        return {}
+    options = {ENABLE: "1", PATH: dump.dump_path, MODE: dump.dump_mode, DATA: dump.dump_data}
+    optional = {STEP: dump.dump_step, LAYER: dump.dump_layer}
+    return options | {name: value for name, value in optional.items() if value}
