@@ -23,6 +23,7 @@ import numpy as np
 
 from workbench.comparison.measure.noise import (
     APPROXIMATION,
+    CUBE_INPUT,
     any_order,
     reduction_length,
     summation_length,
@@ -142,6 +143,10 @@ def careful_floor(
     inside = max(
         (unit_inside(op, attempt.inputs, arithmetic, wide=wide) for op in ops), default=FLOAT32
     )
+    if (
+        attempt.rule == "network"
+    ):  # what went into its weights was rounded with them, as the cube rounds
+        inside = max(inside, CUBE_INPUT)
     length = max((reduction_length(op) for op in ops), default=1.0)
     largest = max((array.size for array in attempt.inputs.values()), default=1)
     length = max(length, largest / max(attempt.given[slot].size, 1))

@@ -165,13 +165,13 @@ def assessed(
         return None
 
 
-_OF_ONE = frozenset(("Sigmoid",))
+OF_ONE = frozenset(("Sigmoid",))
 """Types of results between 0 and 1 that libraries compute to a part of 1, not of the result.
 
 onnxruntime's logistic function takes -18 for whatever is below.
 """
 
-_PART_OF_ONE = 4 * FLOAT32
+PART_OF_ONE = 4 * FLOAT32
 """Measured of onnxruntime 1.32 from -40 to 40: 2.7 roundings of 1."""
 
 
@@ -181,11 +181,11 @@ def library_own_error(attempt: Attempt) -> OwnError | None:
         own = assess_own_error(attempt, EXACT)
     except TROUBLE:
         return None
-    if not own.suspect or attempt.op.op_type not in _OF_ONE:
+    if not own.suspect or attempt.op.op_type not in OF_ONE:
         return own
     expected = attempt.results(EXACT)[own.slot].astype(np.float64)
     off = np.max(np.abs(attempt.given[own.slot] - expected), initial=0.0)
-    return own._replace(suspect=0.0) if off <= _PART_OF_ONE else own
+    return own._replace(suspect=0.0) if off <= PART_OF_ONE else own
 
 
 def _suspect(error: float, floor: Floor) -> float:

@@ -30,6 +30,8 @@ from workbench.comparison.measure.noise import (
     jump_limit,
     spec_roundoff,
 )
+from workbench.comparison.pair.claims import has_outputs_alone
+from workbench.comparison.replay.own_error import OF_ONE, PART_OF_ONE
 from workbench.graph.graph import Op, Param
 from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
 from workbench.ops.aliases import ALIASES
@@ -214,6 +216,8 @@ def time_facts(
 ) -> TimeFacts:
     """Facts of an operator; ``given`` is the error of what nothing produced, ``shown`` that of other products."""
     worst = seen.worst.error if seen.worst is not None else 0.0
+    if _is_of_library(known, seen):
+        worst = 0.0
     facts = TimeFacts(seen.op, worst, seen.limit, seen.rank_local, seen.tainted)
     came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
     facts = facts._replace(came=came > _explained_before(seen, memory))
@@ -243,6 +247,15 @@ def time_facts(
         stored=is_explained_by_store(known, seen),
         unlike=bool(unlike),
     )
+
+
+def _is_of_library(known: Survey, seen: Assessment) -> bool:
+    """Whether an operator is off by no more than libraries compute its type to, a part of 1: near zero that is much."""
+    run = known.pairing.target.runs[seen.block][seen.op]
+    if seen.worst is None or _type_of(run.op_type) not in OF_ONE:
+        return False
+    off = seen.worst.divergence.metrics.get("MaxAbsoluteError", math.inf)
+    return off <= PART_OF_ONE and has_outputs_alone(known.pairing.golden)
 
 
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
