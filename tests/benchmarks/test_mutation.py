@@ -48,7 +48,7 @@ def test_a_mutant_is_other_code_on_the_same_lines(one):
 
 
 def test_mutants_of_the_package_can_be_compiled():
-    for name in ("plan.py", "transdata.py", "checks.py"):
+    for name in ("plan.py", "transdata.py", "errors.py"):
         data = (BENCHMARKS.parent / "workbench" / "core" / name).read_bytes()
         for one in drawn({"core": of_source(data, f"workbench/core/{name}")}, seed=3, count=40):
             compile(one.applied(data), name, "exec")
