@@ -216,8 +216,6 @@ def time_facts(
 ) -> TimeFacts:
     """Facts of an operator; ``given`` is the error of what nothing produced, ``shown`` that of other products."""
     worst = seen.worst.error if seen.worst is not None else 0.0
-    if _is_of_library(known, seen):
-        worst = 0.0
     facts = TimeFacts(seen.op, worst, seen.limit, seen.rank_local, seen.tainted)
     came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
     facts = facts._replace(came=came > _explained_before(seen, memory))
@@ -243,7 +241,7 @@ def time_facts(
     return facts._replace(
         figures=_is_of_figures(seen, memory),
         fused=may_be_fused(partners, seen.op, run),
-        low=_is_low(reading, seen.worst, shown),
+        low=_is_low(reading, seen.worst, shown) or _is_of_library(known, seen),
         stored=is_explained_by_store(known, seen),
         unlike=bool(unlike),
     )
