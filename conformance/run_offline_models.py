@@ -62,9 +62,7 @@ class Case(NamedTuple):
 
     def tree(self, way: str, device: str, mode: str, faults: tuple[str, ...] = ()) -> Path:
         """Simulate a run; return its dump."""
-        given = {p.stem: p for p in (self.place / "feeds").iterdir()}
-        feeds = {key: given[str(number)] for number, key in enumerate(self._inputs())}
-        networks, values = networks_with_inputs([str(self.path)], feeds, {}, 0, 1)
+        networks, values = networks_with_inputs([str(self.path)], self._feeds(), {}, 0, 1)
         out = Path(tempfile.mkdtemp(dir=self.place)) / "tree"
         dump = {"dump_list": [{}], "dump_path": "/dump", "dump_mode": WAYS[way]}
         form = out.with_name("acl.json")
@@ -72,14 +70,13 @@ class Case(NamedTuple):
         options = {"device": device, "precision_mode": mode, "faults": faults}
         return simulate(networks, values, form, out, surface="acl", **options)
 
-    def _inputs(self) -> list[str]:
-        return json.loads((self.place / "inputs.json").read_text())
+    def _feeds(self) -> dict[str, Path]:
+        names = json.loads((self.place / "inputs.json").read_text())
+        return {name: self.place / f"feeds/{number}.npy" for number, name in enumerate(names)}
 
     def operators(self) -> list[str]:
         """Names of the network's operators."""
-        given = {p.stem: p for p in (self.place / "feeds").iterdir()}
-        feeds = {key: given[str(number)] for number, key in enumerate(self._inputs())}
-        [network], _ = networks_with_inputs([str(self.path)], feeds, {}, 0, 1)
+        [network], _ = networks_with_inputs([str(self.path)], self._feeds(), {}, 0, 1)
         return [op.name for op in network.ops]
 
     def compare(self, tree: Path, *, graphs: bool) -> wb.Comparison:

@@ -21,11 +21,13 @@ from workbench.comparison.graphs.ge_origins import (
     states_origin,
 )
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weight
+from workbench.comparison.graphs.traverse import readers
 from workbench.comparison.graphs.view import Origin, hands_on
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Value
 from workbench.graph_files.ge.lower import ITERATOR
+from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -150,21 +152,12 @@ def _tensors(graph: Graph, numbers: Collection[int]) -> Iterator[tuple[tuple[str
     given = {number: [*_given(graph.ops[number])] for number in numbers}
     for number, tensors in given.items():
         for origin, slot in tensors:
-            readers = _readers(graph, Value(number, slot))
             inside = any(
                 origin in dict(given.get(reader, ())) and not hands_on(graph.ops[reader].op_type)
-                for reader in readers
+                for reader, _ in readers(graph, Value(number, slot), IDENTITY)
             )
             if not inside or states_origin(graph.ops[number], slot):
                 yield origin, Origin("op", number, slot)
-
-
-def _readers(graph: Graph, value: Value) -> Iterator[int]:
-    """Operators that read a value, also behind casts and changes of format that the compiler inserted."""
-    for number, _ in graph.consumers.get(value, ()):
-        yield number
-        if is_inserted(graph.ops[number]):
-            yield from _readers(graph, Value(number, 0))
 
 
 def _given(op: Op) -> Iterator[tuple[tuple[str, int], int]]:

@@ -22,6 +22,7 @@ from workbench.comparison.bind.wiring import contradicting_edge
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.replay.attempt import TROUBLE
+from workbench.comparison.replay.network import nodes_of
 from workbench.comparison.replay.slices import copied_slices
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -268,7 +269,7 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
     spoilt = next(corrupted_weights(survey, event), "")
     if spoilt:
         return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
-    off = replayed.off_the_model(event.block, event.op)
+    off = replayed.model_weight_error(event.block, event.op)
     if off:
         weights = _weights_of(survey, event)
         return (Difference("parameter", weights, Message("compare/other-weights", error=off)),)
@@ -285,12 +286,10 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
 def _weights_of(survey: Survey, event: Assessment | Observation) -> str:
     """Name of the first weight that the golden's operators have which a kernel stands for."""
     found = survey.pairing.alignments.get(event.block.graph_key)
-    fusion = found.fused.get(event.op) if found is not None else None
     if found is None:
         return ""
-    members = fusion.golden if fusion is not None else (found.match_of[event.op],)
-    graph = found.golden.graph
-    read = (one for number in members for one in graph.ops[number].flat_inputs())
+    graph, nodes = found.golden.graph, nodes_of(found, event.op)
+    read = (one for number in nodes for one in graph.ops[number].flat_inputs())
     parameters = (graph.parameters[one.index] for one in read if isinstance(one, Param))
     return next((one.name for one in parameters if one.is_weight), "")
 
@@ -417,10 +416,12 @@ def is_cleared(scene: Scene, seen: Observation) -> bool:
     if replayed is None or any(ops[number].op_type not in MOVEMENT for number in seen.unobserved):
         return False
     lent = scene.survey.pairing.target.trust(scene.block).graph == "borrowed"
-    return replayed.reproduces(seen.block, seen.op, assumed=lent) or _is_nearer(replayed, seen)
+    return replayed.reproduces(seen.block, seen.op, assumed=lent) or _is_within_golden_error(
+        replayed, seen
+    )
 
 
-def _is_nearer(replayed: Replay, seen: Observation) -> bool:
+def _is_within_golden_error(replayed: Replay, seen: Observation) -> bool:
     """Whether an operator that gave what it had to differs by no more than the golden's, off by itself, explains.
 
     A library may compute what lies near zero to a part of 1 (`workbench.comparison.replay.own_error`).

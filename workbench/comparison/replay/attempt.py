@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ from workbench.comparison.replay.network import network_kernel
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
+from workbench.graph_files.onnx.dialect import DIALECT
 from workbench.npu.arithmetic import EXACT
 from workbench.npu.rounding import ROUND
 from workbench.ops import OPS, in_place_outputs
+from workbench.ops.compile_time import computed_before_the_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,6 +171,7 @@ class ReplayCache:
         self.target_inputs = DumpedInputs(pairing.target)
         self.golden_inputs = DumpedInputs(pairing.golden)
         self._lowerings: dict[tuple[int, int, int], Lowering] = {}
+        self._constants: dict[int, Set[int]] = {}
         self._candidates: dict[int, tuple[Candidate, ...]] = {}
         self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
 
@@ -263,9 +266,26 @@ class ReplayCache:
             known = None if slot is None else self.target_inputs.read(block, number, slot)
             return None if known is None or known.assumed is not None else known.array
 
-        return _of_nodes(network_kernel(found, number, read), block, number, found, given)
+        return _of_nodes(
+            network_kernel(found, number, read, self._known(found.golden.graph)),
+            block,
+            number,
+            found,
+            given,
+        )
 
-    def golden_like(self, block: Execution, number: int, rule: str) -> Attempt | Message | None:
+    def _known(self, model: Graph) -> Set[int]:
+        """Nodes of a model that no input's values reach; one answer for all kernels."""
+        key = id(model.ops)  # lives as long as the pairing
+        if key not in self._constants:
+            self._constants[key] = (
+                computed_before_the_run(model) if model.dialect == DIALECT else set()
+            )
+        return self._constants[key]
+
+    def golden_counterpart(
+        self, block: Execution, number: int, rule: str
+    ) -> Attempt | Message | None:
         """Return the golden's counterpart as an attempt of the target was made ready: by which rule of lowering."""
         if rule == "network":
             return self._golden_of_network(block, number)
@@ -281,7 +301,7 @@ class ReplayCache:
             known = self.golden_inputs.read(other, member, at)
             return None if known is None else known.array
 
-        work = network_kernel(found, number, read)
+        work = network_kernel(found, number, read, self._known(found.golden.graph))
         array = work and self.golden_inputs.given(other, work.result.number, work.result.slot)
         return None if array is None else _of_nodes(work, block, number, found, array)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import WorkbenchError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Kernel, Param, Value
 from workbench.graph_files.onnx.dialect import DIALECT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping, Set
 
     from numpy.typing import NDArray
 
@@ -34,34 +35,44 @@ class NetworkKernel(NamedTuple):
     result: Origin
 
 
-def network_kernel(found: Alignment, number: int, read: Read) -> NetworkKernel | None:
+def network_kernel(
+    found: Alignment, number: int, read: Read, known: Set[int]
+) -> NetworkKernel | None:
     """Return a kernel of the target by the golden's model; ``None``: the model, or an input, does not tell.
 
-    ``read`` gives a value of the golden that the nodes read, by who reads it there, and where.
+    ``read`` gives a value of the golden that the nodes read, by who reads it there, and where; ``known`` are the nodes
+    of the model that no input's values reach.
     """
-    members, model = _members(found, number), found.golden.graph
+    members, model = nodes_of(found, number), found.golden.graph
     result = found.mapped(found.target.origin(Value(number, 0)))
     if model.dialect != DIALECT or result is None or result.number not in members:
         return None
-    from workbench.network.onnx.part import lower_part, outer_operands
+    from workbench.network.onnx.part import input_name, lower_part, outer_operands
 
-    arrays: dict[Operand, Array] = {}
-    for operand, place in outer_operands(model, members).items():
+    arrays: dict[str, Array] = {}
+    specs: dict[Operand, TensorSpec] = {}
+    for place, (operand, reader) in enumerate(outer_operands(model, members, known).items()):
         if _is_weight(model, operand):
             continue
-        array = read(*place)
+        array = read(*reader)
         if array is None:
             return None
-        arrays[operand] = array
-    specs = {one: TensorSpec("float32", array.shape) for one, array in arrays.items()}
+        arrays[input_name(place)], specs[operand] = array, _spec(array)
     try:
-        graph = lower_part(model, members, Value(result.number, result.slot), specs)
+        graph = lower_part(model, members, Value(result.number, result.slot), specs, known)
     except WorkbenchError:
         return None
-    return _kernel(graph, [*arrays.values()], result)
+    return _kernel(graph, arrays, result)
 
 
-def _members(found: Alignment, number: int) -> Collection[int]:
+def _spec(array: Array) -> TensorSpec:
+    """What a node read: the model is of float32, whatever floats the device has."""
+    name = name_of(array.dtype)
+    return TensorSpec("float32" if DTYPES[name].is_float else name, array.shape)
+
+
+def nodes_of(found: Alignment, number: int) -> Collection[int]:
+    """Operators of the golden that a kernel of the target stands for."""
     fusion, partner = found.fused.get(number), found.match_of.get(number)
     if fusion is not None and fusion.target == (number,):
         return fusion.golden
@@ -72,14 +83,14 @@ def _is_weight(model: Graph, operand: Operand) -> bool:
     return isinstance(operand, Param) and model.parameters[operand.index].is_weight
 
 
-def _kernel(graph: Graph, arrays: list[Array], result: Origin) -> NetworkKernel | None:
-    """What a graph of one result computes; its inputs that are no weights are ``arrays``, in order."""
+def _kernel(graph: Graph, arrays: Mapping[str, Array], result: Origin) -> NetworkKernel | None:
+    """What a graph of one result computes; its inputs that are no weights are ``arrays``, by their names."""
     (output,) = graph.outputs
-    if not isinstance(output, Value):
-        return None
-    given = iter(arrays)
+    fed = {one.name for one in graph.parameters if not one.is_weight}
+    if not isinstance(output, Value) or not fed <= arrays.keys():
+        return None  # nothing is computed, or a weight of the model is called like an input
     inputs = {
-        number: one.default if one.is_weight else next(given)
+        number: one.default if one.is_weight else arrays[one.name]
         for number, one in enumerate(graph.parameters)
     }
     return NetworkKernel(Kernel(graph.ops, (output,)), inputs, result)

@@ -149,7 +149,7 @@ def assess_own_error(
     return found[-1] if found[-1].suspect else found[0]
 
 
-def assessed(
+def try_own_error(
     attempt: Attempt | Message | None,
     arithmetic: Arithmetic,
     *,

@@ -23,12 +23,12 @@ from workbench.comparison.replay.kernel import distance
 from workbench.comparison.replay.own_error import (
     OwnError,
     assess_own_error,
-    assessed,
     errors_of,
     is_out_of_range,
     library_own_error,
     ordered_own_error,
     quick_own_error,
+    try_own_error,
 )
 from workbench.comparison.replay.slices import slice_error
 from workbench.core.words import Message
@@ -148,13 +148,13 @@ class Replay:
             return None
         return library_own_error(attempt)
 
-    def off_the_model(self, block: Execution, number: int) -> float:
+    def model_weight_error(self, block: Execution, number: int) -> float:
         """Return by how much an operator is off what the golden's model makes of what it read; 0 if that explains it.
 
         Its own weights may explain it nevertheless: then these are others.
         """
         attempt = self._cache.of_network(block, number)
-        own = assessed(attempt, Arithmetic("cube"))
+        own = try_own_error(attempt, Arithmetic("cube"))
         return own.error if own is not None and own.suspect else 0.0
 
     @property
@@ -443,13 +443,13 @@ class _GraphReplay:
     def _golden_fits(self, place: Place) -> bool:
         """Whether the golden's counterpart gave what it had to, the same things assumed."""
         attempt = self._cache.golden_attempt(*place)
-        own = assessed(attempt, EXACT)
+        own = try_own_error(attempt, EXACT)
         return own is not None and not own.suspect
 
     def _golden_too(self, place: Place) -> bool:
         """Whether the golden's counterpart is off as much: then the reference is another operator."""
         own = self.own_errors[place]
-        attempt = self._cache.golden_like(*place, own.rule)
+        attempt = self._cache.golden_counterpart(*place, own.rule)
         if not isinstance(attempt, Attempt):
             return bool(own.assumed)
         try:
@@ -469,7 +469,7 @@ class _GraphReplay:
         for place, own in self.own_errors.items():
             if own.suspect or own.deviation is None or not own.deviation.bias.accuses:
                 continue
-            again = assessed(self._cache.attempt(*place), self._arithmetic(place[1]))
+            again = try_own_error(self._cache.attempt(*place), self._arithmetic(place[1]))
             if again is None or again.deviation is None or not again.deviation.bias.accuses:
                 self.own_errors[place] = own._replace(deviation=None)
 
@@ -582,7 +582,7 @@ class _GraphReplay:
         if not isinstance(attempt, Attempt):
             return None
         wide = unrounded or self.wide
-        return assessed(attempt, arithmetic, wide=wide, unrounded=unrounded)
+        return try_own_error(attempt, arithmetic, wide=wide, unrounded=unrounded)
 
 
 def _order(errors: Iterable[float]) -> float:

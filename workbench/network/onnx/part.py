@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Param, Parameter, Value
 from workbench.network.onnx.lower import lower
-from workbench.ops.compile_time import computed_before_the_run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Set
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Op, Operand
 
 
-def outer_operands(model: Graph, members: Collection[int]) -> dict[Operand, tuple[int, int]]:
+def outer_operands(
+    model: Graph, members: Collection[int], known: Set[int]
+) -> dict[Operand, tuple[int, int]]:
     """Values and weights that nodes read from outside of themselves → node and slot that reads one first.
 
-    What a compiler knows before the run counts as theirs.
+    Nodes that are ``known`` before the run (`workbench.ops.compile_time.computed_before_the_run`) count as theirs.
     """
-    numbers = _with_constants(model, members)
+    numbers = _with_constants(model, members, known)
     outer: dict[Operand, tuple[int, int]] = {}
     for number in numbers:
         for slot, one in enumerate(model.ops[number].flat_inputs()):
@@ -31,16 +32,22 @@ def outer_operands(model: Graph, members: Collection[int]) -> dict[Operand, tupl
 
 
 def lower_part(
-    model: Graph, members: Collection[int], result: Value, specs: Mapping[Operand, TensorSpec]
+    model: Graph,
+    members: Collection[int],
+    result: Value,
+    specs: Mapping[Operand, TensorSpec],
+    known: Set[int],
 ) -> Graph:
     """Return nodes of a graph of dialect onnx as a graph of ours.
 
-    ``result`` is the value that it gives. ``specs`` are what lies in `outer_operands` that are no weights; the
-    parameters of the graph are these in their order, and weights with their values.
+    ``result`` is the value that it gives. ``specs`` are what lies in `outer_operands` that are no weights. Of these
+    the graph has those that it needs, under the `input_name` of their place; its other parameters are weights with
+    their values.
 
     Raises GraphError if there are no operators of ours for a node, and FormatError if a weight cannot be read.
     """
-    numbers, outer = _with_constants(model, members), outer_operands(model, members)
+    numbers = _with_constants(model, members, known)
+    outer = outer_operands(model, members, known)
     places = {number: place for place, number in enumerate(numbers)}
     taken: dict[Operand, Operand] = {one: Param(place) for place, one in enumerate(outer)}
 
@@ -64,13 +71,17 @@ def _parameter(
 ) -> Parameter:
     if isinstance(operand, Param) and model.parameters[operand.index].is_weight:
         return model.parameters[operand.index]
-    return Parameter(f"x{number}", specs[operand])
+    return Parameter(input_name(number), specs[operand])
 
 
-def _with_constants(model: Graph, members: Collection[int]) -> list[int]:
+def input_name(place: int) -> str:
+    """What a graph of `lower_part` calls an input, by its place among the `outer_operands`."""
+    return f"part_input_{place}"
+
+
+def _with_constants(model: Graph, members: Collection[int], known: Set[int]) -> list[int]:
     """Nodes with those before them that no input's values reach."""
-    known, found = computed_before_the_run(model), set(members)
-    waiting = [*members]
+    found, waiting = set(members), [*members]
     while waiting:
         for number in _producers(model.ops[waiting.pop()]):
             if number in known and number not in found:
