@@ -37,6 +37,8 @@ from workbench.simulation.simulate import simulate
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from workbench.graph.graph import Graph
+
 DEVICES = ("310p", "a2", "a3")
 MODES = ("force_fp16", "allow_mix_precision", "must_keep_origin_dtype")
 """The last one leaves float32, which the cube of a2 and a3 reads as HF32."""
@@ -176,19 +178,30 @@ def faults(case: Case, device: str, mode: str, places: int) -> Iterator[dict[str
 
 def _usual(case: Case, tree: Path) -> Usual:
     """Read a clean run; the network's results are what the golden's files of its last nodes were compared with."""
-    graph = read_onnx_model(case.path)
-    last = {graph.ops[one.op].name for one in graph.outputs if isinstance(one, Value)}
     goldens: dict[str, tuple[Place, str]] = {}
-    for row in case.compare(tree, graphs=True).rows:
-        if row.golden_op_name in last and row.match_rule:
-            goldens.setdefault(
-                row.golden_path, ((standard_name(row.op_name), row.io, row.slot), row.golden_path)
-            )
+    rows = [row for row in case.compare(tree, graphs=True).rows if row.match_rule]
+    last = {*_last(read_onnx_model(case.path), {row.golden_op_name for row in rows})}
+    for row in rows:
+        if row.golden_op_name in last:
+            place = standard_name(row.op_name), row.io, row.slot
+            goldens.setdefault(row.golden_path, (place, row.golden_path))
+    assert goldens, f"{case.name}: no result of the network has a partner"
     outputs = _tensors(tree)
     results = {
         place: np.load(path).reshape(outputs[place].shape) for place, path in goldens.values()
     }
     return Usual(outputs, results)
+
+
+def _last(graph: Graph, compared: Collection[str]) -> Iterator[str]:
+    """Yield the node that gives each result, or the last before it that is compared."""
+    for output in graph.outputs:
+        operand = output
+        while isinstance(operand, Value):
+            if graph.ops[operand.op].name in compared:
+                yield graph.ops[operand.op].name
+                break
+            operand = graph.ops[operand.op].operand(0)
 
 
 def _tensors(tree: Path) -> dict[Place, np.ndarray]:

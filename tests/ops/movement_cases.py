@@ -370,6 +370,7 @@ CASES = {
         ],
         onnx="GRU LSTM",
     ),
+    "Pack": OperatorCase(stack, [([X, Y], {"axis": 1})]),
     "Split": OperatorCase(
         split,
         [([X], {"axis": -1, "output_num": 2}), ([X], {"axis": 1, "output_num": 3})],

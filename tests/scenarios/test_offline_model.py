@@ -251,3 +251,76 @@ def test_a_library_s_error_near_zero_needs_no_graph(tmp_path):
     found = wb.compare(tree, golden)
     assert [one.kind for one in found.findings if one.defect] == []
     assert found.verdict == "inconclusive"
+
+
+# --- nodes of which the device runs nothing, at the end of others that it runs in pieces ---------------
+
+
+def recurrent_model():
+    """An LSTM whose result and last state go through changes of shape and format, and a product behind a Dropout."""
+    draw = np.random.default_rng(4)
+    shapes = {"w": (1, 64, 8), "r": (1, 64, 16), "b": (1, 128), "fw": (16, 32)}
+    arrays = {name: draw.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    numbers = {name: np.array([value]) for name, value in (("zero", 0), ("one", 1), ("two", 2))}
+    nodes = [
+        node("LSTM", ["x", "w", "r", "b"], ["y", "h", "c"], "rnn", hidden_size=16),
+        node("Squeeze", ["h", "zero"], ["s"], "last"),
+        node("Unsqueeze", ["s", "two"], ["u"], "wide"),
+        node("Cast", ["u"], ["same"], "same", to=TensorProto.FLOAT),
+        node("Relu", ["same"], ["gate"], "gate"),
+        node("Squeeze", ["y", "one"], ["steps"], "steps"),
+        node("Dropout", ["steps"], ["kept"], "drop"),
+        node("Reshape", ["kept", "flat"], ["rows"], "rows"),
+        node("Gemm", ["rows", "fw"], ["out"], "fc"),
+        node("Split", ["out"], ["left", "right"], "halves", axis=1, num_outputs=2),
+        node("Concat", ["right", "left"], ["turned"], "turned", axis=1),
+    ]
+    arrays["flat"] = np.array([5, 16])
+    return model_of(
+        nodes, {"x": np.zeros((5, 1, 8), np.float32)}, ["gate", "turned", "c"], arrays | numbers
+    )
+
+
+@pytest.fixture(scope="module")
+def recurrent(tmp_path_factory):
+    """The model's file, the golden data of onnxruntime, and dumps of outputs by precision mode."""
+    place = tmp_path_factory.mktemp("recurrent")
+    (place / "net.onnx").write_bytes(recurrent_model().SerializeToString())
+    x = np.random.default_rng(5).standard_normal((5, 1, 8)).astype(np.float32)
+    wb.golden(place / "net.onnx", {"x": x}, place / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(place / "net.onnx")], {"x": x}, {}, 0, 1)
+    form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "output"}}
+    (place / "acl.json").write_text(json.dumps(form))
+    for mode in ("force_fp16", "must_keep_origin_dtype"):
+        wb.simulate(
+            networks,
+            feeds,
+            place / "acl.json",
+            place / mode,
+            surface="acl",
+            device="a2",
+            precision_mode=mode,
+        )
+    return place
+
+
+@pytest.mark.parametrize("mode", ["force_fp16", "must_keep_origin_dtype"])
+def test_results_that_reach_no_kernel_of_their_own_are_compared(recurrent, mode):
+    found = wb.compare(recurrent / mode, recurrent / "golden", golden_graph=recurrent / "net.onnx")
+    assert found.coverage.gaps == {}
+    compared = {(row.golden_op_name, row.slot) for row in found.rows if row.match_rule}
+    assert {"rnn", "same", "gate", "fc"} <= {name for name, _ in compared}
+    golden = {row.golden_path for row in found.rows if row.golden_op_name == "rnn"}
+    assert len(golden) == 3
+    assert found.verdict in ("pass", "warn")
+    assert [one.kind for one in found.findings if one.defect] == []
+
+
+def test_what_only_splits_and_joins_needs_no_graph(recurrent, tmp_path):
+    shutil.copytree(
+        recurrent / "force_fp16", tmp_path / "bare", ignore=shutil.ignore_patterns("graphs")
+    )
+    found = wb.compare(tmp_path / "bare", recurrent / "golden")
+    lonely = {row.golden_op_name for row in found.rows if row.golden_path and not row.match_rule}
+    assert lonely.isdisjoint({"halves", "turned", "rows", "drop", "same"})
+    assert [one.kind for one in found.findings if one.defect] == []

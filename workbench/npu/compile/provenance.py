@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
-SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
-"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
+SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD", "Stack": "Pack"}
+"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel.
+
+What the graph engine calls ``Stack`` keeps tensors of a loop.
+"""
 
 HCOM: dict[str, str] = {
     "AllReduce": "HcomAllReduce",
@@ -78,8 +81,10 @@ def _with_attributes(op: Op) -> Op:
     except GraphError:
         return op
     others = [one for slot, one in enumerate(op.flat_inputs()) if slot not in bound.slots]
-    if not others or any(not isinstance(one, Const) or one.dtype == "monad" for one in others):
+    if any(not isinstance(one, Const) or one.dtype == "monad" for one in others):
         return op
+    if not others:
+        return op if row.tensors >= 0 else replace(op, op_type=SETTLED.get(op.op_type, op.op_type))
     named = row.named([one.value for one in others if isinstance(one, Const)])
     count = abs(row.tensors)
     return replace(

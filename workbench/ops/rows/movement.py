@@ -491,6 +491,14 @@ ROWS: dict[str, OpDef] = {
         gradient=stack_gradient,
         effect="move",
     ),
+    "Pack": OpDef(
+        "x",
+        stack_shapes,
+        tensors=-1,
+        defaults={"axis": 0},
+        kernel=kernels.stack,
+        effect="move",
+    ),
     "Split": OpDef(
         "input_x axis output_num",
         split_shapes,
