@@ -324,3 +324,14 @@ def test_what_only_splits_and_joins_needs_no_graph(recurrent, tmp_path):
     lonely = {row.golden_op_name for row in found.rows if row.golden_path and not row.match_rule}
     assert lonely.isdisjoint({"halves", "turned", "rows", "drop", "same"})
     assert [one.kind for one in found.findings if one.defect] == []
+
+
+def test_a_fault_in_a_node_strikes_the_kernel_that_bears_its_name_alone(recurrent, tmp_path):
+    """Its last states are computed by slices behind it, and named after it."""
+    x = np.load(recurrent / "golden/inputs/x.npy")
+    networks, feeds = networks_with_inputs([str(recurrent / "net.onnx")], {"x": x}, {}, 0, 1)
+    dump = recurrent / "acl.json", tmp_path / "tree"
+    options = {"device": "a2", "faults": ("scaled-output:rnn:1.05",)}
+    tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
+    found = wb.compare(tree, recurrent / "golden", golden_graph=recurrent / "net.onnx")
+    assert [one.op_name for one in found.findings if one.defect] == ["rnn"]

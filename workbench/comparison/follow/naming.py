@@ -29,6 +29,7 @@ from workbench.core.words import Message
 from workbench.core.words.render import number as spoken
 from workbench.graph.graph import Param, Value
 from workbench.ops import IDENTITY, MOVEMENT
+from workbench.ops.compile_time import computed_before_the_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -270,8 +271,8 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
     if spoilt:
         return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
     off = replayed.model_weight_error(event.block, event.op)
-    if off:
-        weights = _weights_of(survey, event)
+    weights = _weights_of(survey, event) if off else ""
+    if weights:
         return (Difference("parameter", weights, Message("compare/other-weights", error=off)),)
     golden = replayed.golden(event.block, event.op)
     if golden is not None:
@@ -284,14 +285,18 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
 
 
 def _weights_of(survey: Survey, event: Assessment | Observation) -> str:
-    """Name of the first weight that the golden's operators have which a kernel stands for."""
+    """Name of the first weight or constant that the golden's operators have which a kernel stands for."""
     found = survey.pairing.alignments.get(event.block.graph_key)
     if found is None:
         return ""
     graph, nodes = found.golden.graph, nodes_of(found, event.op)
-    read = (one for number in nodes for one in graph.ops[number].flat_inputs())
-    parameters = (graph.parameters[one.index] for one in read if isinstance(one, Param))
-    return next((one.name for one in parameters if one.is_weight), "")
+    known = computed_before_the_run(graph)
+    for operand in (one for number in nodes for one in graph.ops[number].flat_inputs()):
+        if isinstance(operand, Param) and graph.parameters[operand.index].is_weight:
+            return graph.parameters[operand.index].name
+        if isinstance(operand, Value) and operand.op in known:
+            return graph.ops[operand.op].name
+    return ""
 
 
 def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterator[str]:
