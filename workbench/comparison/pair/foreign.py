@@ -271,7 +271,8 @@ def _places(part: NDArray[Any], whole: NDArray[Any], axis: int) -> Iterator[int]
     ours, theirs = np.moveaxis(part, axis, 0), np.moveaxis(whole, axis, 0)
     if ours.dtype != theirs.dtype or ours.shape[1:] != theirs.shape[1:]:
         return
-    firsts = theirs[(slice(None), *(0,) * (part.ndim - 1))] == ours.flat[0]
+    first_of_each: tuple[Any, ...] = (slice(None), *(0,) * (part.ndim - 1))
+    firsts = theirs[first_of_each] == ours.flat[0]
     for begin in np.flatnonzero(firsts[: len(theirs) - len(ours) + 1]).tolist():
         if np.array_equal(theirs[begin : begin + len(ours)], ours):
             yield begin
