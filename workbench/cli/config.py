@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.compiler import FUSION, GE_OPTIONS, QUANTIZATION, compiler_options
 from workbench.cli.terminal import emit, emit_json, tell
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.words import Message
@@ -40,13 +41,6 @@ HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: 
 ENV = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Environment variable of the run (repeatable)."),
-]
-FUSION = Annotated[
-    str, typer.Option(metavar="on|off|FILE", help="GE fusions: on, off or a fusion_switch_file.")
-]
-QUANTIZATION = Annotated[
-    str,
-    typer.Option(metavar="w8a8|w8a16", help="Quantize the network to int8 first."),
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -119,7 +113,8 @@ def preview(
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
     device: Annotated[str, typer.Option(help="Device, as of simulate.")] = "a2",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
-    fusion: FUSION = "on",
+    fusion: FUSION = "",
+    ge_options: GE_OPTIONS = "",
     quantization: QUANTIZATION = "",
     target_version: VERSION = "",
     here: HERE = False,
@@ -132,11 +127,12 @@ def preview(
     from workbench.npu.target import Target, fusions_off
 
     form = _load(file, surface)
+    asked = compiler_options(ge_options, precision_mode, fusion)
     target = Target(
         form.surface.name,
         device,
-        precision_mode or None,
-        fusions_off(fusion),
+        asked.precision,
+        fusions_off(asked.fusion),
         quantization_of(quantization or None),
     )
     result = predict(

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.config import FUSION, QUANTIZATION, VERSION, variables
+from workbench.cli.compiler import FUSION, GE_OPTIONS, QUANTIZATION, compiler_options
+from workbench.cli.config import VERSION, variables
 from workbench.cli.golden import INPUT, SHAPE
 from workbench.cli.terminal import emit, tell
 from workbench.core.errors import WorkbenchError
@@ -49,7 +50,8 @@ def simulate(
         str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
     ] = "",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
-    fusion: FUSION = "on",
+    fusion: FUSION = "",
+    ge_options: GE_OPTIONS = "",
     quantization: QUANTIZATION = "",
     target_version: VERSION = "",
     env: Annotated[
@@ -67,6 +69,7 @@ def simulate(
     from workbench.simulation.simulate import simulate as run
 
     told: list[Message] = []
+    asked = compiler_options(ge_options, precision_mode, fusion)
     inputs, shapes = inputs_of(input_ or ()), shapes_of(shape or ())
     networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
     tree = run(
@@ -81,8 +84,8 @@ def simulate(
         iterations=iterations,
         ranks=ranks,
         orders=orders or None,
-        precision_mode=precision_mode or None,
-        fusion=fusion,
+        precision_mode=asked.precision,
+        fusion=asked.fusion,
         quantization=quantization or None,
         version=target_version,
         env=variables(env),

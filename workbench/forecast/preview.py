@@ -32,7 +32,8 @@ from workbench.forecast.forecast import (
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
 from workbench.forecast.selection import match
-from workbench.forecast.sources import graphs_of_network, load_graphs
+from workbench.forecast.sources import load_graphs
+from workbench.graph.control_flow import graphs_of
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu import target as npu
@@ -100,7 +101,7 @@ def preview(
     graphs, surface = load_graphs(graph, ranks), config.surface.name
     known = tree_version(surface, context.version if context is not None else "")
     if WRITERS[surface].by_mindspore:
-        pieces = (piece for one in graphs for piece in graphs_of_network(parted(one)))
+        pieces = (piece for one in graphs for piece in graphs_of(parted(one)))
         graphs = tuple(pieces)
     found = [
         _of_rank(config, graphs, rank, known, iterations, seed, compiling)

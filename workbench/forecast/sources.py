@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.graph.control_flow import ControlFlow
+from workbench.graph.control_flow import graphs_of
 
 if TYPE_CHECKING:
     from workbench.graph.control_flow import Network
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...]:
     """Return the graph that is given or named, or all those of one rank of a dump folder."""
     if not isinstance(graph, str | Path):
-        return graphs_of_network(graph)
+        return graphs_of(graph)
     from workbench.network.models import MODELS, TRAININGS, load_graph, split_graph
     from workbench.network.models.load import read_network
 
@@ -24,17 +24,12 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     text = str(graph)
     path, details = split_graph(text)
     if text in known or (path and details):  # a script or a model with its sizes
-        return graphs_of_network(load_graph(text, ranks=ranks))
+        return graphs_of(load_graph(text, ranks=ranks))
     if Path(text).is_dir():
         return _graphs_of_dump(Path(text))
     if path:
         return (read_network(path),)
     raise GraphError("pipeline/graph", got=text, known=sorted(known))
-
-
-def graphs_of_network(network: Network) -> tuple[Graph, ...]:
-    """Return the graphs of a network: several where control flow was cut out."""
-    return network.graphs if isinstance(network, ControlFlow) else (network,)
 
 
 def _graphs_of_dump(folder: Path) -> tuple[Graph, ...]:

@@ -31,6 +31,7 @@ SENTENCES: dict[str, str] = {
         "quantization needs one of the surfaces {surfaces:list} and of the devices {devices:list}, "
         "got {got!r} on {device!r}"
     ),
+    "options-unknown": "options of the compiler name operators that are not in the network: {names:list}",
     "fusion": "--fusion must be on, off or a fusion_switch_file; {got!r} does not exist",
     "switch-json": "the fusion_switch_file is not valid JSON: {why}",
     "switch-state": "{name} must be on or off, got {got!r}",
