@@ -118,10 +118,16 @@ def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
             found[f"{way}, {'graphs' if graphs else 'none'}"] = {
                 "verdict": result.verdict,
                 "named": [[one.kind, one.op_name] for one in defects[:3]],
+                "beyond": bool(defects) and _is_beyond(defects[0]),
                 **_share(result),
             }
         shutil.rmtree(tree.parent)
     return found
+
+
+def _is_beyond(found: wb.Finding) -> bool:
+    """Whether an operator's results are too large for the device's format: then the run was not clean."""
+    return any(getattr(one, "code", "") == "compare/beyond-range" for one in found.evidence)
 
 
 def _share(result: wb.Comparison) -> dict[str, Any]:
@@ -319,13 +325,16 @@ WHERE = ("full, graphs", "full, none", "outputs, graphs", "outputs, none")
 
 def table(record: Mapping[str, Any]) -> str:
     """Tables of a record in Markdown: a line a model, its devices and modes together."""
-    lines = ["| Model | Runs | fail | " + " | ".join(f"golden, {one}" for one in WHERE) + " |"]
-    lines.append("|---|---|---|" + "---|" * len(WHERE))
+    lines = [
+        "| Model | Runs | beyond | fail | " + " | ".join(f"golden, {one}" for one in WHERE) + " |"
+    ]
+    lines.append("|---|---|---|---|" + "---|" * len(WHERE))
     for name, runs in _by_model(record, "clean").items():
-        fails = sum(run[where]["verdict"] == "fail" for run in runs for where in WHERE)
+        failed = [run[where] for run in runs for where in WHERE if run[where]["verdict"] == "fail"]
+        beyond = sum(one["beyond"] for one in failed)
         shares = [min(_placed(run[where]) for run in runs) for where in WHERE]
         cells = " | ".join(f"{100 * share:.1f} %" for share in shares)
-        lines.append(f"| {name} | {len(runs)} | {fails} | {cells} |")
+        lines.append(f"| {name} | {len(runs)} | {beyond} | {len(failed) - beyond} | {cells} |")
     lines += [
         "",
         "| Model | Faults | " + " | ".join(WHERE) + " |",

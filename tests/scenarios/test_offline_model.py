@@ -335,3 +335,29 @@ def test_a_fault_in_a_node_strikes_the_kernel_that_bears_its_name_alone(recurren
     tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
     found = wb.compare(tree, recurrent / "golden", golden_graph=recurrent / "net.onnx")
     assert [one.op_name for one in found.findings if one.defect] == ["rnn"]
+
+
+@pytest.mark.parametrize("device", ["310p", "a2"])  # one saturates, the other has infinity
+def test_numbers_beyond_a_format_are_told_as_such(tmp_path, device):
+    x = np.arange(1, 65, dtype=np.float32)[None]
+    weights = {"w": np.full((64, 8), 100, np.float32), "small": np.full(8, 1e-4, np.float32)}
+    nodes = [node("MatMul", ["x", "w"], ["a"], "product"), node("Mul", ["a", "small"], ["y"], "y")]
+    (tmp_path / "net.onnx").write_bytes(
+        model_of(nodes, {"x": x}, ["y"], weights).SerializeToString()
+    )
+    wb.golden(tmp_path / "net.onnx", {"x": x}, tmp_path / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(tmp_path / "net.onnx")], {"x": x}, {}, 0, 1)
+    (tmp_path / "acl.json").write_text(
+        json.dumps({"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "all"}})
+    )
+    dump = tmp_path / "acl.json", tmp_path / "tree"
+    options = {"device": device, "precision_mode": "force_fp16"}
+    found = wb.compare(
+        wb.simulate(networks, feeds, *dump, surface="acl", **options), tmp_path / "golden"
+    )
+    first = found.findings[0]
+    assert (found.verdict, first.op_name) == ("fail", "product")
+    said = [one for one in first.evidence if getattr(one, "code", "") == "compare/beyond-range"]
+    assert [one.values for one in said] == [
+        {"golden": 208_000.0, "dtype": "float16", "limit": 65504.0}  # 100 × (1 + … + 64)
+    ]
