@@ -37,6 +37,7 @@ from workbench.simulation.simulate import simulate
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from workbench.comparison.result import Finding
     from workbench.graph.graph import Graph
 
 DEVICES = ("310p", "a2", "a3")
@@ -125,7 +126,7 @@ def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
     return found
 
 
-def _is_beyond(found: wb.Finding) -> bool:
+def _is_beyond(found: Finding) -> bool:
     """Whether an operator's results are too large for the device's format: then the run was not clean."""
     return any(getattr(one, "code", "") == "compare/beyond-range" for one in found.evidence)
 
