@@ -31,6 +31,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Value
 from workbench.graph_files.onnx.model import read_onnx_model
+from workbench.ops import OPS
 from workbench.simulation.inputs import networks_with_inputs
 from workbench.simulation.simulate import simulate
 
@@ -78,9 +79,9 @@ class Case(NamedTuple):
         return {name: self.place / f"feeds/{number}.npy" for number, name in enumerate(names)}
 
     def operators(self) -> list[str]:
-        """Names of the network's operators."""
+        """Names of the network's operators that run something on a device."""
         [network], _ = networks_with_inputs([str(self.path)], self._feeds(), {}, 0, 1)
-        return [op.name for op in network.ops]
+        return [op.name for op in network.ops if OPS[op.op_type].engine != "none"]
 
     def compare(self, tree: Path, *, graphs: bool) -> wb.Comparison:
         """Compare a dump with the golden data, with both graphs or none."""

@@ -361,3 +361,36 @@ def test_numbers_beyond_a_format_are_told_as_such(tmp_path, device):
     assert [one.values for one in said] == [
         {"golden": 208_000.0, "dtype": "float16", "limit": 65504.0}  # 100 × (1 + … + 64)
     ]
+
+
+def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path):
+    """The kernel does what its weights say, and its readers agree; those of the model say something else."""
+    draw = np.random.default_rng(7)
+    x = draw.standard_normal((1, 4, 8, 8)).astype(np.float32)
+    drawn = {"w": (4, 4, 3, 3), "b": 4, "m": 4}
+    weights = {
+        name: draw.standard_normal(shape).astype(np.float32) for name, shape in drawn.items()
+    }
+    weights |= {name: draw.uniform(1, 2, 4).astype(np.float32) for name in ("s", "v")}
+    weights |= {"little": np.array([1e-6], np.float32), "one": np.array([1], np.float32)}
+    nodes = [
+        node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["c", "s", "b", "m", "v"], ["n"], "norm"),
+        node("Mul", ["n", "little"], ["small"], "small"),
+        node("Add", ["small", "one"], ["y"], "sum"),
+    ]
+    (tmp_path / "net.onnx").write_bytes(
+        model_of(nodes, {"x": x}, ["y"], weights).SerializeToString()
+    )
+    wb.golden(tmp_path / "net.onnx", {"x": x}, tmp_path / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(tmp_path / "net.onnx")], {"x": x}, {}, 0, 1)
+    (tmp_path / "acl.json").write_text(
+        json.dumps({"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "all"}})
+    )
+    dump = tmp_path / "acl.json", tmp_path / "tree"
+    options = {"device": "a2", "precision_mode": "must_keep_origin_dtype"}
+    options["faults"] = ("wrong-weight-element:conv:16",)
+    tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    first = found.findings[0]
+    assert (first.kind, first.op_name, first.defect) == ("parameter", "conv", True)

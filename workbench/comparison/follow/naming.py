@@ -273,7 +273,11 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
     off = replayed.model_weight_error(event.block, event.op)
     weights = _weights_of(survey, event) if off else ""
     if weights:
-        return (Difference("parameter", weights, Message("compare/other-weights", error=off)),)
+        return (
+            Difference(
+                "parameter", weights, Message("compare/other-weights", error=off), exact=True
+            ),
+        )
     golden = replayed.golden(event.block, event.op)
     if golden is not None:
         said = Message("compare/golden-error-by", error=golden.error)
