@@ -255,8 +255,8 @@ def _answer(case: Case, tree: Path, *, graphs: bool, right: Collection[str]) -> 
     except Exception:  # a crash is a result here
         return ["crash", traceback.format_exc().splitlines()[-1]]
     named = [standard_name(name) for name in operators(result.findings)]
-    if result.verdict == "fail":
-        return ["right" if named and named[0] in right else "wrong", *named[:1]]
+    if result.verdict == "fail" and named:
+        return ["right" if named[0] in right else "wrong", named[0]]
     return ["missed" if result.verdict in ("pass", "warn") else "inconclusive", *named[:1]]
 
 

@@ -394,3 +394,39 @@ def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path)
     found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
     first = found.findings[0]
     assert (first.kind, first.op_name, first.defect) == ("parameter", "conv", True)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A root of a sum of powers, of which the device has overwritten one with a negative number."""
+    place = tmp_path_factory.mktemp("root")
+    nodes = [
+        node("Pow", ["x", "two"], ["p"], "power"),
+        node("Add", ["p", "low"], ["s"], "sum"),
+        node("Sqrt", ["s"], ["y"], "root"),
+    ]
+    x = np.random.default_rng(8).uniform(-3, 3, (4, 128)).astype(np.float32)
+    weights = {"two": np.array(2, np.float32), "low": np.full(128, 0.25, np.float32)}
+    (place / "net.onnx").write_bytes(model_of(nodes, {"x": x}, ["y"], weights).SerializeToString())
+    wb.golden(place / "net.onnx", {"x": x}, place / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(place / "net.onnx")], {"x": x}, {}, 0, 1)
+    for mode in ("all", "output"):
+        form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": mode}}
+        (place / "acl.json").write_text(json.dumps(form))
+        options = {"device": "a2", "faults": ("overwritten-element:power:value=-0.5",)}
+        wb.simulate(networks, feeds, place / "acl.json", place / mode, surface="acl", **options)
+    return place
+
+
+@pytest.mark.parametrize("mode", ["all", "output"])
+def test_no_root_of_a_negative_number_is_held_against_whoever_gave_it(root, mode):
+    found = wb.compare(root / mode, root / "golden", golden_graph=root / "net.onnx")
+    assert {one.op_name for one in found.findings if one.defect} == {"power"}
+
+
+@pytest.mark.parametrize("mode", ["all", "output"])
+def test_without_graphs_no_root_of_a_negative_number_is_blamed(root, tmp_path, mode):
+    shutil.copytree(root / mode, tmp_path / "bare", ignore=shutil.ignore_patterns("graphs"))
+    found = wb.compare(tmp_path / "bare", root / "golden")
+    assert {one.op_name for one in found.findings if one.defect} <= {"power"}
+    assert found.verdict == "fail"  # one element is no number: that is certain, whoever it is
