@@ -1,0 +1,29 @@
+"""Family normalization: kernels, gradients and refusals."""
+
+from ops.normalization_cases import CASES
+
+from kit.oracle.families import IMAGE, FamilyTests, X, spec
+from workbench.ops.rows.normalization import ROWS
+
+REFUSED = [
+    ("BatchNorm", (IMAGE, *(spec(4),) * 4), {"data_format": 1},
+     "graph/only", {"subject": "data_format", "expected": "NCHW", "got": 1}),
+    ("BatchNormGrad", (IMAGE, IMAGE, *(spec(4),) * 4), {"data_format": "NHWC"},
+     "graph/only", {"subject": "data_format", "expected": "NCHW", "got": "NHWC"}),
+    ("LayerNorm", (X, spec(3), spec(4)), {"begin_params_axis": -1},
+     "graph/shape", {"subject": "gamma", "expected": (4,), "got": (3,)}),
+    ("BatchNorm", (IMAGE, *[spec(4)] * 3, spec(5)), {},
+     "graph/shape", {"subject": "variance", "expected": (4,), "got": (5,)}),
+    ("RmsNorm", (X, spec(3)), {}, "graph/shape-last", {"subject": "gamma", "whole": (2, 3, 4), "got": (3,)}),
+    ("GroupNorm", (IMAGE, spec(4), spec(4)), {"num_groups": 3},
+     "graph/divisor", {"subject": "num_groups", "whole": 4, "got": 3}),
+    ("GroupNorm", (IMAGE, spec(4), spec(3)), {"num_groups": 2},
+     "graph/shape", {"subject": "bias", "expected": (4,), "got": (3,)}),
+    ("LRN", (X,), {}, "graph/layout", {"subject": "input", "expected": "NCHW", "got": (2, 3, 4)}),
+    ("LRN", (IMAGE,), {"norm_region": "WITHIN"}, "core/choice", {"subject": "norm_region", "got": "WITHIN"}),
+    ("LRN", (IMAGE,), {"depth_radius": -1}, "graph/integer", {"subject": "depth_radius", "least": 0, "got": -1}),
+]  # fmt: skip
+
+
+class TestNormalization(FamilyTests):
+    rows, cases, refused = ROWS, CASES, REFUSED
