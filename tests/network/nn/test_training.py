@@ -1,8 +1,11 @@
 """Optimizers, schedules and training cells: rates, names of weights and states, scopes, refusals."""
 
+import math
+
 import numpy as np
 import pytest
 
+from kit.build.runs import results
 from kit.words import refused
 from workbench import nn
 from workbench.core.errors import GraphError
@@ -146,6 +149,60 @@ def test_what_cannot_be_trained_is_refused(case):
 def test_an_unknown_reduction_is_refused():
     with refused("core/choice", GraphError, subject="reduction", got="most"):
         nn.MSELoss("most")
+
+
+def run(function, *inputs):
+    graph = trace(function, *inputs)
+    feeds = [one.name for one in graph.parameters if not one.is_weight]
+    return results(graph, dict(zip(feeds, inputs, strict=True)))[0]
+
+
+RATES = {
+    "exponential": (nn.ExponentialDecayLR(0.1, 0.5, 4), lambda t: 0.1 * 0.5 ** (t / 4)),
+    "exponential, stairs": (nn.ExponentialDecayLR(0.1, 0.5, 4, True), lambda t: 0.1 * 0.5 ** (t // 4)),
+    "natural": (nn.NaturalExpDecayLR(0.1, 0.3, 4), lambda t: 0.1 * math.exp(-0.3 * t)),
+    "natural, stairs": (nn.NaturalExpDecayLR(0.1, 0.3, 4, True), lambda t: 0.1 * math.exp(-0.3 * (t // 4 * 4))),
+    "inverse": (nn.InverseDecayLR(0.1, 0.5, 4), lambda t: 0.1 / (1 + 0.5 * t / 4)),
+    "inverse, stairs": (nn.InverseDecayLR(0.1, 0.5, 4, True), lambda t: 0.1 / (1 + 0.5 * (t // 4))),
+    "cosine": (nn.CosineDecayLR(0.01, 0.1, 6), lambda t: 0.01 + 0.045 * (1 + math.cos(math.pi * min(t, 6) / 6))),
+    "polynomial": (nn.PolynomialDecayLR(0.1, 0.01, 6, 0.5), lambda t: 0.09 * (1 - min(t, 6) / 6) ** 0.5 + 0.01),
+    "polynomial, longer": (nn.PolynomialDecayLR(0.1, 0.01, 3, 2.0, True),
+                           lambda t: 0.09 * (1 - t / (3 * max(math.ceil(t / 3), 1))) ** 2 + 0.01),
+    "warm-up": (nn.WarmUpLR(0.1, 6), lambda t: 0.1 * min(t, 6) / 6),
+}  # fmt: skip
+"""Schedule, and the rate of a step."""
+
+
+@pytest.mark.parametrize("case", RATES)
+def test_a_rate_follows_the_step(case):
+    schedule, rate = RATES[case]
+    steps = (0, 1, 3, 4, 5, 6, 7, 9)
+    found = [float(run(schedule, np.array(step, np.int32))) for step in steps]
+    np.testing.assert_allclose(found, [rate(step) for step in steps], rtol=1e-5, atol=1e-8)
+
+
+SCORES = np.random.default_rng(3).uniform(-2, 2, (4, 3)).astype(np.float32)
+WANTED = np.random.default_rng(4).dirichlet([1, 1, 1], 4).astype(np.float32)
+CLASSES = np.array([2, 0, 1, 1], np.int32)
+LOGS = SCORES - np.log(np.exp(SCORES.astype(float)).sum(-1, keepdims=True))
+LOSSES = [
+    (nn.MSELoss, {}, WANTED, (SCORES.astype(float) - WANTED) ** 2, "mean"),
+    (nn.L1Loss, {}, WANTED, np.abs(SCORES.astype(float) - WANTED), "mean"),
+    (nn.SoftmaxCrossEntropyWithLogits, {}, WANTED, -(LOGS * WANTED).sum(-1), "none"),
+    (nn.SoftmaxCrossEntropyWithLogits, {"sparse": True}, CLASSES, -LOGS[range(4), CLASSES], "none"),
+]
+"""Loss, its options, labels, and the loss of each sample; how it is reduced if nothing is said."""
+REDUCED = {"none": lambda x: x, "mean": np.mean, "sum": np.sum}
+
+
+@pytest.mark.parametrize("reduction", [*REDUCED, ""])
+@pytest.mark.parametrize(("kind", "options", "labels", "each", "usual"), LOSSES)
+def test_a_loss_is_the_one_of_every_sample_reduced(kind, options, labels, each, usual, reduction):
+    loss = kind(**options, **({"reduction": reduction} if reduction else {}))
+    want = REDUCED[reduction or usual](each)
+    got = run(loss, SCORES, labels)
+    assert got.shape == np.shape(want)
+    np.testing.assert_allclose(got, want, rtol=2e-6)
 
 
 def test_a_flag_must_come_from_an_operator():
