@@ -12,7 +12,6 @@ from kit.arrays import outputs
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.constants import literal
 from workbench.graph.graph import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
@@ -215,11 +214,6 @@ def test_what_cannot_run_is_refused(graph, feeds, code, values):
 def test_an_operator_type_without_a_kernel_is_refused():
     with refused("run/no-kernel", GraphError, op="x", type="SomethingNew"):
         compute(Op("x", "SomethingNew"), [], {})
-
-
-def test_a_constant_that_a_file_cuts_short_has_no_values():
-    with refused("run/no-constant", GraphError, got=Const("[...]", "float32", (99,))):
-        literal(Const("[...]", "float32", (99,)))
 
 
 def test_a_value_is_not_read_before_it_is_written():
