@@ -9,6 +9,8 @@ from workbench.ops.rows.activation import ROWS
 REFUSED = [
     ("PReLU", (X, spec(4)), {}, "graph/shape-or", {"subject": "weight", "expected": [(1,), (3,)], "got": (4,)}),
     ("ReLU", (TensorSpec("float32", None),), {}, "graph/open-shape", {"subject": "input 0"}),
+    ("Threshold", (X,), {"threshold": None, "value": 1}, "graph/number", {"subject": "threshold", "got": None}),
+    ("HShrink", (X,), {"lambd": (1, 2)}, "graph/number", {"subject": "lambd", "got": (1, 2)}),
 ]  # fmt: skip
 
 

@@ -7,4 +7,4 @@ from workbench.ops.rows.collective import ROWS
 
 
 class TestCollective(FamilyTests):
-    rows, cases = ROWS, CASES
+    rows, cases, ranks = ROWS, CASES, True

@@ -22,6 +22,8 @@ REFUSED = [
     ("Select", (X, X, X), {}, "graph/dtype", {"subject": "condition", "expected": ["bool"], "got": "float32"}),
     ("Select", (spec(1, dtype="bool"), X, spec(1, dtype="int8")), {},
      "graph/dtypes-differ", {"subject": "both values", "got": ("float32", "int8")}),
+    ("ClampScalar", (X,), {"min": "0"}, "graph/number", {"subject": "min", "got": "0"}),
+    ("Round", (X,), {"decimals": 0.5}, "graph/integer-any", {"subject": "decimals", "got": 0.5}),
 ]  # fmt: skip
 
 

@@ -42,7 +42,7 @@ REFUSED = [
     ("BroadcastTo", (X,), {"shape": (4,)},
      "graph/broadcast-to", {"subject": "input", "expected": (4,), "got": (2, 3, 4)}),
     ("ReverseV2", (X,), {"axis": (3,)}, "graph/axis", {"subject": "axis", "low": -3, "high": 3, "got": 3}),
-    ("ReverseSequence", (X, spec(3, dtype="int32")), {},
+    ("ReverseSequence", (X, spec(3, dtype="int32")), {"seq_dim": 1},
      "graph/shape", {"subject": "seq_lengths", "expected": (2,), "got": (3,)}),
     ("DepthToSpace", (IMAGE,), {"block_size": 3},
      "graph/multiple", {"subject": "channels of the input", "of": 9, "got": 4}),
@@ -52,6 +52,16 @@ REFUSED = [
     ("SpaceToDepth", (X,), {}, "graph/layout", {"subject": "input", "expected": "NCHW", "got": (2, 3, 4)}),
     ("Concat", (), {"axis": 0}, "graph/no-tensor", {}),
     ("Reshape", (X,), {"shape": None}, "graph/sizes-unknown", {"subject": "shape", "got": None}),
+    ("ReverseV2", (X,), {"axis": (0, -3)}, "graph/axis-twice", {"got": (0, -3)}),
+    ("ReverseSequence", (X, spec(2, dtype="int32")), {"seq_dim": -3}, "graph/axis-twice", {"got": (-3, 0)}),
+    ("StridedSlice", (X,), {"begin": 0, "end": (1,), "strides": (1,)},
+     "graph/sizes-unknown", {"subject": "begin", "got": 0}),
+    ("StridedSlice", (X,), {"begin": (0, 0), "end": (1, 1), "strides": (1, 1), "ellipsis_mask": 3},
+     "graph/one-ellipsis", {"got": 3}),
+    ("StridedSlice", (X,), {"begin": (0,), "end": (1,), "strides": (1,), "end_mask": "1"},
+     "graph/integer", {"subject": "end_mask", "least": 0, "got": "1"}),
+    ("PadV3", (X,), {"paddings": (1, 1), "constant_value": "1"},
+     "graph/number", {"subject": "constant_value", "got": "1"}),
 ]  # fmt: skip
 
 

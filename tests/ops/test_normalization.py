@@ -22,6 +22,15 @@ REFUSED = [
     ("LRN", (X,), {}, "graph/layout", {"subject": "input", "expected": "NCHW", "got": (2, 3, 4)}),
     ("LRN", (IMAGE,), {"norm_region": "WITHIN"}, "core/choice", {"subject": "norm_region", "got": "WITHIN"}),
     ("LRN", (IMAGE,), {"depth_radius": -1}, "graph/integer", {"subject": "depth_radius", "least": 0, "got": -1}),
+    ("LayerNorm", (X, spec(3, 4), spec(3, 4)), {"begin_norm_axis": 2, "begin_params_axis": 1},
+     "graph/between", {"subject": "begin_params_axis", "low": 2, "high": 2, "got": 1}),
+    ("LayerNorm", (X, spec(4), spec(4)), {"epsilon": None}, "graph/number", {"subject": "epsilon", "got": None}),
+    ("ConvBnFilterHost", (spec(), *(spec(2),) * 4), {}, "graph/rank", {"subject": "filter", "least": 1, "got": ()}),
+    ("ConvBnFilterHost", (X, *(spec(2),) * 3, spec(3)), {},
+     "graph/shape", {"subject": "variance", "expected": (2,), "got": (3,)}),
+    ("ConvBnBiasHost", (X, *(spec(2),) * 4), {}, "graph/layout", {"subject": "bias", "got": (2, 3, 4)}),
+    ("ConvBnBiasHost", (spec(2), spec(3), *(spec(2),) * 3), {},
+     "graph/shape", {"subject": "scale", "expected": (2,), "got": (3,)}),
 ]  # fmt: skip
 
 

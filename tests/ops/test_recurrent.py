@@ -18,6 +18,8 @@ REFUSED = [
      "core/choice", {"subject": "gate_order", "got": "hrz"}),
     ("LSTM", (X, *[spec(1, 3, 5)] * 2, spec(180, 1, 1)), {"hidden_size": 5},
      "graph/shape", {"subject": "w", "expected": (200, 1, 1), "got": (180, 1, 1)}),
+    ("LSTM", (X, *[spec(1, 3, 5)] * 2, spec(200, 1, 1)), {"hidden_size": "5"},
+     "graph/integer", {"subject": "hidden_size", "least": 1, "got": "5"}),
 ]  # fmt: skip
 
 

@@ -6,7 +6,8 @@ A family is a module of `workbench.ops.rows`; ``tests/ops/test_<family>.py`` nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,16 @@ class FamilyTests:
     rows: Mapping[str, Any]
     cases: Mapping[str, OperatorCase]
     refused: Sequence[Refusal] = ()
+    ranks = False
+    """Whether the inputs are those of ranks, one operator's each."""
 
     def __init_subclass__(cls) -> None:
         if not any(case.gradient for case in cls.cases.values()):
             cls.test_a_gradient_is_the_limit_of_differences = None
         if not any(case.examples for case in cls.cases.values()):
             cls.test_a_kernel_has_every_property = None
+            cls.test_other_shapes_are_refused_or_computed_as_they_are_inferred = None
+            cls.test_other_settings_are_refused_or_computed_as_they_are_inferred = None
         if not cls.refused:
             cls.test_inputs_that_do_not_fit_are_refused = None
 
@@ -74,6 +79,22 @@ class FamilyTests:
     def test_a_gradient_is_the_limit_of_differences(self, slope):
         name, number = slope
         check_gradient(*self.cases[name].gradient[number])
+
+    def test_other_shapes_are_refused_or_computed_as_they_are_inferred(self, example):
+        name, number = example
+        case = Example(name, self.cases[name], number)
+        for inputs in reshaped(case.inputs, alike=self.ranks):
+            assert_refused_or_inferred(name, inputs, case.settings)
+
+    def test_other_settings_are_refused_or_computed_as_they_are_inferred(self, example):
+        name, number = example
+        case, row = Example(name, self.cases[name], number), OPS[name]
+        for setting, value in ({**row.defaults, **case.settings}).items():
+            if isinstance(value, int | float | tuple | str) and (
+                setting in row.settings or setting in row.defaults
+            ):
+                for other in OTHERS:
+                    assert_refused_or_inferred(name, case.inputs, {**case.settings, setting: other})
 
     def test_inputs_that_do_not_fit_are_refused(self, refusal):
         op_type, tensors, settings, code, values = refusal
@@ -150,6 +171,44 @@ def broken(prove: Callable[[Example], None], case: Example) -> str:
     except AssertionError as error:
         return f"{prove.__name__}: {error}"
     return ""
+
+
+# ---------------- shape rules against kernels: what is let through is computed, in the shapes that were said
+
+OTHERS = (-1, 0, 1, 19, -19, 2.5, "word", None, (), (0,), (1, 1), (-7, 5), tuple(range(8)))
+"""Values of a setting, most of them wrong for most."""
+
+LARGE = 1 << 20
+
+
+def reshaped(inputs: Sequence[Array], *, alike: bool) -> Iterator[list[Array]]:
+    """Inputs of which one, or all if they are ``alike``, has an axis more, one less, or one that is longer."""
+    for place in range(1 if alike else len(inputs)):
+        for change in range(-2, min(x.ndim for x in inputs) if alike else inputs[place].ndim):
+            yield [_reshaped(x, change) if alike or k == place else x for k, x in enumerate(inputs)]
+
+
+def _reshaped(x: Array, change: int) -> Array:
+    if change == -2:
+        return x[None]
+    if change == -1:
+        return np.resize(x, x.shape[1:])
+    return np.concatenate([x, np.take(x, [0], change)], change) if x.shape[change] else x
+
+
+def assert_refused_or_inferred(
+    name: str, inputs: Sequence[Array], settings: Mapping[str, Any]
+) -> None:
+    try:
+        specs = [TensorSpec(x.dtype.name, x.shape) for x in inputs]
+        inferred = [one.shape for one in infer_outputs(name, specs, settings)]
+        if any(math.prod(shape) > LARGE for shape in inferred):
+            return
+        with np.errstate(all="ignore"):
+            got = run_kernel(name, [x.copy() for x in inputs], {**OPS[name].defaults, **settings})
+    except GraphError:
+        return
+    assert [one.shape for one in got[: len(inferred)]] == inferred, (name, specs, settings)
 
 
 # ---------------- gradients against central differences of the reference in float64
