@@ -7,8 +7,8 @@ import pytest
 
 from kit.build.runs import results
 from kit.words import refused
-from workbench import nn
 from workbench.core.errors import GraphError
+from workbench.network import nn
 from workbench.network.tracer import trace
 
 X = np.ones((2, 4), np.float32)
