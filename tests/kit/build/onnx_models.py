@@ -60,7 +60,10 @@ def one(op_type, inputs, opset, weights=(), count=1, **attrs):
 
 
 class OnnxCase(NamedTuple):
-    """One node; ``inputs`` are fed, ``weights`` are known, as many outputs as ``count`` are asked for."""
+    """One node; ``inputs`` are fed, ``weights`` are known, as many outputs as ``count`` are asked for.
+
+    ``types`` are the operators that it becomes, where one of ours is the same.
+    """
 
     op_type: str
     inputs: dict[str, np.ndarray]
@@ -68,6 +71,7 @@ class OnnxCase(NamedTuple):
     attrs: dict[str, object] = MappingProxyType({})
     opset: int = 21
     count: int = 1
+    types: str = ""
 
 
 def numbered(cases):
@@ -77,7 +81,7 @@ def numbered(cases):
 
 def assert_as_onnx(case, rtol=2e-6, atol=1e-6):
     """What we compute of a node must be what onnx's own evaluator does: values, dtypes and shapes."""
-    op_type, inputs, weights, attrs, opset, count = case
+    op_type, inputs, weights, attrs, opset, count, types = case
     outputs = [f"y{k}" for k in range(count)]
     names = ["" if value is None else name for name, value in {**inputs, **weights}.items()]
     inputs, weights = (
@@ -87,7 +91,9 @@ def assert_as_onnx(case, rtol=2e-6, atol=1e-6):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want = ReferenceEvaluator(made).run(None, inputs)
-    for one, other in zip(computed(made, inputs), want, strict=True):
+    graph = read_onnx(made)
+    assert not types or " ".join(op.op_type for op in graph.ops) == types
+    for one, other in zip(results(graph, inputs), want, strict=True):
         assert (one.dtype, one.shape) == (np.asarray(other).dtype, np.shape(other))
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
 

@@ -205,6 +205,31 @@ def test_a_loss_is_the_one_of_every_sample_reduced(kind, options, labels, each, 
     np.testing.assert_allclose(got, want, rtol=2e-6)
 
 
+def test_gradients_of_ranks_are_summed_or_averaged_in_float32():
+    half = X.astype(np.float16)
+    for mean, factors in ((True, 1), (False, 0), (None, 1)):
+        with nn.data_parallel(4, gradients_mean=True):
+            reducer = nn.DistributedGradReducer([1], mean=mean)
+        graph = trace(lambda x, r=reducer: tuple(r([x])), half)
+        assert [op.op_type for op in graph.ops] == ["Cast", "AllReduce", *["Mul"] * factors, "Cast"]
+        assert graph.ops[1].outputs[0].dtype == "float32"
+        assert graph.ops[1].attrs["fusion"] == 1
+        if factors:
+            assert graph.ops[2].inputs[1].value == 0.25
+        assert graph.ops[-1].outputs[0].dtype == "float16"
+
+
+@pytest.mark.parametrize("ranks", [0, -1, True, 2.0, "2"])
+def test_a_number_of_ranks_is_a_whole_one(ranks):
+    with refused("graph/integer", GraphError, subject="degree", least=1, got=ranks):
+        nn.DistributedGradReducer([1], degree=ranks)
+    with (
+        refused("graph/integer", GraphError, subject="device_num", least=1, got=ranks),
+        nn.data_parallel(ranks),
+    ):
+        pass
+
+
 def test_a_flag_must_come_from_an_operator():
     from workbench.network.symbolic import recorder
 

@@ -29,13 +29,15 @@ def i8(value):
 
 
 CASES = [
-    *(OnnxCase("MatMul", {"a": a, "b": b}) for a, b in ((A, B), (X, B), (ROW, B), (A, ROW), (ROW, ROW), (X, ROW),
+    OnnxCase("MatMul", {"a": A, "b": B}, types="MatMul"),
+    OnnxCase("MatMul", {"a": X, "b": B}, types="BatchMatMul"),
+    *(OnnxCase("MatMul", {"a": a, "b": b}) for a, b in ((ROW, B), (A, ROW), (ROW, ROW), (X, ROW),
                                                        (ROW, X.swapaxes(1, 2)), (X, X.swapaxes(1, 2)))),
     OnnxCase("MatMul", {"a": A}, {"b": ROW}),
     OnnxCase("Gemm", {"a": A, "b": B}),
     OnnxCase("Gemm", {"a": A, "b": B}, attrs={"alpha": 0.5}),
     OnnxCase("Gemm", {"a": A.T, "b": B}, attrs={"transA": 1}),
-    OnnxCase("Gemm", {"a": A, "b": B.T, "c": f32([1, 2, 3, 4, 5])}, attrs={"transB": 1}),
+    OnnxCase("Gemm", {"a": A, "b": B.T, "c": f32([1, 2, 3, 4, 5])}, attrs={"transB": 1}, types="MatMul BiasAdd"),
     OnnxCase("Gemm", {"a": A, "b": B, "c": f32([[1], [2], [3]])}, attrs={"beta": 2.0, "alpha": 3.0}),
     OnnxCase("Gemm", {"a": A, "b": B, "c": f32(2)}, attrs={"beta": 0.5}),
     OnnxCase("Gemm", {"a": A, "b": B, "c": f32(2)}, attrs={"beta": 0.0}),
@@ -51,6 +53,8 @@ CASES = [
     OnnxCase("RMSNormalization", {"x": X}, {"s": ROW}, opset=23),
     OnnxCase("RMSNormalization", {"x": X}, {"s": X[0]}, {"axis": 1, "epsilon": 0.5}, opset=23),
     OnnxCase("GroupNormalization", {"x": IMAGE}, FACTORS, {"num_groups": 2, "epsilon": 0.5}),
+    OnnxCase("GroupNormalization", {"x": IMAGE}, {"s": ROW[:2], "b": OTHER[:2]}, {"num_groups": 2}, opset=18),
+    OnnxCase("GroupNormalization", {"x": IMAGE, "s": ROW[:2], "b": OTHER[:2]}, attrs={"num_groups": 2}, opset=18),
     OnnxCase("InstanceNormalization", {"x": IMAGE}, FACTORS),
     OnnxCase("InstanceNormalization", {"x": IMAGE}, FACTORS, {"epsilon": 0.5}),
     OnnxCase("LRN", {"x": CUBE}, attrs={"size": 3}),

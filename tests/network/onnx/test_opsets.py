@@ -97,24 +97,6 @@ def test_top_k_took_k_from_an_attribute():
     np.testing.assert_array_equal(places[:, 0], X.argmin(1))
 
 
-def test_factors_of_groups_became_factors_of_channels():
-    def by_hand(scale, bias):
-        groups = IMAGE.astype(float).reshape(2, -1)
-        scaled = (groups - groups.mean(1, keepdims=True)) / np.sqrt(
-            groups.var(1, keepdims=True) + 1e-5
-        )
-        return scaled.reshape(1, 4, 6, 6) * scale.reshape(-1, 1, 1) + bias.reshape(-1, 1, 1)
-
-    got = one("GroupNormalization", {"x": IMAGE}, 18, {"s": ROW[:2], "b": ROW[2:]}, num_groups=2)[0]
-    np.testing.assert_allclose(
-        got, by_hand(ROW[:2].repeat(2), ROW[2:].repeat(2)), rtol=1e-4, atol=1e-5
-    )
-    fed = {"x": IMAGE, "s": ROW[:2], "b": ROW[2:]}
-    np.testing.assert_array_equal(one("GroupNormalization", fed, 18, num_groups=2)[0], got)
-    got = one("GroupNormalization", {"x": IMAGE}, 21, {"s": ROW, "b": ROW[::-1]}, num_groups=2)[0]
-    np.testing.assert_allclose(got, by_hand(ROW, ROW[::-1]), rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("opset", [7, 9, 14, 15])
 def test_batch_normalization_of_every_opset_uses_its_moments(opset):
     weights = {"s": ROW, "b": ROW + 1, "m": ROW - 1, "v": ROW * 2}
@@ -149,27 +131,6 @@ def test_reshape_keeps_axes_and_allows_zeros():
         one("Reshape", {"x": X}, 14, {"s": ints(1, 1, 1, 0)})
 
 
-def computed_types(op_type, inputs, weights, **attrs):
-    made = model([node(op_type, [*inputs, *weights], ["y"], **attrs)], inputs, ["y"], weights)
-    return [op.op_type for op in read_onnx(made).ops]
-
-
-def test_mindspores_own_operators_are_taken_where_they_say_the_same():
-    product = {"a": X[0], "b": X[1]}
-    assert computed_types("Gemm", product, {"c": ROW[:3]}, transB=1) == ["MatMul", "BiasAdd"]
-    assert computed_types("HardSigmoid", {"x": X}, {}, alpha=1 / 6, beta=0.5) == ["HSigmoid"]
-    assert computed_types("HardSigmoid", {"x": X}, {}, alpha=0.2) == ["Mul", "Add", "ClampScalar"]
-    pool = {"kernel_shape": [2, 2], "strides": [2, 2]}
-    assert computed_types("MaxPool", {"x": IMAGE}, {}, **pool) == ["MaxPool"]
-    assert computed_types("MaxPool", {"x": IMAGE}, {}, **pool, pads=[1, 0, 0, 1]) == ["MaxPoolV3"]
-    assert computed_types("AveragePool", {"x": IMAGE}, {}, **pool, auto_pad="SAME_UPPER") == [
-        "AvgPool"
-    ]
-    assert computed_types("AveragePool", {"x": IMAGE}, {}, **pool, ceil_mode=1) == ["AvgPoolV2"]
-    assert computed_types("Resize", {"x": IMAGE}, {"r": np.float32([]), "s": np.float32([1, 1, 2, 2])},
-                          mode="linear") == ["ResizeBilinearV2"]  # fmt: skip
-
-
 def test_shapes_that_are_computed_from_shapes_leave_no_operators():
     nodes = [
         node("Shape", ["x"], ["s"]),
@@ -185,14 +146,3 @@ def test_shapes_that_are_computed_from_shapes_leave_no_operators():
     graph = read_onnx(made)
     assert [op.op_type for op in graph.ops] == ["Reshape"]
     assert [p.name for p in graph.parameters] == ["x"]
-
-
-def test_slopes_of_channels_are_mindspores_prelu():
-    slopes = np.float32([0.1, -0.5, 2.0, 0.0])
-    want = np.where(IMAGE > 0, IMAGE, IMAGE * slopes.reshape(-1, 1, 1))
-    for shape in ((4, 1, 1), (1, 4, 1, 1)):
-        weights = {"slope": slopes.reshape(shape)}
-        got = one("PRelu", {"x": IMAGE}, 16, weights)[0]
-        np.testing.assert_allclose(got, want, rtol=1e-6)
-        assert computed_types("PRelu", {"x": IMAGE}, weights) == ["PReLU"]
-    assert computed_types("PRelu", {"x": IMAGE}, {"slope": np.float32([0.25])}) == ["PReLU"]
