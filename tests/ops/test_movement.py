@@ -62,6 +62,23 @@ REFUSED = [
      "graph/integer", {"subject": "end_mask", "least": 0, "got": "1"}),
     ("PadV3", (X,), {"paddings": (1, 1), "constant_value": "1"},
      "graph/number", {"subject": "constant_value", "got": "1"}),
+    ("Unstack", (spec(2, 0),), {"axis": 1}, "graph/empty-axis", {"got": (2, 0)}),
+    ("Unstack", (spec(),), {}, "graph/empty-axis", {"got": ()}),
+    ("Unstack", (X,), {"num": 3}, "graph/axis-count", {"axis": 0, "expected": 2, "got": 3}),
+    ("LinSpace", (spec(), spec()), {"num": 2.0}, "graph/integer", {"subject": "num", "least": 0, "got": 2.0}),
+    ("LinSpace", (spec(), spec(1)), {"num": 2}, "graph/one-number", {"subject": "stop", "got": (1,)}),
+    ("LinSpace", (spec(), spec()), {"num": -1}, "graph/sizes", {"subject": "num"}),
+    ("Range", (spec(), spec(dtype="int64"), spec()), {}, "graph/dtypes-differ", {"subject": "inputs"}),
+    ("FillV2", (spec(1),), {"shape": (2,)}, "graph/shape", {"subject": "value", "expected": (), "got": (1,)}),
+    ("FillV2", (spec(),), {"shape": (2, -1)}, "graph/sizes", {"subject": "shape", "got": (2, -1)}),
+    ("FillV2", (spec(),), {"shape": (1 << 16, 1 << 16)}, "graph/sizes", {"subject": "shape"}),
+    ("PadV3Grad", (X,), {"paddings": (1, 1), "mode": "constant"}, "core/choice", {"subject": "mode"}),
+    ("PadV3Grad", (X,), {"paddings": (1,)}, "graph/paddings", {"most": 3, "got": (1,)}),
+    ("PadV3Grad", (X,), {"paddings": (-1, 1)}, "graph/paddings", {"got": (-1, 1)}),
+    ("PadV3Grad", (X,), {"paddings": (2, 2)}, "graph/paddings-large", {"axis": 2}),
+    ("PadV3Grad", (X,), {"paddings": (0, 2), "mode": "reflect"}, "graph/paddings-large", {"axis": 2, "got": (0, 2)}),
+    ("Tril", (spec(3),), {}, "graph/rank", {"subject": "input", "least": 2, "got": (3,)}),
+    ("Triu", (X,), {"diagonal": 0.5}, "graph/integer-any", {"subject": "diagonal", "got": 0.5}),
 ]  # fmt: skip
 
 

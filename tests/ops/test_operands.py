@@ -5,8 +5,9 @@ import pytest
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, Op, Param, Value
+from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.ops import OPS, bind, infer_outputs, op_def
+from workbench.ops.operands import argument_name, groups_of, in_place_outputs, settings, written
 
 
 def spec(*shape, dtype="float32"):
@@ -137,3 +138,105 @@ def test_a_function_that_refuses_an_operator_refuses_it_again():
     for _ in range(2):
         with refused("graph/inputs-count", GraphError, expected=2, got=1):
             bind(op)
+
+
+# ---------------- what an operator overwrites, and how its inputs are called
+
+ROW = spec(3)
+ADAM = Op("a", "Adam", tuple(map(Param, range(10))), {}, (ROW, ROW, ROW))
+SGD = Op("s", "SGD", tuple(map(Param, range(6))), {}, (ROW,))
+ADD = Op("n", "Add", (Param(0), Param(1)), {}, (ROW,))
+
+
+def normalization(training):
+    return Op("b", "BatchNorm", tuple(map(Param, range(5))), {"is_training": training}, (ROW,) * 5)
+
+
+def fused(*ops, results):
+    return Op(
+        "f",
+        "Fused",
+        tuple(map(Param, range(6))),
+        {},
+        (ROW,) * len(results),
+        fused=Kernel(ops, results),
+    )
+
+
+GRADIENT = Op("g", "Neg", (Param(5),), {}, (ROW,))
+MOMENTUM = Op("m", "ApplyMomentum", (Param(2), Param(3), Param(4), Value(0), Param(1)), {}, (ROW,))
+WRITTEN = [
+    (ADD, (), {}),
+    (Op("u", "Unknown", (Param(0),)), (), {}),
+    (SGD, (0, 3, 5), {0: 0}),
+    (ADAM, (0, 1, 2), {0: 0, 1: 1, 2: 2}),
+    (normalization(False), (), {}),
+    (normalization(True), (3, 4), {}),
+    (fused(GRADIENT, MOMENTUM, results=(Value(1), Value(0))), (2, 3), {0: 2}),
+    (fused(ADD, results=(Value(0),)), (), {}),
+]  # fmt: skip
+"""Operator, the flat inputs that it overwrites, and which outputs are one of them."""
+
+
+@pytest.mark.parametrize(("op", "inputs", "outputs"), WRITTEN, ids=range(len(WRITTEN)))
+def test_an_operator_says_what_it_overwrites(op, inputs, outputs):
+    assert written(op) == inputs
+    assert in_place_outputs(op) == outputs
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attrs", "groups"),
+    [
+        ("Conv2D", {"group": 2}, 2),
+        ("Conv2D", {}, 1),
+        ("Add", {}, 1),
+        ("Unknown", {"group": 3}, 3),
+        ("Unknown", {"group": "3"}, 1),
+        ("Conv2D", {"group": None}, 1),
+    ],
+)
+def test_a_convolution_has_groups(op_type, attrs, groups):
+    assert groups_of(Op("x", op_type, (Param(0), Param(1)), attrs)) == groups
+
+
+MONAD = Const("U", "monad")
+NAMED = [
+    (Op("m", "MatMul", (Param(0), Param(1), Const(False, "bool", ()))), ["input", "mat2", "transpose_a", ""]),
+    (Op("m", "MatMul", (Param(0), MONAD, Param(1))), ["input", "transpose_a", ""]),
+    (Op("c", "Concat", (Bundle((Param(0), Param(1))), Const(1, "int64", ()))), ["tensors", "tensors", "axis", ""]),
+    (Op("c", "Concat", (Bundle((Param(0), Param(1)), flatten=False), Param(2))), ["tensors", "axis", ""]),
+    (Op("u", "Unknown", (Param(0), Param(1))), ["", ""]),
+    (Op("u", "Unknown", (Param(0), Param(1)), {"input_names": ("x", "y")}), ["x", "y", ""]),
+    (Op("m", "MatMul", (Param(0), Param(1)), {"input_names": ("x1",)}), ["x1", "mat2", ""]),
+    (Op("m", "MatMul", (Param(0),), {"input_names": ["x1"]}), ["input", ""]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "names"), NAMED, ids=range(len(NAMED)))
+def test_a_flat_input_is_called_as_the_argument_that_it_came_of(op, names):
+    assert [argument_name(op, slot) for slot in range(len(names))] == names
+    assert argument_name(op, -1) == ""
+
+
+SETTINGS = [
+    (Op("s", "Softmax", (Param(0), Const((1,), "tuple"))), {"axis": (1,)}),
+    (Op("s", "Softmax", (Param(0),), {"axis": (1,), "fusion": 3, "note": None}), {"axis": (1,)}),
+    (Op("r", "Reshape", (Param(0), Param(1))), {}),
+    (Op("r", "ReLU", (Param(0), MONAD, Const(None, "None"))), {}),
+    (Op("u", "Unknown", (Param(0), Const(2, "int64"))), {"input.1": 2}),
+    (Op("r", "Reshape", (Param(0), Bundle((Const(2, "int64"), Value(0)), flatten=False))), {"shape": (2, "?")}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "found"), SETTINGS, ids=range(len(SETTINGS)))
+def test_settings_are_attributes_and_constant_arguments_but_for_those_of_the_compiler(op, found):
+    assert settings(op) == found
+
+
+ONE, TWO = Const(1, "int64", ()), Const(2.0, "float32", ())
+VARIADIC = [((Value(0), Value(1)), 2), ((Value(0), ONE), 1), ((Value(0), TWO, ONE), 2)]
+
+
+@pytest.mark.parametrize(("operands", "count"), VARIADIC)
+def test_a_variadic_operator_has_no_more_settings_than_its_row(operands, count):
+    assert len(bind(Op("c", "Concat", operands)).tensors) == count

@@ -2,7 +2,7 @@
 
 from ops.pooling_cases import CASES
 
-from kit.oracle.families import IMAGE, FamilyTests, X
+from kit.oracle.families import IMAGE, FamilyTests, X, spec
 from workbench.ops.rows.pooling import ROWS
 
 REFUSED = [
@@ -20,6 +20,13 @@ REFUSED = [
     ("ResizeBilinearV2", (IMAGE,), {"size": (0, 3)}, "graph/two-sizes", {"subject": "size", "got": (0, 3)}),
     ("ResizeBilinearV2", (IMAGE,), {"size": (2, 3), "align_corners": True,
                                     "half_pixel_centers": True}, "graph/corners", {}),
+    ("ResizeBilinearGrad", (spec(2, 4, 3, 3), spec(2, 3, 8, 8)), {}, "graph/resized", {"grads": (2, 4, 3, 3)}),
+    ("ResizeBilinearGrad", (spec(2, 4, 3, 3), X), {}, "graph/resized", {"image": (2, 3, 4)}),
+    ("ResizeBilinearGrad", (spec(2, 4, 0, 3), IMAGE), {}, "graph/resized", {"grads": (2, 4, 0, 3)}),
+    ("MaxPoolGrad", (IMAGE, spec(2, 4, 8, 8), spec(2, 4, 7, 7)), {"kernel_size": 2, "strides": 1, "pad_mode": "valid"},
+     "graph/shape", {"subject": "out", "expected": (2, 4, 7, 7), "got": (2, 4, 8, 8)}),
+    ("AvgPoolGrad", (IMAGE, spec(2, 4, 7, 7), IMAGE), {"kernel_size": 2, "strides": 1, "pad_mode": "valid"},
+     "graph/shape", {"subject": "dout", "expected": (2, 4, 7, 7), "got": (2, 4, 8, 8)}),
 ]  # fmt: skip
 
 

@@ -26,6 +26,9 @@ Array = np.ndarray[Any, Any]
 Refusal = tuple[str, tuple[TensorSpec, ...], Mapping[str, Any], str, Mapping[str, Any]]
 """Type, specs of its tensors, settings; code and some values of the error."""
 
+Inferred = tuple[str, tuple[TensorSpec, ...], Mapping[str, Any], Sequence[TensorSpec]]
+"""Type, specs of its tensors, settings; specs of its outputs."""
+
 STEP, TOLERANCE = 1e-5, 1e-6
 
 
@@ -42,6 +45,7 @@ class FamilyTests:
     rows: Mapping[str, Any]
     cases: Mapping[str, OperatorCase]
     refused: Sequence[Refusal] = ()
+    inferred: Sequence[Inferred] = ()
     ranks = False
     """Whether the inputs are those of ranks, one operator's each."""
 
@@ -52,6 +56,8 @@ class FamilyTests:
             cls.test_a_kernel_has_every_property = None
             cls.test_other_shapes_are_refused_or_computed_as_they_are_inferred = None
             cls.test_other_settings_are_refused_or_computed_as_they_are_inferred = None
+        if not cls.inferred:
+            cls.test_outputs_are_told_before_they_are_computed = None
         if not cls.refused:
             cls.test_inputs_that_do_not_fit_are_refused = None
 
@@ -62,6 +68,7 @@ class FamilyTests:
             ],
             "slope": [(n, k) for n, case in self.cases.items() for k in range(len(case.gradient))],
             "refusal": self.refused,
+            "inference": self.inferred,
         }.items():
             if name in metafunc.fixturenames:
                 ids = [f"{one[0]}-{number}" for number, one in enumerate(many)]
@@ -95,6 +102,10 @@ class FamilyTests:
             ):
                 for other in OTHERS:
                     assert_refused_or_inferred(name, case.inputs, {**case.settings, setting: other})
+
+    def test_outputs_are_told_before_they_are_computed(self, inference):
+        op_type, tensors, settings, outputs = inference
+        assert infer_outputs(op_type, tensors, settings) == tuple(outputs)
 
     def test_inputs_that_do_not_fit_are_refused(self, refusal):
         op_type, tensors, settings, code, values = refusal

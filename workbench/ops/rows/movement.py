@@ -409,7 +409,12 @@ _MASKS = dict.fromkeys(
 
 def evenly_spaced_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """``num`` numbers from one to another; both are scalars."""
-    return output_like(call, shape_setting(call, "num")[:1])
+    for index, name in enumerate(("start", "stop")):
+        if call.shape(index):
+            reject("graph/one-number", subject=name, got=call.shape(index))
+    if not isinstance(call.settings["num"], int):
+        reject("graph/integer", subject="num", least=0, got=call.settings["num"])
+    return output_like(call, shape_setting(call, "num"))
 
 
 def progression_shapes(call: Call) -> tuple[TensorSpec, ...]:
