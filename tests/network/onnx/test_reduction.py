@@ -28,6 +28,9 @@ CASES = [
     *(OnnxCase(name, {"x": X}, attrs={"noop_with_empty_axes": 1})
       for name in ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")),
     OnnxCase("ReduceLogSum", {"x": POSITIVE}, {"axes": ints(0)}, {"keepdims": 0}),
+    OnnxCase("ReduceSum", {"x": X}, {"axes": ints(1)}, opset=13),
+    OnnxCase("ReduceMax", {"x": X}, attrs={"axes": [1]}, opset=13),
+    OnnxCase("ReduceSum", {"x": X}, attrs={"axes": [1]}, opset=11),
     OnnxCase("ReduceLogSum", {"x": POSITIVE}),
     OnnxCase("ReduceL2", {"x": WHOLE}, {"axes": ints(2)}),
     OnnxCase("ReduceMax", {"x": X > 0}, {"axes": ints(1)}, opset=20),
