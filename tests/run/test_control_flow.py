@@ -61,14 +61,6 @@ def outputs(records):
 
 
 @pytest.mark.parametrize("case", FLOWS)
-def test_graphs_are_cut_and_numbered_as_real_mindspore_does(case):
-    ours = {
-        str(graph.graph_id): sorted(op.op_type for op in graph.ops) for graph in traced(case).graphs
-    }
-    assert ours == REAL[case]["kernels"]
-
-
-@pytest.mark.parametrize("case", FLOWS)
 @pytest.mark.parametrize("iteration", [0, 1, 2])
 def test_every_output_of_every_turn_is_that_of_real_mindspore(case, iteration):
     flow = traced(case)

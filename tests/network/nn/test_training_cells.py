@@ -10,6 +10,7 @@ from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.network import nn
 from workbench.network.tracer import trace
+from workbench.run.reference import run_reference
 
 X = np.ones((2, 4), np.float32)
 LABELS = np.array([0, 2], np.int32)
@@ -228,6 +229,61 @@ def test_a_number_of_ranks_is_a_whole_one(ranks):
         nn.data_parallel(ranks),
     ):
         pass
+
+
+def scaled_steps(manager, gradients):
+    """Scale, counter, last overflow and weight behind every step of a weight whose gradients are given."""
+    weight = nn.Parameter(np.float32([0.0]), "w")
+
+    class Net(nn.Cell):
+        def __init__(self):
+            self.weight = weight
+
+        def construct(self, x):
+            return (self.weight * x).sum()
+
+    network = Net()
+    cell = nn.TrainOneStepWithLossScaleCell(
+        network, nn.SGD(network.trainable_params(), 1.0), manager
+    )
+    graph, state, found = trace(cell, np.ones(1, np.float32)), {}, []
+    for number, gradient in enumerate(gradients):
+        feeds = {"inputs0": np.float32([gradient])}
+        list(run_reference(graph, feeds, iteration=number, state=state))
+        found.append((float(state.get("scale_sense", 8)), float(state.get("w", [0])[0])))
+    return found
+
+
+def scale_by_hand(gradients, factor, window):
+    """MindSpore's rule: halved at an overflow, never below 1; multiplied when a window has passed without one."""
+    scale, count, last, weight, found = 8.0, 1, 0, 0.0, []
+    for gradient in gradients:
+        overflow = not np.isfinite(gradient)
+        if overflow:
+            scale, last = max(scale / factor, 1.0), count
+        else:
+            weight -= gradient
+            if count - last >= window:
+                scale, last = scale * factor, count
+        count += 1
+        found.append((scale, weight))
+    return found
+
+
+INF = np.inf
+GRADIENTS = [1.0, 2.0, INF, 1.0, 1.0, INF, INF, INF, INF, INF, 0.5, 0.25, 1.0]
+
+
+@pytest.mark.parametrize(("factor", "window"), [(2, 2), (4, 1), (2, 3)])
+def test_a_scale_of_the_loss_follows_overflows_and_windows_without_one(factor, window):
+    found = scaled_steps(nn.DynamicLossScaleUpdateCell(8.0, factor, window), GRADIENTS)
+    assert found == scale_by_hand(GRADIENTS, factor, window)
+
+
+@pytest.mark.parametrize("manager", [8.0, np.float32([8]), nn.FixedLossScaleUpdateCell(8.0)])
+def test_a_fixed_scale_stays_and_a_step_that_overflows_is_left_out(manager):
+    found = scaled_steps(manager, [1.0, INF, 2.0])
+    assert found == [(8.0, -1.0), (8.0, -1.0), (8.0, -3.0)]
 
 
 def test_a_flag_must_come_from_an_operator():
