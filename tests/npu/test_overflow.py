@@ -10,7 +10,6 @@ from workbench.network.cell import Cell
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import Dense
 from workbench.network.nn import functional as F
-from workbench.network.symbolic import record as call
 from workbench.network.tracer import trace
 from workbench.npu.faults import Fault, parse_fault
 from workbench.npu.overflow import Status, exceeds
@@ -232,34 +231,6 @@ def test_memory_that_nobody_wrote_has_the_shape_of_its_tensor():
     records = list(run_npu(graph, feeds, faults=[Fault("aicore-exception", "Cast")]))
     assert records[-1].source.array().shape == (2, 3)
     assert records[-1].source.array().dtype == np.float16
-
-
-CLEAN = np.zeros(8, np.int32)
-
-
-def asked(x):
-    """The register before anything, behind an overflow, behind its clearing, and behind nothing new."""
-    kinds = (
-        "NPUGetFloatStatusV2",
-        "NPUGetFloatStatusV2",
-        "NPUClearFloatStatusV2",
-        "NPUGetFloatStatusV2",
-    )
-    before = call(kinds[0], CLEAN)
-    large = x * 1e30
-    found = [call(kind, CLEAN) for kind in kinds[1:]]
-    return before, large, *found
-
-
-@pytest.mark.parametrize(("value", "flag"), [(1e30, 1), (1.0, 0)])
-def test_the_float_status_stays_until_it_is_cleared(value, flag):
-    graph = trace(asked, np.float32([value]))
-    values = [
-        one.source.array() for one in run_npu(graph, profile="910a")
-        if one.key.io == "output" and "FloatStatus" in one.key.op_type
-    ]  # fmt: skip
-    assert [one.tolist() for one in values] == [[0] * 8, [flag] * 8, [0] * 8, [0] * 8]
-    assert {one.dtype for one in values} == {np.dtype(np.int32)}
 
 
 INF, NAN = np.inf, np.nan

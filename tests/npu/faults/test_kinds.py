@@ -13,12 +13,21 @@ from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.npu.faults import FAULTS, Fault, faults_in, in_memory, parse_fault
-from workbench.npu.faults.fault import OpExecution
-from workbench.npu.faults.table import apply_faults, ends_run
+from workbench.npu.faults import (
+    FAULTS,
+    Fault,
+    OpExecution,
+    apply_faults,
+    ends_run,
+    faults_in,
+    in_memory,
+    parse_fault,
+    uploaded,
+)
 from workbench.npu.numerics import Formats
 from workbench.npu.rounding import ROUND
 from workbench.npu.runner import run_npu
+from workbench.ops import infer_outputs
 
 LENET = load_graph("lenet")
 CONV, FC = "Default/conv2-Conv2d/Conv2D-op0", "Default/fc1-Dense/MatMul-op0"
@@ -578,3 +587,46 @@ def test_some_faults_end_a_run_and_some_need_a_memory():
     }
     assert not ends_run([Fault("unknown", "o")])
     assert not in_memory([Fault("unknown", "o")])
+
+
+def test_a_weight_is_uploaded_wrong_to_those_operators_of_a_pattern_that_read_one():
+    weight = np.zeros((4, 4), np.float32)
+    fault = Fault("wrong-weight-element", "*", value=7)
+    graph = replace(GRAPH, ops=(GRAPH.ops[0], GRAPH.ops[2], replace(PRODUCT, name="q")))
+    found = uploaded(graph, {"w": weight}, [fault])
+    assert sorted(found["w"].ravel().tolist()) == [0] * 15 + [7]
+    assert not weight.any()
+    for pattern in ("n*", "n"):
+        with refused("run/fault-no-weight", GraphError, fault=fault.kind, op="n"):
+            uploaded(graph, {"w": weight}, [replace(fault, op_name=pattern)])
+    assert uploaded(graph, {"w": weight}, [Fault("wrong-sign", "*")]) == {"w": weight}
+    assert uploaded(graph, {}, [fault]) == {}  # nobody has given it a value
+
+
+ASKED = [
+    ({"stride": 2}, {"stride": (1, 1, 4, 4)}, {"stride": (1, 1, 2, 2)}),
+    ({"stride": (1, 1, 3, 2)}, {"stride": (1, 1, 4, 4)}, {"stride": (1, 1, 3, 2)}),
+    (
+        {"pad": 2, "pad_mode": "pad"},
+        {"pad": (0, 0, 0, 0)},
+        {"pad": (2, 2, 2, 2), "pad_mode": "pad"},
+    ),
+    ({"dilation": 2}, {"dilation": (1, 1)}, {"dilation": (2, 2)}),
+]
+
+
+@pytest.mark.parametrize(("value", "before", "after"), ASKED, ids=range(len(ASKED)))
+def test_a_wrong_setting_is_written_like_the_old_one(value, before, after):
+    image, weight = (TensorSpec("float32", shape) for shape in ((1, 2, 20, 20), (3, 2, 3, 3)))
+    usual = {
+        "stride": (1, 1, 1, 1),
+        "dilation": (1, 1, 1, 1),
+        "pad_mode": "same",
+        "pad": (0, 0, 0, 0),
+        "group": 1,
+    }
+    attrs = {**usual, **before}
+    shapes = infer_outputs("Conv2D", (image, weight), {**attrs, **after})
+    op = Op("c", "Conv2D", (Param(0), Param(1)), attrs, shapes, (image, weight))
+    found = struck("wrong-attribute", None, value, op=op, step="compile").op
+    assert {name: found.attrs[name] for name in after} == after
