@@ -74,7 +74,7 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 # what real MindSpore makes of a few steps of training; see docs/evidence/conformance.md
 conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_steps.py $(STEPS)
-	$(BIN)/python -m pytest tests/network/test_mindspore_steps.py
+	$(BIN)/python -m pytest tests/network/nn/test_mindspore_steps.py
 
 # what real MindSpore dumps of loops, choices and several networks; see docs/evidence/conformance.md
 conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed

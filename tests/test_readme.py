@@ -43,7 +43,7 @@ TARGETS = {
     "conformance-steps": [
         "conformance/run_mindspore_steps.py",
         "tests/data/conformance/steps_",
-        "tests/network/test_mindspore_steps.py",
+        "tests/network/nn/test_mindspore_steps.py",
     ],
     "conformance-flows": [
         "conformance/run_mindspore_flows.py",
