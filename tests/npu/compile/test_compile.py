@@ -496,6 +496,7 @@ SETTLED = [
      (Bundle((Param(0), Param(1))),), {"axis": 1}),
     (Op("j", "Concat", (Bundle((Param(0), Param(1))),), {"axis": 1}), "Concat", (Bundle((Param(0), Param(1))),),
      {"axis": 1}),
+    (Op("j", "Stack", (Bundle((Param(0), Param(1))),), {"axis": 1}), "Pack", (Bundle((Param(0), Param(1))),), {"axis": 1}),
     (Op("f", "FillV2", (Const((2,), "tuple"), Param(0))), "FillV2", (Const((2,), "tuple"), Param(0)), {}),
     (Op("a", "AllReduce", (Param(0),), {"op": "max", "group": "g", "fusion": 1, "index": 3}), "HcomAllReduce",
      (Param(0),), {"reduction": "max", "group": "g", "fusion": 1}),

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from workbench.npu.compile.program import Module
     from workbench.npu.target import Target
 
-SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD", "Stack": "Pack"}
-"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel.
+SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
+"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
 
-What the graph engine calls ``Stack`` keeps tensors of a loop.
-"""
+RENAMED: dict[str, str] = {"Stack": "Pack"}
+"""Operator type → that of the graph engine for the same. What it calls ``Stack`` keeps tensors of a loop."""
 
 HCOM: dict[str, str] = {
     "AllReduce": "HcomAllReduce",
@@ -32,7 +32,9 @@ HCOM: dict[str, str] = {
 }
 """Operator type → that of the graph engine, whose attributes are fewer and ``reduction`` in place of ``op``."""
 
-TRACED: dict[str, str] = {new: old for table in (SETTLED, HCOM) for old, new in table.items()}
+TRACED: dict[str, str] = {
+    new: old for table in (SETTLED, RENAMED, HCOM) for old, new in table.items()
+}
 """Operator type of the graph engine → that of the network's operator, which keeps its name."""
 
 INSERTED: Mapping[str, Any] = MappingProxyType({ORIGINAL_NAMES: (), ORIGINAL_TYPES: ()})
@@ -73,6 +75,7 @@ def _with_attributes(op: Op) -> Op:
     """Return an operator whose settings are attributes, if all of them are known."""
     if op.op_type in HCOM:
         return _collective(op)
+    op = replace(op, op_type=RENAMED.get(op.op_type, op.op_type))
     row = OPS.get(op.op_type)
     if row is None or row.places:
         return op
@@ -81,10 +84,8 @@ def _with_attributes(op: Op) -> Op:
     except GraphError:
         return op
     others = [one for slot, one in enumerate(op.flat_inputs()) if slot not in bound.slots]
-    if any(not isinstance(one, Const) or one.dtype == "monad" for one in others):
+    if not others or any(not isinstance(one, Const) or one.dtype == "monad" for one in others):
         return op
-    if not others:
-        return op if row.tensors >= 0 else replace(op, op_type=SETTLED.get(op.op_type, op.op_type))
     named = row.named([one.value for one in others if isinstance(one, Const)])
     count = abs(row.tensors)
     return replace(
