@@ -246,11 +246,11 @@ def test_explain_says_what_a_file_will_do(run, write):
 
 @pytest.mark.parametrize("surface", nightly(wb.config.HOMES, ONE_OF_A_KIND))
 def test_explain_lists_every_setting_of_a_surface(run, surface):
-    from workbench.config.help import declared
+    from workbench.config.form.settings import declared
 
     status, out, _ = run("explain", surface)
     assert status == 0
-    for path, setting, _ in declared(wb.config.get(surface).model):
+    for path, setting in declared(wb.config.get(surface).model):
         assert f"{path}: {setting.help}" in out
         status, text, _ = run("explain", surface, path)
         assert status == 0

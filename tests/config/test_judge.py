@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from workbench.config import HOMES, Context, convert, judge, new, of, read, setting, surfaces
+from workbench.config import HOMES, Context, convert, judge, new, of, read, surfaces
+from workbench.config.form.reader import Reader
 from workbench.core.errors import ConfigError
 
 
@@ -24,7 +25,7 @@ def counted(monkeypatch):
 
         monkeypatch.setattr(home, name, outer)
 
-    count(setting.Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
+    count(Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
     count(surfaces, "load", "loads")
     return counts
 

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from typing import Annotated
 
 import pytest
 from hypothesis import given
@@ -13,8 +12,8 @@ from workbench.config import surfaces
 from workbench.config.config import Config, read_text
 from workbench.config.context import Context
 from workbench.config.form.rules import Example, Rule
+from workbench.config.form.settings import Section, always, section, sections, text
 from workbench.config.json_text import decode_json
-from workbench.config.setting import Section, Setting, always
 from workbench.config.surface import Lowered, Surface
 from workbench.core.errors import ConfigError, FormatError
 from workbench.core.plan import DumpPlan, Iterations
@@ -23,13 +22,13 @@ from workbench.core.words import Message, RowMessage
 
 
 class Inner(Section):
-    step: Annotated[str, Setting("text", "Iterations.", bad=1)] = "0"
-    path: Annotated[str, Setting("text", "Folder.", bad=1, required=always)] = ""
+    step: str = text("0", "Iterations.")
+    path: str = text("", "Folder.", required=always)
 
 
 class Toy(Section):
-    dump: Inner = Inner()
-    many: tuple[Inner, ...] = ()
+    dump: Inner = section(Inner)
+    many: tuple[Inner, ...] = sections(Inner)
 
 
 def _relative(reading, at):

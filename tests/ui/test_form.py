@@ -88,6 +88,17 @@ def test_a_list_takes_json_lines_or_commas(form):
     assert names == ["Conv2D", "name-regex(Default/.+)"]
 
 
+def test_an_object_is_typed_as_json():
+    form = ConfigForm(wb.config.new("torchair"))
+    field = form.fields["options"]
+    field.input.value = '{"debug.run_eagerly": true}'
+    assert form.draft.data["options"] == {"debug.run_eagerly": True}
+    assert form.refused is None
+    field.show(field.value)
+    assert form.draft.data["options"] == {"debug.run_eagerly": True}
+    form.close()
+
+
 def test_an_emptied_input_leaves_the_setting_out(form):
     field = form.fields["common_dump_settings.initial_iteration"]
     field.input.value = "3"

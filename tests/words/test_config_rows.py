@@ -15,7 +15,7 @@ import workbench
 from kit.words import SNAPSHOTS
 from workbench.config import HOMES, get
 from workbench.config.config import Config, read_text
-from workbench.config.help import declared
+from workbench.config.form.settings import declared
 from workbench.config.mindspore.notes import NOTES, OTHER_WAY
 from workbench.config.tensorflow.text_rules import TEXT_RULES
 from workbench.core.words.render import fill
@@ -49,7 +49,7 @@ def shown(problems, rule) -> str:
 def settings() -> Shown:
     """What every setting is, and what its value may be."""
     for name in HOMES:
-        for path, setting, _ in declared(get(name).model):
+        for path, setting in declared(get(name).model):
             yield name, path, f"{setting.help}\nvalue: {setting.expected}"
 
 

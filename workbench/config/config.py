@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from workbench._faces import make_face
 from workbench.config.context import Context
 from workbench.config.convert import convert
+from workbench.config.form.reader import Reader
 from workbench.config.json_text import json_kind
 from workbench.config.judge import Judged, judge
 from workbench.config.paths import assign, delete
 from workbench.config.registry import get
-from workbench.config.setting import Reader
 from workbench.core.errors import FormatError
 from workbench.core.files import write_text
 
 if TYPE_CHECKING:
+    from workbench.config.form.settings import Section
     from workbench.config.json_text import Decoded
-    from workbench.config.setting import Section
     from workbench.config.surface import Surface
     from workbench.core.plan import DumpPlan
     from workbench.core.problems import Problem
@@ -119,8 +119,8 @@ def _iterations_key(form: type[Section]) -> str:
     for name, setting in form.settings().items():
         if setting.widget == "iterations":
             return name
-    for name, (section, _) in form.sections().items():
-        if found := _iterations_key(section):
+    for name, part in form.parts().items():
+        if found := _iterations_key(part.model):
             return f"{name}.{found}"
     return ""
 

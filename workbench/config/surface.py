@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.config.context import Context
 from workbench.config.form.rules import Reading, Rule
+from workbench.config.form.settings import Section
 from workbench.config.json_text import Decoded, decode_json
-from workbench.config.setting import Section
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 

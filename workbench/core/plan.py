@@ -11,6 +11,8 @@ from workbench.core.regex import compile_bounded
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
 
+Level = Literal["all", "op", "kernel"]
+
 BOTH: frozenset[Io] = frozenset(("input", "output"))
 
 CATEGORIES = (
@@ -182,7 +184,7 @@ class DumpPlan:
     overflow: Literal["all", "aicore_overflow", "atomic_overflow"] = "all"
     devices: tuple[int, ...] | None = None
     ranks: tuple[int, ...] | None = None
-    level: Literal["all", "op", "kernel"] = "all"
+    level: Level = "all"
     single_op: bool = False
     before_quantisation: bool = False
 

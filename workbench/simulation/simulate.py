@@ -353,7 +353,7 @@ def _surface_of(config: DumpPlan | Config | str | Path, device: str) -> str:
     own = "mindspore-cpu" if device == REFERENCE else "mindspore-o0o1"
     if isinstance(config, DumpPlan):
         return own
-    from workbench.config import load  # pydantic
+    from workbench.config import load  # only where a form is given
 
     found = load(config) if isinstance(config, str | Path) else config
     return own if WRITERS[found.surface.name].by_mindspore else found.surface.name
@@ -370,7 +370,7 @@ def _lower(
     if isinstance(config, DumpPlan):
         plan, form = config, None
     else:
-        from workbench.config import get, load  # pydantic
+        from workbench.config import get, load  # only where a form is given
 
         loaded = load(config, surface) if isinstance(config, str | Path) else config
         if loaded.surface.product != get(surface).product:

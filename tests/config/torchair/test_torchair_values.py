@@ -7,7 +7,7 @@ import pytest
 
 from workbench.config import surfaces
 from workbench.config.context import Context
-from workbench.config.torchair.form import LAYER_TEXT, STEP_TEXT
+from workbench.config.torchair.settings import LAYER_TEXT, STEP_TEXT
 
 
 def config(**dump):

@@ -24,8 +24,8 @@ from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.mindspore.form import Target
     from workbench.config.mindspore.reading import MindSporeReading
+    from workbench.config.mindspore.settings import Target
     from workbench.core.tensors import Io
 
 Kind = Literal["data", "overflow", "exception"]
