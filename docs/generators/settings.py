@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from generators.markdown import code, page, prose, table
 from workbench.config.form.settings import always, declared
-from workbench.config.registry import HOMES, get
+from workbench.config.surface import SURFACES, get
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,4 +64,4 @@ def _words(text: str) -> str:
 
 def pages() -> dict[str, Callable[[], str]]:
     """Return path → page of every surface."""
-    return {f"reference/settings/{name}.md": partial(settings_of, name) for name in HOMES}
+    return {f"reference/settings/{name}.md": partial(settings_of, name) for name in SURFACES}

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kit.words import misconfigured
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.form.settings import declared
 from workbench.config.help import places, surface_help
 
@@ -14,7 +14,7 @@ def rules_told(text):
     return dict(re.findall(r"^  (?:error|warning|hint) \[([a-z0-9-]+)\] (.*) \(.*\)$", text, re.M))
 
 
-@pytest.mark.parametrize("name", surfaces.HOMES)
+@pytest.mark.parametrize("name", surfaces.SURFACES)
 def test_every_rule_is_told_in_whole_words(name):
     surface = surfaces.get(name)
     told = {}
@@ -26,7 +26,7 @@ def test_every_rule_is_told_in_whole_words(name):
         assert not [blank for blank in blanks if blank in told[rule.id]], rule.id
 
 
-@pytest.mark.parametrize("name", surfaces.HOMES)
+@pytest.mark.parametrize("name", surfaces.SURFACES)
 def test_a_rule_is_told_wherever_an_example_breaks_it(name):
     """The breaking examples of all rules, judged as a whole, say at which settings a rule may be broken."""
     surface = surfaces.get(name)

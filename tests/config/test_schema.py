@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from kit.words import misconfigured
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.form.settings import declared
 from workbench.config.schema import json_schema
 
-JSON = [name for name in surfaces.HOMES if surfaces.get(name).language == "json"]
+JSON = [name for name in surfaces.SURFACES if surfaces.get(name).language == "json"]
 SETTINGS = [(name, path) for name in JSON for path, _ in declared(surfaces.get(name).model)]
 VALUES = st.recursive(
     st.none()
@@ -87,7 +87,7 @@ def test_any_value_is_refused_by_both_or_by_none(setting, value):
     assert schema_refuses(name, form.data, place(path)) == check_refuses(form, place(path))
 
 
-@pytest.mark.parametrize("name", [name for name in surfaces.HOMES if name not in JSON])
+@pytest.mark.parametrize("name", [name for name in surfaces.SURFACES if name not in JSON])
 def test_a_script_has_no_schema(name):
     with misconfigured("schema", "config/schema", surface=name):
         json_schema(surfaces.get(name))

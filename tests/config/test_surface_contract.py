@@ -8,12 +8,12 @@ import workbench as wb
 from workbench.config.form.settings import Section, choice, declared
 from workbench.config.help import surface_help
 from workbench.config.mindspore.settings import COMMON, E2E
-from workbench.config.registry import HOMES, get
 from workbench.config.schema import json_schema
+from workbench.config.surface import SURFACES, get
 from workbench.ui.fields import fields_of
 
-RULES = [(name, rule) for name in HOMES for rule in get(name).rules]
-SETTINGS = [(name, *row) for name in HOMES for row in declared(get(name).model)]
+RULES = [(name, rule) for name in SURFACES for rule in get(name).rules]
+SETTINGS = [(name, *row) for name in SURFACES for row in declared(get(name).model)]
 
 OWN_CODES = {
     "stats-value": {"EP0001", "EP0002"},
@@ -46,7 +46,7 @@ def named(rows):
     return [f"{name}-{getattr(first, 'id', first)}" for name, first, *_ in rows]
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", SURFACES)
 def test_rules_have_names_of_their_own(name):
     ids = [rule.id for rule in get(name).rules]
     assert len(ids) == len(set(ids))
@@ -101,7 +101,7 @@ def test_a_setting_says_what_it_is(name, path, setting):
     assert setting.expected
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", SURFACES)
 def test_no_setting_hides_what_a_section_is_asked(name):
     sections = [get(name).model]
     for section in sections:
@@ -109,7 +109,7 @@ def test_no_setting_hides_what_a_section_is_asked(name):
         sections += [part.model for part in section.parts().values()]
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", SURFACES)
 @pytest.mark.parametrize("value", [None, 1, {}, [], "text"], ids=str)
 def test_any_value_of_a_section_is_judged(name, value):
     for key in get(name).model.fields:

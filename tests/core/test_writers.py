@@ -3,7 +3,7 @@
 import pytest
 
 import workbench as wb
-from workbench.config import HOMES
+from workbench.config import SURFACES
 from workbench.core.words import Message
 from workbench.core.writers import COMPILED_SURFACES, WRITERS
 from workbench.dump.layouts import LAYOUTS
@@ -12,7 +12,7 @@ from workbench.session.redump import infer_surface
 
 
 def test_every_surface_has_its_row():
-    assert WRITERS.keys() == HOMES.keys()
+    assert WRITERS.keys() == SURFACES.keys()
     assert all(name == row.surface for name, row in WRITERS.items())
 
 

@@ -329,7 +329,7 @@ NO_SETTINGS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("surface", nightly(wb.config.HOMES, ONE_OF_A_KIND))
+@pytest.mark.parametrize("surface", nightly(wb.config.SURFACES, ONE_OF_A_KIND))
 def test_every_field_of_a_form_takes_anything_or_says_beside_it_why_not(surface):
     form = wb.config.new(surface).form()
     for path, field in form.fields.items():

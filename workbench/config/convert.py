@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.explain import part_name, part_words, run_only
 from workbench.config.form.settings import Section
 from workbench.config.surface import Lowered
-from workbench.config.words import part_name, part_words, run_only
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 

@@ -1,7 +1,7 @@
 """Who writes the dump tree of a surface: one row a surface, `WRITERS`.
 
 In: the name of a surface. Out: its `Writer`, which everything outside `workbench.config` asks about the surface.
-A surface is added here and in `HOMES` of `workbench.config.registry`, and nowhere else.
+A surface is added here and in `SURFACES` of `workbench.config.surface`, and nowhere else.
 
 Sources stand with whoever acts by a fact: `workbench.dump.releases`, `workbench.dump.write`, the rules of the surface.
 """

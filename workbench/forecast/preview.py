@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
-from workbench.config.words import run_only
+from workbench.config.explain import run_only
 from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
+from workbench.config.form.json_text import decode_json
 from workbench.config.form.kinds import Misfit
 from workbench.config.form.settings import Part, Setting
-from workbench.config.json_text import decode_json
 from workbench.core.errors import FormatError
 from workbench.core.text import escape, shorten, visible
 from workbench.core.words.translate import ENGLISH, Say

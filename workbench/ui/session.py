@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import config as configs
 from workbench.comparison.map_file import parse_overrides, to_data
+from workbench.config.form.json_text import json_kind
 from workbench.config.form.kinds import (
     ANY,
     RECORD,
@@ -39,7 +40,6 @@ from workbench.config.form.settings import (
     setting,
     text,
 )
-from workbench.config.json_text import json_kind
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_text
 from workbench.show.kept_look import SETTINGS

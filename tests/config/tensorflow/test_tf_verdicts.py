@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.form.settings import Unresolved

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.form.settings import Unresolved

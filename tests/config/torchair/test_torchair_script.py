@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import check_said, refused
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.context import Context
 from workbench.config.form.settings import Unresolved
 from workbench.config.torchair.read import decode, recognises

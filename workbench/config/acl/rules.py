@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.acl.refusals import ENTRIES, IGNORED, PATHS, PHASES, VALUES
 from workbench.config.acl.settings import ACL_PARSER, CHOSEN, Blacklist, Dump, Item, Range
 from workbench.config.acl.warnings import WARNINGS
-from workbench.config.paths import lookup, steps
+from workbench.config.form.paths import lookup, steps
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 

@@ -12,7 +12,7 @@ from workbench.config.acl.plan import plan
 from workbench.config.acl.reading import reading
 from workbench.config.acl.rules import RULES, examine, order
 from workbench.config.acl.settings import ADUMP, AclForm, value_code
-from workbench.config.json_text import Decoded, decode_json
+from workbench.config.form.json_text import Decoded, decode_json
 from workbench.config.surface import Surface
 
 

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.form.json_text import Decoded
 from workbench.config.form.settings import Unresolved
-from workbench.config.json_text import Decoded
 from workbench.config.python_text import literal
 from workbench.config.tensorflow.branches import branch_of, other_branches
 from workbench.config.tensorflow.counting import (

@@ -16,7 +16,7 @@ from workbench.config.tensorflow.settings import ATTRS, SEED
 from workbench.core.problems import Problem
 
 if TYPE_CHECKING:
-    from workbench.config.json_text import Decoded
+    from workbench.config.form.json_text import Decoded
     from workbench.core.problems import Severity
 
 INIT = "hicann/tensorflow npu_bridge/npu_init.py"

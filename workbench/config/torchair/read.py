@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.form.json_text import Decoded
 from workbench.config.form.reader import Reader, shown_path
 from workbench.config.form.settings import Unresolved
-from workbench.config.json_text import Decoded
 from workbench.config.python_text import bound_literals, dotted, literal, parse_python
 from workbench.config.torchair.branches import Branches, apart, branches_of
 from workbench.config.torchair.settings import (

@@ -77,7 +77,7 @@ def acl_file(settings: Torchair, context: Context) -> AclFile:
     path = settings.dump_config.dump_config_path
     if path is None or captures(settings) or not context.here or not context.file_exists(path):
         return AclFile()
-    from workbench.config.surfaces import load
+    from workbench.config.files import load
 
     version = next((cann for torch, cann in CANN if not is_before(context.release(), torch)), "")
     there = replace(context, version=version)

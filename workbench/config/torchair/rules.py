@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config import ge_options
 from workbench.config.context import Context, is_before
+from workbench.config.form.paths import lookup
 from workbench.config.form.rules import Example, Rule
 from workbench.config.ge_options import ge_breaches
-from workbench.config.paths import lookup
 from workbench.config.torchair import settings as form
 from workbench.core.words import Message
 
