@@ -281,6 +281,7 @@ SHARED = {
     "mindspore-cpu": "mindspore-o0o1",
     "mindspore-gpu": "mindspore-o0o1",
     "mindspore-ge": "mindspore-o2",
+    "msprobe-mindspore": "msprobe",
 }
 """Surfaces whose form another one claims, because their content is the same."""
 

@@ -117,6 +117,8 @@ SURFACES = {
     "tensorflow": ("workbench.config.tensorflow.surface", "TENSORFLOW"),
     "torchair": ("workbench.config.torchair.surface", "TORCHAIR"),
     "acl": ("workbench.config.acl.surface", "ACL"),
+    "msprobe": ("workbench.config.msprobe.surface", "PYTORCH"),
+    "msprobe-mindspore": ("workbench.config.msprobe.surface", "MINDSPORE"),
 }
 """Where each surface is written; the order is that of recognition."""
 

@@ -75,10 +75,11 @@ class Selector:
     ``regex`` is a whole-name regular expression, ``name`` a full name, ``type`` matches
     case-insensitively anywhere in the operator's type (as MindSpore does), ``marked`` means operators
     that the script itself marks (``set_dump``), ``range`` all operators from ``text`` to ``end`` in
-    execution order, ``all`` every operator. ``model`` restricts an entry to one model; empty: any.
+    execution order, ``all`` every operator, ``call`` calls of a framework's interfaces or modules whose name
+    has ``text`` in it, which are no operators of a graph. ``model`` restricts an entry to one model; empty: any.
     """
 
-    kind: Literal["regex", "name", "type", "marked", "range", "all"]
+    kind: Literal["regex", "name", "type", "marked", "range", "all", "call"]
     text: str = ""
     end: str = ""
     model: str = ""
@@ -86,7 +87,7 @@ class Selector:
     def matches(self, op_name: str, op_type: str) -> bool:
         """Whether the operator is meant. ``op_name`` is the full name with slashes.
 
-        Marks and ranges cannot be decided from one operator's name; they match nothing here.
+        Marks, ranges and calls cannot be decided from one operator's name; they match nothing here.
         """
         if self.kind == "name":
             return op_name == self.text

@@ -26,6 +26,8 @@ WITHOUT_FORECAST = ("overflow", "exception")
 
 def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
     """Why there is no forecast; ``None`` if there is one."""
+    if not writer.is_simulated:
+        return Message("pipeline/late-calls")
     if plan.kind in WITHOUT_FORECAST:
         return Message(f"pipeline/late-{plan.kind}")
     if plan.kind == "watch" and writer.by_mindspore:
@@ -74,7 +76,9 @@ def list_notes(
     yield from _kind_notes(plan, writer, context.version)
     if writer.by_mindspore and any(graph.path for graph in graphs):
         yield Message("pipeline/ms-numbers")
-    if not writer.by_mindspore and graphs[0].dialect != "ge":
+    if not writer.is_simulated:
+        yield from form.judge(context).notes() if form else ()
+    if writer.is_compiled and graphs[0].dialect != "ge":
         yield Message("pipeline/ge-compiled")
     if runs_alone(plan, writer):
         yield Message("pipeline/alone")

@@ -202,9 +202,13 @@ def preview_plan(
     compiling = replace(
         compiling or npu.Target(surface), surface=surface, quant_dumpable=plan.before_quantisation
     )
-    program, graphs = _compiled(graphs, compiling)
+    program = None
+    if writer.is_simulated:
+        program, graphs = _compiled(graphs, compiling)
 
     def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
+        if not writer.is_simulated:
+            return Forecast()
         if writer.by_mindspore:
             check_net_name(plan.net_name)
             return foretell(graphs, asked, told, target, Clock(seed))
@@ -215,7 +219,7 @@ def preview_plan(
 
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = tell(plan, [] if unknown else numbers), None
-    if plan.kind in WITHOUT_FORECAST:
+    if plan.kind in WITHOUT_FORECAST and writer.is_simulated:
         bound = upper_bound(plan, numbers, writer, tell)
     elif closed:
         forecast = Forecast(without_dump=forecast.without_dump)

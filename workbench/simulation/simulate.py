@@ -387,6 +387,8 @@ def _lower(
 
 def unsupported(plan: DumpPlan, surface: str, device: str) -> Problem | None:
     """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
+    if not WRITERS[surface].is_simulated:
+        return Problem("surface", "error", "", Message("pipeline/not-simulated", surface=surface))
     kinds = WRITERS[surface].kinds
     if plan.kind not in kinds:
         message = Message("pipeline/plan-kind", surface=surface, known=list(kinds), got=plan.kind)

@@ -83,6 +83,9 @@ class Reader:
             good[key] = self.read(model, item, path)
         elif isinstance(item, Unresolved):
             self.problems.append(self._unresolved(path, item))
+        elif not part.read_when(self.form):
+            said = Message("config/value-unread", path=path, expected=model.called, got=item)
+            self.problems.append(Problem("value-unread", "hint", path, said, source=self.source))
         elif model.coerced and not many:
             said = Message("config/no-object", path=path, got=item)
             advice = Message("config/no-object-advice")

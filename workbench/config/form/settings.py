@@ -140,23 +140,39 @@ def items(element: Element, help: str, default: Any = (), **said: Unpack[Said]) 
     return setting(list_of(element), default, help, **said)
 
 
-def altered(model: type[Section], key: str, **said: Unpack[Said]) -> Any:
-    """Declare a setting as another section does, but for what is said."""
+def altered(model: type[Section], key: str, **said: Any) -> Any:
+    """Declare a setting as another section does, but for what is said of it."""
     return replace(model.settings()[key], **said)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section inside of another one, or a list of such."""
+    """A section inside of another one, or a list of such; one that is not read may be anything."""
 
     model: type[Section]
     default: Any
     many: bool
+    read_when: Condition = always
 
 
-def section(model: type[Section], *, optional: bool = False) -> Any:
+def section(model: type[Section], *, optional: bool = False, read_when: Condition = always) -> Any:
     """Declare a section: an empty one, or none, where it is absent."""
-    return Part(model, None if optional else model(), many=False)
+    if read_when is not always:
+        model = _read_only(model, read_when)
+    return Part(model, None if optional else model(), many=False, read_when=read_when)
+
+
+def _read_only(model: type[Section], when: Condition) -> type[Section]:
+    """Return a section of which nothing is read but where a condition holds."""
+
+    def both(condition: Condition) -> Condition:
+        return lambda form: when(form) and condition(form)
+
+    conditional = {
+        key: replace(one, required=both(one.required), read_when=both(one.read_when))
+        for key, one in model.settings().items()
+    }
+    return type(model.__name__, (model,), conditional)
 
 
 def sections(model: type[Section]) -> Any:

@@ -216,6 +216,8 @@ SENTENCES: dict[str, str] = {
     ),
     "overflow-limit": "at most {limit:count overflowing operator/overflowing operators} dumped",
     "no-failures": "CPU and GPU do not detect failing operators; only parameters are dumped",
+    "late-calls": "the calls of a script are known only at run time",
+    "not-simulated": "{surface} watches the calls of a script, which no simulated device has",
     "msprobe": "msprobe writes this dump from its own config.json (level L2); an equivalent one is shown",
     "msprobe-statistics": "msprobe saves tensors or statistics, not both: statistics are written",
     "entry-model": "this entry is for model {got!r}; the graph is called {names:list}",
