@@ -46,4 +46,4 @@ def test_calls_of_a_script_are_neither_simulated_nor_foretold(tmp_path, surface)
     assert foretold.doubts == (Message("pipeline/late-calls"),)
     assert (foretold.forecast.files, foretold.exact) == ((), False)
     said = [note.code for note in foretold.notes]
-    assert said[:2] == ["config/mp-tree", "config/mp-tensors"]
+    assert said[:3] == ["pipeline/call-folders", "config/mp-tree", "config/mp-tensors"]

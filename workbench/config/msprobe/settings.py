@@ -320,6 +320,17 @@ class Unchecked(Options):
     summary_mode: Any = altered(Options, "summary_mode", read_when=never)
 
 
+class ExceptionDump(Options):
+    """``exception_dump``: nothing in it is looked at."""
+
+    scope: tuple[str, ...] | None = altered(Options, "scope", read_when=never)
+    list: tuple[str, ...] | None = altered(Options, "list", read_when=never)
+    data_mode: tuple[str, ...] = altered(Options, "data_mode", read_when=never)
+    slice: tuple[Any, ...] = altered(Options, "slice", read_when=never)
+    request_id: str | None = altered(Options, "request_id", read_when=never)
+    summary_mode: Any = altered(Options, "summary_mode", read_when=never)
+
+
 class DiffCheck(Unchecked):
     """``diff_check``."""
 
@@ -491,4 +502,4 @@ class MindSporeForm(Section):
     )
     tensor: Options = section(Options, read_when=_given_to("tensor"))
     structure: Unchecked = section(Unchecked, read_when=_given_to("structure"))
-    exception_dump: Unchecked = section(Unchecked, read_when=_given_to("exception_dump"))
+    exception_dump: ExceptionDump = section(ExceptionDump, read_when=_given_to("exception_dump"))

@@ -216,6 +216,7 @@ SENTENCES: dict[str, str] = {
     ),
     "overflow-limit": "at most {limit:count overflowing operator/overflowing operators} dumped",
     "no-failures": "CPU and GPU do not detect failing operators; only parameters are dumped",
+    "call-folders": "{count:count folder}: {path}/step{{N}}/{process}/, N = {steps:list}",
     "late-calls": "the calls of a script are known only at run time",
     "not-simulated": "{surface} watches the calls of a script, which no simulated device has",
     "msprobe": "msprobe writes this dump from its own config.json (level L2); an equivalent one is shown",
