@@ -6,7 +6,7 @@ import workbench as wb
 from kit.words import misconfigured
 from workbench.config import SURFACES
 from workbench.core.words import Message
-from workbench.core.writers import COMPILED_SURFACES, WRITERS
+from workbench.core.writers import COMPILED_SURFACES, SIMULATED_SURFACES, WRITERS
 from workbench.dump.layouts import LAYOUTS
 from workbench.dump.reader import load
 from workbench.session.redump import infer_surface
@@ -30,14 +30,14 @@ def test_a_session_compiles_and_others_run_operators_one_by_one():
     assert all(bool(row.graph_files) == row.is_compiled for row in WRITERS.values())
 
 
-@pytest.mark.parametrize("surface", [n for n, row in WRITERS.items() if row.is_simulated])
+@pytest.mark.parametrize("surface", SIMULATED_SURFACES)
 def test_a_tree_tells_whose_it_is(tmp_path, surface):
     network = wb.models.load_graph("mlp")
     tree = wb.simulate(network, None, wb.config.new(surface), tmp_path / "t", surface=surface)
     assert infer_surface(load(tree)) == surface
 
 
-@pytest.mark.parametrize("surface", [n for n, row in WRITERS.items() if not row.is_simulated])
+@pytest.mark.parametrize("surface", sorted(WRITERS.keys() - {*SIMULATED_SURFACES}))
 def test_calls_of_a_script_are_neither_simulated_nor_foretold(tmp_path, surface):
     network, form = wb.models.load_graph("mlp"), wb.config.new(surface)
     with misconfigured("surface", "pipeline/not-simulated", surface=surface):

@@ -87,7 +87,7 @@ class Selector:
     def matches(self, op_name: str, op_type: str) -> bool:
         """Whether the operator is meant. ``op_name`` is the full name with slashes.
 
-        Marks, ranges and calls cannot be decided from one operator's name; they match nothing here.
+        Marks and ranges cannot be decided from one operator's name; they match nothing here.
         """
         if self.kind == "name":
             return op_name == self.text
@@ -95,6 +95,8 @@ class Selector:
             return compile_bounded(self.text).fullmatch(op_name)
         if self.kind == "type":
             return self.text.lower() in op_type.lower()
+        if self.kind == "call":
+            return self.text in op_name
         return self.kind == "all"
 
 

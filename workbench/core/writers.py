@@ -147,5 +147,8 @@ _ROWS = (
 WRITERS: dict[str, Writer] = {row.surface: row for row in _ROWS}
 """Surface → who writes its tree."""
 
+SIMULATED_SURFACES = tuple(name for name, row in WRITERS.items() if row.is_simulated)
+"""Surfaces whose trees a simulated device writes."""
+
 COMPILED_SURFACES = tuple(name for name, row in WRITERS.items() if row.is_compiled)
 """Surfaces whose graphs the graph engine compiles."""

@@ -31,7 +31,7 @@ from workbench.forecast.forecast import (
     totals,
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
-from workbench.forecast.selection import match
+from workbench.forecast.selection import Matches, match
 from workbench.forecast.sources import graphs_of_network, load_graphs
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
@@ -225,7 +225,9 @@ def preview_plan(
         forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
-    found = match(plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore)
+    found = Matches(())
+    if writer.is_simulated:
+        found = match(plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore)
     return Preview(
         surface=surface,
         version=target.version if writer.by_mindspore else context.version,

@@ -147,6 +147,8 @@ def _plan(name: str, base: DumpPlan, found: NextDump) -> DumpPlan:
 
 def _selector(asked: DumpRequest, surface: str) -> Selector | None:
     """Entry for one operator; of a name that files have changed an expression, where that is taken."""
+    if not WRITERS[surface].is_simulated:
+        return Selector("call", asked.name)
     if asked.certain:
         return Selector(
             "name", asked.name, model=asked.model if WRITERS[surface].operators_alone else ""

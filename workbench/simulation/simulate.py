@@ -12,7 +12,7 @@ from workbench.core.errors import ConfigError, GraphError, check_seed
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.core.words import Message
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES, WRITERS
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import Clock, Target, tree_version
 from workbench.dump.write.trees import shared, write_tree
@@ -303,7 +303,9 @@ def _check(
 def _check_surface(surface: str) -> None:
     """Raise ConfigError for a surface whose trees nobody writes."""
     if WRITERS.get(surface) is None:
-        message = Message("core/choice", subject="surface", known=list(WRITERS), got=surface)
+        message = Message(
+            "core/choice", subject="surface", known=[*SIMULATED_SURFACES], got=surface
+        )
         raise ConfigError([Problem("surface", "error", "", message)])
 
 

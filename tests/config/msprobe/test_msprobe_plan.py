@@ -75,9 +75,10 @@ def test_a_selection_is_of_calls_kernels_or_what_the_script_saves(
     assert form(surface, section, **settings).plan().select == select
 
 
-def test_calls_are_no_operators_of_a_graph():
+def test_a_call_is_meant_by_a_part_of_its_name():
     (entry,) = form(section={"list": ["conv"]}).plan().select
-    assert not entry.matches("Functional.conv2d.0.forward", "Conv2D")
+    assert entry.matches("Functional.conv2d.0.forward", "")
+    assert not entry.matches("Functional.relu.0.forward", "Conv2D")
 
 
 @pytest.mark.parametrize(
