@@ -18,6 +18,7 @@ SETTINGS = [(name, *row) for name in SURFACES for row in declared(get(name).mode
 OWN_CODES = {
     "stats-value": {"EP0001", "EP0002"},
     "path-expand": {"EP0003"},
+    "path-empty": {"Exception"},
     "path-folder": {"FileNotFoundError", "EP0003"},
     "ge-step": {"E10001"},
     "ge-collect-path": {"E10056"},

@@ -33,6 +33,13 @@ def test_what_msprobe_takes_is_accepted_and_what_it_refuses_is_not(surface):
 
 
 @pytest.mark.parametrize("surface", SURFACES)
+def test_the_first_error_has_the_exception_that_msprobe_raises(surface):
+    for form, takes, why, errors in verdicts(surface, FORMS):
+        if not takes:
+            assert errors[0].code == why[0], form
+
+
+@pytest.mark.parametrize("surface", SURFACES)
 def test_the_record_has_forms_of_either_verdict_and_of_every_task(surface):
     taken = [row for row in verdicts(surface, FORMS) if row[1]]
     assert len(FORMS) >= 400

@@ -136,7 +136,8 @@ class Reader:
             got, path = item[misfit.index], f"{path}[{misfit.index}]"
             word = f"-{misfit.word}"
         said = Message(f"config/value{word}", path=path, expected=setting.expected, got=got)
-        code, source = self.code(key, got), setting.source or self.source
+        code = setting.code or self.code(key, got)
+        source = setting.source or self.source
         self.problems.append(Problem("value", "error", path, said, code=code, source=source))
 
     def _unresolved(self, path: str, item: Unresolved, assumed: Any = None) -> Problem:

@@ -72,6 +72,8 @@ class Setting:
         First version that reads the key; empty: always.
     source : str
         The document or code that says so, if it is not the surface's own.
+    code : str
+        The vendor's error code of a value that does not fit; empty: the surface's for all settings of its name.
     run_default : object
         What stands in for a value that only a run knows; None: the default.
     widget : str
@@ -87,6 +89,7 @@ class Setting:
     read_when: Condition = always
     since: str = ""
     source: str = ""
+    code: str = ""
     run_default: Any = None
     widget: str = ""
 
@@ -100,6 +103,7 @@ class Said(TypedDict, total=False):
     read_when: Condition
     since: str
     source: str
+    code: str
     run_default: Any
     widget: str
 
@@ -158,11 +162,11 @@ class Part:
 def section(model: type[Section], *, optional: bool = False, read_when: Condition = always) -> Any:
     """Declare a section: an empty one, or none, where it is absent."""
     if read_when is not always:
-        model = _read_only(model, read_when)
+        model = read_only(model, read_when)
     return Part(model, None if optional else model(), many=False, read_when=read_when)
 
 
-def _read_only(model: type[Section], when: Condition) -> type[Section]:
+def read_only(model: type[Section], when: Condition) -> type[Section]:
     """Return a section of which nothing is read but where a condition holds."""
 
     def both(condition: Condition) -> Condition:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.mindspore.kernel_list import read_kernel, write_kernel
+from workbench.config.msprobe.kinds import LARGEST, STATISTICS, number_range
 from workbench.config.msprobe.reading import names
-from workbench.config.msprobe.settings import LARGEST, STATISTICS, number_range
 from workbench.config.surface import Lowered
 from workbench.core.errors import FormatError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector

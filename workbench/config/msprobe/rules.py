@@ -53,6 +53,12 @@ def _scope(r: MsprobeReading, at: At) -> tuple[str, ...]:
     return names(at.value) if r.reads(at) and not r.kernels else ()
 
 
+def _lacks_path(r: MsprobeReading, at: At) -> Any:
+    if not r.by_pytorch:
+        return not at.value and {"code": "Exception"}
+    return not at.value and (not r.loads or r.form.load.dump_after_load)
+
+
 def _is_no_pair(r: MsprobeReading, at: At) -> Any:
     scope = _scope(r, at)
     return scope and len(scope) != 2 and {"count": len(scope)}
@@ -177,23 +183,38 @@ def _load(**changes: Any) -> dict[str, Any]:
     return {"load": _LOADED | changes}
 
 
-ROWS = (
+LOADED = (
+    Row(
+        "load-none", "error", "load.modules", lambda r, at: not at.value,
+        "{path} is empty", "Name modules, like 'Module.fc1.Linear.forward.0'.",
+        _load(modules=[]), _load(), COMMON,
+    ),
+    Row(
+        "load-twice", "error", "load.modules", _modules(lambda all_, index, name: name not in all_[:index]),
+        "{path} {got!r} is named twice", "Remove one.",
+        _load(modules=_LOADED["modules"] * 2), _load(), COMMON,
+    ),
+    Row(
+        "load-name", "error", "load.modules",
+        _modules(lambda _all, _index, name: name.startswith("Module.")
+                 and ".backward." not in name and re.search(r"\.forward\.\d+$", name)),
+        "{path} {got!r} is not the forward pass of a module", "Write it like 'Module.fc1.Linear.forward.0'.",
+        _load(modules=["fc1"]), _load(), COMMON,
+    ),
+    Row(
+        "load-path", "error", "load.path", lambda r, at: not at.value,
+        "{path} is empty", "Name the folder of the earlier dump.",
+        _load(path=""), _load(), COMMON,
+    ),
+)  # fmt: skip
+"""What is demanded of ``load``, when the file is read."""
+
+CHECKED = (
     Row(
         "path-empty", "error", "dump_path",
-        lambda r, at: not at.value and (not r.by_pytorch or not r.loads or r.form.load.dump_after_load),
+        _lacks_path,
         "{key} is empty", "Name a folder.",
         {"dump_path": ""}, {"dump_path": "./dump"}, PYTORCH,
-    ),
-    Row(
-        "acc-check", "error", "task", lambda r, at: at.value == "acc_check",
-        "{key} {got!r} is not a dump; PrecisionDebugger refuses it", "Use it with the command msprobe acc_check only.",
-        {"task": "acc_check"}, {"task": "tensor"}, COLLECTOR, "pytorch",
-    ),
-    Row(
-        "exception-level", "error", "task",
-        lambda r, at: at.value == "exception_dump" and not r.kernels,
-        "{key} {got!r} needs level L2", 'Set "level": "L2".',
-        {"task": "exception_dump"}, {"task": "exception_dump", "level": "L2"}, COLLECTOR, "mindspore",
     ),
     Row(
         "nan-level", "error", "level", lambda r, at: r.task == "nan_check" and at.value != "L1",
@@ -238,12 +259,31 @@ ROWS = (
         {"task": "statistics", "level": "L2", "section": {"list": ["Functional.conv2d.0.forward"]}}, _KERNEL,
         PYTORCH, "pytorch",
     ),
+)  # fmt: skip
+"""What ``DebuggerConfig`` demands."""
+
+MADE = (
     Row(
         "kernel-expression", "error", f"{_SECTIONS}.list", _invalid,
         "{path} {got!r} is not a valid regular expression: {why}", "Correct it.",
         {"level": "L2", "section": {"list": ["name-regex(()"]}},
         {"level": "L2", "section": {"list": ["name-regex(Default/.+)"]}}, TOOLS, "mindspore",
     ),
+    Row(
+        "acc-check", "error", "task", lambda r, at: at.value == "acc_check",
+        "{key} {got!r} is not a dump; PrecisionDebugger refuses it", "Use it with the command msprobe acc_check only.",
+        {"task": "acc_check"}, {"task": "tensor"}, COLLECTOR, "pytorch",
+    ),
+    Row(
+        "exception-level", "error", "task",
+        lambda r, at: at.value == "exception_dump" and not r.kernels,
+        "{key} {got!r} needs level L2", 'Set "level": "L2".',
+        {"task": "exception_dump"}, {"task": "exception_dump", "level": "L2"}, COLLECTOR, "mindspore",
+    ),
+)  # fmt: skip
+"""What nobody in msprobe would dump."""
+
+SCOPED = (
     Row(
         "scope-pair", "error", f"{_SECTIONS}.scope", _is_no_pair,
         "{path} must have two names, got {count}", "Name the first and the last call or module.",
@@ -260,28 +300,10 @@ ROWS = (
         {"level": "debug", "section": {"scope": ["Module.fc1.Linear.forward.0", _PAIR[1]]}},
         {"level": "debug", "section": {"scope": _PAIR}}, SCOPE,
     ),
-    Row(
-        "load-none", "error", "load.modules", lambda r, at: not at.value,
-        "{path} is empty", "Name modules, like 'Module.fc1.Linear.forward.0'.",
-        _load(modules=[]), _load(), COMMON,
-    ),
-    Row(
-        "load-name", "error", "load.modules",
-        _modules(lambda _all, _index, name: name.startswith("Module.")
-                 and ".backward." not in name and re.search(r"\.forward\.\d+$", name)),
-        "{path} {got!r} is not the forward pass of a module", "Write it like 'Module.fc1.Linear.forward.0'.",
-        _load(modules=["fc1"]), _load(), COMMON,
-    ),
-    Row(
-        "load-twice", "error", "load.modules", _modules(lambda all_, index, name: name not in all_[:index]),
-        "{path} {got!r} is named twice", "Remove one.",
-        _load(modules=_LOADED["modules"] * 2), _load(), COMMON,
-    ),
-    Row(
-        "load-path", "error", "load.path", lambda r, at: not at.value,
-        "{path} is empty", "Name the folder of the earlier dump.",
-        _load(path=""), _load(), COMMON,
-    ),
+)  # fmt: skip
+"""What a scope must be."""
+
+LATER = (
     Row(
         "structure-level", "warning", "level",
         lambda r, at: r.task == "structure" and at.given and at.value not in MODULES,
@@ -328,17 +350,28 @@ ROWS = (
         {"level": "L0"}, {}, PYTORCH,
     ),
 )  # fmt: skip
+"""What is changed, not read, refused when the dump starts, or hurts."""
+
+GROUPS = (
+    (LOADED, "MsprobeException"),
+    (CHECKED, "MsprobeException"),
+    (MADE, "ValueError"),
+    (SCOPED, "ScopeException"),
+    (LATER, ""),
+)
+"""Rules in the order in which msprobe meets them, with the exception that it raises."""
 
 
 def rules_of(framework: Framework, model: type[Section]) -> tuple[Rule, ...]:
-    """Return the rules of one framework, in the order of the table, each at the places that its form has."""
-    return tuple(_rule(row, model) for row in ROWS if framework in row.on.split())
+    """Return the rules of one framework, in the order of the tables, each at the places that its form has."""
+    rows = [(row, code) for rows, code in GROUPS for row in rows]
+    return tuple(_rule(row, model, code) for row, code in rows if framework in row.on.split())
 
 
-def _rule(row: Row, model: type[Section]) -> Rule:
+def _rule(row: Row, model: type[Section], code: str) -> Rule:
     at = " ".join(p for path in row.at.split() for p in spread(path) if _exists(model, p))
     examples = (Example(changed(row.breaks)), Example(changed(row.keeps)))
-    return Rule(row.id, row.severity, at, row.when, row.says, row.fix, row.source, *examples)
+    return Rule(row.id, row.severity, at, row.when, row.says, row.fix, row.source, *examples, code)
 
 
 def _exists(model: type[Section], path: str) -> bool:

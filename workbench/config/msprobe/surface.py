@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.msprobe.notes import code, notes
+from workbench.config.msprobe.order import order, value_code
 from workbench.config.msprobe.plan import from_plan, plan
 from workbench.config.msprobe.reading import reading
 from workbench.config.msprobe.rules import START, rules_of
@@ -54,8 +55,10 @@ def _surface(
         notes=notes,
         code=code,
         recognises=claims,
+        value_code=value_code(framework),
         path_key="dump_path",
         suffix=".json",
+        order=order,
     )
 
 
