@@ -16,7 +16,7 @@ TORCH     ?= 2.14.1
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-msprobe-config conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -106,6 +106,16 @@ conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 	$(BIN)/python conformance/run_msprobe.py .venv-msprobe/bin/msprobe tests/data/conformance/msprobe_$(MSPROBE).json
 	$(BIN)/python -m pytest tests/comparison/measure/test_msprobe_conformance.py
 
+# which forms of its config.json msprobe takes; see docs/evidence/conformance.md
+conformance-msprobe-config: .venv-msprobe-config/$(MSPROBE) $(VENV)/developed
+	$(BIN)/python conformance/run_msprobe_config.py .venv-msprobe-config/bin/python tests/data/conformance/msprobe_config_$(MSPROBE).json
+	$(BIN)/python -m pytest tests/config/msprobe/test_msprobe_conformance.py
+
+.venv-msprobe-config/$(MSPROBE):
+	$(PYTHON311) -m venv --clear .venv-msprobe-config
+	.venv-msprobe-config/bin/python -m pip install --quiet --disable-pip-version-check 'mindstudio-probe==$(MSPROBE)' 'mindspore==$(MINDSPORE)' 'torch==$(TORCH)' 'numpy<2'
+	touch $@
+
 # which rows and figures msaccucmp, in the same package, gives for dumps of offline models; see docs/evidence/conformance.md
 conformance-msaccucmp: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 	$(BIN)/python conformance/run_msaccucmp.py .venv-msprobe/bin/python tests/data/conformance/msaccucmp_$(MSPROBE).json
@@ -132,7 +142,7 @@ grid: $(VENV)/developed
 	GRID=all SEEDS=30 $(BIN)/python -m pytest --exhaustive tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py tests/scenarios/test_steady.py
 
 clean:
-	rm -rf $(VENV) .venv-mindspore .venv-msprobe demo_out
+	rm -rf $(VENV) .venv-mindspore .venv-msprobe .venv-msprobe-config demo_out
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, got " + sys.version.split()[0])'

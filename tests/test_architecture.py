@@ -574,7 +574,6 @@ def test_starting_the_command_loads_nothing_heavy():
         "jinja2",
         "numba",
         "ipywidgets",
-        "pydantic",
         "IPython",
         "google",
     }

@@ -20,7 +20,7 @@ import workbench as wb
 from kit.cases import nightly
 from kit.face.screen import label
 from kit.trees import listed
-from workbench.config.words import iterations_words, part_name, part_words, selector_words
+from workbench.config.explain import iterations_words, part_name, part_words, selector_words
 from workbench.core.plan import Iterations, Selector
 from workbench.core.words import Message
 

@@ -55,6 +55,11 @@ TARGETS = {
         "conformance/run_msprobe.py",
         "pytest tests/comparison/measure/test_msprobe_conformance.py",
     ],
+    "conformance-msprobe-config": [
+        "conformance/run_msprobe_config.py",
+        "tests/data/conformance/msprobe_config_",
+        "pytest tests/config/msprobe/test_msprobe_conformance.py",
+    ],
     "conformance-offline": ["run_offline_models.py build/models build/offline.json faults"],
     "conformance-msaccucmp": [
         "conformance/run_msaccucmp.py",

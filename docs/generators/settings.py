@@ -7,15 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from generators.markdown import code, page, prose, table
-from workbench.config.help import declared
-from workbench.config.registry import HOMES, get
-from workbench.config.setting import always
+from workbench.config.form.settings import always, declared
+from workbench.config.surface import SURFACES, get
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.config.form.rules import Rule
-    from workbench.config.setting import Setting
+    from workbench.config.form.settings import Setting
 
 INTRODUCTION = """\
 {title}, as {product} {version} reads it. `workbench config explain {name} KEY` prints one setting with its rules;
@@ -47,8 +46,8 @@ def settings_of(name: str) -> str:
 SEVERITIES = {"error": 0, "warning": 1, "hint": 2}
 
 
-def _setting(path: str, setting: Setting, default: object) -> tuple[str, ...]:
-    default = list(default) if isinstance(default, tuple) else default
+def _setting(path: str, setting: Setting) -> tuple[str, ...]:
+    default = list(setting.default) if isinstance(setting.default, tuple) else setting.default
     shown = "(required)" if setting.required is always else code(repr(default))
     versions = f"from {setting.since}" * bool(setting.since)
     return code(path), prose(setting.help), prose(setting.expected), shown, versions
@@ -65,4 +64,4 @@ def _words(text: str) -> str:
 
 def pages() -> dict[str, Callable[[], str]]:
     """Return path → page of every surface."""
-    return {f"reference/settings/{name}.md": partial(settings_of, name) for name in HOMES}
+    return {f"reference/settings/{name}.md": partial(settings_of, name) for name in SURFACES}

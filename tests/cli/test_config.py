@@ -9,10 +9,10 @@ import pytest
 import workbench as wb
 from kit import commands
 from kit.cases import ONE_OF_A_KIND, nightly
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.core.errors import WorkbenchError
 
-JSON_SURFACES = [name for name in wb.config.HOMES if wb.config.get(name).language == "json"]
+JSON_SURFACES = [name for name in wb.config.SURFACES if wb.config.get(name).language == "json"]
 OWN = ["mindspore-o0o1", "mindspore-o2", "tensorflow", "torchair", "acl"]
 """Surfaces that content alone gives away."""
 
@@ -54,7 +54,7 @@ def write(tmp_path):
     return make
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", wb.config.SURFACES)
 def test_a_new_form_passes_its_check(run, write, surface):
     status, text, _ = run("new", surface)
     assert status == 0
@@ -244,13 +244,13 @@ def test_explain_says_what_a_file_will_do(run, write):
     assert out == f"{surfaces.of('mindspore-o0o1', MINDSPORE).explain()}\n"
 
 
-@pytest.mark.parametrize("surface", nightly(wb.config.HOMES, ONE_OF_A_KIND))
+@pytest.mark.parametrize("surface", nightly(wb.config.SURFACES, ONE_OF_A_KIND))
 def test_explain_lists_every_setting_of_a_surface(run, surface):
-    from workbench.config.help import declared
+    from workbench.config.form.settings import declared
 
     status, out, _ = run("explain", surface)
     assert status == 0
-    for path, setting, _ in declared(wb.config.get(surface).model):
+    for path, setting in declared(wb.config.get(surface).model):
         assert f"{path}: {setting.help}" in out
         status, text, _ = run("explain", surface, path)
         assert status == 0

@@ -6,14 +6,14 @@ from functools import cache
 import pytest
 
 from kit.words import misconfigured
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.context import Context
 from workbench.config.convert import differences, idle_parts
-from workbench.config.words import part_name
+from workbench.config.explain import part_name
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
 
-NAMES = list(surfaces.HOMES)
+NAMES = list(surfaces.SURFACES)
 OTHER = {
     "path": "/elsewhere",
     "net_name": "Other",

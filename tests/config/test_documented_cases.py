@@ -7,8 +7,8 @@ import json
 import pytest
 
 from workbench.config.context import Context
+from workbench.config.files import read
 from workbench.config.ge_options import ge_breaches
-from workbench.config.surfaces import read
 from workbench.core.plan import Iterations
 
 COMMON = {

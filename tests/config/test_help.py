@@ -5,15 +5,16 @@ import re
 import pytest
 
 from kit.words import misconfigured
-from workbench.config import surfaces
-from workbench.config.help import declared, places, surface_help
+from workbench import config as surfaces
+from workbench.config.form.settings import declared
+from workbench.config.help import places, surface_help
 
 
 def rules_told(text):
     return dict(re.findall(r"^  (?:error|warning|hint) \[([a-z0-9-]+)\] (.*) \(.*\)$", text, re.M))
 
 
-@pytest.mark.parametrize("name", surfaces.HOMES)
+@pytest.mark.parametrize("name", surfaces.SURFACES)
 def test_every_rule_is_told_in_whole_words(name):
     surface = surfaces.get(name)
     told = {}
@@ -25,11 +26,11 @@ def test_every_rule_is_told_in_whole_words(name):
         assert not [blank for blank in blanks if blank in told[rule.id]], rule.id
 
 
-@pytest.mark.parametrize("name", surfaces.HOMES)
+@pytest.mark.parametrize("name", surfaces.SURFACES)
 def test_a_rule_is_told_wherever_an_example_breaks_it(name):
     """The breaking examples of all rules, judged as a whole, say at which settings a rule may be broken."""
     surface = surfaces.get(name)
-    told = {path: rules_told(surface_help(surface, path)) for path, _, _ in declared(surface.model)}
+    told = {path: rules_told(surface_help(surface, path)) for path, _ in declared(surface.model)}
     ids = {rule.id for rule in surface.rules}
     met = set()
     for example in (rule.breaks for rule in surface.rules):
@@ -86,7 +87,7 @@ def test_a_surface_lists_its_settings_and_names_them_where_one_is_unknown():
     surface = surfaces.get("torchair")
     head, *rows = surface_help(surface).splitlines()
     assert head == f"{surface.title} (as {surface.product} {surface.version} reads it)"
-    paths = [path for path, _, _ in declared(surface.model)]
+    paths = [path for path, _ in declared(surface.model)]
     assert [row.strip().partition(":")[0] for row in rows] == paths
     with misconfigured("setting", "config/help-key", got="steps", surface="torchair"):
         surface_help(surface, "steps")

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kit.words import check_said, refused
-from workbench.config.json_text import MANY, MAX_DEPTH, MAX_PATH, MAX_VALUES, decode_json
+from workbench.config.form.json_text import MANY, MAX_DEPTH, MAX_PATH, MAX_VALUES, decode_json
 from workbench.core.errors import FormatError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

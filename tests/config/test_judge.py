@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from workbench.config import HOMES, Context, convert, judge, new, of, read, setting, surfaces
+from workbench.config import SURFACES, Context, convert, files, judge, new, of, read
+from workbench.config.form.reader import Reader
 from workbench.core.errors import ConfigError
 
 
@@ -24,12 +25,12 @@ def counted(monkeypatch):
 
         monkeypatch.setattr(home, name, outer)
 
-    count(setting.Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
-    count(surfaces, "load", "loads")
+    count(Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
+    count(files, "load", "loads")
     return counts
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", SURFACES)
 @pytest.mark.parametrize("question", ["check", "accepted", "plan", "explain", "code"])
 def test_a_question_to_a_form_reads_it_once(counted, name, question):
     config = read(new(name).to_text(), name)
@@ -38,7 +39,7 @@ def test_a_question_to_a_form_reads_it_once(counted, name, question):
     assert counted == {"reads": 1}
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", SURFACES)
 def test_what_was_judged_answers_every_question_without_another_look(counted, name):
     config = new(name)
     judged = config.judge()
@@ -54,8 +55,8 @@ def test_what_was_judged_answers_every_question_without_another_look(counted, na
     assert answers == asked
 
 
-@pytest.mark.parametrize("source", HOMES)
-@pytest.mark.parametrize("target", HOMES)
+@pytest.mark.parametrize("source", SURFACES)
+@pytest.mark.parametrize("target", SURFACES)
 def test_a_conversion_judges_both_forms_and_one_for_each_setting(counted, source, target):
     config = new(source)
     changed = len(list(convert.set_values(config.settings)))

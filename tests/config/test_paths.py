@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import misconfigured
-from workbench.config.paths import assign, delete, lookup, place_of, steps
+from workbench.config.form.paths import assign, delete, lookup, place_of, steps
 from workbench.core.errors import ConfigError
 
 FORM = {"dump": {"list": [{"layer": ["a", "b"]}, {}], "path": "x"}, "n": None}

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from kit.words import refused
+from workbench.config.form.settings import Unresolved
 from workbench.config.python_text import (
     bound_literals,
     bound_once,
@@ -14,7 +15,6 @@ from workbench.config.python_text import (
     parse_python,
     source_of,
 )
-from workbench.config.setting import Unresolved
 from workbench.core.errors import FormatError
 
 

@@ -1,26 +1,26 @@
 """A row of a table of rules looks at the places that it names, and says what it finds there."""
 
-from typing import Annotated, Any
-
 import pytest
 
 from kit.words import check_said
 from workbench.config.context import Context
+from workbench.config.form.kinds import RECORD
+from workbench.config.form.reader import MANY
 from workbench.config.form.rules import Example, Reading, Rule
-from workbench.config.setting import MANY, Section, Setting
+from workbench.config.form.settings import Section, items, section, sections, setting, text
 
 
 class Part(Section):
-    name: Annotated[str, Setting("text", "Name.", bad=1)] = "n"
-    tags: Annotated[tuple[str, ...], Setting("names", "Tags.", bad=1)] = ()
+    name: str = text("n", "Name.")
+    tags: tuple = items("text", "Tags.")
 
 
 class Whole(Section):
-    mode: Annotated[str, Setting("text", "Mode.", bad=1)] = "m"
-    options: Annotated[dict[str, Any], Setting("an object", "Options.", bad=1)] = {}  # noqa: RUF012
-    first: tuple[Part, ...] = ()
-    second: tuple[Part, ...] = ()
-    alone: Part | None = None
+    mode: str = text("m", "Mode.")
+    options: dict = setting(RECORD, {}, "Options.")
+    first: tuple = sections(Part)
+    second: tuple = sections(Part)
+    alone: Part | None = section(Part, optional=True)
 
 
 def row(at, when=lambda r, at: True, code=""):
@@ -39,10 +39,12 @@ def paths(rule, form):
 
 
 FORM = Whole(
-    mode="x",
-    options={"a.b": 1, "c": 2},
-    first=(Part(name="p", tags=("s", "t")), Part()),
-    second=(Part(tags=("u",)),),
+    {
+        "mode": "x",
+        "options": {"a.b": 1, "c": 2},
+        "first": (Part({"name": "p", "tags": ("s", "t")}), Part()),
+        "second": (Part({"tags": ("u",)}),),
+    }
 )
 
 
@@ -132,7 +134,7 @@ def test_a_breach_may_name_its_own_code_and_lie_below_the_place():
 
 
 def test_of_very_many_places_where_a_rule_is_broken_some_are_told_and_the_rest_counted():
-    *told, last = broken(row("first[].name"), Whole(first=(Part(),) * (MANY + 50)))
+    *told, last = broken(row("first[].name"), Whole({"first": (Part(),) * (MANY + 50)}))
     assert [problem.path for problem in told] == [f"first[{n}].name" for n in range(MANY)]
     assert (last.id, last.severity, last.fix) == ("row", "warning", "")
     check_said(last.message, "config/more", count=50)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from kit.words import misconfigured
-from workbench.config import surfaces
-from workbench.config.help import declared
+from workbench import config as surfaces
+from workbench.config.form.settings import declared
 from workbench.config.schema import json_schema
 
-JSON = [name for name in surfaces.HOMES if surfaces.get(name).language == "json"]
-SETTINGS = [(name, path) for name in JSON for path, _, _ in declared(surfaces.get(name).model)]
+JSON = [name for name in surfaces.SURFACES if surfaces.get(name).language == "json"]
+SETTINGS = [(name, path) for name in JSON for path, _ in declared(surfaces.get(name).model)]
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -61,20 +61,21 @@ def test_the_form_to_start_with_keeps_its_schema(name):
 
 @pytest.mark.parametrize("name", JSON)
 def test_every_setting_is_described_with_its_default(name):
-    for path, setting, default in declared(surfaces.get(name).model):
+    for path, setting in declared(surfaces.get(name).model):
         entry = json_schema(surfaces.get(name))
         for step in path.replace("[]", ".[]").split("."):
             entry = entry["items"] if step == "[]" else entry["properties"][step]
         assert setting.help in entry["description"]
         if "default" in entry:
+            default = setting.default
             plain = list(default) if isinstance(default, tuple) else default
             assert entry["default"] == plain
 
 
 @pytest.mark.parametrize(("name", "path"), SETTINGS)
 def test_the_bad_value_of_a_setting_is_refused_by_both(name, path):
-    (setting,) = [s for p, s, _ in declared(surfaces.get(name).model) if p == path]
-    form = surfaces.of(name, {}).set(place(path), setting.bad)
+    (setting,) = [s for p, s in declared(surfaces.get(name).model) if p == path]
+    form = surfaces.of(name, {}).set(place(path), setting.misfit)
     assert check_refuses(form, place(path))
     assert schema_refuses(name, form.data, place(path))
 
@@ -86,7 +87,7 @@ def test_any_value_is_refused_by_both_or_by_none(setting, value):
     assert schema_refuses(name, form.data, place(path)) == check_refuses(form, place(path))
 
 
-@pytest.mark.parametrize("name", [name for name in surfaces.HOMES if name not in JSON])
+@pytest.mark.parametrize("name", [name for name in surfaces.SURFACES if name not in JSON])
 def test_a_script_has_no_schema(name):
     with misconfigured("schema", "config/schema", surface=name):
         json_schema(surfaces.get(name))

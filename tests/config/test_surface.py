@@ -2,19 +2,19 @@
 
 import json
 from dataclasses import replace
-from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import check_said, misconfigured, refused
-from workbench.config import surfaces
+from workbench import config as surfaces
+from workbench.config import files
 from workbench.config.config import Config, read_text
 from workbench.config.context import Context
+from workbench.config.form.json_text import decode_json
 from workbench.config.form.rules import Example, Rule
-from workbench.config.json_text import decode_json
-from workbench.config.setting import Section, Setting, always
+from workbench.config.form.settings import Section, always, section, sections, text
 from workbench.config.surface import Lowered, Surface
 from workbench.core.errors import ConfigError, FormatError
 from workbench.core.plan import DumpPlan, Iterations
@@ -23,13 +23,13 @@ from workbench.core.words import Message, RowMessage
 
 
 class Inner(Section):
-    step: Annotated[str, Setting("text", "Iterations.", bad=1)] = "0"
-    path: Annotated[str, Setting("text", "Folder.", bad=1, required=always)] = ""
+    step: str = text("0", "Iterations.")
+    path: str = text("", "Folder.", required=always)
 
 
 class Toy(Section):
-    dump: Inner = Inner()
-    many: tuple[Inner, ...] = ()
+    dump: Inner = section(Inner)
+    many: tuple[Inner, ...] = sections(Inner)
 
 
 def _relative(reading, at):
@@ -266,7 +266,7 @@ def test_an_explanation_is_the_plan_in_words_or_what_refuses_it():
 # the table of surfaces
 
 
-@pytest.mark.parametrize("name", surfaces.HOMES)
+@pytest.mark.parametrize("name", surfaces.SURFACES)
 def test_a_surface_is_called_as_the_table_calls_it_and_starts_well(name):
     surface = surfaces.get(name)
     assert surface.name == name
@@ -276,20 +276,21 @@ def test_a_surface_is_called_as_the_table_calls_it_and_starts_well(name):
     assert surfaces.read(form.to_text(), name).data == form.data
 
 
-JSON_NAMES = [name for name in surfaces.HOMES if surfaces.get(name).language == "json"]
+JSON_NAMES = [name for name in surfaces.SURFACES if surfaces.get(name).language == "json"]
 SHARED = {
     "mindspore-cpu": "mindspore-o0o1",
     "mindspore-gpu": "mindspore-o0o1",
     "mindspore-ge": "mindspore-o2",
+    "msprobe-mindspore": "msprobe",
 }
 """Surfaces whose form another one claims, because their content is the same."""
 
 
-@pytest.mark.parametrize("name", surfaces.HOMES)
+@pytest.mark.parametrize("name", surfaces.SURFACES)
 def test_a_form_is_recognised_by_its_content(name):
     text = surfaces.new(name).to_text()
-    assert surfaces.recognise(text) == SHARED.get(name, name)
-    assert surfaces.recognise("\ufeff" + text) == SHARED.get(name, name)
+    assert files.recognise(text) == SHARED.get(name, name)
+    assert files.recognise("\ufeff" + text) == SHARED.get(name, name)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +304,7 @@ def test_a_form_is_recognised_by_its_content(name):
 )
 def test_what_is_no_form_says_what_it_is(text, code, values):
     with refused(code, FormatError, place="f:1", **values):
-        surfaces.recognise(text, "f")
+        files.recognise(text, "f")
 
 
 def test_settings_of_a_new_form_are_changed_by_path():
@@ -351,7 +352,7 @@ def test_what_is_no_file_is_one_clear_line(tmp_path):
 def test_a_file_too_large_is_not_read(tmp_path):
     path = tmp_path / "large.json"
     with path.open("wb") as file:
-        file.truncate(surfaces.MAX_BYTES + 1)
+        file.truncate(files.MAX_BYTES + 1)
     with refused("core/too-large", FormatError, got=16777217, limit=16777216):
         surfaces.load(path)
 
@@ -402,5 +403,5 @@ def test_text_that_its_encoding_does_not_know_is_one_clear_line(tmp_path):
 @pytest.mark.parametrize("name", ["tensorflow", "torchair"])
 def test_a_script_has_a_size_beyond_which_it_is_not_read(name):
     text = surfaces.new(name).to_text()
-    with refused("config/script-long", FormatError, place="x.py:1", limit=surfaces.MAX_SCRIPT):
-        surfaces.read(text + "#" * surfaces.MAX_SCRIPT, name, "x.py")
+    with refused("config/script-long", FormatError, place="x.py:1", limit=files.MAX_SCRIPT):
+        surfaces.read(text + "#" * files.MAX_SCRIPT, name, "x.py")

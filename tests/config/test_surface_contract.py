@@ -1,18 +1,24 @@
 """What every surface promises of its tables of rules and settings."""
 
+from dataclasses import replace
+
 import pytest
 
 import workbench as wb
-from workbench.config.help import declared
-from workbench.config.mindspore.form import COMMON, E2E
-from workbench.config.registry import HOMES, get
+from workbench.config.form.settings import Section, choice, declared
+from workbench.config.help import surface_help
+from workbench.config.mindspore.settings import COMMON, E2E
+from workbench.config.schema import json_schema
+from workbench.config.surface import SURFACES, get
+from workbench.ui.fields import fields_of
 
-RULES = [(name, rule) for name in HOMES for rule in get(name).rules]
-SETTINGS = [(name, *row) for name in HOMES for row in declared(get(name).model)]
+RULES = [(name, rule) for name in SURFACES for rule in get(name).rules]
+SETTINGS = [(name, *row) for name in SURFACES for row in declared(get(name).model)]
 
 OWN_CODES = {
     "stats-value": {"EP0001", "EP0002"},
     "path-expand": {"EP0003"},
+    "path-empty": {"Exception"},
     "path-folder": {"FileNotFoundError", "EP0003"},
     "ge-step": {"E10001"},
     "ge-collect-path": {"E10056"},
@@ -41,7 +47,7 @@ def named(rows):
     return [f"{name}-{getattr(first, 'id', first)}" for name, first, *_ in rows]
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", SURFACES)
 def test_rules_have_names_of_their_own(name):
     ids = [rule.id for rule in get(name).rules]
     assert len(ids) == len(set(ids))
@@ -69,9 +75,9 @@ def test_an_example_is_refused_by_its_rule_alone(name, rule):
 
 
 @pytest.mark.parametrize(
-    ("name", "path", "setting", "default"), SETTINGS, ids=named([row[:2] for row in SETTINGS])
+    ("name", "path", "setting"), SETTINGS, ids=named([row[:2] for row in SETTINGS])
 )
-def test_a_setting_refuses_its_bad_value_and_takes_its_default(name, path, setting, default):
+def test_a_setting_refuses_its_bad_value_and_takes_its_default(name, path, setting):
     config = wb.config.new(name)
     for other, value in READ_WITH.get(path.rpartition(".")[2], {}).items():
         config = config.set(other, value)
@@ -82,31 +88,50 @@ def test_a_setting_refuses_its_bad_value_and_takes_its_default(name, path, setti
         found = {problem.id for problem in changed.check() if problem.path.startswith(place)}
         return changed, found & {"value", "value-unread"}
 
-    changed, found = refusals(setting.bad)
-    assert found == {"value" if setting.read(changed.data) else "value-unread"}
-    if default is not None:
-        assert refusals(default)[1] == set()
+    changed, found = refusals(setting.misfit)
+    assert found == {"value" if setting.read_when(changed.data) else "value-unread"}
+    if setting.default is not None:
+        assert refusals(setting.default)[1] == set()
 
 
 @pytest.mark.parametrize(
-    ("name", "path", "setting", "default"), SETTINGS, ids=named([row[:2] for row in SETTINGS])
+    ("name", "path", "setting"), SETTINGS, ids=named([row[:2] for row in SETTINGS])
 )
-def test_a_setting_says_what_it_is(name, path, setting, default):
+def test_a_setting_says_what_it_is(name, path, setting):
     assert setting.help
     assert setting.expected
 
 
-@pytest.mark.parametrize("name", HOMES)
-def test_every_field_is_a_declared_setting_or_a_section(name):
+@pytest.mark.parametrize("name", SURFACES)
+def test_no_setting_hides_what_a_section_is_asked(name):
     sections = [get(name).model]
     for section in sections:
-        inner = section.sections()
-        assert {*section.settings(), *inner} == set(section.model_fields)
-        sections += [model for model, _ in inner.values()]
+        assert not section.fields.keys() & {*dir(Section), *Section.__annotations__}
+        sections += [part.model for part in section.parts().values()]
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", SURFACES)
 @pytest.mark.parametrize("value", [None, 1, {}, [], "text"], ids=str)
 def test_any_value_of_a_section_is_judged(name, value):
-    for key in get(name).model.model_fields:
+    for key in get(name).model.fields:
         wb.config.of(name, {key: value}).check()
+
+
+class Toy(Section):
+    level: str = choice("all", "op kernel all", "What is dumped.", since="2.0")
+
+
+def test_one_line_is_all_that_a_setting_needs():
+    """Reading, refusal, help, schema and input follow from its declaration."""
+    surface = replace(get("acl"), name="toy", model=Toy, rules=())
+    form = replace(wb.config.new("acl"), surface=surface, data={"level": "kernel"})
+    assert (form.settings.level, Toy().level) == ("kernel", "all")
+    refused = replace(form, data={"level": 1}).settings
+    assert (refused.level, refused.given) == ("all", frozenset())
+    schema = json_schema(surface)["properties"]["level"]
+    assert schema["enum"] == ["op", "kernel", "all"]
+    assert schema["default"] == "all"
+    for words in ("What is dumped.", "'op', 'kernel' or 'all'", "2.0"):
+        assert words in surface_help(surface, "level")
+    (field,) = fields_of(Toy)
+    assert [value for _, value in field.input.options][1:] == ["op", "kernel", "all"]

@@ -5,9 +5,8 @@ from dataclasses import fields, replace
 import pytest
 
 from kit.words import check_said
-from workbench.config import surfaces
-from workbench.config.surfaces import read
-from workbench.config.words import (
+from workbench import config as surfaces
+from workbench.config.explain import (
     iterations_words,
     omission_words,
     part_name,
@@ -15,6 +14,7 @@ from workbench.config.words import (
     plan_words,
     selector_words,
 )
+from workbench.config.files import read
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
 

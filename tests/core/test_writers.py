@@ -3,16 +3,17 @@
 import pytest
 
 import workbench as wb
-from workbench.config import HOMES
+from kit.words import misconfigured
+from workbench.config import SURFACES
 from workbench.core.words import Message
-from workbench.core.writers import COMPILED_SURFACES, WRITERS
+from workbench.core.writers import COMPILED_SURFACES, SIMULATED_SURFACES, WRITERS
 from workbench.dump.layouts import LAYOUTS
 from workbench.dump.reader import load
 from workbench.session.redump import infer_surface
 
 
 def test_every_surface_has_its_row():
-    assert WRITERS.keys() == HOMES.keys()
+    assert WRITERS.keys() == SURFACES.keys()
     assert all(name == row.surface for name, row in WRITERS.items())
 
 
@@ -24,13 +25,25 @@ def test_a_row_names_what_exists(row):
         assert str(Message(code))
 
 
-def test_a_session_compiles_and_mindspore_runs_operators_one_by_one():
-    assert {*COMPILED_SURFACES} == {name for name, row in WRITERS.items() if not row.by_mindspore}
+def test_a_session_compiles_and_others_run_operators_one_by_one():
+    assert {*COMPILED_SURFACES} == {n for n, row in WRITERS.items() if row.program == "session"}
     assert all(bool(row.graph_files) == row.is_compiled for row in WRITERS.values())
 
 
-@pytest.mark.parametrize("surface", WRITERS)
+@pytest.mark.parametrize("surface", SIMULATED_SURFACES)
 def test_a_tree_tells_whose_it_is(tmp_path, surface):
     network = wb.models.load_graph("mlp")
     tree = wb.simulate(network, None, wb.config.new(surface), tmp_path / "t", surface=surface)
     assert infer_surface(load(tree)) == surface
+
+
+@pytest.mark.parametrize("surface", sorted(WRITERS.keys() - {*SIMULATED_SURFACES}))
+def test_calls_of_a_script_are_neither_simulated_nor_foretold(tmp_path, surface):
+    network, form = wb.models.load_graph("mlp"), wb.config.new(surface)
+    with misconfigured("surface", "pipeline/not-simulated", surface=surface):
+        wb.simulate(network, None, form, tmp_path / "t", surface=surface)
+    foretold = wb.preview(form, network)
+    assert foretold.doubts == (Message("pipeline/late-calls"),)
+    assert (foretold.forecast.files, foretold.exact) == ((), False)
+    said = [note.code for note in foretold.notes]
+    assert said[:3] == ["pipeline/call-folders", "config/mp-tree", "config/mp-tensors"]

@@ -533,3 +533,19 @@ def test_without_iterations_no_tensor_is_promised_and_other_files_are_counted():
     expected = Message("pipeline/headline-none", files=result.files, size=result.bytes)
     assert headline(result) == str(expected)
     assert result.slow_down.reason == Message("dump/slow-down-none")
+
+
+@pytest.mark.parametrize(("ranks", "processes"), [(1, {"proc{pid}"}), (2, {"rank0", "rank1"})])
+def test_folders_of_a_scripts_calls_are_told_by_step_and_process(ranks, processes):
+    form = config.new("msprobe").set("step", [0, "2-3", 7]).set("dump_path", "/d/")
+    found = preview(form, "mlp", iterations=6, ranks=ranks)
+    told = [note for note in found.notes if note.code == "pipeline/call-folders"]
+    assert {note.values["process"] for note in told} == processes
+    for note in told:
+        assert (note.values["path"], note.values["count"]) == ("/d", 3)
+        assert note.values["steps"] == ["0", "2-3"]
+
+
+def test_kernels_lie_elsewhere_than_calls():
+    form = config.new("msprobe-mindspore").set("level", "L2")
+    assert "pipeline/call-folders" not in [note.code for note in preview(form, "mlp").notes]

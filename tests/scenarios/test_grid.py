@@ -22,7 +22,7 @@ from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES
 from workbench.network.models import MODELS, load_graph
 from workbench.npu.profiles import PROFILES
 from workbench.simulation.simulate import REFERENCE
@@ -71,7 +71,7 @@ DAILY = pairwise(EVERY)
 
 def test_the_table_has_all_models_surfaces_and_devices():
     assert set(NETWORKS) == MODELS.keys()
-    assert {name for name, *_ in SURFACES.values()} == set(WRITERS)
+    assert {name for name, *_ in SURFACES.values()} == set(SIMULATED_SURFACES)
     assert set(DEVICES) == {REFERENCE, *PROFILES}
 
 

@@ -15,10 +15,10 @@ from workbench import nn
 from workbench.core.errors import GraphError
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES
 from workbench.network.models import MLP, TRAININGS, load_graph
 
-SURFACES = [name for name in WRITERS if name != "acl"]
+SURFACES = [name for name in SIMULATED_SURFACES if name != "acl"]
 LAID_OUT = ("mindspore-o0o1", "mindspore-o2", "torchair")
 """A surface of each way in which the trees of ranks lie beside each other."""
 PRODUCT = "Gradients/Default/network-WithLossCell/_backbone-MLP/head-Dense/Grad_MatMul/MatMul-op0"

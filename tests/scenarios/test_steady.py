@@ -11,14 +11,16 @@ import pytest
 import workbench as wb
 from kit.cases import asked, nightly, two_by_two
 from kit.evidence import defects
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES
 from workbench.network.models import TRAININGS, load_graph
 from workbench.simulation.simulate import REFERENCE
 
 pytestmark = pytest.mark.slow
 
 STEPS = 7
-SURFACES = [one for one in WRITERS if one not in ("acl", "mindspore-cpu", "mindspore-gpu")]
+SURFACES = [
+    one for one in SIMULATED_SURFACES if one not in ("acl", "mindspore-cpu", "mindspore-gpu")
+]
 
 CASES = two_by_two(TRAININGS, SURFACES, ("910a", "a2", "950"))
 DAILY = [

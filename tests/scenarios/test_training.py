@@ -18,7 +18,7 @@ from workbench import nn
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.errors import GraphError
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES
 from workbench.forecast.preview import preview
 from workbench.network.models import TRAININGS, load_graph
 from workbench.network.tracer import trace
@@ -68,7 +68,7 @@ def test_the_loss_falls(name, device):
     assert np.mean(losses[-4:]) < 0.5 * np.mean(losses[:4])
 
 
-TRAINED = [surface for surface in WRITERS if surface != "acl"]
+TRAINED = [surface for surface in SIMULATED_SURFACES if surface != "acl"]
 
 
 @pytest.mark.parametrize("surface", TRAINED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -199,3 +200,25 @@ def test_a_comparison_in_memory_has_suspects_too():
     found = wb.Comparison(done.result, done.flow).next_config()
     assert found.suspects == ("Default/MatMul-op1",)
     assert "<pre>" in found._repr_html_()
+
+
+def test_calls_of_a_script_are_dumped_again_by_msprobe(tmp_path):
+    """The call that gives the first NaN and its neighbours are named in ``list``."""
+    values = np.arange(12, dtype="f4").reshape(3, 4)
+    broken = values.copy()
+    broken[0, 0] = np.nan
+    for name, made in (("target", broken), ("golden", values)):
+        folder = tmp_path / name / "step0/rank0/dump_tensor_data"
+        folder.mkdir(parents=True)
+        for call, array in (
+            ("Functional.neg.0.forward.input.0", -values),
+            ("Functional.neg.0.forward.output.0", made),
+            ("Functional.relu.0.forward.input.0", made),
+            ("Functional.relu.0.forward.output.0", made),
+        ):
+            np.save(folder / f"{call}.npy", array)
+    found = wb.compare(tmp_path / "target", tmp_path / "golden").next_config()
+    assert found.config.surface.name == "msprobe"
+    assert found.config.accepted()
+    assert "Functional.neg.0.forward" in found.config.data["tensor"]["list"]
+    assert found.operators == tuple(found.config.data["tensor"]["list"])

@@ -14,7 +14,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES
 from workbench.dump.reader import load
 from workbench.forecast.preview import preview
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
@@ -398,7 +398,7 @@ def test_the_file_for_ascendcl_names_the_forms_own_folder(tmp_path):
     assert json.loads(text)["dump"]["dump_path"] == "/there/0"
 
 
-@pytest.mark.parametrize("surface", WRITERS)
+@pytest.mark.parametrize("surface", SIMULATED_SURFACES)
 def test_the_same_seed_gives_the_same_bytes_wherever_they_are_written(tmp_path, surface):
     trees = []
     for name, seed in (("a", 1), ("b/c", 1), ("d", 2)):

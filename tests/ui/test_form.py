@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from kit.face.screen import label, said_in
-from workbench.config.words import iterations_words
+from workbench.config.explain import iterations_words
 from workbench.core.plan import Iterations
 from workbench.core.text import escape
 from workbench.ui.alerts import close_tree
@@ -25,7 +25,7 @@ def form():
     shown.close()
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", wb.config.SURFACES)
 def test_every_surface_has_a_form_that_starts_accepted(surface):
     form = ConfigForm(wb.config.new(surface))
     assert form.refused is None
@@ -33,7 +33,7 @@ def test_every_surface_has_a_form_that_starts_accepted(surface):
     form.close()
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", wb.config.SURFACES)
 def test_every_setting_has_an_input_with_its_name_and_help(surface):
     for field in fields_of(wb.config.get(surface).model):
         assert field.input.description == field.path.rpartition(".")[2]
@@ -41,7 +41,7 @@ def test_every_setting_has_an_input_with_its_name_and_help(surface):
         close_tree(field.widget)
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", wb.config.SURFACES)
 def test_showing_a_form_and_reading_it_back_changes_nothing(surface):
     """Every value goes into its input and comes out the same."""
     form = ConfigForm(wb.config.new(surface))
@@ -86,6 +86,17 @@ def test_a_list_takes_json_lines_or_commas(form):
     kernels.input.value = "Conv2D\nname-regex(Default/.+)"
     names = form.draft.data["common_dump_settings"]["kernels"]
     assert names == ["Conv2D", "name-regex(Default/.+)"]
+
+
+def test_an_object_is_typed_as_json():
+    form = ConfigForm(wb.config.new("torchair"))
+    field = form.fields["options"]
+    field.input.value = '{"debug.run_eagerly": true}'
+    assert form.draft.data["options"] == {"debug.run_eagerly": True}
+    assert form.refused is None
+    field.show(field.value)
+    assert form.draft.data["options"] == {"debug.run_eagerly": True}
+    form.close()
 
 
 def test_an_emptied_input_leaves_the_setting_out(form):

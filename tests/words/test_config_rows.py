@@ -13,9 +13,9 @@ import pytest
 
 import workbench
 from kit.words import SNAPSHOTS
-from workbench.config import HOMES, get
+from workbench.config import SURFACES, get
 from workbench.config.config import Config, read_text
-from workbench.config.help import declared
+from workbench.config.form.settings import declared
 from workbench.config.mindspore.notes import NOTES, OTHER_WAY
 from workbench.config.tensorflow.text_rules import TEXT_RULES
 from workbench.core.words.render import fill
@@ -27,7 +27,7 @@ Shown = Iterator[tuple[str, str, str]]
 
 def rules() -> Shown:
     """What every rule says of its breaking example, with its advice."""
-    for name in HOMES:
+    for name in SURFACES:
         surface = get(name)
         for rule in surface.rules:
             yield (
@@ -48,8 +48,8 @@ def shown(problems, rule) -> str:
 
 def settings() -> Shown:
     """What every setting is, and what its value may be."""
-    for name in HOMES:
-        for path, setting, _ in declared(get(name).model):
+    for name in SURFACES:
+        for path, setting in declared(get(name).model):
             yield name, path, f"{setting.help}\nvalue: {setting.expected}"
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from workbench.ascendcl.config_file import parse_config, read_config
 from workbench.ascendcl.errors import AclError, AclRefusal
-from workbench.config.acl.form import EXCEPTIONS
 from workbench.config.acl.reading import is_old, remote
+from workbench.config.acl.settings import EXCEPTIONS
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
 from workbench.core.words import Message

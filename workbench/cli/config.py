@@ -96,7 +96,7 @@ def explain(
     from workbench import config
     from workbench.config.help import surface_help
 
-    if what in config.HOMES:
+    if what in config.SURFACES:
         emit(surface_help(config.get(what), key))
     else:
         context = _context(target_version, here, env)

@@ -13,15 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.config.config import Config, Conversion
+    from workbench.config.config import Config, Conversion, new, of
     from workbench.config.context import Context
-    from workbench.config.registry import HOMES, get
+    from workbench.config.files import load, read
     from workbench.config.schema import json_schema
-    from workbench.config.surface import Surface
-    from workbench.config.surfaces import load, new, of, read
+    from workbench.config.surface import SURFACES, Surface, get
 
 __all__ = [
-    "HOMES",
+    "SURFACES",
     "Config",
     "Context",
     "Conversion",
@@ -39,20 +38,22 @@ _MODULES = {
     "json_schema": "schema",
     "Config": "config",
     "Conversion": "config",
-    "HOMES": "registry",
+    "SURFACES": "surface",
     "Surface": "surface",
-    "get": "registry",
+    "get": "surface",
+    "new": "config",
+    "of": "config",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name when it is first used: the models cost a tenth of a second."""
+    """Load a name when it is first used: nobody needs them all."""
     if name not in __all__:
         message = f"module 'workbench.config' has no attribute {name!r}; known: {__all__}"
         raise AttributeError(message)
     from importlib import import_module
 
-    return getattr(import_module(f"workbench.config.{_MODULES.get(name, 'surfaces')}"), name)
+    return getattr(import_module(f"workbench.config.{_MODULES.get(name, 'files')}"), name)
 
 
 def __dir__() -> list[str]:

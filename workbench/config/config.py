@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from workbench._faces import make_face
 from workbench.config.context import Context
 from workbench.config.convert import convert
-from workbench.config.json_text import json_kind
+from workbench.config.form.json_text import json_kind
+from workbench.config.form.paths import assign, delete
+from workbench.config.form.reader import Reader
 from workbench.config.judge import Judged, judge
-from workbench.config.paths import assign, delete
-from workbench.config.registry import get
-from workbench.config.setting import Reader
+from workbench.config.surface import get
 from workbench.core.errors import FormatError
 from workbench.core.files import write_text
 
 if TYPE_CHECKING:
-    from workbench.config.json_text import Decoded
-    from workbench.config.setting import Section
+    from workbench.config.form.json_text import Decoded
+    from workbench.config.form.settings import Section
     from workbench.config.surface import Surface
     from workbench.core.plan import DumpPlan
     from workbench.core.problems import Problem
@@ -119,8 +119,8 @@ def _iterations_key(form: type[Section]) -> str:
     for name, setting in form.settings().items():
         if setting.widget == "iterations":
             return name
-    for name, (section, _) in form.sections().items():
-        if found := _iterations_key(section):
+    for name, part in form.parts().items():
+        if found := _iterations_key(part.model):
             return f"{name}.{found}"
     return ""
 
@@ -131,6 +131,24 @@ class Conversion:
 
     config: Config
     losses: tuple[Message, ...]
+
+
+def new(name: str, **settings: Any) -> Config:
+    """Return a form that dumps something; ``settings`` are changed by path, ``__`` for a dot.
+
+    >>> new("acl", dump__dump_path="/tmp").data["dump"]["dump_path"]
+    '/tmp'
+    """
+    surface = get(name)
+    config = Config(surface, surface.start())
+    for path, value in settings.items():
+        config = config.set(path.replace("__", "."), value)
+    return config
+
+
+def of(name: str, data: Mapping[str, Any]) -> Config:
+    """Return the form of decoded data."""
+    return Config(get(name), data)
 
 
 def read_text(surface: Surface, text: str, where: str = "<text>") -> Config:

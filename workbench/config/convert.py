@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.setting import Section
+from workbench.config.explain import part_name, part_words, run_only
+from workbench.config.form.settings import Section
 from workbench.config.surface import Lowered
-from workbench.config.words import part_name, part_words, run_only
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 
@@ -76,19 +76,19 @@ def set_values(section: Section, path: str = "") -> Iterator[tuple[str, Any]]:
     prefix = f"{path}." if path else ""
     for key in section.settings():
         value = getattr(section, key)
-        if key in section.model_fields_set and value != type(section).model_fields[key].default:
+        if key in section.given and value != getattr(type(section), key):
             yield prefix + key, value
-    for key in section.sections():
+    for key in section.parts():
         inner = getattr(section, key)
-        if key in section.model_fields_set and isinstance(inner, Section):
+        if key in section.given and isinstance(inner, Section):
             yield from set_values(inner, prefix + key)
 
 
 def extra_keys(section: Section, path: str = "") -> Iterator[str]:
     """Paths of the unknown keys of a typed form."""
     prefix = f"{path}." if path else ""
-    yield from (prefix + key for key in section.model_extra or {})
-    for key in section.sections():
+    yield from (prefix + key for key in section.extra)
+    for key in section.parts():
         value = getattr(section, key)
         if isinstance(value, Section):
             yield from extra_keys(value, prefix + key)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.config.context import Context
+    from workbench.core.tensors import Io
 
 SOURCE = "hicann/ge base/common/dump/dump_properties.cc"
 
@@ -33,6 +34,14 @@ WRONG, MISSING, BOTH = "E10001", "E10058", "E10056"
 MODES = ("input", "output", "all")
 DEBUG_MODES = ("aicore_overflow", "atomic_overflow", "all")
 MAX_PIECES = 100
+
+IO: dict[str, frozenset[Io]] = {
+    "all": frozenset(("input", "output")),
+    "input": frozenset(("input",)),
+    "output": frozenset(("output",)),
+}
+"""Mode of a dump → what is written of each operator."""
+
 _LARGEST = 2**31 - 1
 
 

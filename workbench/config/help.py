@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.config.form.rules import sentences
-from workbench.config.setting import always
+from workbench.config.form.settings import always, declared
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
 from workbench.core.words import Message
@@ -15,28 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.config.form.rules import Rule
-    from workbench.config.setting import Section, Setting
+    from workbench.config.form.settings import Setting
     from workbench.config.surface import Surface
 
 _INDEX = re.compile(r"\[[0-9]+\]")
 
 
-def declared(model: type[Section], path: str = "") -> Iterator[tuple[str, Setting, Any]]:
-    """Yield path, declaration and default of every setting; a list of sections adds ``[]``."""
-    prefix = f"{path}." if path else ""
-    settings, sections = model.settings(), model.sections()
-    for key, info in model.model_fields.items():
-        if key in settings:
-            yield prefix + key, settings[key], info.default
-        elif key in sections:
-            inner, many = sections[key]
-            yield from declared(inner, prefix + key + ("[]" if many else ""))
-
-
-def places(surface: Surface) -> dict[str, list[tuple[str, Setting, Any]]]:
+def places(surface: Surface) -> dict[str, list[tuple[str, Setting]]]:
     """Return what help knows beside settings: sections, each with its own settings, and what a form is judged by."""
     settings = list(declared(surface.model))
-    found: dict[str, list[tuple[str, Setting, Any]]] = {}
+    found: dict[str, list[tuple[str, Setting]]] = {}
     for row in settings:
         if section := row[0].rpartition(".")[0]:
             found.setdefault(section, []).append(row)
@@ -80,22 +68,23 @@ def _is_called(path: str, key: str) -> bool:
     return key.removesuffix("[]") in (plain, plain.rpartition(".")[2])
 
 
-def _short(path: str, setting: Setting, default: Any) -> Message:
-    need = _need(setting, default)
+def _short(path: str, setting: Setting) -> Message:
+    need = _need(setting)
     return Message("config/help-short", path=path, help=setting.help, need=need)
 
 
-def _need(setting: Setting, default: Any) -> Message:
+def _need(setting: Setting) -> Message:
     if setting.required is always:
         return Message("config/help-required")
+    default = setting.default
     plain = list(default) if isinstance(default, tuple) else default
     return Message("config/help-default", default=plain)
 
 
-def _long(surface: Surface, path: str, setting: Setting, default: Any) -> Iterator[Message]:
+def _long(surface: Surface, path: str, setting: Setting) -> Iterator[Message]:
     yield Message("config/help-setting", path=path, help=setting.help)
-    yield Message("config/help-value", expected=setting.expected, bad=setting.bad)
-    yield Message("config/help-line", line=_need(setting, default))
+    yield Message("config/help-value", expected=setting.expected, bad=setting.misfit)
+    yield Message("config/help-line", line=_need(setting))
     if setting.since:
         yield Message("config/help-since", since=setting.since)
     yield Message("config/help-source", source=setting.source or surface.source)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.paths import place_of
-from workbench.config.setting import Reader, shown_path
-from workbench.config.words import explain, run_only
+from workbench.config.explain import explain, run_only
+from workbench.config.form.paths import place_of
+from workbench.config.form.reader import Reader, shown_path
 from workbench.core.problems import Problem, require
 from workbench.core.words import Message
 

@@ -13,7 +13,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.setting import Unresolved
+from workbench.config.form.settings import Unresolved
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """A surface: one vendor's way to ask for a dump.
 
 A surface is a row of functions and tables; everything that differs between vendors is in the row
-(`workbench.config.registry` names them), everything that is the same is in `workbench.config.config`.
+(`SURFACES` names them), everything that is the same is in `workbench.config.config`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.config.context import Context
+from workbench.config.form.json_text import Decoded, decode_json
 from workbench.config.form.rules import Reading, Rule
-from workbench.config.json_text import Decoded, decode_json
-from workbench.config.setting import Section
+from workbench.config.form.settings import Section
+from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
@@ -104,3 +106,28 @@ class Surface:
     suffix: str = ""
     reading: Callable[[Any, Context], Reading] = Reading
     order: Callable[[Problem, Mapping[str, Any]], Any] = lambda _problem, _data: 0
+
+
+SURFACES = {
+    "mindspore-o0o1": ("workbench.config.mindspore.surfaces", "O0O1"),
+    "mindspore-o2": ("workbench.config.mindspore.surfaces", "O2"),
+    "mindspore-cpu": ("workbench.config.mindspore.surfaces", "CPU"),
+    "mindspore-gpu": ("workbench.config.mindspore.surfaces", "GPU"),
+    "mindspore-ge": ("workbench.config.mindspore.surfaces", "GE"),
+    "tensorflow": ("workbench.config.tensorflow.surface", "TENSORFLOW"),
+    "torchair": ("workbench.config.torchair.surface", "TORCHAIR"),
+    "acl": ("workbench.config.acl.surface", "ACL"),
+    "msprobe": ("workbench.config.msprobe.surface", "PYTORCH"),
+    "msprobe-mindspore": ("workbench.config.msprobe.surface", "MINDSPORE"),
+}
+"""Where each surface is written; the order is that of recognition."""
+
+
+def get(name: str) -> Surface:
+    """Return a surface; raises ConfigError for an unknown name."""
+    if name not in SURFACES:
+        said = Message("core/choice", subject="surface", got=name, known=list(SURFACES))
+        raise ConfigError([Problem("surface", "error", "", said)])
+    module, attribute = SURFACES[name]
+    surface: Surface = getattr(import_module(module), attribute)
+    return surface

@@ -11,6 +11,8 @@ from workbench.core.regex import compile_bounded
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
 
+Level = Literal["all", "op", "kernel"]
+
 BOTH: frozenset[Io] = frozenset(("input", "output"))
 
 CATEGORIES = (
@@ -73,10 +75,11 @@ class Selector:
     ``regex`` is a whole-name regular expression, ``name`` a full name, ``type`` matches
     case-insensitively anywhere in the operator's type (as MindSpore does), ``marked`` means operators
     that the script itself marks (``set_dump``), ``range`` all operators from ``text`` to ``end`` in
-    execution order, ``all`` every operator. ``model`` restricts an entry to one model; empty: any.
+    execution order, ``all`` every operator, ``call`` calls of a framework's interfaces or modules whose name
+    has ``text`` in it, which are no operators of a graph. ``model`` restricts an entry to one model; empty: any.
     """
 
-    kind: Literal["regex", "name", "type", "marked", "range", "all"]
+    kind: Literal["regex", "name", "type", "marked", "range", "all", "call"]
     text: str = ""
     end: str = ""
     model: str = ""
@@ -92,6 +95,8 @@ class Selector:
             return compile_bounded(self.text).fullmatch(op_name)
         if self.kind == "type":
             return self.text.lower() in op_type.lower()
+        if self.kind == "call":
+            return self.text in op_name
         return self.kind == "all"
 
 
@@ -182,7 +187,7 @@ class DumpPlan:
     overflow: Literal["all", "aicore_overflow", "atomic_overflow"] = "all"
     devices: tuple[int, ...] | None = None
     ranks: tuple[int, ...] | None = None
-    level: Literal["all", "op", "kernel"] = "all"
+    level: Level = "all"
     single_op: bool = False
     before_quantisation: bool = False
 

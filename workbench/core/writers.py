@@ -1,7 +1,7 @@
 """Who writes the dump tree of a surface: one row a surface, `WRITERS`.
 
 In: the name of a surface. Out: its `Writer`, which everything outside `workbench.config` asks about the surface.
-A surface is added here and in `HOMES` of `workbench.config.registry`, and nowhere else.
+A surface is added here and in `SURFACES` of `workbench.config.surface`, and nowhere else.
 
 Sources stand with whoever acts by a fact: `workbench.dump.releases`, `workbench.dump.write`, the rules of the surface.
 """
@@ -25,8 +25,9 @@ class Writer:
     ----------
     surface : str
         Its name in `workbench.config`.
-    program : {"mindspore", "session"}
-        MindSpore's own dump, operator by operator, or a session of the graph engine.
+    program : {"mindspore", "session", "script"}
+        MindSpore's own dump, operator by operator; a session of the graph engine; or a tool in the script, which
+        watches the calls of a framework, of which a graph knows nothing.
     layout, model : str
         Row of `workbench.dump.layouts` that has the folders of one iteration; what a model is called there, where
         ``{time}``, ``{id}`` and ``{graph}`` stand for what the run gives it.
@@ -64,7 +65,7 @@ class Writer:
     """
 
     surface: str
-    program: Literal["mindspore", "session"]
+    program: Literal["mindspore", "session", "script"]
     layout: str
     model: str
     kinds: tuple[Kind, ...]
@@ -86,6 +87,11 @@ class Writer:
     def by_mindspore(self) -> bool:
         """Whether MindSpore writes the tree itself, and not a session of the graph engine."""
         return self.program == "mindspore"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a simulated device can write the tree, and a graph foretells it."""
+        return self.program != "script"
 
     @property
     def is_compiled(self) -> bool:
@@ -134,10 +140,15 @@ _ROWS = (
         "acl", "session", "ge", "{graph}", (*_REPORTED, "watch"),
         containers=True, weights="Const", graph_files="beside", operators_alone=True,
     ),
+    Writer("msprobe", "script", "msprobe-api", "", ("data",), rank_variable="RANK"),
+    Writer("msprobe-mindspore", "script", "msprobe-api", "", ("data",)),
 )  # fmt: skip
 
 WRITERS: dict[str, Writer] = {row.surface: row for row in _ROWS}
 """Surface → who writes its tree."""
+
+SIMULATED_SURFACES = tuple(name for name, row in WRITERS.items() if row.is_simulated)
+"""Surfaces whose trees a simulated device writes."""
 
 COMPILED_SURFACES = tuple(name for name, row in WRITERS.items() if row.is_compiled)
 """Surfaces whose graphs the graph engine compiles."""

@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     from workbench.dump.write.forecast import Forecast
     from workbench.graph.graph import Graph
 
+_CALLED = ("call", "range", "marked")
+"""Selectors of what a script calls."""
+
 WITHOUT_FORECAST = ("overflow", "exception")
 """Kinds of dump that no graph foretells."""
 
 
 def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
     """Why there is no forecast; ``None`` if there is one."""
+    if not writer.is_simulated:
+        return Message("pipeline/late-calls")
     if plan.kind in WITHOUT_FORECAST:
         return Message(f"pipeline/late-{plan.kind}")
     if plan.kind == "watch" and writer.by_mindspore:
@@ -74,13 +79,40 @@ def list_notes(
     yield from _kind_notes(plan, writer, context.version)
     if writer.by_mindspore and any(graph.path for graph in graphs):
         yield Message("pipeline/ms-numbers")
-    if not writer.by_mindspore and graphs[0].dialect != "ge":
+    if not writer.is_simulated:
+        yield from _call_notes(plan, context, numbers, form)
+    if writer.is_compiled and graphs[0].dialect != "ge":
         yield Message("pipeline/ge-compiled")
     if runs_alone(plan, writer):
         yield Message("pipeline/alone")
     elif plan.single_op:
         yield Message("pipeline/alone-besides")
     yield from _graph_notes(writer)
+
+
+def _call_notes(
+    plan: DumpPlan, context: Context, numbers: Sequence[int], form: Config | None
+) -> Iterator[Message]:
+    """What is known of a dump of a script's calls: its folders, and what the form says."""
+    if numbers and any(entry.kind in _CALLED for entry in plan.select):
+        several = context.number("WORLD_SIZE", 1) > 1
+        values = {
+            "path": plan.path.rstrip("/"),
+            "process": f"rank{context.rank}" if several else "proc{pid}",
+            "steps": _spans(numbers),
+        }
+        yield Message("pipeline/call-folders", count=len(numbers), **values)
+    yield from form.judge(context).notes() if form else ()
+
+
+def _spans(numbers: Sequence[int]) -> list[str]:
+    """Return rising numbers as texts, those in a row as one: ``0``, ``2-3``."""
+    starts = [i for i, n in enumerate(numbers) if not i or numbers[i - 1] != n - 1]
+    pairs = [
+        (numbers[i], numbers[end - 1])
+        for i, end in zip(starts, [*starts[1:], len(numbers)], strict=True)
+    ]
+    return [str(low) if low == high else f"{low}-{high}" for low, high in pairs]
 
 
 def _graph_notes(writer: Writer) -> Iterator[Message]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
-from workbench.config.words import run_only
+from workbench.config.explain import run_only
 from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
@@ -31,7 +31,7 @@ from workbench.forecast.forecast import (
     totals,
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
-from workbench.forecast.selection import match
+from workbench.forecast.selection import Matches, match
 from workbench.forecast.sources import load_graphs
 from workbench.graph.control_flow import graphs_of
 from workbench.network.nn.parallel import check_ranks
@@ -203,9 +203,13 @@ def preview_plan(
     compiling = replace(
         compiling or npu.Target(surface), surface=surface, quant_dumpable=plan.before_quantisation
     )
-    program, graphs = _compiled(graphs, compiling)
+    program = None
+    if writer.is_simulated:
+        program, graphs = _compiled(graphs, compiling)
 
     def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
+        if not writer.is_simulated:
+            return Forecast()
         if writer.by_mindspore:
             check_net_name(plan.net_name)
             return foretell(graphs, asked, told, target, Clock(seed))
@@ -216,13 +220,15 @@ def preview_plan(
 
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = tell(plan, [] if unknown else numbers), None
-    if plan.kind in WITHOUT_FORECAST:
+    if plan.kind in WITHOUT_FORECAST and writer.is_simulated:
         bound = upper_bound(plan, numbers, writer, tell)
     elif closed:
         forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
-    found = match(plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore)
+    found = Matches(())
+    if writer.is_simulated:
+        found = match(plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore)
     return Preview(
         surface=surface,
         version=target.version if writer.by_mindspore else context.version,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.config import load, new
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.registry import HOMES, get
-from workbench.config.surfaces import load, new
+from workbench.config.surface import SURFACES, get
 from workbench.core.errors import WorkbenchError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.text import escape, escape_whole
@@ -147,6 +147,8 @@ def _plan(name: str, base: DumpPlan, found: NextDump) -> DumpPlan:
 
 def _selector(asked: DumpRequest, surface: str) -> Selector | None:
     """Entry for one operator; of a name that files have changed an expression, where that is taken."""
+    if not WRITERS[surface].is_simulated:
+        return Selector("call", asked.name)
     if asked.certain:
         return Selector(
             "name", asked.name, model=asked.model if WRITERS[surface].operators_alone else ""
@@ -165,7 +167,7 @@ def infer_surface(dump: Dump) -> str:
     layout = "mindspore" if dump.layout == "msprobe" else dump.layout
     rows = [row for row in WRITERS.values() if row.layout == layout]
     if not rows:
-        raise WorkbenchError("pipeline/tree-surface", known=list(HOMES), layout=dump.layout)
+        raise WorkbenchError("pipeline/tree-surface", known=list(SURFACES), layout=dump.layout)
     device = dump.info.get("device_target", dump.info.get("writer", "")).lower()
     models = {record.key.net_name for record in dump.records[:1]}
     models |= {graph.name for graph in dump.graphs.values()}

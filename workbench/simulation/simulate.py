@@ -12,7 +12,7 @@ from workbench.core.errors import ConfigError, GraphError, check_seed
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.core.words import Message
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES, WRITERS
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import Clock, Target, tree_version
 from workbench.dump.write.trees import shared, write_tree
@@ -324,7 +324,9 @@ def _check(
 def _check_surface(surface: str) -> None:
     """Raise ConfigError for a surface whose trees nobody writes."""
     if WRITERS.get(surface) is None:
-        message = Message("core/choice", subject="surface", known=list(WRITERS), got=surface)
+        message = Message(
+            "core/choice", subject="surface", known=[*SIMULATED_SURFACES], got=surface
+        )
         raise ConfigError([Problem("surface", "error", "", message)])
 
 
@@ -378,7 +380,7 @@ def _surface_of(config: DumpPlan | Config | str | Path, device: str) -> str:
     own = "mindspore-cpu" if device == REFERENCE else "mindspore-o0o1"
     if isinstance(config, DumpPlan):
         return own
-    from workbench.config import load  # pydantic
+    from workbench.config import load  # only where a form is given
 
     found = load(config) if isinstance(config, str | Path) else config
     return own if WRITERS[found.surface.name].by_mindspore else found.surface.name
@@ -395,7 +397,7 @@ def _lower(
     if isinstance(config, DumpPlan):
         plan, form = config, None
     else:
-        from workbench.config import get, load  # pydantic
+        from workbench.config import get, load  # only where a form is given
 
         loaded = load(config, surface) if isinstance(config, str | Path) else config
         if loaded.surface.product != get(surface).product:
@@ -412,6 +414,8 @@ def _lower(
 
 def unsupported(plan: DumpPlan, surface: str, device: str) -> Problem | None:
     """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
+    if not WRITERS[surface].is_simulated:
+        return Problem("surface", "error", "", Message("pipeline/not-simulated", surface=surface))
     kinds = WRITERS[surface].kinds
     if plan.kind not in kinds:
         message = Message("pipeline/plan-kind", surface=surface, known=list(kinds), got=plan.kind)

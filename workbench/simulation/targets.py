@@ -41,7 +41,7 @@ def ge_target(
     MindSpore O2's files for AscendCL name the folder of the form and not the one that takes its
     place, so that trees are the same wherever they are written.
     """
-    from workbench.config import Config, get  # pydantic
+    from workbench.config import Config, get  # only where a form is given
     from workbench.config.mindspore.reading import own_rank
     from workbench.config.torchair.code import world
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from workbench.config.json_text import decode_json
+from workbench.config.form.json_text import decode_json
+from workbench.config.form.kinds import Misfit
+from workbench.config.form.settings import Part, Setting
 from workbench.core.errors import FormatError
 from workbench.core.text import escape, shorten, visible
 from workbench.core.words.translate import ENGLISH, Say
@@ -15,9 +17,10 @@ from workbench.ui.alerts import MOST, Alert, alert_html
 from workbench.ui.boxes import row, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from workbench.config.setting import Section, Setting
+    from workbench.config.form.kinds import Kind
+    from workbench.config.form.settings import Section
     from workbench.core.problems import Problem
 
 UNSET = "\0unset"
@@ -35,25 +38,15 @@ class Field:
     """The input of one setting and the place for its problems.
 
     ``path`` is the setting's path in the form. `value` is what the form holds: `UNSET`, a value of
-    the setting's type, or the text itself if it is none. Without ``setting`` it is a list of
-    sections, whose ``keys`` are named. ``empty`` is what the input says that holds nothing.
+    the setting's type, or the text itself if it is none. A list of sections is one input, too.
     """
 
-    def __init__(
-        self,
-        path: str,
-        setting: Setting | None,
-        kind: Any,
-        empty: str = "[]",
-        *,
-        keys: Iterable[str] = (),
-        say: Say = ENGLISH,
-    ) -> None:
-        self.path, self._setting, self._kind = path, setting, kind
+    def __init__(self, path: str, declared: Setting | Part, say: Say = ENGLISH) -> None:
+        self.path, self._say = path, say
         label = path.rpartition(".")[2]
-        self._say = say
-        self._hint = setting.help if setting else say("ui/list-of-objects", keys=list(keys))
-        self.input = _input(label, setting, kind, empty, self._hint, say)
+        self._setting = declared if isinstance(declared, Setting) else None
+        self._hint = _hint(declared, say)
+        self.input = _input(label, self._setting, self._hint, say)
         styled(self.input, "field")
         self.note, self.alert = styled(W.HTML(), "beside"), Alert(say)
         self.widget = row([self.input, self.note, styled(self.alert.widget, "beside")])
@@ -66,7 +59,7 @@ class Field:
             return raw
         if raw == "":
             return UNSET
-        return _parse(raw, self._setting, self._kind)
+        return _parse(raw, self._setting)
 
     def show(self, value: Any) -> None:
         """Put a value of the form into the input."""
@@ -76,7 +69,7 @@ class Field:
                 self.input.options = (*self.input.options, (_text(value, self._say), value))
             self.input.value = value
         else:
-            self.input.value = "" if value is UNSET else _text_of(value, self._setting, self._kind)
+            self.input.value = "" if value is UNSET else _text_of(value, self._setting)
 
     def mark(self, problems: list[Problem]) -> None:
         """Show the problems of this setting beside it; without any, what it means."""
@@ -107,56 +100,51 @@ def fields_of(model: type[Section], path: str = "", say: Say = ENGLISH) -> list[
     """Return the inputs of a section and of the sections in it; a list of sections is one input."""
     found: list[Field] = []
     prefix = f"{path}." if path else ""
-    settings, sections = model.settings(), model.sections()
-    for key, info in model.model_fields.items():
-        place = prefix + key
-        if key in sections:
-            inner, many = sections[key]
-            some = [Field(place, None, list, keys=inner.model_fields, say=say)] if many else None
-            found += some or fields_of(inner, place, say)
-        elif key in settings:
-            empty = say("ui/default", value=_text(info.default, say))
-            found.append(Field(place, settings[key], info.annotation, empty, say=say))
+    for key, declared in model.fields.items():
+        if isinstance(declared, Part) and not declared.many:
+            found += fields_of(declared.model, prefix + key, say)
+        else:
+            found.append(Field(prefix + key, declared, say))
     return found
 
 
-def _input(
-    label: str, setting: Setting | None, kind: Any, empty: str, hint: str, say: Say
-) -> W.Widget:
+def _hint(declared: Setting | Part, say: Say) -> str:
+    if isinstance(declared, Setting):
+        return declared.help
+    return say("ui/list-of-objects", keys=list(declared.model.fields))
+
+
+def _input(label: str, setting: Setting | None, hint: str, say: Say) -> W.Widget:
     shared: dict[str, Any] = {"description": label, "tooltip": hint}
-    choices = [True, False] if kind is bool else list(_choices(kind))
-    if choices:
-        options = [(empty, UNSET), *((_text(c, say), c) for c in choices)]
+    if setting is None:
+        return W.Textarea(placeholder="[]", rows=3, continuous_update=False, **shared)
+    empty, kind = say("ui/default", value=_text(setting.default, say)), setting.kind
+    if kind.input == "choice":
+        options = [(empty, UNSET), *((_text(c, say), c) for c in kind.options)]
         return W.Dropdown(options=options, value=UNSET, **shared)
-    many = setting is None or setting.widget in ("names", "list") or _is_list(kind)
-    if many:
+    if setting.widget == "names" or kind.input == "list":
         return W.Textarea(placeholder=empty, rows=3, continuous_update=False, **shared)
     return W.Text(placeholder=empty, continuous_update=False, **shared)
 
 
-def _choices(kind: Any) -> tuple[Any, ...]:
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    return next((found for item in get_args(kind) if (found := _choices(item))), ())
-
-
-def _is_list(kind: Any) -> bool:
-    return kind is list or get_origin(kind) in (tuple, list)
-
-
-def _parse(raw: str, setting: Setting | None, kind: Any) -> Any:
-    """Value of a text; lists may be JSON or one item a line, numbers fall back to their text."""
-    if setting is None:
-        return _json_or_text(raw)
-    if _is_list(kind):
-        value = _json_or_text(raw)
-        if isinstance(value, list):
-            return value
-        lines = (line.strip() for line in raw.replace(",", "\n").splitlines())
-        return [_json_or_text(line) if _holds_numbers(kind) else line for line in lines if line]
-    if kind is str or str in get_args(kind):
+def _parse(raw: str, setting: Setting | None) -> Any:
+    """Value of a text; lists may be JSON or one item a line, what is no JSON is text."""
+    if setting is not None and setting.kind.input == "text":
         return raw
-    return _json_or_text(raw)
+    value = _json_or_text(raw)
+    if setting is None or setting.kind.input != "list" or isinstance(value, list):
+        return value
+    lines = (line.strip() for line in raw.replace(",", "\n").splitlines())
+    return [_element(setting.kind, line) for line in lines if line]
+
+
+def _element(kind: Kind, line: str) -> Any:
+    """Element of a list: text where that fits, else what it says as JSON."""
+    try:
+        kind.read([line])
+    except Misfit:
+        return _json_or_text(line)
+    return line
 
 
 def _json_or_text(raw: str) -> Any:
@@ -167,15 +155,10 @@ def _json_or_text(raw: str) -> Any:
     return raw if found.trailing else found.data
 
 
-def _holds_numbers(kind: Any) -> bool:
-    names = str(kind)
-    return "int" in names or "float" in names
-
-
-def _text_of(value: Any, setting: Setting | None, kind: Any) -> str:
+def _text_of(value: Any, setting: Setting | None) -> str:
     if isinstance(value, str):
         return value
-    if setting is not None and _is_list(kind) and isinstance(value, list | tuple):
+    if setting is not None and setting.kind.input == "list" and isinstance(value, list | tuple):
         plain = all(isinstance(item, str) and "," not in item for item in value)
         return "\n".join(value) if plain and value else json.dumps(value, ensure_ascii=False)
     return json.dumps(value, ensure_ascii=False)

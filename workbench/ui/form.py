@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from workbench.config.paths import lookup
+from workbench.config.form.paths import lookup
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape, escape_whole
 from workbench.core.words.translate import ENGLISH, Say

@@ -8,17 +8,38 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from workbench import config as configs
 from workbench.comparison.map_file import parse_overrides, to_data
-from workbench.comparison.measure.profiles import NOISE_FLOOR
+from workbench.config.form.json_text import json_kind
+from workbench.config.form.kinds import (
+    ANY,
+    RECORD,
+    TEXT,
+    choice_of,
+    either,
+    integer_from,
+    list_of,
+    optional,
+    where,
+)
+from workbench.config.form.reader import Reader
+from workbench.config.form.settings import (
+    Section,
+    always,
+    choice,
+    integer,
+    items,
+    section,
+    setting,
+    text,
+)
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_text
 from workbench.show.kept_look import SETTINGS
@@ -29,20 +50,10 @@ from workbench.ui.trees import Trees
 if TYPE_CHECKING:
     from workbench.ui.app import Workbench
 
-SCHEMA: Literal["workbench.session/1"] = "workbench.session/1"
+SCHEMA = "workbench.session/1"
 
 MAX_BYTES = 1 << 26
 """Largest file that is read."""
-
-
-_HEX = "[0-9a-fA-F]{2}"
-_ESCAPES = re.compile(
-    rf"\\u[dD][89abAB]{_HEX}\\u[dD][c-fC-F]{_HEX}|\\u(?P<lone>[dD][89a-fA-F]{_HEX})|\\u0000|\\.".encode(),
-    re.DOTALL,
-)
-"""Escapes of JSON: a pair of surrogates, a lone one, NUL, any other."""
-
-_MARKS = re.compile(f"\0(\0|[dD][89a-fA-F]{_HEX})")
 
 
 def session_path() -> Path:
@@ -60,85 +71,95 @@ def usual_path() -> Path | str:
     return "" if os.environ.get("WORKBENCH_SESSION", "") == "off" else session_path()
 
 
-class _Trees(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-    target: str = ""
-    golden: str = ""
-    target_graph: str = ""
-    golden_graph: str = ""
-    target_model: str = ""
-    golden_model: str = ""
-    rank: int | list[int] | None = None
-    iteration: int | list[int] | None = None
-    repeats: list[str] = []
-
-
-class _Export(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-    title: str = ""
-    notes: str = ""
-    sections: list[str] = list(Export().sections)
-    pins: list[str] = []
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-    op_name: str = ""
-    golden_op_name: str = ""
-    io: str = ""
-    slot: int = 0
-    iteration: int = 0
-    rank: int = 0
-    turn: int = 0
-    graph_id: int = 0
-
-
-_Threshold = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class _Look(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-    selected: _Row | None = None
-    query: str = ""
-    statuses: list[str] = []
-    choices: dict[str, str | int] = {}
-    positions: tuple[int, int] | None = None
-    sort: tuple[str, bool] = ("", False)
-    factor: _Threshold | None = None
-    limit: _Threshold | None = None
-    figure: str = "error"
-    element_error: Literal["absolute", "relative", "ulp"] = "absolute"
-    worst: int = Field(20, ge=1, le=10_000)
-
-
-class _Session(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
-    written: Literal["workbench.session/1"] = Field(SCHEMA, alias="schema")
-    surface: str
-    config: dict[str, Any]
-    graph: str | None = None
-    rehearsing: bool = True
-    device: str = "a2"
-    faults: list[str] = []
-    inputs: list[str] = []
-    precision_mode: str | None = None
-    seed: int = 0
-    iterations: int = 1
-    ranks: int = 1
-    profile: str = NOISE_FLOOR
-    language: str = "en"
-    panel: str = ""
-    trees: _Trees = _Trees()
-    export: _Export = _Export()
-    map_file: dict[str, Any] = {}
-    look: _Look | None = None
-
-
 PLAIN = (
     *("rehearsing", "device", "precision_mode", "seed"),
     *("iterations", "ranks", "profile", "language", "panel"),
 )
 """Settings that are kept as they are."""
+
+
+def _is_threshold(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= sys.float_info.max
+
+
+def _is_sort(value: tuple[Any, ...]) -> bool:
+    return [type(one) for one in value] == [str, bool]
+
+
+def _holds_choices(value: Mapping[str, Any]) -> bool:
+    return all(type(one) in (str, int) for one in value.values())
+
+
+_INTEGERS = list_of("integer")
+_NUMBER = either(optional(integer_from()), _INTEGERS)
+_POSITIONS = optional(where(lambda pair: len(pair) == 2, _INTEGERS, "two integers"))
+_SORT = where(_is_sort, list_of("any"), "a column and true or false")
+_CHOICES = where(_holds_choices, RECORD, "texts or integers by column")
+_THRESHOLD = optional(where(_is_threshold, ANY, "a number of at least 0"))
+_WORST = where(lambda count: count <= 10_000, integer_from(1), "1 to 10000")
+
+
+class _Trees(Section):
+    unknown = "error"
+    target: str = text("", "")
+    golden: str = text("", "")
+    target_graph: str = text("", "")
+    golden_graph: str = text("", "")
+    target_model: str = text("", "")
+    golden_model: str = text("", "")
+    rank: int | tuple[int, ...] | None = setting(_NUMBER, None, "")
+    iteration: int | tuple[int, ...] | None = setting(_NUMBER, None, "")
+    repeats: tuple[str, ...] = items("text", "")
+
+
+class _Export(Section):
+    unknown = "error"
+    title: str = text("", "")
+    notes: str = text("", "")
+    sections: tuple[str, ...] = items("text", "", default=Export().sections)
+    pins: tuple[str, ...] = items("text", "")
+
+
+class _Row(Section):
+    unknown = "error"
+    op_name: str = text("", "")
+    golden_op_name: str = text("", "")
+    io: str = text("", "")
+    slot: int = integer(0, "")
+    iteration: int = integer(0, "")
+    rank: int = integer(0, "")
+    turn: int = integer(0, "")
+    graph_id: int = integer(0, "")
+
+
+class _Look(Section):
+    unknown = "error"
+    selected: _Row | None = section(_Row, optional=True)
+    query: str = text("", "")
+    statuses: tuple[str, ...] = items("text", "")
+    choices: Mapping[str, str | int] = setting(_CHOICES, {}, "")
+    positions: tuple[int, int] | None = setting(_POSITIONS, None, "")
+    sort: tuple[str, bool] = setting(_SORT, ("", False), "")
+    factor: float | None = setting(_THRESHOLD, None, "")
+    limit: float | None = setting(_THRESHOLD, None, "")
+    figure: str = text("error", "")
+    element_error: str = choice("absolute", "absolute relative ulp", "")
+    worst: int = setting(_WORST, 20, "")
+
+
+class _Session(Section):
+    unknown = "error"
+    other_keys = frozenset(PLAIN)
+    schema: str = setting(choice_of(SCHEMA), SCHEMA, "")
+    surface: str = text("", "", required=always)
+    config: Mapping[str, Any] = setting(RECORD, {}, "", required=always)
+    graph: str | None = setting(optional(TEXT), None, "")
+    faults: tuple[str, ...] = items("text", "")
+    inputs: tuple[str, ...] = items("text", "")
+    trees: _Trees = section(_Trees)
+    export: _Export = section(_Export)
+    map_file: Mapping[str, Any] = setting(RECORD, {}, "")
+    look: _Look | None = section(_Look, optional=True)
 
 
 KEPT = ["config", "graph", "faults", "inputs", "trees", "export", *PLAIN]
@@ -166,10 +187,6 @@ def session_data(bench: Workbench) -> dict[str, Any]:
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:
     return {key: [*item] if isinstance(item, tuple) else item for key, item in values.items()}
-
-
-def _paired(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(item) if isinstance(item, list) else item for key, item in values.items()}
 
 
 def save_session(bench: Workbench, path: str | Path) -> Path:
@@ -217,52 +234,47 @@ def read_session(path: str | Path) -> dict[str, Any]:
 
     Those that are ``None`` were not kept, such as a network that was an object of the notebook.
     """
-    text = file_content(Path(path), MAX_BYTES, "session file")
+    place = str(path)
     try:
-        return _arguments(_Session.model_validate_json(_without_lone(text)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        if first["type"] == "json_invalid":
-            raise FormatError("ui/session-json", place=str(path), why=first["msg"]) from error
-        values = {"key": ".".join(map(str, first["loc"])) or "session", "why": first["msg"]}
-        place, got = str(path), str(first["input"])[:60]
-        raise FormatError("ui/session-value", place=place, got=got, **values) from error
+        data = json.loads(file_content(Path(path), MAX_BYTES, "session file"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError("ui/session-json", place=place, why=error) from error
+    if not isinstance(data, dict):
+        raise FormatError("config/not-an-object", place=place, got=json_kind(data))
+    reader = Reader(data, "")
+    read = reader.read(_Session, _present(data))
+    for problem in sorted(reader.problems, key=lambda one: one.id == "missing"):
+        values = {"key": problem.path, "problem": problem.message}
+        raise FormatError("ui/session-value", place=place, **values)
+    try:
+        return _arguments(read)
     except WorkbenchError as error:
-        raise FormatError(error.code, **error.values, place=str(path)) from error
+        raise FormatError(error.code, **error.values, place=place) from error
+
+
+def _present(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a session without what is null in it and in its look: that was not kept."""
+    kept = {key: value for key, value in data.items() if value is not None}
+    if isinstance(look := kept.get("look"), dict):
+        kept["look"] = {key: value for key, value in look.items() if value is not None}
+    return kept
 
 
 def _arguments(read: _Session) -> dict[str, Any]:
-    look = None if read.look is None else read.look.model_dump(mode="json")
     return {
-        "config": configs.of(read.surface, _with_lone(read.config)),
-        "graph": None if read.graph is None else _with_lone(read.graph),
-        "faults": tuple(_with_lone(read.faults)),
-        "inputs": tuple(_with_lone(read.inputs)),
-        "trees": Trees(**_paired(_with_lone(read.trees.model_dump()))),
-        "export": Export(**_paired(_with_lone(read.export.model_dump()))),
-        "map_file": MapFile(parse_overrides(_with_lone(read.map_file))),
-        "look": _with_lone(look),
-        **{name: getattr(read, name) for name in PLAIN},
+        "config": configs.of(read.surface, read.config),
+        "graph": read.graph,
+        "faults": read.faults,
+        "inputs": read.inputs,
+        "trees": Trees(**read.trees.values()),
+        "export": Export(**read.export.values()),
+        "map_file": MapFile(parse_overrides(read.map_file)),
+        "look": None if read.look is None else _told(read.look),
+        **read.extra,
     }
 
 
-def _without_lone(text: bytes) -> bytes:
-    """Write lone surrogates, which stand for bytes of file names and which pydantic refuses, as NUL and number."""
-
-    def marked(found: re.Match[bytes]) -> bytes:
-        if found["lone"]:
-            return rb"\u0000" + found["lone"]
-        return rb"\u0000\u0000" if found[0] == rb"\u0000" else found[0]
-
-    return _ESCAPES.sub(marked, text)
-
-
-def _with_lone(value: Any) -> Any:
-    """Undo `_without_lone` in JSON values."""
-    if isinstance(value, str):
-        return _MARKS.sub(
-            lambda found: found[1] if found[1] == "\0" else chr(int(found[1], 16)), value
-        )
-    if isinstance(value, dict):
-        return {_with_lone(key): _with_lone(item) for key, item in value.items()}
-    return [*map(_with_lone, value)] if isinstance(value, list) else value
+def _told(section: Section) -> dict[str, Any]:
+    """Return a section with its defaults, as JSON values."""
+    values = {key: getattr(section, key) for key in section.fields}
+    return _listed({k: _told(v) if isinstance(v, Section) else v for k, v in values.items()})

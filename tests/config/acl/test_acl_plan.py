@@ -324,7 +324,7 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
-KEYS = [*ACL.model.sections()["dump"][0].model_fields, "other"]
+KEYS = [*ACL.model.parts()["dump"].model.fields, "other"]
 GARBAGE = st.dictionaries(
     st.sampled_from(["dump", "x"]),
     JSON | st.dictionaries(st.sampled_from(KEYS), JSON | st.sampled_from(["on", "op"]), max_size=5),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.acl.surface import ACL
 from workbench.config.context import Context
 from workbench.core.plan import Iterations, Selector

@@ -4,11 +4,11 @@ import json
 import pytest
 
 from kit.words import check_said, refused
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.acl.surface import ACL
 from workbench.config.config import read_text
 from workbench.config.context import Context
-from workbench.config.words import plan_words
+from workbench.config.explain import plan_words
 from workbench.core.errors import FormatError
 
 

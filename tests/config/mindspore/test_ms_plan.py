@@ -321,7 +321,7 @@ anything = st.recursive(
 @given(data=st.data())
 def test_any_json_is_judged_and_never_raises(surface, data):
     keys = st.sampled_from(
-        [*surface.model.sections()["common_dump_settings"][0].settings(), "enable", "sample_mode"]
+        [*surface.model.parts()["common_dump_settings"].model.settings(), "enable", "sample_mode"]
     )
     section = st.dictionaries(keys, anything, max_size=5) | anything
     names = st.sampled_from(("common_dump_settings", "e2e_dump_settings", "other"))

@@ -338,11 +338,11 @@ def test_every_category_of_a_form_is_a_column_that_can_be_written():
 
 def test_declarations_agree_on_what_a_key_is():
     """The surfaces differ in when a key is read, not in what it means."""
-    first = get("mindspore-o0o1").model.sections()["common_dump_settings"][0]
+    first = get("mindspore-o0o1").model.parts()["common_dump_settings"].model
     for name in ("o2", "cpu", "gpu", "ge"):
-        section = get(f"mindspore-{name}").model.sections()["common_dump_settings"][0]
+        section = get(f"mindspore-{name}").model.parts()["common_dump_settings"].model
         for key, setting in first.settings().items():
             here = section.settings()[key]
             for field in dataclasses.fields(setting):
-                if field.name not in ("required", "read"):
+                if field.name not in ("required", "read_when"):
                     assert getattr(here, field.name) == getattr(setting, field.name)

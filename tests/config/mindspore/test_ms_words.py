@@ -10,9 +10,9 @@ import workbench as wb
 from kit.cases import mindspore_form as form
 from kit.words import check_said
 from workbench.config import Context
+from workbench.config.explain import plan_words
 from workbench.config.mindspore.code import SCRIPT
 from workbench.config.mindspore.notes import NOTES
-from workbench.config.words import plan_words
 
 NAMES = [f"mindspore-{target}" for target in ("o0o1", "o2", "cpu", "gpu", "ge")]
 

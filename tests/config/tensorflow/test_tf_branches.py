@@ -3,11 +3,11 @@
 import pytest
 
 from kit.words import check_said, refused
-from workbench.config import surfaces
-from workbench.config.setting import Unresolved
-from workbench.config.tensorflow.form import Dump
+from workbench import config as surfaces
+from workbench.config.explain import plan_words
+from workbench.config.form.settings import Unresolved
+from workbench.config.tensorflow.settings import Dump
 from workbench.config.tensorflow.text_rules import decode
-from workbench.config.words import plan_words
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 

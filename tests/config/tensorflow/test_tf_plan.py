@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import check_said
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.words import plan_words
+from workbench.config.explain import plan_words
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import check_said
-from workbench.config import surfaces
-from workbench.config.setting import Unresolved
+from workbench import config as surfaces
+from workbench.config.form.settings import Unresolved
 from workbench.config.tensorflow.text_rules import TEXT_RULES, decode
 from workbench.core.errors import FormatError
 

@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.core.plan import BOTH, Iterations, Selector
 
 HEAD = """\

@@ -2,10 +2,10 @@
 
 import pytest
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.setting import Unresolved
+from workbench.config.form.settings import Unresolved
 from workbench.config.tensorflow.steps import step_fault
 
 TENSORFLOW = surfaces.get("tensorflow")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.setting import Unresolved
+from workbench.config.form.settings import Unresolved
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS
 from workbench.config.tensorflow.text_rules import decode
 from workbench.config.tensorflow.write import encode

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.context import Context
-from workbench.config.surfaces import read
+from workbench.config.explain import plan_words
+from workbench.config.files import read
 from workbench.config.torchair.code import rank_folder
 from workbench.config.torchair.plan import from_plan, ge_steps
-from workbench.config.words import plan_words
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
 

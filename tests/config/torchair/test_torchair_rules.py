@@ -3,7 +3,7 @@
 import pytest
 
 from kit.words import check_said
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.context import Context
 
 

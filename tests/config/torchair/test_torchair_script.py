@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import check_said, refused
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.context import Context
-from workbench.config.setting import Unresolved
+from workbench.config.form.settings import Unresolved
 from workbench.config.torchair.read import decode, recognises
 from workbench.config.torchair.write import encode
 from workbench.core.errors import ConfigError, FormatError

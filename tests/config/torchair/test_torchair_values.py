@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from workbench.config import surfaces
+from workbench import config as surfaces
 from workbench.config.context import Context
-from workbench.config.torchair.form import LAYER_TEXT, STEP_TEXT
+from workbench.config.torchair.settings import LAYER_TEXT, STEP_TEXT
 
 
 def config(**dump):

@@ -23,7 +23,7 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.core.writers import WRITERS
+from workbench.core.writers import SIMULATED_SURFACES
 from workbench.dump.formats.mindspore_name import parse_npy_name
 from workbench.dump.reader import load
 from workbench.dump.write import forecast as module
@@ -81,7 +81,7 @@ plans = st.builds(
 )
 targets = st.builds(
     Target,
-    st.sampled_from(sorted(WRITERS)),
+    st.sampled_from(sorted(SIMULATED_SURFACES)),
     st.sampled_from(("2.3.0", "2.3.1", "2.6.0", "2.10.0")),
     config_text=st.sampled_from((None, '{"größe": 1}\n')),
     beside=st.booleans(),

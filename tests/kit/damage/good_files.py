@@ -24,7 +24,7 @@ from kit.build.foreign_files import DATA, SPELLED, old_file
 from kit.build.small_dumps import write_ms_pb
 from kit.damage import good_dumps as dumps
 from workbench.comparison.map_file import read_overrides
-from workbench.config import HOMES, get, load, new
+from workbench.config import SURFACES, get, load, new
 from workbench.core.errors import ConfigError
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.mindspore_name import format_name
@@ -195,7 +195,7 @@ def forms(surface: str) -> Callable[[], Files]:
 
 
 def ask_form(surface: str) -> Callable[[Path, Path, int], object]:
-    others = list(HOMES)
+    others = list(SURFACES)
 
     def asked(_root: Path, path: Path, number: int) -> object:
         dumps.attempt(path, lambda: load(path))
@@ -333,7 +333,7 @@ READERS: dict[str, Reader] = {
     **{row.title: Reader(GRAPH_FILES[row.title], ask_graph) for row in GRAPH_FORMATS},
     "ONNX model": Reader(onnx_models, ask_onnx),
     "search for the computational graph": Reader(ge_texts, ask_search, ge_texts),
-    **{f"form of {name}": Reader(forms(name), ask_form(name)) for name in HOMES},
+    **{f"form of {name}": Reader(forms(name), ask_form(name)) for name in SURFACES},
     "result as CSV": Reader(results, ask_result),
     "result as a workbook": Reader(lambda: {"result.xlsx": workbook()}, ask_result),
     "result as the parts of a workbook": Reader(workbook_parts, ask_result, packed=repacked),

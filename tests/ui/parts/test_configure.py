@@ -19,7 +19,7 @@ def panel():
     shown.close()
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", wb.config.SURFACES)
 def test_every_system_can_be_begun_anew(panel, surface):
     panel.surface.value = surface
     assert panel.bench.config == wb.config.new(surface)
@@ -69,7 +69,7 @@ def test_a_refused_form_converts_to_nothing_and_says_why(panel):
     assert panel.bench.refused is None
 
 
-@pytest.mark.parametrize("surface", wb.config.HOMES)
+@pytest.mark.parametrize("surface", wb.config.SURFACES)
 def test_what_is_saved_opens_again(tmp_path, surface):
     one = wb.Workbench(wb.config.new(surface)).form("configure")
     one.path.value = str(

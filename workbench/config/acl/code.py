@@ -12,8 +12,8 @@ from workbench.config.acl.reading import kind_of, remote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.acl.form import Dump
     from workbench.config.acl.reading import AclReading
+    from workbench.config.acl.settings import Dump
 
 _CALLS = {
     "init": ("aclInit(nullptr);", "ret = acl.init()"),

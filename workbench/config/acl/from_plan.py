@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.acl.plan import CATEGORY, DEFAULT_STATISTICS, DETAIL, IO, SLOT
+from workbench.config.acl.plan import CATEGORY, DEFAULT_STATISTICS, DETAIL, SLOT
 from workbench.config.acl.reading import MAX_PIECES, number
 from workbench.config.acl.refusals import MAX_BLACKLIST, path_fault
+from workbench.config.ge_options import IO
 from workbench.config.surface import Lowered
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.config.acl.form import EXCEPTIONS, Dump
 from workbench.config.acl.plan import DETAIL
 from workbench.config.acl.reading import (
     exception_root,
@@ -12,6 +11,7 @@ from workbench.config.acl.reading import (
     prints_kernels,
     remote,
 )
+from workbench.config.acl.settings import EXCEPTIONS, Dump
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

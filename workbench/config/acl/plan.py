@@ -9,22 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.config.acl.form import STATISTICS
 from workbench.config.acl.reading import exception_root, number, step_pieces
-from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
+from workbench.config.acl.settings import STATISTICS
+from workbench.config.ge_options import IO
+from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workbench.config.acl.form import Dump, Item
     from workbench.config.acl.reading import AclReading
-    from workbench.core.tensors import Io
+    from workbench.config.acl.settings import Dump, Item
 
-IO: dict[str, frozenset[Io]] = {
-    "all": BOTH,
-    "input": frozenset(("input",)),
-    "output": frozenset(("output",)),
-}
 DETAIL = {
     "lite_exception": "brief",
     "aic_err_brief_dump": "brief",

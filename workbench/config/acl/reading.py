@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from workbench.config.acl.form import EXCEPTIONS, Dump, Item
+from workbench.config.acl.settings import EXCEPTIONS, AclForm, Dump, Item
 from workbench.config.form.rules import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.acl.form import AclForm
     from workbench.config.context import Context
 
 Known = TypeVar("Known", Dump, Item)
@@ -45,19 +44,18 @@ def view(form: AclForm, context: Context) -> Dump:
     if not dump.dump_list:
         return old
     items = tuple(_without(item, _NEW_ITEM_KEYS) for item in dump.dump_list)
-    return old.model_copy(update={"dump_list": items})
+    return Dump(old.values() | {"dump_list": items})
 
 
 def _without(section: Known, keys: tuple[str, ...]) -> Known:
     """Return settings in which keys are absent."""
-    kept = section.model_fields_set.difference(keys)
-    values = {key: value for key, value in section if key in kept}
-    return type(section).model_construct(_fields_set=kept, **values)
+    kept = {key: value for key, value in section.values().items() if key not in keys}
+    return type(section)(kept)
 
 
 def prints_kernels(dump: Dump) -> bool:
     """Whether what kernels print is asked for; it is dumped even where no tensor is."""
-    return "dump_kernel_data" in dump.model_fields_set
+    return "dump_kernel_data" in dump.given
 
 
 def kind_of(dump: Dump) -> Kind:
@@ -125,17 +123,17 @@ class AclReading(Reading):
     @property
     def checks_path(self) -> bool:
         """Whether adump looks at the path: not in an exception scene, where it is a choice."""
-        return "dump_path" in self.dump.model_fields_set and self.kind != "exception"
+        return "dump_path" in self.dump.given and self.kind != "exception"
 
 
 def reading(form: AclForm, context: Context) -> AclReading:
     """Return what the version of the context makes of a form."""
     dump = view(form, context)
-    kind, given = kind_of(dump), bool(dump.model_fields_set)
-    named = "dump_path" in dump.model_fields_set and kind != "exception"
+    kind, given = kind_of(dump), bool(dump.given)
+    named = "dump_path" in dump.given and kind != "exception"
     other = remote(dump.dump_path) if named else None
     old, strict = is_old(context), is_strict(context)
-    known = form.model_copy(update={"dump": dump})
+    known = AclForm(form.values() | {"dump": dump})
     return AclReading(known, context, form, dump, kind, old, strict, given, other)
 
 

@@ -18,8 +18,8 @@ from workbench.config.acl.examples import (
     scene,
     watch,
 )
-from workbench.config.acl.form import ADUMP, EXCEPTIONS, GE_MANAGER, OLDER, STATISTICS
 from workbench.config.acl.reading import MAX_PIECES, remote, step_pieces
+from workbench.config.acl.settings import ADUMP, EXCEPTIONS, GE_MANAGER, OLDER, STATISTICS
 from workbench.config.form.rules import Example, Rule
 from workbench.core.words import Message
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.acl.form import ACL_PARSER, CHOSEN, Blacklist, Dump, Item, Range
 from workbench.config.acl.refusals import ENTRIES, IGNORED, PATHS, PHASES, VALUES
+from workbench.config.acl.settings import ACL_PARSER, CHOSEN, Blacklist, Dump, Item, Range
 from workbench.config.acl.warnings import WARNINGS
-from workbench.config.paths import lookup, steps
+from workbench.config.form.paths import lookup, steps
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
@@ -26,8 +26,8 @@ _PLACE = {
     for index, rule in enumerate(rules)
 }
 _PATH_PHASE, _LIST_PHASE = PHASES.index(PATHS), PHASES.index(ENTRIES)
-_TYPES, _ITEM_TYPES = list(Dump.model_fields), list(Item.model_fields)
-_INNER_TYPES = [*Blacklist.model_fields, *Range.model_fields]
+_TYPES, _ITEM_TYPES = list(Dump.fields), list(Item.fields)
+_INNER_TYPES = [*Blacklist.fields, *Range.fields]
 _VALUES = (*CHOSEN, "dump_kernel_data", "dump_stats")
 
 _TEXT, _TYPE, _VALUE, _RULE, _LATER = range(5)

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.config.acl.code import code
-from workbench.config.acl.form import ADUMP, AclForm, value_code
 from workbench.config.acl.from_plan import from_plan
 from workbench.config.acl.notes import notes
 from workbench.config.acl.plan import plan
 from workbench.config.acl.reading import reading
 from workbench.config.acl.rules import RULES, examine, order
-from workbench.config.json_text import Decoded, decode_json
+from workbench.config.acl.settings import ADUMP, AclForm, value_code
+from workbench.config.form.json_text import Decoded, decode_json
 from workbench.config.surface import Surface
 
 

@@ -6,9 +6,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.acl.examples import ABSENT, HERE, LIST, OLD, data, debug, item, scene, watch
-from workbench.config.acl.form import ADUMP, EXCEPTIONS, GE_MANAGER, GUIDE, OLDER
 from workbench.config.acl.reading import exception_root, prints_kernels
 from workbench.config.acl.refusals import BLACKLISTS, step_faults
+from workbench.config.acl.settings import ADUMP, EXCEPTIONS, GE_MANAGER, GUIDE, OLDER
 from workbench.config.context import Context
 from workbench.config.form.rules import Rule
 from workbench.config.ge_options import BOTH, WRONG

@@ -12,7 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.context import Context
-from workbench.config.setting import MANY, Section, shown_path
+from workbench.config.form.reader import MANY, shown_path
+from workbench.config.form.settings import Section
 from workbench.core.problems import Problem
 from workbench.core.words import Message, RowMessage
 
@@ -174,7 +175,7 @@ def _members(holder: Any, step: str) -> Iterator[tuple[str, Any, bool]]:
         return
     for key in step.split("|"):
         if hasattr(holder, key):
-            given = not isinstance(holder, Section) or key in holder.model_fields_set
+            given = not isinstance(holder, Section) or key in holder.given
             yield key, getattr(holder, key), given
 
 

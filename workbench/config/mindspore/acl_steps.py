@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from workbench.config.context import Context
-    from workbench.config.mindspore.form import MindSporeForm
+    from workbench.config.mindspore.settings import MindSporeForm
 
 NEVER = "2147483647"
 """Step that never comes."""

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.config.explain import selector_words
 from workbench.config.mindspore.kernel_list import (
     read_kernels,
     told_acl,
@@ -19,13 +20,12 @@ from workbench.config.mindspore.reading import (
 from workbench.config.mindspore.rules_form import PATH
 from workbench.config.mindspore.start import changed
 from workbench.config.surface import Lowered
-from workbench.config.words import selector_words
 from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.mindspore.form import Target
     from workbench.config.mindspore.reading import MindSporeReading
+    from workbench.config.mindspore.settings import Target
     from workbench.core.tensors import Io
 
 Kind = Literal["data", "overflow", "exception"]

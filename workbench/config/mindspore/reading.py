@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.config.form.rules import Reading
-from workbench.config.mindspore.form import COMMON, E2E, HASHES, Common, E2e
+from workbench.config.mindspore.settings import COMMON, E2E, HASHES, Common, E2e
 from workbench.core.plan import CATEGORIES, Iterations
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
-    from workbench.config.mindspore.form import MindSporeForm
+    from workbench.config.mindspore.settings import MindSporeForm
 
 DEVICE_CATEGORIES = ("max", "min", "avg", "l2norm")
 """Statistics that an Ascend device computes itself."""
@@ -91,7 +91,7 @@ def reading(form: MindSporeForm, context: Context) -> MindSporeReading:
         form,
         context,
         common=form.common_dump_settings,
-        has_common=COMMON in form.model_fields_set,
+        has_common=COMMON in form.given,
         e2e=e2e(form),
         old=is_old(context),
         by_kernel=asks_e2e(form, context),
@@ -106,7 +106,7 @@ def reading(form: MindSporeForm, context: Context) -> MindSporeReading:
 
 def e2e(form: MindSporeForm) -> E2e | None:
     """Return the section that makes Ascend dump kernel by kernel."""
-    return form.e2e_dump_settings if E2E in form.model_fields_set else None
+    return form.e2e_dump_settings if E2E in form.given else None
 
 
 def is_old(context: Context) -> bool:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.form.rules import Example, Rule
-from workbench.config.mindspore.form import COMMON, E2E
+from workbench.config.mindspore.settings import COMMON, E2E
 from workbench.config.mindspore.start import changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.config.form.rules import When
-    from workbench.config.mindspore.form import Target
+    from workbench.config.mindspore.settings import Target
     from workbench.core.problems import Severity
 
 PARSER = "MindSpore dump_json_parser.cc"

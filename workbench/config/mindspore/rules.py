@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.mindspore import rules_form, rules_kernels, rules_modes, rules_saved
-from workbench.config.mindspore.form import COMMON, E2E
+from workbench.config.mindspore.settings import COMMON, E2E
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

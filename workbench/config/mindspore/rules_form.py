@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
 from workbench.config.form.rules import Example
-from workbench.config.mindspore.form import COMMON, E2E
 from workbench.config.mindspore.reading import iterations, own_device
 from workbench.config.mindspore.row import (
     ASCEND,
@@ -18,6 +17,7 @@ from workbench.config.mindspore.row import (
     e2e_setting,
     setting,
 )
+from workbench.config.mindspore.settings import COMMON, E2E
 from workbench.config.mindspore.start import ABSENT
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.config.mindspore.form import E2E, E2e
 from workbench.config.mindspore.row import (
     SEEN,
     TUTORIAL,
@@ -13,6 +12,7 @@ from workbench.config.mindspore.row import (
     e2e_setting,
     setting,
 )
+from workbench.config.mindspore.settings import E2E, E2e
 from workbench.config.mindspore.start import ABSENT
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _is_changed(r: MindSporeReading, at: At) -> bool:
-    default = E2e.model_fields[at.path.rpartition(".")[2]].default
+    default = getattr(E2e, at.path.rpartition(".")[2])
     return r.e2e is not None and bool(at.value != default)
 
 

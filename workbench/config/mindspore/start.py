@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from workbench.config.mindspore.form import COMMON, E2E
+from workbench.config.mindspore.settings import COMMON, E2E
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.config.mindspore.form import Target
+    from workbench.config.mindspore.settings import Target
 
 ABSENT: Final = object()
 """What a setting is changed to in order to remove it."""

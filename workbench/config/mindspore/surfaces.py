@@ -7,7 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.mindspore.code import code
-from workbench.config.mindspore.form import (
+from workbench.config.mindspore.notes import notes
+from workbench.config.mindspore.plan import from_plan, plan
+from workbench.config.mindspore.reading import reading
+from workbench.config.mindspore.row import PARSER, rules_of
+from workbench.config.mindspore.rules import ROWS, order
+from workbench.config.mindspore.settings import (
     COMMON,
     E2E,
     CpuForm,
@@ -16,11 +21,6 @@ from workbench.config.mindspore.form import (
     MindSporeForm,
     O2Form,
 )
-from workbench.config.mindspore.notes import notes
-from workbench.config.mindspore.plan import from_plan, plan
-from workbench.config.mindspore.reading import reading
-from workbench.config.mindspore.row import PARSER, rules_of
-from workbench.config.mindspore.rules import ROWS, order
 from workbench.config.mindspore.start import start
 from workbench.config.surface import Surface
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from workbench.config.tensorflow.form import Environment
 from workbench.config.tensorflow.plan import exception_root
 from workbench.config.tensorflow.reading import variable
+from workbench.config.tensorflow.settings import Environment
 from workbench.config.tensorflow.write import encode
 from workbench.core.words import Message
 
@@ -33,7 +33,7 @@ def code(r: TensorFlowReading, file: str) -> str:
     place = PLACES.get(
         (script.interface, script.porting), "where the session's configuration is made"
     )
-    data = r.form.model_dump(exclude_unset=True, warnings=False)
+    data = r.form.data()
     data.pop("environment", None)
     head = [
         "# 1. In the shell:",
@@ -47,7 +47,7 @@ def _shell(r: TensorFlowReading, file: str) -> Iterator[str]:
     form = r.form
     if r.dumps and form.dump.dump_path:
         yield f"mkdir -p {shlex.quote(form.dump.dump_path)}"
-    for name in Environment.model_fields:
+    for name in Environment.fields:
         value = variable(r.form, r.context, name)
         if not value and name == "DUMP_GE_GRAPH":
             value = "2"

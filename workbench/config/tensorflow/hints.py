@@ -8,9 +8,9 @@ from workbench.config.form.rules import Rule
 from workbench.config.ge_options import BOTH, SOURCE, WRONG
 from workbench.config.tensorflow.examples import make
 from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.form import ATTRS, GRAPHS, SEED
 from workbench.config.tensorflow.reading import PATH_OF, variable
 from workbench.config.tensorflow.refusals import ARGUMENTS, REFUSALS
+from workbench.config.tensorflow.settings import ATTRS, GRAPHS, SEED
 from workbench.config.tensorflow.steps import iterations_of, step_fault
 
 if TYPE_CHECKING:

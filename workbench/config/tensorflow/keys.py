@@ -6,15 +6,15 @@ read from) and ``npu_bridge/estimator/npu/npu_config.py`` (the signature of ``NP
 
 from __future__ import annotations
 
-from workbench.config.tensorflow.form import Dump, Run
+from workbench.config.tensorflow.settings import Dump, Run
 
 JUDGED = {
     "use_off_line": "b",
     "enable_dump": "b",
     "enable_dump_debug": "b",
     "enable_exception_dump": "i",
-    **dict.fromkeys([key for key in Dump.model_fields if not key.startswith("enable_")], "s"),
-    **dict.fromkeys([key for key in Run.model_fields if not key.startswith("enable_")], "s"),
+    **dict.fromkeys([key for key in Dump.fields if not key.startswith("enable_")], "s"),
+    **dict.fromkeys([key for key in Run.fields if not key.startswith("enable_")], "s"),
 }
 """Keys that the form declares, with the member that they are read from."""
 
@@ -53,7 +53,7 @@ MEMBERS = {
 }
 """Every key of ``parameter_map`` that npu_bridge reads: ``b`` bool, ``i`` integer, ``s`` bytes."""
 
-DUMP_ARGUMENTS = tuple(Dump.model_fields)
+DUMP_ARGUMENTS = tuple(Dump.fields)
 """Arguments of ``DumpConfig`` in order."""
 
 _RUN = """

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.ge_options import DEBUG_MODES, IO
 from workbench.config.surface import Lowered
 from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.form import DEBUG_MODES
 from workbench.config.tensorflow.steps import iterations_of, step_text
-from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
+from workbench.core.plan import DumpPlan, Iterations, Selector
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
-    from workbench.config.tensorflow.form import Dump
     from workbench.config.tensorflow.reading import TensorFlowReading
-    from workbench.core.tensors import Io
+    from workbench.config.tensorflow.settings import Dump
 
-IO: dict[str, frozenset[Io]] = {
-    "all": BOTH,
-    "input": frozenset(("input",)),
-    "output": frozenset(("output",)),
-}
 STATISTICS = ("max", "min", "avg", "nan count", "negative inf count", "positive inf count")
 """What the device writes of a tensor for ``dump_data = "stats"``."""
 

@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.json_text import Decoded
+from workbench.config.form.json_text import Decoded
+from workbench.config.form.settings import Unresolved
 from workbench.config.python_text import literal
-from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.branches import branch_of, other_branches
 from workbench.config.tensorflow.counting import (
     chosen_rank,
@@ -19,9 +19,9 @@ from workbench.config.tensorflow.counting import (
     untold,
 )
 from workbench.config.tensorflow.facts import OPTIMIZER, Call, Entry, Facts
-from workbench.config.tensorflow.form import Dump, Run
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
 from workbench.config.tensorflow.rank import flags, rank_around, true_on
+from workbench.config.tensorflow.settings import Dump, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ INTERFACES = (
 
 SESSIONS = ("Session", "InteractiveSession", "MonitoredTrainingSession", "managed_session")
 
-INIT_KEYS = (*Run.model_fields, "dump_data")
+INIT_KEYS = (*Run.fields, "dump_data")
 """Settings that the first session of a process decides, that of ``init_resource`` if there is one."""
 
 
@@ -115,7 +115,7 @@ def _arguments(facts: Facts) -> Iterator[tuple[str, Call, Entry]]:
     for call in facts.runs:
         for entry in call.entries.values():
             if entry.key not in UNTOLD:
-                judged = entry.key in Run.model_fields or entry.key not in RUN_ARGUMENTS
+                judged = entry.key in Run.fields or entry.key not in RUN_ARGUMENTS
                 yield "run" if judged else "options", call, entry
     for call in counting_dumps(facts):
         for entry in call.entries.values():
@@ -133,7 +133,7 @@ def _settings(facts: Facts) -> Iterator[Entry]:
 def section_of(key: str) -> str:
     """Section of a key of ``parameter_map``; unknown ones stand by what they seem to be about."""
     for name, model in (("dump", Dump), ("run", Run)):
-        if key in model.model_fields:
+        if key in model.fields:
             return name
     if key in JUDGED:
         return "script"

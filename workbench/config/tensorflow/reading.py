@@ -18,12 +18,12 @@ from workbench.config.ge_options import (
     GeBreach,
     ge_breaches,
 )
-from workbench.config.tensorflow.form import dumps, takes_arguments
 from workbench.config.tensorflow.refusals import REFUSALS
+from workbench.config.tensorflow.settings import dumps, takes_arguments
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
-    from workbench.config.tensorflow.form import TensorFlowForm
+    from workbench.config.tensorflow.settings import TensorFlowForm
 
 PATH_OF = {
     ENABLE: "dump.enable_dump",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.config.form.rules import Rule
 from workbench.config.tensorflow.examples import make
-from workbench.config.tensorflow.form import ATTRS
+from workbench.config.tensorflow.settings import ATTRS
 from workbench.config.tensorflow.steps import step_fault
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _fault(r: TensorFlowReading, at: At) -> str:
 
 
 def _lacks_implmode(r: TensorFlowReading, at: At) -> bool:
-    return at.value is None and "optypelist_for_implmode" in r.form.run.model_fields_set
+    return at.value is None and "optypelist_for_implmode" in r.form.run.given
 
 
 def _lacks_mixed_mode(r: TensorFlowReading, at: At) -> bool:

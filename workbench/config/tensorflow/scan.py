@@ -9,11 +9,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from workbench.config.form.settings import Unresolved
 from workbench.config.python_text import bound_once, dotted, literal, literals_of, source_of
-from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.facts import OPTIMIZER, Block, Call, Entry, Facts, Place, Test
-from workbench.config.tensorflow.form import Environment
 from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, RUN_ARGUMENTS
+from workbench.config.tensorflow.settings import Environment
 from workbench.core.words import Message
 
 USES = {
@@ -172,7 +172,7 @@ def _attribute(facts: Facts, scope: str, target: ast.Attribute, value: ast.expr)
 
 
 def _variable(facts: Facts, key: Any, value: ast.expr, line: int) -> None:
-    known = key in Environment.model_fields
+    known = key in Environment.fields
     if known or (isinstance(key, str) and key.startswith(("DUMP_G", "DUMP_LEVEL"))):
         facts.environment[key] = (literal(value, facts.names), line)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from workbench.config.surface import Surface
 from workbench.config.tensorflow.code import code, notes
-from workbench.config.tensorflow.form import ATTRS, TensorFlowForm, misread
 from workbench.config.tensorflow.hints import RULES
 from workbench.config.tensorflow.keys import JUDGED
 from workbench.config.tensorflow.plan import from_plan, plan, start
 from workbench.config.tensorflow.reading import reading
+from workbench.config.tensorflow.settings import ATTRS, TensorFlowForm, misread
 from workbench.config.tensorflow.text_rules import decode
 from workbench.config.tensorflow.write import encode
 

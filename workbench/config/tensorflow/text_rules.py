@@ -10,13 +10,13 @@ from workbench.config.form.rules import sentences
 from workbench.config.python_text import parse_python
 from workbench.config.tensorflow import faults
 from workbench.config.tensorflow.faults import Fault
-from workbench.config.tensorflow.form import ATTRS, SEED
 from workbench.config.tensorflow.read import Reading, form_of, read
 from workbench.config.tensorflow.scan import scan
+from workbench.config.tensorflow.settings import ATTRS, SEED
 from workbench.core.problems import Problem
 
 if TYPE_CHECKING:
-    from workbench.config.json_text import Decoded
+    from workbench.config.form.json_text import Decoded
     from workbench.core.problems import Severity
 
 INIT = "hicann/tensorflow npu_bridge/npu_init.py"

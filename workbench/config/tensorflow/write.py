@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.config.setting import Unresolved
+from workbench.config.form.settings import Unresolved
 from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.form import is_manual_estimator, is_name, misread
 from workbench.config.tensorflow.keys import MEMBERS, UNTOLD
+from workbench.config.tensorflow.settings import is_manual_estimator, is_name, misread
 
 FLAG = "dump_flag"
 """Name of the variable that is true on the one rank that dumps."""

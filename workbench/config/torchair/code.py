@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.config.context import Context
-    from workbench.config.torchair.form import Torchair
     from workbench.config.torchair.reading import TorchairReading
+    from workbench.config.torchair.settings import Torchair
 
 
 def notes(r: TorchairReading) -> Iterator[Message]:
     """Say what follows from a form that its plan does not show."""
     settings, dump = r.form, r.dump
-    for name, value in settings.environment.model_dump(exclude_unset=True).items():
+    for name, value in settings.environment.values().items():
         yield Message("config/ta-variable", name=name, value=value)
     if settings.options:
         yield Message("config/ta-options", names=list(settings.options))
@@ -89,5 +89,4 @@ def code(r: TorchairReading, file: str) -> str:
 
 def form_of(settings: Torchair) -> dict[str, object]:
     """Return the form with every setting that is set, as decoded."""
-    data = settings.model_dump(exclude_unset=True)
-    return {key: value for key, value in data.items() if value != {}}
+    return {key: value for key, value in settings.data().items() if value != {}}

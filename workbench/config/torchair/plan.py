@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import is_before
 from workbench.config.ge_options import (
+    IO,
     MAX_PIECES,
     step_fault,
 )
 from workbench.config.surface import Lowered
-from workbench.config.torchair.form import (
+from workbench.config.torchair.settings import (
     CAPTURE_DUMP_SINCE,
     LAYER_TEXT,
 )
@@ -20,8 +21,8 @@ from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from workbench.config.torchair.form import DumpConfig
     from workbench.config.torchair.reading import TorchairReading
+    from workbench.config.torchair.settings import DumpConfig
     from workbench.core.tensors import Io
 
 NEVER = Iterations(())
@@ -52,7 +53,7 @@ def to_plan(r: TorchairReading) -> DumpPlan:
     plan = DumpPlan(
         dump.dump_path,
         iterations=_when(dump),
-        io=BOTH if dump.dump_mode == "all" else frozenset((dump.dump_mode,)),
+        io=IO[dump.dump_mode],
         select=tuple(Selector("name", name) for name in dump.dump_layer.split()),
         files="bin",
         host_format=False,

@@ -6,11 +6,12 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.json_text import Decoded
+from workbench.config.form.json_text import Decoded
+from workbench.config.form.reader import Reader, shown_path
+from workbench.config.form.settings import Unresolved
 from workbench.config.python_text import bound_literals, dotted, literal, parse_python
-from workbench.config.setting import Reader, Unresolved, shown_path
 from workbench.config.torchair.branches import Branches, apart, branches_of
-from workbench.config.torchair.form import (
+from workbench.config.torchair.settings import (
     OTHER_OPTIONS,
     SOURCE,
     Environment,
@@ -211,7 +212,7 @@ class _Scan:
 
     def _variable(self, holder: str, key: ast.expr, value: ast.expr) -> None:
         name = literal(key, self._names)
-        if holder in ("os.environ", "environ") and name in Environment.model_fields:
+        if holder in ("os.environ", "environ") and name in Environment.fields:
             setting = (f"environment.{name}", literal(value, self._names), value.lineno)
             self.environment.append(setting)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.config.context import Context, is_before
 from workbench.config.form.rules import Reading
 from workbench.config.ge_options import DATA, ENABLE, LAYER, MODE, PATH, STEP
-from workbench.config.torchair.form import CAPTURE_MODES
+from workbench.config.torchair.settings import CAPTURE_MODES
 from workbench.core.errors import WorkbenchError
 from workbench.core.problems import Problem
 from workbench.core.words import Message
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.config.judge import Judged
-    from workbench.config.torchair.form import DumpConfig, Torchair
+    from workbench.config.torchair.settings import DumpConfig, Torchair
 
 CANN = (
     ("26.0", "9.0"),
@@ -63,7 +63,7 @@ def reading(form: Torchair, context: Context) -> TorchairReading:
 
 
 def _with_environment(settings: Torchair, context: Context) -> Context:
-    own = {k: v for k, v in settings.environment.model_dump().items() if isinstance(v, str) and v}
+    own = {k: v for k, v in settings.environment.values().items() if isinstance(v, str) and v}
     return replace(context, env={**context.env, **own})
 
 
@@ -77,7 +77,7 @@ def acl_file(settings: Torchair, context: Context) -> AclFile:
     path = settings.dump_config.dump_config_path
     if path is None or captures(settings) or not context.here or not context.file_exists(path):
         return AclFile()
-    from workbench.config.surfaces import load
+    from workbench.config.files import load
 
     version = next((cann for torch, cann in CANN if not is_before(context.release(), torch)), "")
     there = replace(context, version=version)

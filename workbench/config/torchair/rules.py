@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config import ge_options
 from workbench.config.context import Context, is_before
+from workbench.config.form.paths import lookup
 from workbench.config.form.rules import Example, Rule
 from workbench.config.ge_options import ge_breaches
-from workbench.config.paths import lookup
-from workbench.config.torchair import form
+from workbench.config.torchair import settings as form
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ EXCEPTION_SCENES = (
 
 def is_changed(at: At) -> bool:
     """Whether an option of the dump is set to something else than its default."""
-    default = form.DumpConfig.model_fields[at.path.removeprefix(DUMP)].default
+    default = getattr(form.DumpConfig, at.path.removeprefix(DUMP))
     return bool(at.value != default)
 
 

@@ -6,7 +6,7 @@ import ast
 import keyword
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.setting import Unresolved
+from workbench.config.form.settings import Unresolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -145,6 +145,8 @@ _PLANS: dict[str, str] = {
     "select-type": "types that contain {text!r}",
     "select-regex": "names that match {text!r}",
     "select-marked": "operators marked with set_dump",
+    "select-calls": "all calls of the framework",
+    "select-call": "calls whose name contains {text!r}",
     "select-range": "operators from {text!r} to {end!r}",
     "select-of-model": "{operators} of model {model!r}",
     "omit": "{kind} {text!r}",
@@ -273,6 +275,32 @@ _NOTES: dict[str, str] = {
     "acl-detail-second": "A second process that requests it on the same device gets aic_err_brief_dump.",
     "acl-scene-variable": "ASCEND_DUMP_SCENE requests a dump of operators that fail, below {folder}.",
     "acl-collect-variable": "NPU_COLLECT_PATH requests a norm dump of operators that fail, below {folder}.",
+    # msprobe
+    "mp-load": "Inputs of {modules:and} come from {path}.",
+    "mp-off": "Nothing is dumped.",
+    "mp-tree": "Folder tree: {folder}/step{{step}}/rank{{rank}}/ with dump.json, stack.json and construct.json.",
+    "mp-tensors": "Tensors: dump_tensor_data/{{call}}.{{input or output}}.{{index}}.{suffix} beside dump.json.",
+    "mp-tree-debug": "Folder tree: {folder}/step{{step}}/rank{{rank}}/ with debug.json.",
+    "mp-save": "Only what the script passes to debugger.save(tensor, name) is dumped.",
+    "mp-tree-kernel": (
+        "Folder tree: {folder}/step{{step}}/{{time}}/{{device}}/: AscendCL dumps the kernels of the API."
+    ),
+    "mp-tree-mindspore": (
+        "msprobe writes {folder}/kernel_kbyk_dump.json and MindSpore dumps by it: {folder}/rank_{{rank}}/."
+    ),
+    "mp-process": "Without torch.distributed or a process group the folder is proc{{pid}} in place of rank{{rank}}.",
+    "mp-names": "Names in scope and list are those of calls and modules in dump.json, not of operators of a graph.",
+    "mp-phase": "Only the {phase} pass is dumped.",
+    "mp-slice": "Of each tensor only the slice is dumped.",
+    "mp-request": "Only tokens of request {request} are dumped.",
+    "mp-tensor-list": "Tensors are written of calls whose name has {names:or}; of others statistics alone.",
+    "mp-risk-focus": "risk_level FOCUS: calls that hardly err are not dumped. ALL dumps them.",
+    "mp-risk-core": "risk_level CORE: only calls that are likely to err are dumped. ALL dumps the others.",
+    "mp-precision": "Statistics are computed in float32.",
+    "mp-bench": "Each call is compared with the dump in {path}.",
+    "mp-no-stack": "Call stacks and the tree of modules are not written.",
+    "mp-async": "Files are written after each step.",
+    "mp-dynamic": "dump_enable may be changed while the script runs.",
     # TensorFlow
     "tf-tree": (
         "Folder tree: {{dump_path}}/{{time}}/{{device}}/{{model_name}}/{{model_id}}/{{data_index}}. The model folder "

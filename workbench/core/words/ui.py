@@ -256,7 +256,7 @@ SENTENCES: dict[str, str] = {
         "wb.trace({name}, x)"
     ),
     "not-simulated": "no simulated dumps to compare: run the simulation first",
-    "session-value": "{key}: {why} (got {got!r})",
+    "session-value": "not a valid session file: {problem}",
     "session-json": "not a valid session file: {why}",
     "cancelled-empty": "cancelled before any result",
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
-from workbench.config import HOMES, get, load, new
+from workbench.config import SURFACES, get, load, new
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape
 from workbench.core.words import Message
@@ -33,7 +33,7 @@ class Configure(Part):
     name, title = "configure", "ui/configure"
 
     def build(self) -> W.Widget:
-        surfaces = [(get(name).title, name) for name in HOMES]
+        surfaces = [(get(name).title, name) for name in SURFACES]
         say = self.say
         self.surface = styled(W.Dropdown(description=say("ui/format"), options=surfaces), "input")
         ways = [(say("ui/new"), "new"), (say("ui/convert"), "convert")]

@@ -138,7 +138,8 @@ def select_words(select: Sequence[Selector], operators: int | None) -> Message:
 
 def selector_words(selector: Selector) -> Message:
     """Say what one entry of an operator list means."""
-    said = Message(f"config/select-{selector.kind}", text=selector.text, end=selector.end)
+    kind = selector.kind if selector.kind != "call" or selector.text else "calls"
+    said = Message(f"config/select-{kind}", text=selector.text, end=selector.end)
     if not selector.model:
         return said
     return Message("config/select-of-model", operators=said, model=selector.model)

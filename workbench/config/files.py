@@ -1,4 +1,4 @@
-"""Forms out of names, data, text and files; and how a file finds its surface."""
+"""Forms out of text and files, and how a file finds its surface."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.config import Config, read_text
-from workbench.config.json_text import decode_json, json_kind
-from workbench.config.registry import HOMES, get
+from workbench.config.form.json_text import decode_json, json_kind
+from workbench.config.surface import SURFACES, get
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    pass
 
 MAX_BYTES = 1 << 24
 """Largest file that is read as a configuration."""
@@ -27,24 +27,6 @@ _DECLARED = re.compile(
 _ENCODINGS = re.compile(
     r"utf-8(-sig)?|ascii|iso8859-\d+|cp\d+|gb\w+|hz|big5\w*|euc_\w+|shift_jis\w*|koi8-\w|mac-\w+"
 )
-
-
-def new(name: str, **settings: Any) -> Config:
-    """Return a form that dumps something; ``settings`` are changed by path, ``__`` for a dot.
-
-    >>> new("acl", dump__dump_path="/tmp").data["dump"]["dump_path"]
-    '/tmp'
-    """
-    surface = get(name)
-    config = Config(surface, surface.start())
-    for path, value in settings.items():
-        config = config.set(path.replace("__", "."), value)
-    return config
-
-
-def of(name: str, data: Mapping[str, Any]) -> Config:
-    """Return the form of decoded data."""
-    return Config(get(name), data)
 
 
 def read(text: str, surface: str = "", where: str = "<text>") -> Config:
@@ -69,11 +51,11 @@ def recognise(text: str, where: str = "<text>") -> str:
     is_json = text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "") or where.endswith("json")
     content: Any = decode_json(text, where).data if is_json else text
     language = "json" if is_json else "python"
-    for name in HOMES:
+    for name in SURFACES:
         surface = get(name)
         if surface.language == language and surface.recognises(content):
             return name
-    known = [name for name in HOMES if get(name).language == language]
+    known = [name for name in SURFACES if get(name).language == language]
     place = f"{where}:1"
     if not is_json:
         raise FormatError("config/unknown-script", place=place, known=known)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.config.json_text import MAX_PATH
+from workbench.config.form.json_text import MAX_PATH
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
 from workbench.core.words import Message
