@@ -50,6 +50,11 @@ TARGETS = {
         "tests/data/conformance/flows_",
         "tests/scenarios/test_flows.py",
     ],
+    "conformance-names": [
+        "conformance/run_mindspore_names.py",
+        "tests/data/conformance/names_",
+        "tests/forecast/test_real_names.py",
+    ],
     "conformance-golden": ["conformance/run_golden_modules.py", "pytest tests/golden_data"],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",

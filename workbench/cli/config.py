@@ -42,6 +42,13 @@ ENV = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Environment variable of the run (repeatable)."),
 ]
+SCHEDULE = Annotated[
+    str,
+    typer.Option(
+        metavar="N,N,…",
+        help="Order of the graphs (0 is the first); replaces --iterations.",
+    ),
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -107,9 +114,13 @@ def explain(
 @app.command()
 def preview(
     file: FILE,
-    graph: Annotated[str, typer.Option(help="Network: model, file.py:Name, graph file or dump.")],
+    graph: Annotated[
+        list[str],
+        typer.Option(help="Network: model, file.py:Name, graph file or dump (repeatable)."),
+    ],
     surface: SURFACE = "",
     iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
+    schedule: SCHEDULE = "",
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
     device: Annotated[str, typer.Option(help="Device, as of simulate.")] = "a2",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
@@ -137,11 +148,12 @@ def preview(
     )
     result = predict(
         form,
-        graph,
+        tuple(graph),
         context=_context(target_version, here, env),
         iterations=iterations,
         ranks=ranks,
         compiling=target,
+        schedule=places_of(schedule),
     )
     if json:
         emit_json(result.to_dict())
@@ -225,3 +237,13 @@ def _lines(file: str, problems: Sequence[Problem]) -> list[Message]:
         values = {"severity": problem.severity, "code": problem.code, "id": problem.id}
         lines.append(Message(code, place=place, **values, said=problem))
     return lines
+
+
+def places_of(text: str) -> list[int] | None:
+    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
+    if not text:
+        return None
+    places = text.split(",")
+    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
+        raise WorkbenchError("cli/schedule", got=text)
+    return [int(place) for place in places]

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from workbench.cli.compiler import FUSION, GE_OPTIONS, QUANTIZATION, compiler_options
-from workbench.cli.config import VERSION, variables
+from workbench.cli.config import SCHEDULE, VERSION, places_of, variables
 from workbench.cli.golden import INPUT, SHAPE
 from workbench.cli.terminal import emit, tell
-from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
 
@@ -37,13 +36,7 @@ def simulate(
     shape: SHAPE = None,
     seed: Annotated[int, typer.Option(help="Seed of weights, faults and file names.")] = 0,
     iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
-    schedule: Annotated[
-        str,
-        typer.Option(
-            metavar="N,N,…",
-            help="Order of the graphs (0 is the first); replaces --iterations.",
-        ),
-    ] = "",
+    schedule: SCHEDULE = "",
     max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
     orders: Annotated[
@@ -89,7 +82,7 @@ def simulate(
         quantization=quantization or None,
         version=target_version,
         env=variables(env),
-        schedule=_places(schedule),
+        schedule=places_of(schedule),
         max_turns=max_turns,
         report=told.append,
     )
@@ -97,13 +90,3 @@ def simulate(
         tell(said, err=True)
     emit(str(tree))
     return 1 if dumped_nothing(told, ranks) else 0
-
-
-def _places(text: str) -> list[int] | None:
-    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
-    if not text:
-        return None
-    places = text.split(",")
-    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
-        raise WorkbenchError("cli/schedule", got=text)
-    return [int(place) for place in places]

@@ -32,7 +32,13 @@ from workbench.run.executor import feeds_at
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
 from workbench.simulation.process import REFERENCE, Job, number_graphs, schedule_of, turns
-from workbench.simulation.ranks import Rank, feeds_of, ranks_of, shared_progress
+from workbench.simulation.ranks import (
+    Rank,
+    feeds_of,
+    only_compiles,
+    ranks_of,
+    shared_progress,
+)
 from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
@@ -226,7 +232,7 @@ class _Work:
         records = self.reports.observe(
             self.process.runs(self.dump.plan, self.rank.context, self.contexts)
         )
-        if self.rank.dumps:
+        if self.rank.dumps and not only_compiles(self.dump.writer.surface, self.rank.context):
             self._write(records)
         deque(records, maxlen=0)  # peers wait for this rank to the end
 
