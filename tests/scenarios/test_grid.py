@@ -117,6 +117,12 @@ def simulate(tmp_path_factory):
     return run
 
 
+NOT_ON_A_CPU = {
+    (op_type, "input", 1) for op_type in ("Reshape", "Transpose", "ExpandDims", "Squeeze", "OneHot")
+}
+"""Shapes, axes, orders and depths that no kernel of a CPU reads, so that MindSpore writes no file of them there."""
+
+
 @pytest.mark.parametrize(
     ("network", "surface", "device"),
     nightly(CELLS, [tuple(cell) for *cell, mode in DAILY if mode == "default"]),
@@ -136,8 +142,15 @@ def test_a_cell(network, surface, device, simulate):
     assert found.verdict in ("pass", "warn"), found.sentence
     assert not defects(found)
     assert found.coverage.matched > 0
-    alone = {row.op_type for row in found.rows if not row.match_rule and row.target_spec}
+    alone = {
+        row.op_type
+        for row in found.rows
+        if not row.match_rule
+        and row.target_spec
+        and (row.op_type, row.io, row.slot) not in NOT_ON_A_CPU
+    }
     assert alone <= {"Parameter"}
+    assert found.coverage.gaps == {}
     if device == "reference":
         unequal = {row.reason for row in found.rows if row.match_rule and row.status != "equal"}
         unused = {"target": "unused-output", "golden": "unused-output"}
