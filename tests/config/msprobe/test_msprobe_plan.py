@@ -7,6 +7,7 @@ import pytest
 
 import workbench as wb
 from kit.words import check_said
+from workbench.config.msprobe.surface import PYTORCH, recognises
 from workbench.core.plan import BOTH, Iterations, Selector
 
 CALLS = ["Functional.relu.0.forward", "Functional.conv2d.0.forward"]
@@ -197,3 +198,23 @@ def test_settings_that_no_plan_holds_are_lost_by_name():
     ).convert("acl")
     paths = {loss.values["path"] for loss in made.losses if loss.code == "config/lost-setting"}
     assert paths == {"extra_info", "statistics.data_mode", "statistics.slice"}
+
+
+@pytest.mark.parametrize(
+    ("data", "ours"),
+    [
+        ({"task": "tensor", "level": "L1"}, True),
+        ({"task": "statistics", "statistics": {}}, True),
+        ({"task": "tensor"}, False),
+        ({"dump": {}}, False),
+        ([], False),
+    ],
+)
+def test_a_form_is_known_by_two_of_its_keys(data, ours):
+    assert recognises(data) is ours
+
+
+def test_a_new_form_is_its_own(tmp_path):
+    first = PYTORCH.start()
+    first["tensor"]["list"].append("changed")
+    assert PYTORCH.start()["tensor"]["list"] == []
