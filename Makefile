@@ -9,6 +9,7 @@ MINDSPORE ?= 2.10.0
 RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
 OPERATORS := tests/data/conformance/operators_$(MINDSPORE)_cpu.json
 FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
+NAMES     := tests/data/conformance/names_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 TORCH     ?= 2.14.1
@@ -16,7 +17,7 @@ TORCH     ?= 2.14.1
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe conformance-msprobe-config conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-names conformance-msprobe conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -74,12 +75,17 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 # what real MindSpore makes of a few steps of training; see docs/evidence/conformance.md
 conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_steps.py $(STEPS)
-	$(BIN)/python -m pytest tests/network/test_mindspore_steps.py
+	$(BIN)/python -m pytest tests/network/nn/test_mindspore_steps.py
 
 # what real MindSpore dumps of loops, choices and several networks; see docs/evidence/conformance.md
 conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_flows.py $(FLOWS)
 	$(BIN)/python -m pytest tests/run/test_control_flow.py tests/simulation/test_process.py tests/scenarios/test_flows.py
+
+# what real MindSpore calls the files of its dumps; see docs/evidence/conformance.md
+conformance-names: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
+	.venv-mindspore/bin/python conformance/run_mindspore_names.py $(NAMES)
+	$(BIN)/python -m pytest tests/forecast/test_real_names.py
 
 # what PyTorch computes on a CPU with operators that NPU dumps name; see docs/evidence/conformance.md
 conformance-torch: .venv-torch/$(TORCH) $(VENV)/developed

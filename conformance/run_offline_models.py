@@ -31,11 +31,15 @@ from workbench.core.errors import WorkbenchError
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Value
 from workbench.graph_files.onnx.model import read_onnx_model
+from workbench.ops import OPS
 from workbench.simulation.inputs import networks_with_inputs
 from workbench.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from workbench.comparison.result import Finding
+    from workbench.graph.graph import Graph
 
 DEVICES = ("310p", "a2", "a3")
 MODES = ("force_fp16", "allow_mix_precision", "must_keep_origin_dtype")
@@ -75,9 +79,9 @@ class Case(NamedTuple):
         return {name: self.place / f"feeds/{number}.npy" for number, name in enumerate(names)}
 
     def operators(self) -> list[str]:
-        """Names of the network's operators."""
+        """Names of the network's operators that run something on a device."""
         [network], _ = networks_with_inputs([str(self.path)], self._feeds(), {}, 0, 1)
-        return [op.name for op in network.ops]
+        return [op.name for op in network.ops if OPS[op.op_type].engine != "none"]
 
     def compare(self, tree: Path, *, graphs: bool) -> wb.Comparison:
         """Compare a dump with the golden data, with both graphs or none."""
@@ -116,10 +120,16 @@ def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
             found[f"{way}, {'graphs' if graphs else 'none'}"] = {
                 "verdict": result.verdict,
                 "named": [[one.kind, one.op_name] for one in defects[:3]],
+                "beyond": bool(defects) and _is_beyond(defects[0]),
                 **_share(result),
             }
         shutil.rmtree(tree.parent)
     return found
+
+
+def _is_beyond(found: Finding) -> bool:
+    """Whether an operator's results are too large for the device's format: then the run was not clean."""
+    return any(getattr(one, "code", "") == "compare/beyond-range" for one in found.evidence)
 
 
 def _share(result: wb.Comparison) -> dict[str, Any]:
@@ -176,19 +186,30 @@ def faults(case: Case, device: str, mode: str, places: int) -> Iterator[dict[str
 
 def _usual(case: Case, tree: Path) -> Usual:
     """Read a clean run; the network's results are what the golden's files of its last nodes were compared with."""
-    graph = read_onnx_model(case.path)
-    last = {graph.ops[one.op].name for one in graph.outputs if isinstance(one, Value)}
     goldens: dict[str, tuple[Place, str]] = {}
-    for row in case.compare(tree, graphs=True).rows:
-        if row.golden_op_name in last and row.match_rule:
-            goldens.setdefault(
-                row.golden_path, ((standard_name(row.op_name), row.io, row.slot), row.golden_path)
-            )
+    rows = [row for row in case.compare(tree, graphs=True).rows if row.match_rule]
+    last = {*_last(read_onnx_model(case.path), {row.golden_op_name for row in rows})}
+    for row in rows:
+        if row.golden_op_name in last:
+            place = standard_name(row.op_name), row.io, row.slot
+            goldens.setdefault(row.golden_path, (place, row.golden_path))
+    assert goldens, f"{case.name}: no result of the network has a partner"
     outputs = _tensors(tree)
     results = {
         place: np.load(path).reshape(outputs[place].shape) for place, path in goldens.values()
     }
     return Usual(outputs, results)
+
+
+def _last(graph: Graph, compared: Collection[str]) -> Iterator[str]:
+    """Yield the node that gives each result, or the last before it that is compared."""
+    for output in graph.outputs:
+        operand = output
+        while isinstance(operand, Value):
+            if graph.ops[operand.op].name in compared:
+                yield graph.ops[operand.op].name
+                break
+            operand = graph.ops[operand.op].operand(0)
 
 
 def _tensors(tree: Path) -> dict[Place, np.ndarray]:
@@ -214,17 +235,20 @@ def _planted(
         shutil.rmtree(tree.parent)
         return None
     right = {kernel, *map(standard_name, (name, name.rpartition("/")[0]))}
+    node = standard_name(name)
     found: dict[str, Any] = {"fault": fault, "kernel": kernel, "effect": effect, "said": {}}
     for way in WAYS:
         own = tree if way == "full" else case.tree(way, device, mode, (fault,))
         for graphs in (True, False):
-            said = _answer(case, own, graphs=graphs, right=right)
+            said = _answer(case, own, graphs=graphs, right=right, node=node)
             found["said"][f"{way}, {'graphs' if graphs else 'none'}"] = said
         shutil.rmtree(own.parent)
     return found
 
 
-def _answer(case: Case, tree: Path, *, graphs: bool, right: Collection[str]) -> list[Any]:
+def _answer(
+    case: Case, tree: Path, *, graphs: bool, right: Collection[str], node: str
+) -> list[Any]:
     """``right``, ``inconclusive``, ``missed``, ``wrong`` or ``crash``, and what was named, in the files' spelling.
 
     Right is the first kernel that is off, or any that the faulty node became.
@@ -234,8 +258,9 @@ def _answer(case: Case, tree: Path, *, graphs: bool, right: Collection[str]) -> 
     except Exception:  # a crash is a result here
         return ["crash", traceback.format_exc().splitlines()[-1]]
     named = [standard_name(name) for name in operators(result.findings)]
-    if result.verdict == "fail":
-        return ["right" if named and named[0] in right else "wrong", *named[:1]]
+    if result.verdict == "fail" and named:
+        ours = named[0] in right or named[0].startswith(f"{node}_")
+        return ["right" if ours else "wrong", named[0]]
     return ["missed" if result.verdict in ("pass", "warn") else "inconclusive", *named[:1]]
 
 
@@ -306,13 +331,16 @@ WHERE = ("full, graphs", "full, none", "outputs, graphs", "outputs, none")
 
 def table(record: Mapping[str, Any]) -> str:
     """Tables of a record in Markdown: a line a model, its devices and modes together."""
-    lines = ["| Model | Runs | fail | " + " | ".join(f"golden, {one}" for one in WHERE) + " |"]
-    lines.append("|---|---|---|" + "---|" * len(WHERE))
+    lines = [
+        "| Model | Runs | beyond | fail | " + " | ".join(f"golden, {one}" for one in WHERE) + " |"
+    ]
+    lines.append("|---|---|---|---|" + "---|" * len(WHERE))
     for name, runs in _by_model(record, "clean").items():
-        fails = sum(run[where]["verdict"] == "fail" for run in runs for where in WHERE)
+        failed = [run[where] for run in runs for where in WHERE if run[where]["verdict"] == "fail"]
+        beyond = sum(one["beyond"] for one in failed)
         shares = [min(_placed(run[where]) for run in runs) for where in WHERE]
         cells = " | ".join(f"{100 * share:.1f} %" for share in shares)
-        lines.append(f"| {name} | {len(runs)} | {fails} | {cells} |")
+        lines.append(f"| {name} | {len(runs)} | {beyond} | {len(failed) - beyond} | {cells} |")
     lines += [
         "",
         "| Model | Faults | " + " | ".join(WHERE) + " |",

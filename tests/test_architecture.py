@@ -168,6 +168,7 @@ GROWS = {
     "BoundedCache": "cache of arrays, by bytes",
     "Carry": "what the walk knows by now; made and dropped by `follow`",
     "Claims": "pairs while they grow; `pairing()` gives the frozen value",
+    "_Known": "goldens that are compared, or repeat such, while one execution is looked through",
     "Components": "sets that are joined while groups are made",
     "DumpedInputs": "cache: who reads a value",
     "Elements": "cache: errors of the kind that was asked last",

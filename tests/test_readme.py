@@ -43,12 +43,17 @@ TARGETS = {
     "conformance-steps": [
         "conformance/run_mindspore_steps.py",
         "tests/data/conformance/steps_",
-        "tests/network/test_mindspore_steps.py",
+        "tests/network/nn/test_mindspore_steps.py",
     ],
     "conformance-flows": [
         "conformance/run_mindspore_flows.py",
         "tests/data/conformance/flows_",
         "tests/scenarios/test_flows.py",
+    ],
+    "conformance-names": [
+        "conformance/run_mindspore_names.py",
+        "tests/data/conformance/names_",
+        "tests/forecast/test_real_names.py",
     ],
     "conformance-golden": ["conformance/run_golden_modules.py", "pytest tests/golden_data"],
     "conformance-msprobe": [

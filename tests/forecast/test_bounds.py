@@ -113,8 +113,9 @@ def test_the_notes_say_what_the_bound_leaves_out():
 def test_a_plan_needs_no_form(kind):
     from workbench.dump.write.targets import Target
     from workbench.forecast.preview import preview_plan
+    from workbench.forecast.sources import load_workload
 
     plan = DumpPlan("/d", kind=kind, files="bin")
-    told = preview_plan(plan, [HOT], "acl", context=Context(), target=Target())
+    told = preview_plan(plan, load_workload(HOT, "acl"), "acl", context=Context(), target=Target())
     kernels = 5  # its three operators, and Casts at both ends
     assert told.bound.files == 1 + (2 * kernels if kind == "overflow" else 1)  # one is the graph

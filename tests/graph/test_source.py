@@ -164,6 +164,22 @@ def test_capture_ends_at_its_boundary():
     ]
 
 
+def test_a_function_on_one_line_has_no_last_line_and_a_longer_one_has(tmp_path):
+    path = tmp_path / "lines.py"
+    path.write_text(
+        "def network(x): return further(x)\n\n\ndef further(x):\n    return (\n        x + x\n    )\n"
+    )
+    space = {}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    frames = trace(space["network"], np.ones(2, np.float32)).ops[0].frames
+    assert [(f.line, f.line_end, f.column, f.column_end) for f in frames if f.file == str(path)] == [
+        (1, 0, 0, 33),
+        (1, 0, 23, 33),
+        (4, 7, 0, 5),
+        (6, 0, 8, 13),
+    ]  # fmt: skip
+
+
 CELLS = textwrap.dedent(
     """
     from IPython.core.interactiveshell import InteractiveShell

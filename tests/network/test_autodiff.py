@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
+from kit.build.runs import results
+from kit.oracle.families import check_gradient, values
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -167,3 +170,46 @@ def test_what_an_integer_depends_on_has_no_gradient_through_it():
             return ops.cast(ops.argmax(x * self.weight), np.float32)
 
     assert graph_of(Step(Places())).ops[-1].op_type == "ZerosLike"
+
+
+NUMBERS = np.linspace(0.3, 1.4, 6).reshape(2, 3)
+OTHERS = np.linspace(-0.7, 0.9, 6).reshape(2, 3)
+FLOWS = {
+    "read three times": (lambda x: x * x + ops.exp(x), (NUMBERS,)),
+    "read along several ways": (
+        lambda x, y: ops.tanh(x * y) * (x + y) - ops.sin(x) / (y + 3.0),
+        (NUMBERS, OTHERS),
+    ),
+    "read by one operator in both places": (lambda x: ops.matmul(x, x, False, True), (NUMBERS,)),
+    "several outputs": (lambda x: tuple(part * part for part in ops.split(x, 3, 1)), (NUMBERS,)),
+    "an output that nobody reads": (lambda x: ops.split(x, 3, 1)[1] * 2.0, (NUMBERS,)),
+    "a sum that a sum reads": (lambda x: (x + x) * (x + x + x), (NUMBERS,)),
+    "a row for all": (lambda x, y: x * y[0] + y[1], (NUMBERS, OTHERS)),
+}
+
+
+@pytest.mark.parametrize("case", FLOWS)
+def test_a_gradient_is_the_sum_over_all_ways(case):
+    check_gradient(*FLOWS[case])
+
+
+def test_a_gradient_by_what_lies_between_is_that_of_the_rest():
+    def network(x):
+        middle = x * x
+        loss = ops.sum(ops.exp(middle) + middle * x)
+        return gradients(loss, (middle, x))
+
+    by_middle, by_x = values(trace(network, NUMBERS), (NUMBERS,))
+    np.testing.assert_allclose(by_middle, np.exp(NUMBERS**2) + NUMBERS, rtol=1e-12)
+    np.testing.assert_allclose(by_x, 2 * NUMBERS * np.exp(NUMBERS**2) + 3 * NUMBERS**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sens", [1.0, 8.0])
+def test_a_gradient_is_multiplied_by_the_scale_of_the_loss(sens):
+    for loss in (lambda x: ops.sum(x * x), lambda x: x * x):
+        graph = trace(lambda x, f=loss: gradients(f(x), (x,), sens), NUMBERS)
+        np.testing.assert_allclose(values(graph, (NUMBERS,))[0], 2 * sens * NUMBERS, rtol=1e-12)
+    weights = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    graph = trace(lambda x, s: gradients(x * x, (x,), s), NUMBERS, weights)
+    found = results(graph, {"x": NUMBERS, "s": weights})[0]
+    np.testing.assert_allclose(found, 2 * weights * NUMBERS, rtol=1e-12)

@@ -1,12 +1,16 @@
 """The example networks and the way users name their own."""
 
+import math
+
 import numpy as np
 import pytest
 
+from kit.build.runs import results
 from kit.words import refused
 from workbench.core.errors import GraphError
-from workbench.network.models import MODELS, TRAININGS, load_graph
+from workbench.network.models import MODELS, TRAININGS, load_graph, networks
 from workbench.network.models.scripts import trace_script
+from workbench.network.tracer import trace
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
@@ -130,3 +134,146 @@ def test_an_unknown_form_is_refused_with_the_known_ones(text):
 def test_a_missing_file_is_refused():
     with refused("core/missing", GraphError, got="nowhere.py"):
         load_graph("nowhere.py:Net")
+
+
+# ---------------- what the parts of the networks compute, in NumPy
+
+
+def drawn(cell):
+    """Give every weight values of its own; return them in float64."""
+    rng = np.random.default_rng(6)
+    found = {}
+    for name, weight in cell.parameters_and_names():
+        weight.set_data(rng.uniform(0.1, 0.6, weight.shape).astype(np.float32))
+        found[name] = weight.default.astype(float)
+    return found
+
+
+def run(cell, x):
+    graph = trace(cell, x)
+    (feed,) = [one.name for one in graph.parameters if not one.is_weight]
+    return results(graph, {feed: x})[0]
+
+
+def dense(x, w, name):
+    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def layer_norm(x, w, name):
+    spread = np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return (x - x.mean(-1, keepdims=True)) / spread * w[f"{name}.gamma"] + w[f"{name}.beta"]
+
+
+def attention(x, w, name, heads):
+    """Every head and position on its own."""
+    q, k, v = (dense(x, w, f"{name}{part}") for part in ("query", "key", "value"))
+    batch, length, size = x.shape
+    width, mixed = size // heads, np.zeros_like(x)
+    for n, head, i in np.ndindex(batch, heads, length):
+        some = slice(head * width, (head + 1) * width)
+        scores = np.array([q[n, i, some] @ k[n, j, some] for j in range(length)]) / math.sqrt(width)
+        shares = np.exp(scores) / np.exp(scores).sum()
+        mixed[n, i, some] = sum(shares[j] * v[n, j, some] for j in range(length))
+    return dense(mixed, w, f"{name}output")
+
+
+WORDS = np.random.default_rng(1).uniform(-1, 1, (2, 3, 8)).astype(np.float32)
+
+
+def test_attention_mixes_values_by_the_softmax_of_scaled_products():
+    cell = networks.Attention(8, 2)
+    want = attention(WORDS.astype(float), drawn(cell), "", 2)
+    np.testing.assert_allclose(run(cell, WORDS), want, rtol=1e-4)
+
+
+def test_an_encoder_layer_adds_and_normalizes_twice():
+    cell = networks.EncoderLayer(8, 2, 16)
+    w, x = drawn(cell), WORDS.astype(float)
+    x = layer_norm(x + attention(x, w, "attention.", 2), w, "norm1")
+    inner = dense(x, w, "dense1")
+    inner = inner / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3)))
+    want = layer_norm(x + dense(inner, w, "dense2"), w, "norm2")
+    np.testing.assert_allclose(run(cell, WORDS), want, rtol=1e-4, atol=1e-5)
+
+
+PICTURE = np.random.default_rng(2).uniform(-1, 1, (2, 3, 5, 6)).astype(np.float32)
+
+
+def convolved(x, weight, stride, pad):
+    x = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    found = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], (2, 3))
+    return np.einsum("ncijhw,ochw->noij", found[:, :, ::stride, ::stride], weight)
+
+
+def batch_norm(x, w, name):
+    gamma, beta, mean, variance = (
+        w[f"{name}.{part}"][:, None, None]
+        for part in ("gamma", "beta", "moving_mean", "moving_variance")
+    )
+    return (x - mean) / np.sqrt(variance + 1e-5) * gamma + beta
+
+
+@pytest.mark.parametrize(("channels", "stride"), [(3, 1), (3, 2), (4, 1)])
+def test_a_block_leads_its_input_around_two_convolutions(channels, stride):
+    cell = networks.BasicBlock(3, channels, stride)
+    w, x = drawn(cell), PICTURE.astype(float)
+    out = np.maximum(batch_norm(convolved(x, w["conv1.weight"], stride, 1), w, "bn1"), 0)
+    out = batch_norm(convolved(out, w["conv2.weight"], 1, 1), w, "bn2")
+    if stride != 1 or channels != 3:
+        x = batch_norm(convolved(x, w["down.0.weight"], stride, 0), w, "down.1")
+    np.testing.assert_allclose(run(cell, PICTURE), np.maximum(out + x, 0), rtol=1e-4)
+
+
+def test_dense_layers_follow_each_other_with_a_relu_between():
+    cell, x = networks.MLP(), np.random.default_rng(3).uniform(-1, 1, (2, 64)).astype(np.float32)
+    w = drawn(cell)
+    y = np.maximum(dense(x.astype(float), w, "body.0"), 0)
+    y = np.maximum(dense(y, w, "body.1"), 0)
+    np.testing.assert_allclose(run(cell, x), dense(y, w, "head"), rtol=1e-4)
+
+
+SIZES = {
+    "lenet": ((2, 1, 28, 28), "float32", (2, 10)), "alexnet": ((2, 3, 111, 111), "float32", (2, 10)),
+    "mlp": ((4, 64), "float32", (4, 10)), "resnet": ((2, 3, 32, 32), "float32", (2, 10)),
+    "transformer": ((2, 12), "int32", (2, 10)), "lstm": ((2, 8, 20), "float32", (2, 10)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_takes_and_gives_tensors_of_these_sizes(name):
+    taken, dtype, given = SIZES[name]
+    graph = load_graph(name)
+    (feed,) = [one for one in graph.parameters if not one.is_weight]
+    assert (feed.spec.shape, feed.spec.dtype) == (taken, dtype)
+    assert graph.spec(graph.outputs[0]).shape == given
+
+
+TRAINED = {
+    "lenet_train": ((8, 1, 28, 28), "float32"), "mlp_train": ((16, 64), "float32"),
+    "resnet_train": ((8, 3, 32, 32), "float32"), "transformer_train": ((16, 12), "int32"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_a_training_has_a_new_batch_of_its_seed_in_every_iteration(name):
+    shape, dtype = TRAINED[name]
+    batch = TRAININGS[name][1]
+    data, labels = batch(0, 0)
+    assert (data.shape, data.dtype, labels.shape, labels.dtype) == (
+        shape,
+        dtype,
+        shape[:1],
+        np.int32,
+    )
+    assert 0 <= labels.min() <= labels.max() < 10
+    for one, other in zip(batch(0, 0), (data, labels), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(batch(0, 1)[0], data)
+    assert not np.array_equal(batch(1, 0)[0], data)
+    if dtype == "int32":  # ids say the class
+        np.testing.assert_array_equal(data // 10, np.repeat(labels[:, None], 12, 1))
+        assert data.max() < 100
+    graph = load_graph(name)
+    feeds = graph.batches(3)
+    for one, other in zip(feeds.values(), batch(0, 3), strict=True):
+        np.testing.assert_array_equal(one, other)

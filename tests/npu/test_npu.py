@@ -10,8 +10,9 @@ from workbench.core.tensors import TensorSpec
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
+from workbench.network.symbolic import record as call
 from workbench.network.tracer import trace
-from workbench.npu.faults import parse_fault
+from workbench.npu.faults import Fault, parse_fault
 from workbench.npu.precision import modes_of, rule_of
 from workbench.npu.profiles import HF32, PROFILES
 from workbench.npu.rounding import ROUND
@@ -229,3 +230,48 @@ def test_a_fault_between_two_operators_is_rounded_and_saturated_like_any_input()
     got = by_operator(run_npu(graph, profile="910a", precision_mode="force_fp16", faults=[broken]))
     assert np.isnan(got["Default/Neg-op0"]).sum() == 1
     assert sorted(got["Default/Neg-op1"].tolist()) in ([0.0, 1.0], [0.0, 2.0])
+
+
+CLEAN = np.zeros(8, np.int32)
+
+
+def asked(x):
+    """The register before anything, behind an overflow, behind its clearing, and behind nothing new."""
+    kinds = (
+        "NPUGetFloatStatusV2",
+        "NPUGetFloatStatusV2",
+        "NPUClearFloatStatusV2",
+        "NPUGetFloatStatusV2",
+    )
+    before = call(kinds[0], CLEAN)
+    large = x * 1e30
+    found = [call(kind, CLEAN) for kind in kinds[1:]]
+    return before, large, *found
+
+
+@pytest.mark.parametrize(("value", "flag"), [(1e30, 1), (1.0, 0)])
+def test_the_float_status_stays_until_it_is_cleared(value, flag):
+    graph = trace(asked, np.float32([value]))
+    values = [
+        one.source.array() for one in run_npu(graph, profile="910a")
+        if one.key.io == "output" and "FloatStatus" in one.key.op_type
+    ]  # fmt: skip
+    assert [one.tolist() for one in values] == [[0] * 8, [flag] * 8, [0] * 8, [0] * 8]
+    assert {one.dtype for one in values} == {np.dtype(np.int32)}
+
+
+def test_what_overflows_is_told_with_its_unit_and_what_fails_with_its_operator():
+    x = np.full((2, 4), 1e20, np.float32)
+    graph = trace(lambda a: F.relu(F.matmul(a, a, False, True)) * 1e30, x)
+    found = {one.key.op_type: one.event for one in run_npu(graph) if one.event is not None}
+    assert {kind: (event.unit, event.kind) for kind, event in found.items()} == {
+        "MatMul": ("cube", "overflow")
+    }
+    small = {graph.parameters[0].name: x / 1e15}
+    found = {one.key.op_type: one.event for one in run_npu(graph, small) if one.event is not None}
+    assert {kind: event.unit for kind, event in found.items()} == {"Mul": "vector"}
+    for kind, unit in (("MatMul", "cube"), ("ReLU", "vector")):
+        fault = Fault("aicore-exception", kind)
+        *_, last = run_npu(graph, small, faults=[fault])
+        assert (last.key.op_type, last.event.kind, last.event.unit) == (kind, "failure", unit)
+        assert not last.source.array().any()

@@ -10,7 +10,8 @@ from workbench.core.tensors import TensorSpec
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.numerics import Formats, numeric_model
-from workbench.npu.precision import Precision, read_mixlist
+from workbench.npu.precision import Precision
+from workbench.npu.precision.lists import read_mixlist
 from workbench.npu.profiles import HF32, HF32_AWAY, PROFILES
 
 

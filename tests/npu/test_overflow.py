@@ -5,12 +5,14 @@ import pytest
 
 from workbench.core.events import CAUSES, DeviceEvent
 from workbench.core.tensors import TensorSpec
+from workbench.graph.graph import Op
 from workbench.network.cell import Cell
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import Dense
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.faults import Fault, parse_fault
+from workbench.npu.overflow import Status, exceeds
 from workbench.npu.profiles import PROFILES
 from workbench.npu.runner import run_npu
 from workbench.run.reference import run_reference
@@ -229,3 +231,86 @@ def test_memory_that_nobody_wrote_has_the_shape_of_its_tensor():
     records = list(run_npu(graph, feeds, faults=[Fault("aicore-exception", "Cast")]))
     assert records[-1].source.array().shape == (2, 3)
     assert records[-1].source.array().dtype == np.float16
+
+
+INF, NAN = np.inf, np.nan
+NARROW = [
+    ([65519.0, INF], "float16", False),
+    ([65520.0], "float16", True),
+    ([-65520.0, INF], "float16", True),
+    ([65519.0, NAN], "float16", False),
+    ([65520.0, NAN], "float16", True),
+    ([3e38], "float32", False),
+    ([448.0, -463.9], "float8_e4m3fn", False),
+    ([464.1], "float8_e4m3fn", True),
+    ([], "float16", False),
+    ([INF, -INF], "float16", False),
+]
+
+
+@pytest.mark.parametrize(("values", "name", "beyond"), NARROW, ids=range(len(NARROW)))
+def test_a_finite_number_that_a_format_rounds_to_infinity_is_beyond_it(values, name, beyond):
+    assert exceeds(np.float32(values), name) is beyond
+
+
+ADD = Op("o", "Add")
+COMPUTED = [
+    (ADD, "vector", [[1.0], [INF]], [[INF]], ()),
+    (ADD, "vector", [[3e38], [3e38]], [[INF]], ("float",)),
+    (ADD, "cube", [[3e38], [3e38]], [[INF]], ("accumulator",)),
+    (ADD, "vector", [[1.0], [2.0]], [[3.0]], ()),
+    (ADD, "vector", [np.int32([2**31 - 1]), np.int32([1])], [np.int32([-(2**31)])], ("integer",)),
+    (ADD, "vector", [np.int32([2**31 - 1]), np.int32([0])], [np.int32([2**31 - 1])], ()),
+    (ADD, "vector", [np.int32([-(2**31)]), np.int32([-1])], [np.int32([0])], ("integer",)),
+    (ADD, "vector", [np.int32([-(2**31)]), np.int32([0])], [np.int32([0])], ()),
+    (ADD, "vector", [np.int64([2**62]), np.int64([2**62])], [np.int64([0])], ()),
+    (ADD, "vector", [np.int32([2**31 - 1]), np.int8([1])], [np.int32([0])], ()),
+    (Op("o", "Neg"), "vector", [np.int8([-128])], [np.int8([-128])], ("negation",)),
+    (Op("o", "Maximum"), "vector", [np.int8([-128]), np.int8([1])], [np.int8([1])], ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("op", "unit", "inputs", "results", "found"), COMPUTED, ids=range(len(COMPUTED))
+)
+def test_an_overflow_is_a_result_that_is_not_finite_of_inputs_that_are(
+    op, unit, inputs, results, found
+):
+    status = Status(op, unit)
+    given, made = (
+        [np.float32(x) if isinstance(x, list) else x for x in some] for some in (inputs, results)
+    )
+    status.computed(given, {}, made)
+    assert status.causes == found
+
+
+STORED = [
+    (ADD, "vector", np.float32([7e4]), "float16", ("float",)),
+    (Op("o", "Cast"), "vector", np.float32([7e4]), "float16", ("conversion",)),
+    (ADD, "cube", np.float32([7e4]), "float16", ("cube output",)),
+    (ADD, "vector", np.float32([6e4]), "float16", ()),
+    (ADD, "vector", np.float32([-1.0]), "uint8", ("unsigned",)),
+    (ADD, "vector", np.float32([0.0, 300.0]), "uint8", ()),
+    (ADD, "vector", np.float32([-1.0]), "int8", ()),
+    (ADD, "vector", np.int32([-1]), "uint8", ()),
+    (ADD, "vector", np.array([True]), "float16", ()),
+]
+
+
+@pytest.mark.parametrize(("op", "unit", "result", "name", "found"), STORED, ids=range(len(STORED)))
+def test_what_a_result_is_stored_in_may_be_too_narrow(op, unit, result, name, found):
+    status = Status(op, unit)
+    status.stored(result, name)
+    assert status.causes == found
+
+
+def test_causes_are_kept_once_in_their_order_and_handed_on():
+    inner, outer = Status(ADD, "cube"), Status(ADD, "cube")
+    outer.loaded(np.float32([7e4]), "float16")
+    inner.summed(np.float32([7e4]), "float16")
+    inner.loaded(np.float32([7e4]), "float16")
+    assert inner.causes == ("accumulator", "conversion")
+    outer.add(inner)
+    assert outer.causes == ("conversion", "accumulator")
+    outer.loaded(np.float32([7e4]), "")
+    assert outer.causes == ("conversion", "accumulator")

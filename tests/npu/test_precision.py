@@ -1,15 +1,18 @@
 """What a run asks of the compiler: options as text, and which of them wins."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
+from workbench.graph.originals import ORIGINAL_NAMES, ORIGINAL_TYPES
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.npu.precision import IMPLEMENTATIONS, Precision, read_mixlist, read_precision
+from workbench.npu.precision import IMPLEMENTATIONS, Precision, read_precision
+from workbench.npu.precision.lists import read_mixlist
 
 IMAGE, KERNEL = TensorSpec("float32", (1, 2, 5, 5)), TensorSpec("float32", (3, 2, 3, 3))
 GRAPH = trace(lambda x, w: F.exp(F.conv2d(x, w)), IMAGE, KERNEL)
@@ -161,3 +164,62 @@ def test_an_unknown_implementation_is_refused():
     with refused("core/choice", GraphError, place="Exp", got="fast", known=IMPLEMENTATIONS):
         Precision(by_type={"Exp": "fast"})
     assert all(Precision(by_type={"Exp": name}).by_type for name in IMPLEMENTATIONS)
+
+
+# --- lists of names and types -----------------------------------------------------------------------
+
+PARTS = {ORIGINAL_NAMES: ("conv1", "relu1"), ORIGINAL_TYPES: ("Conv2D", "ReLU")}
+FUSED = replace(CONV, name="conv1relu1", attrs=PARTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "kept"),
+    [
+        ("", CONV, False),
+        (f"# the first\n\n  {CONV.name}  \n", CONV, True),
+        (CONV.name, EXP, False),
+        ("OpType::Conv2D", CONV, True),
+        ("OpType::Conv2D", EXP, False),
+        ("OpType::MatMulV2", MATMUL, True),  # the graph engine's name of it
+        ("conv1", FUSED, True),
+        ("relu1", FUSED, True),
+        ("OpType::Relu", FUSED, True),
+        ("conv1relu1", FUSED, False),  # a name of the compiler, not of the model
+    ],
+)
+def test_operators_keep_their_formats_by_name_or_type(text, op, kept):
+    assert read_precision({"keep_dtype": text}).kept.has(op) is kept
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "formats"),
+    [
+        ("OpType::Conv2D:InputDtype:float16,float16,OutputDtype:float32", CONV, ("float16", "")),
+        ("OpType::Conv2D:InputDtype:float16,OutputDtype:bfloat16", CONV, ("float16", "bfloat16")),
+        ("OpType::Conv2D:OutputDtype:float16", CONV, ("", "float16")),
+        (f"{CONV.name}::InputDtype:bfloat16", CONV, ("bfloat16", "")),
+        (f"OpType::Conv2D:InputDtype:float16\n{CONV.name}::InputDtype:float32", CONV, ("", "")),
+        ("F0::conv::InputDtype:float16", replace(CONV, name="F0::conv"), ("float16", "")),
+        ("OpType::Conv2D:InputDtype:float16", EXP, None),
+        ("OpType::Conv2D:InputDtype:float16", FUSED, None),  # as the guide says of what was fused
+    ],
+)
+def test_operators_have_chosen_formats_by_name_or_type(text, op, formats):
+    assert read_precision({"customize_dtypes": text}).chosen.formats(op) == formats
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "values"),
+    [
+        ({"keep_dtype": "a\nOpType::relu"}, "run/kept-type", {"place": "keep_dtype:2", "got": "relu"}),
+        ({"keep_dtype": "OpType::"}, "run/kept-type", {"got": ""}),
+        ({"customize_dtypes": "conv1"}, "run/custom-line", {"place": "customize_dtypes:1", "got": "conv1"}),
+        ({"customize_dtypes": "conv1::InputDtype:"}, "run/custom-line", {}),
+        ({"customize_dtypes": "conv1::InputDtype:int8"}, "core/choice", {"subject": "dtype", "got": "int8"}),
+        ({"customize_dtypes": "c::InputDtype:float16,float32"}, "run/custom-several", {"got": ["float16", "float32"]}),
+        ({"customize_dtypes": "OpType::c:OutputDtype:float16"}, "run/kept-type", {"got": "c"}),
+    ],
+)  # fmt: skip
+def test_lines_that_name_no_operator_or_format_are_refused(options, code, values):
+    with refused(code, FormatError, **values):
+        read_precision(options)

@@ -82,7 +82,12 @@ BENT = numbers(2, 3, 4, low=-0.95, high=0.95)
 CASES = {
     "PReLU": OperatorCase(
         prelu,
-        [([X, numbers(3, seed=2)], {}), ([X, np.array([0.25])], {}), ([ROW, np.array([0.1])], {})],
+        [
+            ([X, numbers(3, seed=2)], {}),
+            ([X, np.array([0.25])], {}),
+            ([ROW, np.array([0.1])], {}),
+            ([np.array(-2.0), np.array([0.1])], {}),
+        ],
         gradient=[
             GradientCase(lambda x, w: record("PReLU", x, w), (anywhere(2, 3, 2), anywhere(count)))
             for count in (3, 1)

@@ -62,6 +62,25 @@ LABELS = np.array([2, 0, 1], np.int32)
 LIKELY = np.array([[0.2, 0.3, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
 
 
+def class_loss(inputs, settings):
+    """The negative logarithm of each sample's own class, times the weight of that class."""
+    logs, labels, weights = inputs
+    ignored = settings.get("ignore_index", -100)
+    losses, shares = [], []
+    for row, label in zip(logs.tolist(), labels.tolist(), strict=True):
+        share = 0.0 if label == ignored else float(weights[label])
+        shares.append(share)
+        losses.append(0.0 if label == ignored else -share * row[label])
+    how = {0: "none", 1: "mean", 2: "sum"}.get(
+        settings.get("reduction"), settings.get("reduction", "mean")
+    )
+    total, whole = math.fsum(shares), math.fsum(losses)
+    found = {"none": losses, "sum": whole, "mean": whole / total if total else math.nan}[how]
+    return [np.array(found), np.array(total)]
+
+
+LOGS, WEIGHTS = -numbers(5, 4, low=0.1, high=3.0), numbers(4, low=0.5, high=2.0)
+
 CASES = {
     "SoftmaxCrossEntropyWithLogits": OperatorCase(
         cross_entropy,
@@ -99,5 +118,13 @@ CASES = {
     "DropoutGrad": OperatorCase(
         dropout_gradient, [([X, (Y > 0).astype(float)], {"keep_prob": 0.75})], by_differences=True
     ),
-    "NLLLoss": OperatorCase(None),
+    "NLLLoss": OperatorCase(
+        class_loss,
+        [
+            ([LOGS, np.array([2, 0, 1, 1, 3]), WEIGHTS], {}),
+            ([LOGS, np.array([2, 0, -100, 1, 3]), WEIGHTS], {"reduction": "sum"}),
+            ([LOGS, np.array([2, 0, 1, 1, 3]), WEIGHTS], {"reduction": "none", "ignore_index": 1}),
+            ([LOGS, np.array([2, 0, 1, 1, 3]), WEIGHTS], {"reduction": 1, "ignore_index": 0}),
+        ],
+    ),
 }

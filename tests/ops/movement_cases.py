@@ -301,6 +301,12 @@ def fill(inputs, settings):
     return [out]
 
 
+def evenly_spaced(inputs, settings):
+    first, last = (float(one) for one in inputs)
+    count = settings["num"]
+    return [np.array([first + (last - first) * k / max(count - 1, 1) for k in range(count)])]
+
+
 THIN = numbers(1, 3, 1, 4)
 
 TAKEN = {"begin": (0, 2, -1), "end": (2, 0, -4), "strides": (1, -1, -2)}
@@ -370,6 +376,7 @@ CASES = {
         ],
         onnx="GRU LSTM",
     ),
+    "Pack": OperatorCase(stack, [([X, Y], {"axis": 1})]),
     "Split": OperatorCase(
         split,
         [([X], {"axis": -1, "output_num": 2}), ([X], {"axis": 1, "output_num": 3})],
@@ -528,6 +535,12 @@ CASES = {
         unstack, [([X], {"axis": 1, "num": 3}), ([X], {})], by_differences=True
     ),
     "FillV2": OperatorCase(fill, [([np.asarray(1.5)], {"shape": (2, 3)})], by_differences=True),
-    "LinSpace": OperatorCase(None),
+    "LinSpace": OperatorCase(
+        evenly_spaced,
+        [
+            ([np.array(a), np.array(b)], {"num": n})
+            for a, b, n in ((-1.0, 2.0, 5), (3.0, -3.0, 2), (0.5, 9.0, 1), (0.0, 1.0, 0))
+        ],
+    ),
     "Range": OperatorCase(None),
 }

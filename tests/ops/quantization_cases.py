@@ -61,7 +61,7 @@ def trans_quant_param(inputs, settings):
                 min(max(round(float(offsets.ravel()[k % offsets.size])), -256), 255) % 512
             ) * 2**37
         words.append(word)
-    wide = max((array.shape for array in inputs), key=lambda shape: (shape[-1] != 1, len(shape)))
+    wide = (1, length) if any(array.ndim == 2 for array in inputs) else (length,)
     return [np.array(words, np.uint64).reshape(wide)]
 
 
@@ -102,6 +102,7 @@ CASES = {
             ([np.array([1.0, 0.1, -0.3, 1 + 2**-11, 1 + 3 * 2**-11])], {"round_mode": 1}),
             ([np.array([0.1]), np.array([-3.0, 2.5, 3.5, 400.0, -1e9])], {}),
             ([numbers(1, 4), np.array([7.0])], {"round_mode": 1}),
+            ([numbers(1, 1), np.array([7.0, 2.0])], {}),
         ],
     ),
     "AscendAntiQuant": OperatorCase(

@@ -33,6 +33,7 @@ def reduction(combine):
         x = inputs[0]
         axis = settings["axis"]
         axes = range(x.ndim) if axis == () else (axis,) if isinstance(axis, int) else axis
+        axes = () if axis == () and settings.get("skip_mode") else axes
         axes = {a % x.ndim for a in axes}
         cells = {}
         for index in np.ndindex(x.shape):
@@ -152,6 +153,8 @@ CASES = {
         [
             ([X], {"axis": (), "keep_dims": True, "skip_mode": False}),
             ([X], {"axis": (2, 0), "keep_dims": False, "skip_mode": False}),
+            ([X], {"axis": (), "keep_dims": False, "skip_mode": True}),
+            ([X], {"axis": (1,), "keep_dims": False, "skip_mode": True}),
         ],
         gradient=[
             case

@@ -1,4 +1,4 @@
-"""Every gradient rule against central differences of the reference in float64."""
+"""Which gradient rules have cases, stretched inputs, overflow; the differences stand in `kit.oracle.families`."""
 
 from __future__ import annotations
 
@@ -8,73 +8,17 @@ import pytest
 from hypothesis import given
 from ops.cases import CASES
 
+from kit.oracle.families import values
 from workbench.network.autodiff import gradients
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace
 from workbench.ops import OPS
-from workbench.run.reference import run_reference
 
 GRADIENTS = {name: case.gradient for name, case in CASES.items() if case.gradient}
-STEP = 1e-5
-TOLERANCE = 1e-6
 
 NOT_BY_DIFFERENCES = {
     "OneHot": "its values have no gradient: test_autodiff asks for it",
 }
-
-
-def weighted(function):
-    """Return the sum of all outputs of a function, each element with a weight of its own."""
-
-    def loss(*tensors):
-        outputs = function(*tensors)
-        rng = np.random.default_rng(1)
-        total = None
-        for output in outputs if isinstance(outputs, tuple) else (outputs,):
-            part = (output * rng.uniform(0.5, 1.5, output.shape)).sum()
-            total = part if total is None else total + part
-        return total
-
-    return loss
-
-
-def values(graph, points):
-    """Outputs of a graph at given inputs."""
-    feeds = [parameter for parameter in graph.parameters if not parameter.is_weight]
-    names = {parameter.name: point for parameter, point in zip(feeds, points, strict=True)}
-    found = {record.key: record.source for record in run_reference(graph, names)}
-    by_output = {(key.op_name, key.slot): s for key, s in found.items() if key.io == "output"}
-    return [by_output[graph.ops[o.op].name, o.slot].array() for o in graph.outputs]
-
-
-def differences(loss, points):
-    """Gradients by central differences, one element at a time."""
-    graph = trace(loss, *points)
-    found = []
-    for place, point in enumerate(points):
-        slope = np.empty(point.shape)
-        for index in np.ndindex(point.shape):
-            ends = []
-            for step in (STEP, -STEP):
-                moved = point.copy()
-                moved[index] += step
-                ends.append(values(graph, [*points[:place], moved, *points[place + 1 :]])[0])
-            slope[index] = (ends[0] - ends[1]) / (2 * STEP)
-        found.append(slope)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("op_type", "number"),
-    [(op_type, number) for op_type, cases in GRADIENTS.items() for number in range(len(cases))],
-)
-def test_a_gradient_is_the_limit_of_differences(op_type, number):
-    function, points = GRADIENTS[op_type][number]
-    loss = weighted(function)
-    graph = trace(lambda *tensors: gradients(loss(*tensors), tensors), *points)
-    for gradient, expected in zip(values(graph, points), differences(loss, points), strict=True):
-        assert gradient.shape == expected.shape
-        np.testing.assert_allclose(gradient, expected, atol=TOLERANCE, rtol=TOLERANCE)
 
 
 @given(arrays.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3))

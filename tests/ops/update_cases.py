@@ -108,6 +108,18 @@ ASSIGNED = [([whole(1), whole(1, seed=2)], {}), ([X, Y], {})]
 PLAIN = {"dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
 
 
+def adagrad(inputs, settings):
+    """A step divided by the root of the sum of all squares, this one's included if they are updated."""
+    weight, squares, rate, gradient = inputs
+    new_weight, new_squares = np.empty(weight.shape), np.empty(weight.shape)
+    for place in np.ndindex(weight.shape):
+        g, total = float(gradient[place]), float(squares[place])
+        total += g * g if settings["update_slots"] else 0.0
+        new_squares[place] = total
+        new_weight[place] = float(weight[place]) - float(rate) * g / math.sqrt(total)
+    return [new_weight, new_squares, new_weight, new_squares]
+
+
 CASES = {
     "Assign": OperatorCase(assigned(lambda a, b: b), ASSIGNED),
     "AssignAdd": OperatorCase(assigned(lambda a, b: a + b), ASSIGNED),
@@ -155,6 +167,20 @@ CASES = {
     ),
     "NPUGetFloatStatusV2": OperatorCase(quiet, [([whole(8, dtype=np.int32)], {})]),
     "NPUClearFloatStatusV2": OperatorCase(quiet, [([whole(8, dtype=np.int32)], {})]),
-    "ApplyAdagrad": OperatorCase(None),
+    "ApplyAdagrad": OperatorCase(
+        adagrad,
+        [
+            (
+                [
+                    numbers(2, 3),
+                    numbers(2, 3, low=0.1, seed=1),
+                    np.array(0.1),
+                    numbers(2, 3, seed=2),
+                ],
+                {"update_slots": flag},
+            )
+            for flag in (True, False)
+        ],
+    ),
     "ApplyRMSProp": OperatorCase(None),
 }

@@ -11,8 +11,21 @@ import pytest
 import workbench as wb
 from workbench import nn
 from workbench.core.errors import FormatError, GraphError
+from workbench.core.tensors import TensorSpec
+from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.network.nn import functional as ops
-from workbench.run.envelope import Place, disturbed, measure_envelope, spread
+from workbench.run.envelope import (
+    Envelope,
+    Place,
+    Spread,
+    at_least,
+    disturbed,
+    epsilons,
+    measure_envelope,
+    spread,
+    step,
+    take,
+)
 
 
 class Scaled(nn.Cell):
@@ -164,3 +177,92 @@ def test_control_flow_has_none():
     with pytest.raises(GraphError) as error:
         measure_envelope(wb.trace(branching, np.bool_(True), X))
     assert error.value.code == "run/envelope-flow"
+
+
+STEPS = [
+    ("float64", 2.0**-52), ("float32", 2.0**-23), ("float16", 2.0**-10), ("bfloat16", 2.0**-7),
+    ("int32", 0.0), ("bool", 0.0), ("Word", 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "distance"), STEPS)
+def test_the_step_of_a_format_is_that_behind_one(dtype, distance):
+    assert step(dtype) == distance
+
+
+def test_an_input_has_the_step_of_the_coarsest_format_that_it_is_cast_to():
+    spec, half, brain = (TensorSpec(name, (3,)) for name in ("float32", "float16", "bfloat16"))
+    whole = TensorSpec("int64", (3,))
+    ops = (
+        Op("a", "Cast", (Param(0),), {}, (half,)),
+        Op("b", "Cast", (Param(0),), {}, (brain,)),
+        Op("c", "Neg", (Param(1),), {}, (half,)),
+        Op("d", "Cast", (Param(2),), {}, ()),
+        Op("e", "Cast", (Value(0),), {}, (brain,)),
+        Op("f", "Cast", (Param(3),), {}, (half,)),
+        Op("g", "Cast", (Param(4),), {}, (spec,)),
+    )
+    parameters = tuple(
+        Parameter(f"p{k}", one) for k, one in enumerate((spec, spec, spec, whole, half))
+    )
+    graph = Graph("g", parameters, ops)
+    assert epsilons(graph) == [2.0**-7, 2.0**-23, 2.0**-23, 2.0**-10, 2.0**-10]
+    assert epsilons(graph, "float16") == [2.0**-10] * 5
+
+
+def test_nothing_is_nearer_than_one_rounding():
+    found = at_least(Spread((2, 1), 1e-9, (1e-9, None)), 1e-3)
+    assert found == Spread((2, 1), 1e-3, (1e-3, None))
+    wide = Spread((2, 1), 0.5, (0.25, None))
+    assert at_least(wide, 1e-3) == wide
+
+
+TAKEN = [
+    (np.float32([1, 2]), np.float32([1, 2.5])),
+    (np.float16([1, 2]), np.float16([1, 2])),
+    (np.int32([1, 2]), np.int32([1, 3])),
+    (np.zeros(0, np.float32), np.zeros(0, np.float32)),
+    (np.float32([1, 2]), np.float32([1, 2, 3])),
+]
+
+
+def test_tensors_of_floats_of_one_shape_are_taken_in_and_the_wider_spread_stays():
+    spreads, places = {}, [Place(0, 0, f"o{k}", "output", 0) for k in range(len(TAKEN))]
+    for place, (still, moved) in zip(places, TAKEN, strict=True):
+        take(spreads, place, still, moved)
+    assert list(spreads) == places[:2]
+    assert spreads[places[0]].norm == pytest.approx(0.5 / math.sqrt(5))
+    assert spreads[places[1]].norm == 2.0**-11
+    take(spreads, places[0], np.float32([1, 2]), np.float32([1.5, 2]))
+    assert spreads[places[0]].slices == (pytest.approx(0.5),)
+    assert spreads[places[0]].norm == pytest.approx(0.5 / math.sqrt(5))
+    take(spreads, places[0], np.float32([1, 2]), np.float32([4, 2]))
+    assert spreads[places[0]].norm == pytest.approx(3 / math.sqrt(5))
+
+
+def test_the_wider_of_two_spreads_is_taken_axis_by_axis():
+    spreads, place = {}, Place(0, 0, "o", "output", 0)
+    still = np.float32([[1, 1], [1, 1]])
+    take(spreads, place, still, np.float32([[1.5, 1.5], [1, 1]]))  # one row
+    take(spreads, place, still, np.float32([[1.25, 1], [1.25, 1]]))  # one column
+    assert spreads[place].slices == (pytest.approx(0.5), pytest.approx(math.sqrt(0.125)))
+
+
+def test_an_envelope_is_shown_with_its_size():
+    place = Place(3, 0, "o", "output", 0)
+    found = Envelope({place: Spread((1,), 0.5, (None,))}, runs=2, network="net")
+    assert (len(found), repr(found)) == (1, "<Envelope of net: 1 tensors, 2 runs>")
+    assert repr(Envelope({})) == "<Envelope of a network: 0 tensors, 1 runs>"
+    assert found.find(place._replace(graph_id=9)) == found.spreads[place]
+    both = Envelope({place: found.spreads[place], place._replace(graph_id=4): found.spreads[place]})
+    assert both.find(place._replace(graph_id=9)) is None
+
+
+def test_every_run_and_iteration_draws_its_own_signs():
+    """Two weights and two iterations, and no two that move alike."""
+    x = np.ones(64, np.float32)
+    drawn = {
+        disturbed(x, 2.0**-23, (0, *where)).tobytes()
+        for where in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+    }
+    assert len(drawn) == 4

@@ -14,7 +14,7 @@ from workbench.graph.graph import Const, FreeRef, Graph, GraphRef, Op, Param, Pa
 from workbench.graph_files.mindspore.text import read_ms_text
 from workbench.network.models import MODELS, load_graph
 from workbench.npu.runner import run_npu
-from workbench.run.outline import outline
+from workbench.run.outline import outline, parameter_spec
 from workbench.run.reference import run_reference
 
 F = TensorSpec("float32", (2, 3))
@@ -112,3 +112,28 @@ def test_a_real_graph_is_outlined_as_its_file_says(real_pairs):
             outputs.setdefault(record.key.op_name, []).append(tuple(record.label[:2]))
     assert outputs == {op.name: [tuple(s[:2]) for s in op.outputs] for op in graph.ops}
     assert sum(len(specs) for specs in outputs.values()) > 180
+
+
+STATED = [
+    (TensorSpec("float32", (2, 3)), None, TensorSpec("float32", (2, 3))),
+    (TensorSpec("float32", (2, 3)), np.zeros((4,)), TensorSpec("float32", (2, 3))),
+    (TensorSpec("float32", None), np.zeros((4, 1)), TensorSpec("float32", (4, 1))),
+    (TensorSpec("float32", None), None, TensorSpec("float32", None)),
+    (TensorSpec("float32", (-1, 3)), np.zeros((4, 3)), TensorSpec("float32", None)),
+    (TensorSpec("hifloat8", (2,), "NZ"), None, TensorSpec("hifloat8", (2,))),
+    (TensorSpec("int4", (2,)), None, TensorSpec("int4", (2,))),
+    (TensorSpec("Word", ()), None, TensorSpec("Word", ())),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "default", "want"), STATED)
+def test_a_parameter_is_what_the_graph_states_and_its_value_where_that_is_open(spec, default, want):
+    assert parameter_spec(Parameter("p", spec, default=default)) == want
+
+
+def test_operands_beyond_the_end_are_unknown():
+    op = Op("a", "Odd", (Param(1), Param(0), Value(1), Value(0), Value(0, 1)), {}, (F,))
+    graph = Graph("g", (Parameter("x", F),), (op,))
+    inputs = [one.label for one in outline(graph) if one.key.io == "input"]
+    unknown = TensorSpec("", None)
+    assert inputs == [unknown, F, unknown, F, unknown]

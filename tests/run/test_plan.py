@@ -8,6 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from kit.words import refused
+from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Graph, Kernel, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
@@ -54,6 +56,70 @@ def test_a_plan_says_what_an_operator_overwrites_alone_and_inside_of_a_kernel():
     assert [one.op.name for one in plan.ops[1].parts] == ["in"]
     assert plan.ops[1].parts[0].written == (0,)
     assert (plan.ops[1].tensors, dict(plan.ops[1].settings)) == ((), {})
+
+
+ROW = TensorSpec("float32", (2,))
+
+
+def left_out(*names):
+    """Operators in a row, each of which runs unless the named one is true."""
+    ops = tuple(
+        Op(f"o{k}", "Neg", (Value(k - 1),) if k else (Param(0),), {}, (ROW,), unless=name)
+        for k, name in enumerate(names)
+    )
+    return Graph("g", (Parameter("x", ROW),), ops, (Value(len(ops) - 1),))
+
+
+def test_predicates_are_named_once_in_their_order():
+    graph = left_out("", "", "o1", "o1")
+    assert plan_execution(graph).predicates == ("o1",)
+    apart = replace(graph, ops=(*graph.ops, Op("p", "Neg", (Value(0),), {}, (ROW,), unless="o0")))
+    assert plan_execution(apart).predicates == ("o1", "o0")
+
+
+def test_a_predicate_must_be_there():
+    with refused("graph/no-operator", GraphError, got="nobody"):
+        plan_execution(left_out("", "nobody"))
+
+
+@pytest.mark.parametrize(
+    ("names", "reader", "read"), [(("", "o0", ""), "o2", "o1"), (("", "", "o0", "o1"), "o3", "o2")]
+)
+def test_who_runs_reads_nothing_that_may_be_left_out(names, reader, read):
+    with refused("run/reads-skipped", GraphError, op=reader, read=read, got=names[-1]):
+        plan_execution(left_out(*names))
+
+
+def test_settings_that_a_run_computes_are_inputs():
+    sizes = TensorSpec("int64", (1,))
+    parameters = (Parameter("x", ROW), Parameter("s", sizes))
+    op = Op("r", "Reshape", (Param(0), Param(1)), {}, (TensorSpec("float32", None),))
+    (planned,) = plan_execution(Graph("g", parameters, (op,), (Value(0),))).ops
+    assert (planned.computed, planned.tensors, planned.parameters) == (
+        (("shape", 1),),
+        (0,),
+        ((0, 0), (1, 1)),
+    )
+    assert planned.constants == (None, None)
+
+
+def test_an_output_may_be_as_large_as_the_memory_while_it_is_computed(monkeypatch):
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 10}
+    monkeypatch.setattr("workbench.run.plan.os.sysconf", pages.get)
+    for count, fits in ((5120, True), (5121, False)):
+        op = Op(
+            "o",
+            "Neg",
+            (Param(0),),
+            {},
+            (TensorSpec("float16", None), TensorSpec("float16", (count,))),
+        )
+        graph = Graph("g", (Parameter("x", ROW),), (op,))
+        if fits:
+            plan_execution(graph)
+        else:
+            with refused("run/output-memory", GraphError, op="o", shape=(count,), memory=40960):
+                plan_execution(graph)
 
 
 def test_constants_that_every_iteration_hands_out_cannot_be_changed():

@@ -12,7 +12,6 @@ from kit.arrays import outputs
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.constants import literal
 from workbench.graph.graph import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
@@ -20,7 +19,13 @@ from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.runner import run_npu
 from workbench.ops import bind
-from workbench.run.executor import RefCountedStorage
+from workbench.run.executor import (
+    RefCountedStorage,
+    execute,
+    feeds_at,
+    has_updates,
+    parameter_values,
+)
 from workbench.run.plan import plan_execution
 from workbench.run.reference import compute, run_reference
 
@@ -217,11 +222,6 @@ def test_an_operator_type_without_a_kernel_is_refused():
         compute(Op("x", "SomethingNew"), [], {})
 
 
-def test_a_constant_that_a_file_cuts_short_has_no_values():
-    with refused("run/no-constant", GraphError, got=Const("[...]", "float32", (99,))):
-        literal(Const("[...]", "float32", (99,)))
-
-
 def test_a_value_is_not_read_before_it_is_written():
     with refused("run/unwritten", GraphError, value=Value(0)):
         RefCountedStorage(plan_execution(RELU)).read(Value(0))
@@ -253,3 +253,125 @@ def test_an_output_that_no_machine_can_hold_is_refused_before_anything_runs(run)
     graph = trace(lambda x: F.tile(x, (1 << 45,)), np.float32([1, 2]))
     with refused("run/output-memory", GraphError, op="Default/Tile-op0", type="Tile"):
         next(iter(run(graph)))
+
+
+# ---------------- where outputs are, which weights a step has, what is looked at again
+
+ROW = TensorSpec("float32", (3,))
+
+
+def chain(*kinds, unless=("",) * 9):
+    """Operators on one input, one behind the other."""
+    ops = tuple(
+        Op(f"o{k}", kind, (Value(k - 1) if k else Param(0),), {}, (ROW,), unless=unless[k])
+        for k, kind in enumerate(kinds)
+    )
+    return Graph("g", (Parameter("x", ROW),), ops, (Value(len(ops) - 1),))
+
+
+def test_outputs_are_held_until_they_have_been_read_by_all():
+    graph = chain("Neg", "Abs")
+    twice = replace(graph, ops=(*graph.ops, Op("o2", "Add", (Value(0), Value(1)), {}, (ROW,))))
+    held = RefCountedStorage(plan_execution(twice))
+    one = np.float32([1, 2, 3])
+    (source,) = held.write(0, [one], {})
+    assert source.data is one
+    for _ in range(2):
+        assert held.read(Value(0)) is one
+        held.release(Value(0))
+    with refused("run/unwritten", GraphError, value=Value(0)):
+        held.read(Value(0))
+    held.write(2, [one], {})
+    with refused("run/unwritten", GraphError, value=Value(2)):  # nobody reads it
+        held.read(Value(2))
+
+
+def test_what_is_watched_stays_and_is_zero_before_it_is_written():
+    held = RefCountedStorage(plan_execution(chain("Neg", "Abs")), [Value(0)])
+    before = held.peek(Value(0)).data
+    assert (before.dtype, before.tolist()) == (np.float32, [0, 0, 0])
+    one = np.float32([1, 2, 3])
+    held.write(0, [one], {})
+    held.release(Value(0))
+    assert held.peek(Value(0)).data is one
+
+
+def test_an_output_is_looked_at_again_behind_another_operator():
+    graph, x = chain("Neg", "Abs", "Exp"), np.float32([1, -2, 3])
+    watch = {"o0": ("o1",), "o2": ("o0", "o1")}
+    compute_one = lambda planned, tensors, settings: compute(planned.op, tensors, settings)  # noqa: E731
+    found = [
+        (one.key.op_name, one.after, one.source.array().tolist())
+        for one in execute(plan_execution(graph), {"x": x}, compute_one, watch=watch)
+        if one.after
+    ]
+    assert found == [("o1", "o0", [0, 0, 0]), ("o0", "o2", [-1, 2, -3]), ("o1", "o2", [1, 2, 3])]
+
+
+def test_an_operator_is_left_out_where_any_element_of_its_flag_is_true():
+    graph = chain("Neg", "Abs", unless=("", "f"))
+    flag = Op("f", "LogicalNot", (Param(1),), {}, (TensorSpec("bool", (2,)),))
+    parameters = (*graph.parameters, Parameter("p", TensorSpec("bool", (2,))))
+    graph = replace(
+        graph,
+        parameters=parameters,
+        ops=(graph.ops[0], flag, replace(graph.ops[1], inputs=(Value(0),))),
+    )
+    for given, runs in (([True, True], True), ([True, False], False)):
+        records = run_reference(graph, {"x": np.ones(3), "p": np.array(given)})
+        assert ("o1" in {one.key.op_name for one in records}) is runs
+
+
+def test_weights_of_a_step_are_those_of_earlier_steps_then_those_given_then_the_networks_own():
+    default = np.float32([1, 1, 1])
+    graph = Graph(
+        "g",
+        (Parameter("w", ROW, True, default=default), Parameter("v", ROW, True, default=default)),
+    )
+    given, state = {"w": [2, 2, 2], "v": [2, 2, 2]}, {"w": np.float32([3, 3, 3])}
+    found = [one.tolist() for one in parameter_values(graph, given, state)]
+    assert found == [[3, 3, 3], [2, 2, 2]]
+    assert [one.tolist() for one in parameter_values(graph, {})] == [[1, 1, 1]] * 2
+    assert {one.dtype for one in parameter_values(graph, given)} == {np.dtype(np.float32)}
+
+
+def test_feeds_that_are_given_win_over_the_batches_of_the_network():
+    batched = Graph("g", batches=lambda step: {"x": step, "y": step})
+    assert feeds_at(batched, None, 3) == {"x": 3, "y": 3}
+    assert feeds_at(batched, {"x": 7}, 3) == {"x": 7, "y": 3}
+    assert feeds_at(batched, lambda step: {"y": 10 * step}, 3) == {"x": 3, "y": 30}
+    assert feeds_at(Graph("g"), None, 3) == {}
+    assert feeds_at(Graph("g"), lambda step: {"y": 10 * step}, 3) == {"y": 30}
+
+
+@pytest.mark.parametrize(("name", "updates"), [("mlp", False), ("mlp_train", True)])
+def test_a_network_says_whether_it_leaves_weights_otherwise(name, updates):
+    assert has_updates(load_graph(name)) is updates
+
+
+HELD = [
+    ("hifloat8", np.float32, [1.0, -2.5, 0.0]),
+    ("float16", np.float16, [1.0, -2.5, 0.0]),
+    ("bfloat16", ml_dtypes.bfloat16, [1.0, -2.5, 0.0]),
+    ("int8", np.int8, [1, -2, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "storage", "values"), HELD)
+def test_a_record_has_the_dtype_of_its_tensor_also_where_memory_holds_a_wider_one(
+    dtype, storage, values
+):
+    spec = TensorSpec(dtype, (3,))
+    op = Op("o", "Neg", (Param(0),), {}, (spec,))
+    graph = Graph("g", (Parameter("x", spec),), (op,), (Value(0),))
+    records = list(run_reference(graph, {"x": np.asarray(values, storage)}))
+    assert [one.label for one in records] == [spec] * 3
+    assert {one.source.array().dtype for one in records} == {np.dtype(storage)}
+    assert records[1].source.array().astype(float).tolist() == [-one for one in values]
+
+
+def test_the_outputs_of_an_operator_alone_have_the_dtypes_that_the_graph_states():
+    op = Op("o", "TopK", (Param(0),), {}, (TensorSpec("float16", (2,)),))
+    values, places = compute(op, [np.float32([1.0001, 3.0001, 2.0001])], {"k": 2, "sorted": True})
+    assert (values.dtype, places.dtype) == (np.float16, np.int32)
+    assert values.tolist() == [3, 2]

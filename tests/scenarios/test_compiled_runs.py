@@ -15,7 +15,6 @@ from kit.evidence import defects, the
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
-from workbench.core.words import Message
 from workbench.core.writers import COMPILED_SURFACES
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
@@ -310,23 +309,6 @@ def test_a_switch_file_turns_fusions_off_by_name(tmp_path):
     assert 'type: "BiasAdd"' not in text
     assert "MatMulBiasAddFusionPass" not in fusions_off(path)
     assert {"LayerNormFusionPass", "TbeMatmulElemwiseFusionPass"} <= fusions_off(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "values"),
-    [
-        ("{", "json", {}),
-        ("[]", "object", {"name": Message("pipeline/switch-file"), "got": []}),
-        ("{}", "object", {"name": "Switch", "got": None}),
-        ('{"Switch": {"GraphFusion": 3}}', "object", {"name": "GraphFusion", "got": 3}),
-        ('{"Switch": {"UBFusion": {"ALL": "of"}}}', "state", {"name": "ALL", "got": "of"}),
-    ],
-)
-def test_a_broken_switch_file_is_refused_with_its_place(tmp_path, text, code, values):
-    path = tmp_path / "switch.cfg"
-    path.write_text(text)
-    with refused(f"pipeline/switch-{code}", FormatError, place=str(path), **values):
-        fusions_off(path)
 
 
 def test_a_switch_that_is_none_is_refused(tmp_path):

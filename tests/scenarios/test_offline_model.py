@@ -251,3 +251,182 @@ def test_a_library_s_error_near_zero_needs_no_graph(tmp_path):
     found = wb.compare(tree, golden)
     assert [one.kind for one in found.findings if one.defect] == []
     assert found.verdict == "inconclusive"
+
+
+# --- nodes of which the device runs nothing, at the end of others that it runs in pieces ---------------
+
+
+def recurrent_model():
+    """An LSTM whose result and last state go through changes of shape and format, and a product behind a Dropout."""
+    draw = np.random.default_rng(4)
+    shapes = {"w": (1, 64, 8), "r": (1, 64, 16), "b": (1, 128), "fw": (16, 32)}
+    arrays = {name: draw.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    numbers = {name: np.array([value]) for name, value in (("zero", 0), ("one", 1), ("two", 2))}
+    nodes = [
+        node("LSTM", ["x", "w", "r", "b"], ["y", "h", "c"], "rnn", hidden_size=16),
+        node("Squeeze", ["h", "zero"], ["s"], "last"),
+        node("Unsqueeze", ["s", "two"], ["u"], "wide"),
+        node("Cast", ["u"], ["same"], "same", to=TensorProto.FLOAT),
+        node("Relu", ["same"], ["gate"], "gate"),
+        node("Squeeze", ["y", "one"], ["steps"], "steps"),
+        node("Dropout", ["steps"], ["kept"], "drop"),
+        node("Reshape", ["kept", "flat"], ["rows"], "rows"),
+        node("Gemm", ["rows", "fw"], ["out"], "fc"),
+        node("Split", ["out"], ["left", "right"], "halves", axis=1, num_outputs=2),
+        node("Concat", ["right", "left"], ["turned"], "turned", axis=1),
+    ]
+    arrays["flat"] = np.array([5, 16])
+    return model_of(
+        nodes, {"x": np.zeros((5, 1, 8), np.float32)}, ["gate", "turned", "c"], arrays | numbers
+    )
+
+
+@pytest.fixture(scope="module")
+def recurrent(tmp_path_factory):
+    """The model's file, the golden data of onnxruntime, and dumps of outputs by precision mode."""
+    place = tmp_path_factory.mktemp("recurrent")
+    (place / "net.onnx").write_bytes(recurrent_model().SerializeToString())
+    x = np.random.default_rng(5).standard_normal((5, 1, 8)).astype(np.float32)
+    wb.golden(place / "net.onnx", {"x": x}, place / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(place / "net.onnx")], {"x": x}, {}, 0, 1)
+    form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "output"}}
+    (place / "acl.json").write_text(json.dumps(form))
+    for mode in ("force_fp16", "must_keep_origin_dtype"):
+        wb.simulate(
+            networks,
+            feeds,
+            place / "acl.json",
+            place / mode,
+            surface="acl",
+            device="a2",
+            precision_mode=mode,
+        )
+    return place
+
+
+@pytest.mark.parametrize("mode", ["force_fp16", "must_keep_origin_dtype"])
+def test_results_that_reach_no_kernel_of_their_own_are_compared(recurrent, mode):
+    found = wb.compare(recurrent / mode, recurrent / "golden", golden_graph=recurrent / "net.onnx")
+    assert found.coverage.gaps == {}
+    compared = {(row.golden_op_name, row.slot) for row in found.rows if row.match_rule}
+    assert {"rnn", "same", "gate", "fc"} <= {name for name, _ in compared}
+    golden = {row.golden_path for row in found.rows if row.golden_op_name == "rnn"}
+    assert len(golden) == 3
+    assert found.verdict in ("pass", "warn")
+    assert [one.kind for one in found.findings if one.defect] == []
+
+
+def test_what_only_splits_and_joins_needs_no_graph(recurrent, tmp_path):
+    shutil.copytree(
+        recurrent / "force_fp16", tmp_path / "bare", ignore=shutil.ignore_patterns("graphs")
+    )
+    found = wb.compare(tmp_path / "bare", recurrent / "golden")
+    lonely = {row.golden_op_name for row in found.rows if row.golden_path and not row.match_rule}
+    assert lonely.isdisjoint({"halves", "turned", "rows", "drop", "same"})
+    assert [one.kind for one in found.findings if one.defect] == []
+
+
+def test_a_fault_in_a_node_strikes_the_kernel_that_bears_its_name_alone(recurrent, tmp_path):
+    """Its last states are computed by slices behind it, and named after it."""
+    x = np.load(recurrent / "golden/inputs/x.npy")
+    networks, feeds = networks_with_inputs([str(recurrent / "net.onnx")], {"x": x}, {}, 0, 1)
+    dump = recurrent / "acl.json", tmp_path / "tree"
+    options = {"device": "a2", "faults": ("scaled-output:rnn:1.05",)}
+    tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
+    found = wb.compare(tree, recurrent / "golden", golden_graph=recurrent / "net.onnx")
+    assert [one.op_name for one in found.findings if one.defect] == ["rnn"]
+
+
+@pytest.mark.parametrize("device", ["310p", "a2"])  # one saturates, the other has infinity
+def test_numbers_beyond_a_format_are_told_as_such(tmp_path, device):
+    x = np.arange(1, 65, dtype=np.float32)[None]
+    weights = {"w": np.full((64, 8), 100, np.float32), "small": np.full(8, 1e-4, np.float32)}
+    nodes = [node("MatMul", ["x", "w"], ["a"], "product"), node("Mul", ["a", "small"], ["y"], "y")]
+    (tmp_path / "net.onnx").write_bytes(
+        model_of(nodes, {"x": x}, ["y"], weights).SerializeToString()
+    )
+    wb.golden(tmp_path / "net.onnx", {"x": x}, tmp_path / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(tmp_path / "net.onnx")], {"x": x}, {}, 0, 1)
+    (tmp_path / "acl.json").write_text(
+        json.dumps({"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "all"}})
+    )
+    dump = tmp_path / "acl.json", tmp_path / "tree"
+    options = {"device": device, "precision_mode": "force_fp16"}
+    found = wb.compare(
+        wb.simulate(networks, feeds, *dump, surface="acl", **options), tmp_path / "golden"
+    )
+    first = found.findings[0]
+    assert (found.verdict, first.op_name) == ("fail", "product")
+    said = [one for one in first.evidence if getattr(one, "code", "") == "compare/beyond-range"]
+    assert [one.values for one in said] == [
+        {"golden": 208_000.0, "dtype": "float16", "limit": 65504.0}  # 100 × (1 + … + 64)
+    ]
+
+
+def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path):
+    """The kernel does what its weights say, and its readers agree; those of the model say something else."""
+    draw = np.random.default_rng(7)
+    x = draw.standard_normal((1, 4, 8, 8)).astype(np.float32)
+    drawn = {"w": (4, 4, 3, 3), "b": 4, "m": 4}
+    weights = {
+        name: draw.standard_normal(shape).astype(np.float32) for name, shape in drawn.items()
+    }
+    weights |= {name: draw.uniform(1, 2, 4).astype(np.float32) for name in ("s", "v")}
+    weights |= {"little": np.array([1e-6], np.float32), "one": np.array([1], np.float32)}
+    nodes = [
+        node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["c", "s", "b", "m", "v"], ["n"], "norm"),
+        node("Mul", ["n", "little"], ["small"], "small"),
+        node("Add", ["small", "one"], ["y"], "sum"),
+    ]
+    (tmp_path / "net.onnx").write_bytes(
+        model_of(nodes, {"x": x}, ["y"], weights).SerializeToString()
+    )
+    wb.golden(tmp_path / "net.onnx", {"x": x}, tmp_path / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(tmp_path / "net.onnx")], {"x": x}, {}, 0, 1)
+    (tmp_path / "acl.json").write_text(
+        json.dumps({"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "all"}})
+    )
+    dump = tmp_path / "acl.json", tmp_path / "tree"
+    options = {"device": "a2", "precision_mode": "must_keep_origin_dtype"}
+    options["faults"] = ("wrong-weight-element:conv:16",)
+    tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    first = found.findings[0]
+    assert (first.kind, first.op_name, first.defect) == ("parameter", "conv", True)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A root of a sum of powers, of which the device has overwritten one with a negative number."""
+    place = tmp_path_factory.mktemp("root")
+    nodes = [
+        node("Pow", ["x", "two"], ["p"], "power"),
+        node("Add", ["p", "low"], ["s"], "sum"),
+        node("Sqrt", ["s"], ["y"], "root"),
+    ]
+    x = np.random.default_rng(8).uniform(-3, 3, (4, 128)).astype(np.float32)
+    weights = {"two": np.array(2, np.float32), "low": np.full(128, 0.25, np.float32)}
+    (place / "net.onnx").write_bytes(model_of(nodes, {"x": x}, ["y"], weights).SerializeToString())
+    wb.golden(place / "net.onnx", {"x": x}, place / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(place / "net.onnx")], {"x": x}, {}, 0, 1)
+    for mode in ("all", "output"):
+        form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": mode}}
+        (place / "acl.json").write_text(json.dumps(form))
+        options = {"device": "a2", "faults": ("overwritten-element:power:value=-0.5",)}
+        wb.simulate(networks, feeds, place / "acl.json", place / mode, surface="acl", **options)
+    return place
+
+
+@pytest.mark.parametrize("mode", ["all", "output"])
+def test_no_root_of_a_negative_number_is_held_against_whoever_gave_it(root, mode):
+    found = wb.compare(root / mode, root / "golden", golden_graph=root / "net.onnx")
+    assert {one.op_name for one in found.findings if one.defect} == {"power"}
+
+
+@pytest.mark.parametrize("mode", ["all", "output"])
+def test_without_graphs_no_root_of_a_negative_number_is_blamed(root, tmp_path, mode):
+    shutil.copytree(root / mode, tmp_path / "bare", ignore=shutil.ignore_patterns("graphs"))
+    found = wb.compare(tmp_path / "bare", root / "golden")
+    assert {one.op_name for one in found.findings if one.defect} <= {"power"}
+    assert found.verdict == "fail"  # one element is no number: that is certain, whoever it is

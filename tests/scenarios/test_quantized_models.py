@@ -14,7 +14,8 @@ from kit.cases import nightly, pairwise
 from kit.evidence import the
 from workbench.core.plan import DumpPlan
 from workbench.network.models import load_graph
-from workbench.npu.precision import MixList, Precision
+from workbench.npu.precision import Precision
+from workbench.npu.precision.lists import MixList
 from workbench.simulation.simulate import simulate
 
 PLAN = DumpPlan("/d")

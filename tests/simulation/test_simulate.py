@@ -418,7 +418,8 @@ def test_a_rank_that_is_not_meant_dumps_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("surface", "env", "folder"),
     [
-        ("mindspore-cpu", {"RANK_ID": "3", "DEVICE_ID": "1"}, "rank_3"),
+        ("mindspore-cpu", {"RANK_ID": "3", "DEVICE_ID": "1"}, "rank_0"),
+        ("mindspore-cpu", {"RANK_ID": "3", "RANK_SIZE": "8"}, "rank_3"),
         ("mindspore-o0o1", {"RANK_ID": "3"}, "rank_3"),
         ("torchair", {"RANK": "2", "WORLD_SIZE": "4"}, "worldsize4_global_rank2"),
         ("torchair", {"WORLD_SIZE": "../../x"}, "worldsize1_global_rank0"),

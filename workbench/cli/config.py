@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.compiler import FUSION, GE_OPTIONS, QUANTIZATION, compiler_options
 from workbench.cli.terminal import emit, emit_json, tell
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.words import Message
@@ -41,12 +42,12 @@ ENV = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Environment variable of the run (repeatable)."),
 ]
-FUSION = Annotated[
-    str, typer.Option(metavar="on|off|FILE", help="GE fusions: on, off or a fusion_switch_file.")
-]
-QUANTIZATION = Annotated[
+SCHEDULE = Annotated[
     str,
-    typer.Option(metavar="w8a8|w8a16", help="Quantize the network to int8 first."),
+    typer.Option(
+        metavar="N,N,…",
+        help="Order of the graphs (0 is the first); replaces --iterations.",
+    ),
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -113,13 +114,18 @@ def explain(
 @app.command()
 def preview(
     file: FILE,
-    graph: Annotated[str, typer.Option(help="Network: model, file.py:Name, graph file or dump.")],
+    graph: Annotated[
+        list[str],
+        typer.Option(help="Network: model, file.py:Name, graph file or dump (repeatable)."),
+    ],
     surface: SURFACE = "",
     iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
+    schedule: SCHEDULE = "",
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
     device: Annotated[str, typer.Option(help="Device, as of simulate.")] = "a2",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
-    fusion: FUSION = "on",
+    fusion: FUSION = "",
+    ge_options: GE_OPTIONS = "",
     quantization: QUANTIZATION = "",
     target_version: VERSION = "",
     here: HERE = False,
@@ -132,20 +138,22 @@ def preview(
     from workbench.npu.target import Target, fusions_off
 
     form = _load(file, surface)
+    asked = compiler_options(ge_options, precision_mode, fusion)
     target = Target(
         form.surface.name,
         device,
-        precision_mode or None,
-        fusions_off(fusion),
+        asked.precision,
+        fusions_off(asked.fusion),
         quantization_of(quantization or None),
     )
     result = predict(
         form,
-        graph,
+        tuple(graph),
         context=_context(target_version, here, env),
         iterations=iterations,
         ranks=ranks,
         compiling=target,
+        schedule=places_of(schedule),
     )
     if json:
         emit_json(result.to_dict())
@@ -229,3 +237,13 @@ def _lines(file: str, problems: Sequence[Problem]) -> list[Message]:
         values = {"severity": problem.severity, "code": problem.code, "id": problem.id}
         lines.append(Message(code, place=place, **values, said=problem))
     return lines
+
+
+def places_of(text: str) -> list[int] | None:
+    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
+    if not text:
+        return None
+    places = text.split(",")
+    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
+        raise WorkbenchError("cli/schedule", got=text)
+    return [int(place) for place in places]

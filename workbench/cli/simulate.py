@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.config import FUSION, QUANTIZATION, VERSION, variables
+from workbench.cli.compiler import FUSION, GE_OPTIONS, QUANTIZATION, compiler_options
+from workbench.cli.config import SCHEDULE, VERSION, places_of, variables
 from workbench.cli.golden import INPUT, SHAPE
 from workbench.cli.terminal import emit, tell
-from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
 
@@ -36,20 +36,15 @@ def simulate(
     shape: SHAPE = None,
     seed: Annotated[int, typer.Option(help="Seed of weights, faults and file names.")] = 0,
     iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
-    schedule: Annotated[
-        str,
-        typer.Option(
-            metavar="N,N,…",
-            help="Order of the graphs (0 is the first); replaces --iterations.",
-        ),
-    ] = "",
+    schedule: SCHEDULE = "",
     max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
     orders: Annotated[
         str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
     ] = "",
     precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
-    fusion: FUSION = "on",
+    fusion: FUSION = "",
+    ge_options: GE_OPTIONS = "",
     quantization: QUANTIZATION = "",
     target_version: VERSION = "",
     env: Annotated[
@@ -67,6 +62,7 @@ def simulate(
     from workbench.simulation.simulate import simulate as run
 
     told: list[Message] = []
+    asked = compiler_options(ge_options, precision_mode, fusion)
     inputs, shapes = inputs_of(input_ or ()), shapes_of(shape or ())
     networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
     tree = run(
@@ -81,12 +77,12 @@ def simulate(
         iterations=iterations,
         ranks=ranks,
         orders=orders or None,
-        precision_mode=precision_mode or None,
-        fusion=fusion,
+        precision_mode=asked.precision,
+        fusion=asked.fusion,
         quantization=quantization or None,
         version=target_version,
         env=variables(env),
-        schedule=_places(schedule),
+        schedule=places_of(schedule),
         max_turns=max_turns,
         report=told.append,
     )
@@ -94,13 +90,3 @@ def simulate(
         tell(said, err=True)
     emit(str(tree))
     return 1 if dumped_nothing(told, ranks) else 0
-
-
-def _places(text: str) -> list[int] | None:
-    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
-    if not text:
-        return None
-    places = text.split(",")
-    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
-        raise WorkbenchError("cli/schedule", got=text)
-    return [int(place) for place in places]

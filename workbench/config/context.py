@@ -66,6 +66,13 @@ class Context:
         except (OSError, ValueError):
             return False
 
+    def own_folder(self, path: str) -> bool:
+        """Whether a folder can be used that is no link to one; a slash behind a link asks for what it leads to.
+
+        So npu_bridge and the graph engine ask (``mmIsDir``, which is ``lstat``).
+        """
+        return self.usable_folder(path) and not (self.here and os.path.islink(path))
+
     def file_exists(self, path: str) -> bool:
         """Whether a regular file exists; true unless ``here``."""
         if not self.here:

@@ -82,7 +82,7 @@ def ge_breaches(options: Mapping[str, str], context: Context) -> Iterator[GeBrea
 def _path_breaches(path: str | None, context: Context) -> Iterator[GeBreach]:
     if path is None:
         yield GeBreach("ge-path", PATH, None, MISSING)
-    elif not path or not context.usable_folder(path):
+    elif not path or not context.own_folder(path):
         yield GeBreach("ge-path", PATH, path)
 
 

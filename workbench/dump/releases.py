@@ -30,6 +30,11 @@ constants of a scope under a name that they do not have."""
 OLDEST: Release = (2, 3, 0)
 """First release whose dumps are written: names hold the whole scope, and ids restart in each scope."""
 
+NUMBERED_ANEW: tuple[Release, Release] = ((2, 7, 0), (2, 10, 0))
+"""First and last release that were seen to number operators anew in names of files; their graphs keep other numbers.
+
+Files of 2.0 have the numbers of their graphs."""
+
 LAST_WITHOUT_HASHES: Release = (2, 7, 0)
 """Last release that was seen to lack the hash categories, and to write sanitised names into tables."""
 

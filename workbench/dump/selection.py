@@ -6,14 +6,16 @@ names, and a list of ten thousand names costs one look-up an operator.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.regex import compile_bounded
+from workbench.dump.releases import NUMBERED_ANEW, release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.core.plan import DumpPlan, Selector
     from workbench.core.tensors import Io
@@ -31,6 +33,53 @@ def kernel_type(op_name: str) -> str:
     """
     last = op_name[op_name.rfind("/") + 1 :]
     return last.rpartition("-")[0] or last
+
+
+def graphs_of_files(graphs: Sequence[Graph], version: str) -> tuple[Graph, ...]:
+    """Return all graphs of a process with the names that MindSpore's files and operator lists have for operators."""
+    return numbered_anew(graphs) if release(version) >= NUMBERED_ANEW[0] else tuple(graphs)
+
+
+def numbered_anew(graphs: Iterable[Graph]) -> tuple[Graph, ...]:
+    """Return graphs whose operators are counted anew: from 0 within a scope and type, graph after graph.
+
+    Operators count in the order of the listing. Source: files of MindSpore 2.7 and 2.10 on a CPU
+    (``tests/data/conformance/names_2.10.0_cpu.json``), whose graphs keep other numbers.
+    """
+    counts = Counter[str]()
+    return tuple(_numbered(graph, counts) for graph in graphs)
+
+
+def _numbered(graph: Graph, counts: Counter[str]) -> Graph:
+    names: dict[str, str] = {}
+    for op in graph.ops:
+        stem, _, number = op.name.rpartition("-op")
+        if number.isdecimal():
+            names[op.name] = f"{stem}-op{counts[stem]}"
+            counts[stem] += 1
+    inner = tuple(_numbered(block, counts) for block in graph.subgraphs)
+    return renamed(replace(graph, subgraphs=inner), names)
+
+
+def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Return a graph whose operators have other names; those that are not in ``names`` keep theirs."""
+    if all(names.get(op.name, op.name) == op.name for op in graph.ops):
+        return graph
+    ops = (
+        replace(op, name=names.get(op.name, op.name), unless=names.get(op.unless, op.unless))
+        for op in graph.ops
+    )
+    return replace(graph, ops=tuple(ops))
+
+
+def changed_names(graphs: Iterable[Graph], named: Iterable[Graph]) -> dict[tuple[int, str], str]:
+    """Return the new name of every operator that has one, by graph and old name."""
+    return {
+        (graph.graph_id, op.name): now.name
+        for graph, anew in zip(graphs, named, strict=True)
+        for op, now in zip(graph.ops, anew.ops, strict=True)
+        if op.name != now.name
+    }
 
 
 class Choice:
@@ -90,13 +139,18 @@ def _between(entry: Selector, graphs: Iterable[Graph]) -> set[str]:
     return names
 
 
+def check_count(iterations: int) -> None:
+    """Raise FormatError for a number of iterations that is not between 1 and `MAX_ITERATIONS`."""
+    if not 1 <= iterations <= MAX_ITERATIONS:
+        raise FormatError("dump/iterations", got=iterations, limit=MAX_ITERATIONS)
+
+
 def dumped_iterations(plan: DumpPlan, count: int, device: int = 0) -> list[int]:
     """Return those of the first ``count`` iterations of a run that a device dumps.
 
     Raises FormatError for a count that is not between 1 and `MAX_ITERATIONS`.
     """
-    if not 1 <= count <= MAX_ITERATIONS:
-        raise FormatError("dump/iterations", got=count, limit=MAX_ITERATIONS)
+    check_count(count)
     if plan.devices is not None and device not in plan.devices:
         return []
     run = range(plan.initial_iteration, plan.initial_iteration + count)

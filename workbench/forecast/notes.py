@@ -9,6 +9,7 @@ from workbench.dump.releases import by_msprobe
 from workbench.dump.write.ge import runs_alone
 from workbench.dump.write.targets import VERSION
 from workbench.simulation.events import undumped, with_all_iterations
+from workbench.simulation.ranks import only_compiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,12 +42,14 @@ def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
 
 
 def list_doubts(
-    plan: DumpPlan, closed: Message | None, forecast: Forecast
+    plan: DumpPlan, closed: Message | None, forecast: Forecast, *, assumed: bool
 ) -> Iterator[Message | str]:
-    """Yield why names and bytes are only as near as a graph comes."""
+    """Yield why names and bytes are only as near as a graph comes; ``assumed`` is the order of several networks."""
     if closed:
         yield closed
         return
+    if assumed:
+        yield Message("pipeline/in-turn")
     if any(entry.kind == "marked" for entry in plan.select):
         yield Message("pipeline/late-marked")
     yield from forecast.uncertain
@@ -57,28 +60,27 @@ def list_notes(
     graphs: Sequence[Graph],
     writer: Writer,
     context: Context,
-    iterations: int,
+    run: Sequence[int],
     numbers: Sequence[int],
     form: Config | None,
 ) -> Iterator[Message]:
     """Yield what else a user should know.
 
-    ``numbers`` are the iterations that run and dump, ``form`` what the plan came from.
+    ``run`` are the iterations that run, ``numbers`` those that dump, too, ``form`` is what the plan came from.
     """
-    run = range(plan.initial_iteration, plan.initial_iteration + iterations)
-    if plan.devices is not None and context.device not in plan.devices:
+    if only_compiles(writer.surface, context):
+        yield Message("pipeline/only-compiles")
+    elif plan.devices is not None and context.device not in plan.devices:
         yield Message("pipeline/device-left-out", device=context.device)
     elif plan.ranks is not None and context.rank not in plan.ranks:
         yield Message("pipeline/rank-left-out", rank=context.rank)
     elif not numbers:
         code = "iteration-left-out" if str(plan.iterations) else "iterations-none"
-        values = {"first": run[0], "last": run[-1], "asked": plan.iterations}
-        yield with_all_iterations(Message(f"pipeline/{code}", **values), run, form)
+        values = {"first": min(run), "last": max(run), "asked": plan.iterations}
+        yield with_all_iterations(Message(f"pipeline/{code}", **values), sorted({*run}), form)
     elif (some := undumped(plan, run, form)) is not None:
         yield some
     yield from _kind_notes(plan, writer, context.version)
-    if writer.by_mindspore and any(graph.path for graph in graphs):
-        yield Message("pipeline/ms-numbers")
     if not writer.is_simulated:
         yield from _call_notes(plan, context, numbers, form)
     if writer.is_compiled and graphs[0].dialect != "ge":

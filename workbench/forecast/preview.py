@@ -7,7 +7,8 @@ it is false, ``doubts`` say why they are only as near as a graph comes.
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,12 +33,11 @@ from workbench.forecast.forecast import (
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
 from workbench.forecast.selection import Matches, match
-from workbench.forecast.sources import graphs_of_network, load_graphs
+from workbench.forecast.sources import load_workload
 from workbench.network.nn.parallel import check_ranks
-from workbench.network.partition import parted
 from workbench.npu import target as npu
 from workbench.npu.compile.pipeline import compile_graph
-from workbench.simulation.ranks import ranks_of
+from workbench.simulation.ranks import only_compiles, ranks_of
 from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
     from workbench.core.writers import Writer
-    from workbench.graph.control_flow import Network
+    from workbench.forecast.sources import Source, Workload
     from workbench.graph.graph import Graph
     from workbench.npu.compile.program import Program
     from workbench.simulation.ranks import Rank
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 def preview(
     config: Config,
-    graph: Network | str | Path,
+    graph: Source | list[Source] | tuple[Source, ...],
     *,
     context: Context | None = None,
     iterations: int = 1,
@@ -62,6 +62,7 @@ def preview(
     version: str = "",
     compiling: npu.Target | None = None,
     ranks: int = 1,
+    schedule: Sequence[int] | None = None,
 ) -> Preview:
     """Predict what a configuration writes of a graph.
 
@@ -69,9 +70,9 @@ def preview(
     ----------
     config : Config
         A form that its vendor accepts.
-    graph : Graph, Flow, text or path
+    graph : Graph, Flow, text or path, or a list of them
         A traced graph; or a model's name, ``file.py:Name``, a graph file (``.ir``, ``.pb``,
-        ``ge_proto_*.txt``) or a dump folder, whose graphs are taken.
+        ``ge_proto_*.txt``) or a dump folder, whose graphs are taken. Several run in one process.
     context : Context, optional
         Version, device and rank; disk space is looked at where ``context.here``.
     iterations : int
@@ -85,6 +86,9 @@ def preview(
         How the graph engine compiles the graph; for an Atlas A2, with all fusions, if left out.
     ranks : int
         How many ranks run; what all of them write is told, or the one that the context's variables name.
+    schedule : sequence of int, optional
+        Which network runs next where there are several, as `workbench.simulation.simulate`'s. It takes the
+        place of ``iterations``, and of them in turn.
 
     Raises
     ------
@@ -97,13 +101,11 @@ def preview(
     check_ranks(ranks)
     if version:
         context = replace(context or Context(), version=version)
-    graphs, surface = load_graphs(graph, ranks), config.surface.name
+    surface = config.surface.name
     known = tree_version(surface, context.version if context is not None else "")
-    if WRITERS[surface].by_mindspore:
-        pieces = (piece for one in graphs for piece in graphs_of_network(parted(one)))
-        graphs = tuple(pieces)
+    work = load_workload(graph, surface, ranks, schedule, iterations)
     found = [
-        _of_rank(config, graphs, rank, known, iterations, seed, compiling)
+        _of_rank(config, work, rank, known, seed, compiling)
         for rank in ranks_of(surface, config.context(context), ranks)
         if rank.dumps
     ]
@@ -112,10 +114,9 @@ def preview(
 
 def _of_rank(
     config: Config,
-    graphs: tuple[Graph, ...],
+    work: Workload,
     rank: Rank,
     known: str,
-    iterations: int,
     seed: int,
     compiling: npu.Target | None,
 ) -> Preview:
@@ -124,13 +125,12 @@ def _of_rank(
     text = config.decoded.text if config.decoded else config.to_text()
     plan = config.plan(context)
     surface = config.surface.name
-    target = Target(surface, known, context.rank, text, _ran(graphs, plan, iterations))
+    target = Target(surface, known, context.rank, text, work.ran(plan))
     result = preview_plan(
         plan,
-        graphs,
+        work,
         surface,
         context=context,
-        iterations=iterations,
         seed=seed + rank.number,
         target=target,
         config=config,
@@ -180,11 +180,10 @@ def _compiled(
 
 def preview_plan(
     plan: DumpPlan,
-    graphs: Sequence[Graph],
+    work: Workload,
     surface: str,
     *,
     context: Context,
-    iterations: int = 1,
     seed: int = 0,
     target: Target,
     config: Config | None = None,
@@ -194,55 +193,93 @@ def preview_plan(
 
     ``target`` counts where MindSpore writes the tree itself; ``config`` is what the plan came from.
     """
-    writer = _writer_of(surface, graphs)
-    numbers = dumped_iterations(plan, iterations, context.device)
-    if plan.ranks is not None and context.rank not in plan.ranks:
-        numbers = []
+    writer = _writer_of(surface, work.graphs)
     closed = reason_against(plan, writer)
     compiling = replace(
         compiling or npu.Target(surface), surface=surface, quant_dumpable=plan.before_quantisation
     )
-    program = None
+    program, graphs = None, work.graphs
     if writer.is_simulated:
-        program, graphs = _compiled(graphs, compiling)
-
-    def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
-        if not writer.is_simulated:
-            return Forecast()
-        if writer.by_mindspore:
-            check_net_name(plan.net_name)
-            return foretell(graphs, asked, told, target, Clock(seed))
-        runs = program or graphs[0]
-        engine = ge_target(surface, config or plan, plan, runs, iterations, context)
-        engine = engine._replace(version=target.version)
-        return foretell(graphs[:1], asked, told, engine, Clock(seed))
-
+        program, graphs = _compiled(work.graphs, compiling)
+    run = _Run(plan, work, graphs, writer, context, Clock(seed), target, config or plan, program)
+    numbers = run.dumped
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
-    forecast, bound = tell(plan, [] if unknown else numbers), None
+    forecast, bound = run.tell(plan, [] if unknown else numbers), None
     if plan.kind in WITHOUT_FORECAST and writer.is_simulated:
-        bound = upper_bound(plan, numbers, writer, tell)
+        bound = upper_bound(plan, numbers, writer, run.tell)
     elif closed:
         forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
+    version = target.version if writer.by_mindspore else ""
     found = Matches(())
     if writer.is_simulated:
-        found = match(plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore)
+        found = match(
+            plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore, version=version
+        )
+    notes = list_notes(plan, graphs, writer, context, run.iterations, numbers, config)
     return Preview(
         surface=surface,
-        version=target.version if writer.by_mindspore else context.version,
+        version=version or context.version,
         kind=plan.kind,
         graph=", ".join(graph.name for graph in graphs),
         operators=sum(len(block.ops) for g in graphs for block in (g, *g.subgraphs)),
         matches=found,
         iterations=tuple(numbers),
         slow_down=SlowDown("unknown", closed) if closed else cost,
-        doubts=tuple(list_doubts(plan, closed, forecast)),
-        notes=tuple(list_notes(plan, graphs, writer, context, iterations, numbers, config)),
+        doubts=tuple(list_doubts(plan, closed, forecast, assumed=work.is_assumed)),
+        notes=(*found.renamed, *notes),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
         bound=bound,
     )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run that is foretold: ``graphs`` are those that run, ``program`` what the graph engine made of them."""
+
+    plan: DumpPlan
+    work: Workload
+    graphs: Sequence[Graph]
+    writer: Writer
+    context: Context
+    clock: Clock
+    target: Target
+    form: Config | DumpPlan
+    program: Program | None
+
+    @cached_property
+    def iterations(self) -> list[int]:
+        """Numbers of all runs in their order."""
+        return [turn.iteration for turn in self.work.turns(self.plan)]
+
+    @cached_property
+    def dumped(self) -> list[int]:
+        """The iterations that run and dump."""
+        plan, context = self.plan, self.context
+        dumped = dumped_iterations(plan, len(self.iterations), context.device)
+        left_out = plan.ranks is not None and context.rank not in plan.ranks
+        if left_out or only_compiles(self.writer.surface, context):
+            return []
+        return sorted({*self.iterations}.intersection(dumped))
+
+    def tell(self, plan: DumpPlan, iterations: Sequence[int]) -> Forecast:
+        """Return the forecast of a plan in some iterations."""
+        clock = replace(self.clock)
+        if not self.writer.is_simulated or only_compiles(self.writer.surface, self.context):
+            return Forecast()
+        if self.writer.by_mindspore:
+            check_net_name(plan.net_name)
+            wanted = {*iterations}
+            told = [turn for turn in self.work.turns(plan) if turn.iteration in wanted]
+            running = [self.work.ids[turn.network] for turn in told]
+            numbers = [turn.iteration for turn in told]
+            return foretell(self.graphs, plan, numbers, self.target, clock, running)
+        surface, runs = self.writer.surface, self.program or self.graphs[0]
+        engine = ge_target(surface, self.form, self.plan, runs, len(self.iterations), self.context)
+        engine = engine._replace(version=self.target.version)
+        return foretell(self.graphs[:1], plan, iterations, engine, clock)
 
 
 def _writer_of(surface: str, graphs: Sequence[Graph]) -> Writer:
@@ -266,8 +303,3 @@ def _disk(path: str, forecast: Forecast) -> Disk | None:
         except (OSError, ValueError):
             continue
     return None
-
-
-def _ran(graphs: Sequence[Graph], plan: DumpPlan, iterations: int) -> dict[int, range]:
-    numbers = range(plan.initial_iteration, plan.initial_iteration + iterations)
-    return {graph.graph_id: numbers for graph in graphs[:1]}

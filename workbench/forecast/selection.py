@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.selection import Choice, kernel_type, names_model
+from workbench.dump.selection import (
+    Choice,
+    changed_names,
+    graphs_of_files,
+    kernel_type,
+    names_model,
+    numbered_anew,
+)
 from workbench.npu.compile.program import COMPILED
 
 if TYPE_CHECKING:
@@ -31,14 +38,53 @@ class Unmet(NamedTuple):
 
 @dataclass(frozen=True)
 class Matches:
-    """Operators that a plan means and that can be dumped, in the order of the graph."""
+    """Operators that a plan means and that can be dumped, in the order of the graph.
+
+    ``renamed`` tells of entries that name an operator which the graph calls otherwise.
+    """
 
     operators: tuple[str, ...]
     unmet: tuple[Unmet, ...] = ()
+    renamed: tuple[Message, ...] = ()
+
+
+class _Numbers:
+    """Names of operators in the graphs and, where MindSpore numbers operators anew, in files and operator lists.
+
+    ``named`` are the graphs with the names that count for a release; ``anew`` are the others' names by the graph's.
+    """
+
+    def __init__(self, graphs: Sequence[Graph], version: str) -> None:
+        self.named = graphs_of_files(graphs, version) if version else tuple(graphs)
+        again = numbered_anew(graphs) if any(graph.path for graph in graphs) and version else graphs
+        changed = changed_names(graphs, again)
+        self._anew = {own: name for (_, own), name in changed.items()}
+        self._own = {name: own for own, name in self._anew.items()}
+        self._by_file = self.named != tuple(graphs)
+
+    def hint(self, name: str) -> Message | None:
+        """Say what a name that no operator has is in the graph, or in files of a release that numbers anew."""
+        if self._by_file and name in self._anew:
+            return Message("pipeline/entry-of-graph", near=self._anew[name])
+        if not self._by_file and name in self._own:
+            return Message("pipeline/entry-of-file", near=self._own[name])
+        return None
+
+    def taken(self, plan: DumpPlan) -> Iterator[Message]:
+        """Tell of entries whose operator the graph calls otherwise."""
+        for entry in plan.select:
+            own = self._own.get(entry.text) if entry.kind == "name" else None
+            if own is not None and self._by_file:
+                yield Message("pipeline/entry-renamed", entry=entry.text, own=own)
 
 
 def match(
-    plan: DumpPlan, graphs: Sequence[Graph], silent: Mapping[str, object], *, by_scope: bool
+    plan: DumpPlan,
+    graphs: Sequence[Graph],
+    silent: Mapping[str, object],
+    *,
+    by_scope: bool,
+    version: str = "",
 ) -> Matches:
     """Match a plan with graphs.
 
@@ -48,7 +94,11 @@ def match(
         Operators that never dump; they are not counted.
     by_scope : bool
         Whether types are read from the full name, as MindSpore does, or are the graph's own.
+    version : str
+        MindSpore's, where it writes the tree itself: operators are then called as its files call them.
     """
+    numbers = _Numbers(graphs, version)
+    graphs = numbers.named
     blocks = [block for graph in graphs for block in (graph, *graph.subgraphs)]
     types = {
         op.name or op.op_type: kernel_type(op.name) if by_scope else op.op_type
@@ -61,11 +111,17 @@ def match(
     )
     parameters = (p.name for graph in graphs for p in graph.parameters) if by_scope else ()
     known = types | {name: kernel_type(name) for name in parameters}
-    return Matches(operators, tuple(_unmet(plan, blocks, known)))
+    return Matches(
+        operators,
+        tuple(_unmet(plan, blocks, known, numbers)),
+        tuple(numbers.taken(plan)),
+    )
 
 
-def _unmet(plan: DumpPlan, blocks: Sequence[Graph], types: Mapping[str, str]) -> Iterator[Unmet]:
-    hints = _Hints(blocks, types)
+def _unmet(
+    plan: DumpPlan, blocks: Sequence[Graph], types: Mapping[str, str], numbers: _Numbers
+) -> Iterator[Unmet]:
+    hints = _Hints(blocks, types, numbers)
     for entry in plan.select:
         if not names_model(entry.model, blocks):
             yield Unmet("list", _text(entry), _other_model(entry.model, blocks))
@@ -101,7 +157,8 @@ def _other_model(model: str, blocks: Iterable[Graph]) -> Message:
 class _Hints:
     """What a name that no operator has may have meant."""
 
-    def __init__(self, blocks: Sequence[Graph], names: Iterable[str]) -> None:
+    def __init__(self, blocks: Sequence[Graph], names: Iterable[str], numbers: _Numbers) -> None:
+        self._numbers = numbers
         self._written = {sanitize(name): name for name in names}
         self._without_id: dict[str, str] = {}
         for name in names:
@@ -115,6 +172,9 @@ class _Hints:
 
     def of(self, name: str) -> Message:
         """Say why a name matches nothing."""
+        known = self._numbers.hint(name)
+        if known is not None:
+            return known
         near = self._written.get(name)
         if near:
             return Message("pipeline/entry-file-name", near=near)

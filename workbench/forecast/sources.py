@@ -1,22 +1,111 @@
-"""The graphs that a preview looks at: one that is given, or what a text names."""
+"""The graphs that a preview looks at: those that are given, or what a text names."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.graph.control_flow import ControlFlow
+from workbench.core.writers import WRITERS
+from workbench.dump.selection import check_count
+from workbench.graph.control_flow import ControlFlow, graphs_of
+from workbench.network.partition import parted
+from workbench.simulation.process import Turn, number_graphs, schedule_of, turns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.core.plan import DumpPlan
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
+
+    Source = Network | str | Path
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What runs in a process: networks of one graph or several, the first of which a run begins with.
+
+    ``order`` says which network runs next, by its place; ``is_assumed`` whether nobody has said so.
+    """
+
+    networks: tuple[tuple[Graph, ...], ...]
+    order: tuple[int, ...]
+    is_assumed: bool = False
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """All graphs, by their ids."""
+        graphs = (graph for network in self.networks for graph in network)
+        return tuple(sorted(graphs, key=lambda graph: graph.graph_id))
+
+    @property
+    def ids(self) -> list[frozenset[int]]:
+        """Ids of the graphs of every network."""
+        return [frozenset(graph.graph_id for graph in network) for network in self.networks]
+
+    def turns(self, plan: DumpPlan) -> list[Turn]:
+        """Return the runs with their numbers."""
+        return list(turns(self.order, plan.initial_iteration))
+
+    def ran(self, plan: DumpPlan) -> dict[int, list[int]]:
+        """Return the numbers of all iterations by the id of the graph that they begin with."""
+        found: dict[int, list[int]] = {}
+        for turn in self.turns(plan):
+            root = self.networks[turn.network][0].graph_id
+            found.setdefault(root, []).append(turn.iteration)
+        return found
+
+
+def load_workload(
+    given: Source | list[Source] | tuple[Source, ...],
+    surface: str,
+    ranks: int = 1,
+    schedule: Sequence[int] | None = None,
+    iterations: int = 1,
+) -> Workload:
+    """Return the networks that are given or named, and which of them runs next; in turn without a schedule.
+
+    MindSpore parts networks, and numbers their graphs and operators through a process.
+    """
+    if schedule is None:
+        check_count(iterations)
+    sources = [*given] if isinstance(given, list | tuple) else [given]
+    found = [load_graphs(source, ranks) for source in sources]
+    if not WRITERS[surface].by_mindspore:
+        if len(sources) > 1:
+            names = [graph.name for graphs in found for graph in graphs]
+            raise GraphError("pipeline/several-networks", surface=surface, names=names)
+        return Workload((found[0],), tuple(schedule_of(found, schedule, iterations)))
+    networks = [network for graphs in found for network in _networks(graphs)]
+    order = schedule_of(networks, schedule, iterations)
+    ids = [graph.graph_id for network in networks for graph in network]
+    if len(ids) > len(set(ids)):
+        numbered = number_graphs([*map(_joined, networks)], order)
+        networks = [graphs_of(one) for one in numbered]
+    return Workload(tuple(networks), tuple(order), schedule is None and len(networks) > 1)
+
+
+def _networks(graphs: Sequence[Graph]) -> list[tuple[Graph, ...]]:
+    """Part graphs by network: one begins with each graph that no other calls."""
+    found: list[list[Graph]] = []
+    for graph in (piece for one in graphs for piece in graphs_of(parted(one))):
+        if not found or not graph.inner:
+            found.append([])
+        found[-1].append(graph)
+    return [*map(tuple, found)]
+
+
+def _joined(graphs: tuple[Graph, ...]) -> Network:
+    """Return the graphs of a network as one, whose steps nobody runs."""
+    return graphs[0] if len(graphs) == 1 else ControlFlow(graphs[0].name, graphs, ())
 
 
 def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...]:
     """Return the graph that is given or named, or all those of one rank of a dump folder."""
     if not isinstance(graph, str | Path):
-        return graphs_of_network(graph)
+        return graphs_of(graph)
     from workbench.network.models import MODELS, TRAININGS, load_graph, split_graph
     from workbench.network.models.load import read_network
 
@@ -24,17 +113,12 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     text = str(graph)
     path, details = split_graph(text)
     if text in known or (path and details):  # a script or a model with its sizes
-        return graphs_of_network(load_graph(text, ranks=ranks))
+        return graphs_of(load_graph(text, ranks=ranks))
     if Path(text).is_dir():
         return _graphs_of_dump(Path(text))
     if path:
         return (read_network(path),)
     raise GraphError("pipeline/graph", got=text, known=sorted(known))
-
-
-def graphs_of_network(network: Network) -> tuple[Graph, ...]:
-    """Return the graphs of a network: several where control flow was cut out."""
-    return network.graphs if isinstance(network, ControlFlow) else (network,)
 
 
 def _graphs_of_dump(folder: Path) -> tuple[Graph, ...]:

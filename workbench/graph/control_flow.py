@@ -113,6 +113,11 @@ Network = Graph | ControlFlow
 _UNKNOWN = Message("graph/control-not-compiled")
 
 
+def graphs_of(network: Network) -> tuple[Graph, ...]:
+    """Return the graphs of a network: several where control flow was cut out."""
+    return network.graphs if isinstance(network, ControlFlow) else (network,)
+
+
 def one_graph(network: Network, who: str, why: Message | str = _UNKNOWN) -> Graph:
     """Return a network that is one graph; raises GraphError, which names who cannot run another, and why."""
     if isinstance(network, Graph):

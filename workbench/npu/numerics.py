@@ -13,7 +13,7 @@ from workbench.graph.graph import Param, Value
 from workbench.npu.arithmetic import store
 from workbench.npu.ops_info import op_info
 from workbench.npu.orders.known import NO_ORDERS, Orders
-from workbench.npu.precision import Precision, rule_of
+from workbench.npu.precision import Precision, Rule, rule_of
 from workbench.npu.profiles import HF32, HF32_AWAY, profile
 from workbench.npu.rounding import ROUND
 from workbench.ops import OPS
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.graph.graph import Graph, Op, Operand
-    from workbench.npu.precision import Rule
     from workbench.npu.profiles import Profile
 
     Array = NDArray[Any]
@@ -39,6 +38,9 @@ class Formats:
 
 UNTOUCHED = Formats()
 """The graph's own dtypes and nothing else."""
+
+
+_AS_STATED = Rule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ class NumericModel:
             return UNTOUCHED
         if row.engine == "mixed":  # statistics stay float32, whatever it reads
             return UNTOUCHED
-        rule, cube = self.rule, row.engine == "cube"
+        chosen, cube = self.precision.chosen.formats(op), row.engine == "cube"
+        if chosen is not None:
+            return Formats(chosen.inputs or (self._cube_input(op) if cube else ""), chosen.output)
+        rule = _AS_STATED if self.precision.kept.has(op) else self.rule
         dtype = op.outputs[0].dtype if op.outputs else ""
         lowered = dtype in rule.lowers and (not rule.mixed or self._allowed(op, before))
         if cube:

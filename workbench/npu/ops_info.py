@@ -174,7 +174,7 @@ PLAIN = frozenset(
     IncreFlashAttention Invert IsFinite IsInf IsNan LayerNormGrad LeftShift Less LessEqual
     LinSpace LogSoftmaxGrad LogicalAnd LogicalNot LogicalOr LogicalXor MaskedFill MaxPoolV3
     Mish MoeGatingTopK MoeGatingTopKSoftmax NLLLoss NPUClearFloatStatusV2
-    NPUGetFloatStatusV2 NotEqual OneHot OnesLike PReLU PReLUGrad PadV3 PadV3Grad
+    NPUGetFloatStatusV2 NotEqual OneHot OnesLike Pack PReLU PReLUGrad PadV3 PadV3Grad
     PromptFlashAttention Range ReduceAll ReduceAny ReduceMax ReduceMin ReduceScatter Reshape
     ResizeBilinearGrad ResizeBilinearV2 ResizeNearestNeighborV2 ResizeNearestNeighborV2Grad
     ReverseSequence ReverseV2 RightShift Rint RmsNormGrad RotaryPositionEmbedding Round SGD

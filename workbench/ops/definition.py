@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+import numpy as np
+
 from workbench.core.dtypes import DTYPES, dtype_name, names_by
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -191,6 +193,19 @@ def expect_shapes(call: Call, wanted: Mapping[str, tuple[int, tuple[int, ...]]])
             reject("graph/shape", subject=name, expected=shape, got=call.shape(index))
 
 
+def expect_numbers(call: Call, *names: str) -> None:
+    """Refuse settings that are no single numbers."""
+    for name in names:
+        value = call.settings[name]
+        if value is None or isinstance(value, str) or np.ndim(value):
+            reject("graph/number", subject=name, got=value)
+
+
+def numbers_if_given(call: Call, *names: str) -> None:
+    """Refuse settings that are neither single numbers nor left out."""
+    expect_numbers(call, *(name for name in names if call.settings[name] is not None))
+
+
 def shape_setting(call: Call, name: str) -> tuple[int, ...]:
     """Setting that is the shape of an output."""
     shape = call.sizes(name)
@@ -212,13 +227,21 @@ def output_like(call: Call, shape: Sequence[int], index: int = 0) -> tuple[Tenso
 
 def one_axis(axis: Any, rank: int, what: str = "axis") -> int:
     """Axis counted from the front."""
-    if not isinstance(axis, int) or not -rank <= axis < max(rank, 1):
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < max(rank, 1):
         reject("graph/axis", subject=what, low=-rank, high=rank, got=axis)
     return axis % max(rank, 1)
 
 
 def reduced_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """Axes of a reduction: an integer, a tuple of them, or nothing for all."""
-    if axis is None or axis == ():
-        return tuple(range(rank))
-    return tuple(one_axis(one, rank) for one in ((axis,) if isinstance(axis, int) else axis))
+    return tuple(range(rank)) if axis is None or axis == () else some_axes(axis, rank)
+
+
+def some_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, of an integer or a tuple of them; none may be named twice."""
+    axes = tuple(
+        one_axis(one, rank) for one in (axis if isinstance(axis, tuple | list) else (axis,))
+    )
+    if len(set(axes)) < len(axes):
+        reject("graph/axis-twice", got=axis)
+    return axes

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
-from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations
+from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations, renamed
 from workbench.dump.watched import watch_of
 from workbench.graph.control_flow import ControlFlow, If, Run, While, one_graph
 from workbench.graph.graph import Graph
@@ -276,7 +276,7 @@ def _prepare_flow(
 
 
 def schedule_of(
-    networks: Sequence[Network], schedule: Sequence[int] | None, iterations: int
+    networks: Sequence[object], schedule: Sequence[int] | None, iterations: int
 ) -> Sequence[int]:
     """Return which network runs next, by its place; in turn if there is no schedule."""
     if schedule is None:
@@ -323,11 +323,7 @@ def _renumbered(network: Network, first: int, counts: Mapping[str, int]) -> Netw
 
 
 def _renamed(graph: Graph, counts: Mapping[str, int]) -> Graph:
-    names = {op.name: _behind(op.name, counts) for op in graph.ops}
-    if all(old == new for old, new in names.items()):
-        return graph
-    ops = (replace(op, name=names[op.name], unless=names.get(op.unless, "")) for op in graph.ops)
-    return replace(graph, ops=tuple(ops))
+    return renamed(graph, {op.name: _behind(op.name, counts) for op in graph.ops})
 
 
 def _behind(name: str, counts: Mapping[str, int]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from workbench.config.mindspore.reading import is_alone
 from workbench.core.errors import GraphError
 from workbench.core.writers import WRITERS
 from workbench.run.ranks import Member, Rendezvous
@@ -83,9 +84,19 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
     ]
 
 
+def only_compiles(surface: str, context: Context) -> bool:
+    """Whether a process runs nothing and leaves no file, as MindSpore does on a CPU at simulation level 0."""
+    on_cpu = WRITERS[surface].platform == "CPU"
+    return on_cpu and context.variable("MS_SIMULATION_LEVEL") == "0"
+
+
 def _own_process(surface: str, context: Context) -> Context:
-    """Return the context on the rank and device that a launcher's variables name."""
-    context = replace(context, rank=context.number("RANK_ID", context.rank))
+    """Return the context on the rank and device that a launcher's variables name.
+
+    A process of MindSpore on a CPU that is not one of several has rank 0, whatever ``RANK_ID`` says.
+    """
+    if WRITERS[surface].platform != "CPU" or not is_alone(context):
+        context = replace(context, rank=context.number("RANK_ID", context.rank))
     if WRITERS[surface].of_mindspore:
         return replace(context, device=context.number("DEVICE_ID", context.device))
     return context

@@ -16,11 +16,12 @@ from workbench.core.writers import SIMULATED_SURFACES, WRITERS
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import Clock, Target, tree_version
 from workbench.dump.write.trees import shared, write_tree
-from workbench.graph.control_flow import ControlFlow, one_graph
+from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.graph.graph import Graph
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu import target as npu
+from workbench.npu.compile.provenance import original_names
 from workbench.npu.compile.quantize import Quantization, quantization_of
 from workbench.npu.faults import Fault, parse_fault
 from workbench.npu.orders import NO_ORDERS, read_orders
@@ -31,7 +32,13 @@ from workbench.run.executor import feeds_at
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
 from workbench.simulation.process import REFERENCE, Job, number_graphs, schedule_of, turns
-from workbench.simulation.ranks import Rank, feeds_of, ranks_of, shared_progress
+from workbench.simulation.ranks import (
+    Rank,
+    feeds_of,
+    only_compiles,
+    ranks_of,
+    shared_progress,
+)
 from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
@@ -186,7 +193,7 @@ def simulate(
     else:
         with shared(dump.out):
             in_lockstep([work.run for work in works], everyone[0].meeting)
-    for message in _messages(works, run, compiled_for):
+    for message in _messages(works, run, compiled_for, networks):
         if report is not None:
             report(message)
         if say is not None:
@@ -225,7 +232,7 @@ class _Work:
         records = self.reports.observe(
             self.process.runs(self.dump.plan, self.rank.context, self.contexts)
         )
-        if self.rank.dumps:
+        if self.rank.dumps and not only_compiles(self.dump.writer.surface, self.rank.context):
             self._write(records)
         deque(records, maxlen=0)  # peers wait for this rank to the end
 
@@ -263,9 +270,15 @@ def _orders(given: Orders | str | Path | None, device: str) -> Orders:
 
 
 def _messages(
-    works: Sequence[_Work], run: Collection[int], target: npu.Target
+    works: Sequence[_Work],
+    run: Collection[int],
+    target: npu.Target,
+    networks: Sequence[Network],
 ) -> Iterator[Message]:
-    """Say what the device of each rank reported, and which of the iterations that run were not dumped."""
+    """Say what the device of each rank reported, and which of the iterations that run were not dumped.
+
+    Names in options of the compiler that no operator has come before that: the compiler passes over them.
+    """
     plan, form = works[0].dump.plan, works[0].dump.form
     looks = plan.kind == "overflow"
     unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
@@ -273,9 +286,23 @@ def _messages(
         for said in work.reports.messages(about_overflow=looks, unseen=unseen):
             on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
+    unknown = _unknown_names(target, networks)
+    if unknown:
+        yield Message("pipeline/options-unknown", names=unknown)
     left = undumped(plan, run, form)
     if left is not None and not all(work.reports.is_empty for work in works):
         yield left
+
+
+def _unknown_names(target: npu.Target, networks: Sequence[Network]) -> list[str]:
+    """Names in options of the compiler that no operator has."""
+    if target.device not in PROFILES:
+        return []
+    graphs = (graph for network in networks for graph in graphs_of(network))
+    known = {
+        name for graph in graphs for op in graph.ops for name in (op.name, *original_names(op))
+    }
+    return sorted(target.model.precision.names - known)
 
 
 def _text(form: Config | None) -> str | None:
@@ -345,8 +372,12 @@ def check_device(
     if device == REFERENCE and faults:
         raise GraphError("pipeline/reference-faults", known=list(PROFILES), got=device)
     if device == REFERENCE and precision_mode:
+        mode = precision_mode if isinstance(precision_mode, str) else precision_mode.mode
         raise GraphError(
-            "pipeline/reference-precision", mode=precision_mode, known=list(PROFILES), got=device
+            "pipeline/reference-precision",
+            mode=mode or "--ge-options",
+            known=list(PROFILES),
+            got=device,
         )
 
 

@@ -12,6 +12,7 @@ from kit.build.small_dumps import LEAF, START, Net, save_container
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.results.coverage import ledger
+from workbench.dump.formats.container import Origin
 from workbench.dump.reader import load
 
 RNG = np.random.default_rng(0)
@@ -72,6 +73,18 @@ JOINED = {
 @pytest.mark.parametrize(("calls", "golden", "pairs"), JOINED.values(), ids=JOINED)
 def test_a_fused_kernel_is_the_last_operator_in_its_name(tmp_path, calls, golden, pairs):
     assert paired(tmp_path, calls, golden) == pairs
+
+
+def test_what_lies_inside_a_kernel_needs_no_partner_if_its_file_says_whose_result_it_gives(
+    tmp_path,
+):
+    given = (B, {"origin": Origin("relu1")})
+    file = tmp_path / "t" / LEAF / f"Conv2D.conv1relu1.0.3.{START}"
+    save_container(file, (), (given,), op_name="conv1relu1")
+    golden = save_golden(tmp_path / "g", {"conv1": A, "relu1": B})
+    found = pair_tensors(*bind_both(load(tmp_path / "t"), golden))
+    assert [(one.golden.key.op_name, one.rule) for one in found.pairs] == [("relu1", "fusion")]
+    assert [(one.name, one.reason) for one in found.skips.golden] == [("conv1", "fused")]
 
 
 NEAR = A + np.float32(1e-3)
@@ -148,6 +161,8 @@ def test_a_shared_golden_is_counted_once(tmp_path):
     assert (coverage.matched_of("target"), coverage.matched_of("golden")) == (5, 3)
 
 
+W = RNG.standard_normal((6, 9)).astype(np.float32)
+CHANGED = np.where(np.arange(27).reshape(3, 9) == 13, 1, 0).astype(np.float32)
 COPIES = {
     "another shape": ({"conv1": A, "flat": A.reshape(-1)}, ["flat"]),
     "the same again": ({"conv1": A, "drop": A}, ["drop"]),
@@ -155,6 +170,15 @@ COPIES = {
     "other elements": ({"conv1": A, "other": -A}, []),
     "another type": ({"conv1": A, "wide": A.astype(np.float64)}, []),
     "elements that are all alike": ({"conv1": ONES, "mask": ONES}, []),
+    "parts along the last axis": ({"conv1": C, "left": C[:, :2], "right": C[:, 2:]}, []),
+    "large parts along the last axis": ({"conv1": W, "left": W[:, :4], "right": W[:, 4:]}, ["left", "right"]),
+    "parts along the first axis": ({"conv1": W, "rows": W[1:4]}, ["rows"]),
+    "part of a part": ({"conv1": W, "rows": W[1:5], "inner": W[2:4]}, ["rows", "inner"]),
+    "a part with an element that is another": ({"conv1": W, "rows": W[1:4] + CHANGED}, []),
+    "a part along two axes": ({"conv1": W, "corner": W[1:5, 1:6]}, []),
+    "joined twice": ({"conv1": W, "both": np.concatenate([W, W], 1)}, ["both"]),
+    "joined with its part": ({"conv1": W, "part": W[:4], "both": np.concatenate([W[:4], W])}, ["part", "both"]),
+    "joined with what nothing is compared with": ({"conv1": W, "b": -W, "both": np.concatenate([W, -W])}, []),
 }  # fmt: skip
 
 

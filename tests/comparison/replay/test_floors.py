@@ -135,6 +135,14 @@ def test_an_exponential_magnifies_by_its_argument():
     assert condition(one, 0) == pytest.approx(10.0, rel=0.05)
 
 
+@pytest.mark.parametrize(("exponent", "magnified"), [(2.0, 2.0), (3.0, 3.0)])
+def test_a_power_of_negative_numbers_magnifies_by_its_exponent(exponent, magnified):
+    """A whole exponent has no error: with one, such a power would be no number."""
+    x = RNG.uniform(-2, 2, 20_000).astype(np.float32)
+    one = attempt("Pow", [x, np.float32(exponent)], x**exponent)
+    assert condition(one, 0) == pytest.approx(magnified, rel=0.1)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
 def test_conditions_of_odd_shapes(shape):
     x = np.ones(shape, np.float32)

@@ -250,29 +250,6 @@ def test_iterations_that_are_too_many_are_counted_but_not_listed(monkeypatch):
     assert forecast.uncertain == (Message("dump/beyond", listed=2, more=8),)
 
 
-# What a real CPU does not write although the graph shows it: operands that are used up while the
-# kernel is set up (target shapes, axes, depths), and a feed that only such operands read. Names are
-# left out of the comparison, for real ids differ from those of the IR (tests/data/real/README.md).
-UNWRITTEN = {
-    "alexnet_padmode": {},
-    "identical_rerun": {
-        ("OneHot", "input", 1): 1,
-        ("ExpandDims", "input", 1): 1,
-        ("Reshape", "input", 1): 1,
-        ("Conv2DBackpropInput", "input", 2): 1,
-        ("Conv2DBackpropFilter", "input", 2): 2,
-    },
-    "kernels_partial": {},
-    "lenet_train_fp16": {
-        ("Reshape", "input", 1): 2,
-        ("Conv2DBackpropInput", "input", 2): 2,
-        ("Conv2DBackpropFilter", "input", 2): 4,
-    },
-    "lenet_train_fp16_ms200": {("Parameter", "output", 0): 2},
-    "optimizer_lr": {},
-    "transformer_fp16": {("Reshape", "input", 1): 22, ("Transpose", "input", 1): 10},
-    "transformer_ln_eps": {("Reshape", "input", 1): 22, ("Transpose", "input", 1): 10},
-}
 SIDES = {1: ("input",), 2: ("output",), 0: ("input", "output")}
 
 
@@ -305,7 +282,6 @@ def test_a_real_dump_holds_what_is_predicted_from_its_own_form_and_graph(real_pa
     forecast = foresee(
         list(dump.graphs.values()), own_plan(root), iterations, target=target_of("CPU", version)
     )
-    assert forecast.uncertain == ()
     predicted = [
         e.path.rpartition("/")[2]
         for e in forecast.files
@@ -319,8 +295,22 @@ def test_a_real_dump_holds_what_is_predicted_from_its_own_form_and_graph(real_pa
     long = [sum(parse_npy_name(file) is None for file in side) for side in (predicted, real)]
     assert long[0] == long[1]
     found, foreseen = (operands(map(parse_npy_name, side)) for side in (real, predicted))
-    assert found - foreseen == {}
-    assert foreseen - found == UNWRITTEN[name]
+    if not name.endswith("ms200"):
+        assert forecast.uncertain == ()
+        assert foreseen == found
+        assert timeless(predicted) == timeless(real)
+        return
+    assert [doubt.code for doubt in forecast.uncertain] == ["dump/numbers"]
+    assert foreseen - found == {("Parameter", "output", 0): 2}  # fed and read by no kernel
+    assert found - foreseen == {  # 2.0.0 had no kernels yet that do not read an input
+        ("Conv2DBackpropInput", "input", 2): 2,
+        ("Conv2DBackpropFilter", "input", 2): 4,
+    }
+
+
+def timeless(names):
+    """How often each name occurs, without its time; those that were too long tell nothing."""
+    return Counter(re.sub(r"\.\d{16}\.", ".", name) for name in names if parse_npy_name(name))
 
 
 def test_constants_of_a_real_dump_have_the_names_and_bytes_that_are_predicted(real_pairs):

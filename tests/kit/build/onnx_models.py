@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from kit.build.runs import results
 from workbench.core.errors import GraphError
 from workbench.network.onnx import read_onnx
 from workbench.network.onnx.lower import OPSETS
 from workbench.network.onnx.table import CONVERTERS
+from workbench.ops import OPS
 from workbench.run.reference import run_reference
 
 FLOAT = TensorProto.FLOAT
@@ -53,6 +57,52 @@ def one(op_type, inputs, opset, weights=(), count=1, **attrs):
     outputs = [f"y{k}" for k in range(count)]
     only = node(op_type, [*inputs, *weights], outputs, **attrs)
     return computed(model([only], inputs, outputs, weights, opset), inputs)
+
+
+class OnnxCase(NamedTuple):
+    """One node; ``inputs`` are fed, ``weights`` are known, as many outputs as ``count`` are asked for.
+
+    ``types`` are the operators that it becomes, where one of ours is the same.
+    """
+
+    op_type: str
+    inputs: dict[str, np.ndarray]
+    weights: dict[str, np.ndarray] = MappingProxyType({})
+    attrs: dict[str, object] = MappingProxyType({})
+    opset: int = 21
+    count: int = 1
+    types: str = ""
+
+
+def numbered(cases):
+    """Cases as parameters of a test, each with its type and number for a name."""
+    return [pytest.param(case, id=f"{case.op_type}-{k}") for k, case in enumerate(cases)]
+
+
+def assert_as_onnx(case, rtol=2e-6, atol=1e-6):
+    """What we compute of a node must be what onnx's own evaluator does: values, dtypes and shapes."""
+    op_type, inputs, weights, attrs, opset, count, types = case
+    outputs = [f"y{k}" for k in range(count)]
+    names = ["" if value is None else name for name, value in {**inputs, **weights}.items()]
+    inputs, weights = (
+        {k: v for k, v in some.items() if v is not None} for some in (inputs, weights)
+    )
+    made = model([node(op_type, names, outputs, **attrs)], inputs, outputs, weights, opset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = ReferenceEvaluator(made).run(None, inputs)
+    graph = read_onnx(made)
+    assert not types or " ".join(op.op_type for op in graph.ops) == types
+    for one, other in zip(results(graph, inputs), want, strict=True):
+        assert (one.dtype, one.shape) == (np.asarray(other).dtype, np.shape(other))
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+
+
+def assert_every_converter(module, cases, apart=()):
+    """Every operator that a module converts must have a case; ``apart`` are those with tests of their own."""
+    own = {name for name, made in CONVERTERS.items() if made.__module__ == module.__name__}
+    renamed = {row.onnx for row in OPS.values()}
+    assert own - renamed - set(apart) == {case.op_type for case in cases} - renamed
 
 
 # ---------------- onnx's own node tests

@@ -97,24 +97,6 @@ def test_top_k_took_k_from_an_attribute():
     np.testing.assert_array_equal(places[:, 0], X.argmin(1))
 
 
-def test_factors_of_groups_became_factors_of_channels():
-    def by_hand(scale, bias):
-        groups = IMAGE.astype(float).reshape(2, -1)
-        scaled = (groups - groups.mean(1, keepdims=True)) / np.sqrt(
-            groups.var(1, keepdims=True) + 1e-5
-        )
-        return scaled.reshape(1, 4, 6, 6) * scale.reshape(-1, 1, 1) + bias.reshape(-1, 1, 1)
-
-    got = one("GroupNormalization", {"x": IMAGE}, 18, {"s": ROW[:2], "b": ROW[2:]}, num_groups=2)[0]
-    np.testing.assert_allclose(
-        got, by_hand(ROW[:2].repeat(2), ROW[2:].repeat(2)), rtol=1e-4, atol=1e-5
-    )
-    fed = {"x": IMAGE, "s": ROW[:2], "b": ROW[2:]}
-    np.testing.assert_array_equal(one("GroupNormalization", fed, 18, num_groups=2)[0], got)
-    got = one("GroupNormalization", {"x": IMAGE}, 21, {"s": ROW, "b": ROW[::-1]}, num_groups=2)[0]
-    np.testing.assert_allclose(got, by_hand(ROW, ROW[::-1]), rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("opset", [7, 9, 14, 15])
 def test_batch_normalization_of_every_opset_uses_its_moments(opset):
     weights = {"s": ROW, "b": ROW + 1, "m": ROW - 1, "v": ROW * 2}
@@ -149,93 +131,6 @@ def test_reshape_keeps_axes_and_allows_zeros():
         one("Reshape", {"x": X}, 14, {"s": ints(1, 1, 1, 0)})
 
 
-def test_global_lp_pool_is_the_norm_of_all_of_space():
-    got = one("GlobalLpPool", {"x": IMAGE}, 9, p=3)[0]
-    want = (np.abs(IMAGE.astype(float)) ** 3).sum((2, 3), keepdims=True) ** (1 / 3)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-
-
-def test_integers_are_divided_and_raised_as_integers():
-    a, b = np.array([7, -7, 6], np.int32), np.array([2, 2, -4], np.int32)
-    assert one("Div", {"a": a, "b": b}, 14)[0].tolist() == [3, -3, -1]
-    assert one("Mod", {"a": a, "b": b}, 13)[0].tolist() == [1, 1, -2]
-    assert one("Mod", {"a": a, "b": b}, 13, fmod=1)[0].tolist() == [1, -1, 2]
-    got = one("Pow", {"a": a, "e": np.float32([2, 2, 0.5])}, 15)[0]
-    assert got.dtype == np.int32
-    assert got.tolist() == [49, 49, 2]
-
-
-def test_a_vector_on_either_side_of_a_product_is_a_matrix_for_its_time():
-    for a, b in ((X, ROW), (X[0, 0], X.swapaxes(1, 2)), (ROW, ROW), (X[0], X.swapaxes(1, 2))):
-        got = one("MatMul", {"a": a, "b": b}, 13)[0]
-        assert got.shape == np.matmul(a, b).shape
-        np.testing.assert_allclose(got, np.matmul(a.astype(float), b), rtol=1e-6)
-
-
-def test_gemm_scales_and_adds_what_broadcasts():
-    a, b, c = X[0], X[1], ROW[:3].reshape(3, 1)
-    got = one("Gemm", {"a": a, "b": b, "c": c}, 13, transB=1, alpha=0.5, beta=2.0)[0]
-    np.testing.assert_allclose(got, 0.5 * (a.astype(float) @ b.T) + 2 * c, rtol=1e-5)
-    types = computed_types("Gemm", {"a": a, "b": b}, {"c": ROW[:3]}, transB=1)
-    assert types == ["MatMul", "BiasAdd"]
-
-
-def computed_types(op_type, inputs, weights, **attrs):
-    made = model([node(op_type, [*inputs, *weights], ["y"], **attrs)], inputs, ["y"], weights)
-    return [op.op_type for op in read_onnx(made).ops]
-
-
-def test_mindspores_own_operators_are_taken_where_they_say_the_same():
-    assert computed_types("HardSigmoid", {"x": X}, {}, alpha=1 / 6, beta=0.5) == ["HSigmoid"]
-    assert computed_types("HardSigmoid", {"x": X}, {}, alpha=0.2) == ["Mul", "Add", "ClampScalar"]
-    pool = {"kernel_shape": [2, 2], "strides": [2, 2]}
-    assert computed_types("MaxPool", {"x": IMAGE}, {}, **pool) == ["MaxPool"]
-    assert computed_types("MaxPool", {"x": IMAGE}, {}, **pool, pads=[1, 0, 0, 1]) == ["MaxPoolV3"]
-    assert computed_types("AveragePool", {"x": IMAGE}, {}, **pool, auto_pad="SAME_UPPER") == [
-        "AvgPool"
-    ]
-    assert computed_types("AveragePool", {"x": IMAGE}, {}, **pool, ceil_mode=1) == ["AvgPoolV2"]
-    assert computed_types("Resize", {"x": IMAGE}, {"r": np.float32([]), "s": np.float32([1, 1, 2, 2])},
-                          mode="linear") == ["ResizeBilinearV2"]  # fmt: skip
-
-
-def quantized(x, scale, zero, low, high):
-    return np.clip(np.rint(x.astype(float) / scale) + zero, low, high)
-
-
-def test_quantization_rounds_before_it_adds_the_zero_point():
-    scale, zero = np.float32(0.25), np.asarray(3, np.int8)
-    x = np.float32([0.125, 0.375, -40.0, 40.0, 1.0])
-    q = one("QuantizeLinear", {"x": x}, 13, {"s": scale, "z": zero})[0]
-    assert q.tolist() == quantized(x, 0.25, 3, -128, 127).tolist()
-    back = one("DequantizeLinear", {"q": q}, 13, {"s": scale, "z": zero})[0]
-    np.testing.assert_array_equal(back, (q.astype(np.float32) - 3) * scale)
-
-
-def test_an_lstm_of_both_directions_equals_two_of_one():
-    rng = np.random.default_rng(5)
-    x = rng.standard_normal((3, 2, 4)).astype(np.float32)
-    w, r = (rng.standard_normal((2, 12, n)).astype(np.float32) for n in (4, 3))
-    b = rng.standard_normal((2, 24)).astype(np.float32)
-    both = one(
-        "LSTM",
-        {"x": x},
-        14,
-        {"w": w, "r": r, "b": b},
-        count=3,
-        direction="bidirectional",
-        hidden_size=3,
-    )
-    for place, direction in enumerate(("forward", "reverse")):
-        weights = {"w": w[place : place + 1], "r": r[place : place + 1], "b": b[place : place + 1]}
-        y, h, c = one("LSTM", {"x": x}, 14, weights, count=3, direction=direction, hidden_size=3)
-        np.testing.assert_array_equal(both[0][:, place], y[:, 0])
-        np.testing.assert_array_equal(both[1][place], h[0])
-        np.testing.assert_array_equal(both[2][place], c[0])
-        last = y[-1 if direction == "forward" else 0, 0]
-        np.testing.assert_array_equal(h[0], last)
-
-
 def test_shapes_that_are_computed_from_shapes_leave_no_operators():
     nodes = [
         node("Shape", ["x"], ["s"]),
@@ -251,14 +146,3 @@ def test_shapes_that_are_computed_from_shapes_leave_no_operators():
     graph = read_onnx(made)
     assert [op.op_type for op in graph.ops] == ["Reshape"]
     assert [p.name for p in graph.parameters] == ["x"]
-
-
-def test_slopes_of_channels_are_mindspores_prelu():
-    slopes = np.float32([0.1, -0.5, 2.0, 0.0])
-    want = np.where(IMAGE > 0, IMAGE, IMAGE * slopes.reshape(-1, 1, 1))
-    for shape in ((4, 1, 1), (1, 4, 1, 1)):
-        weights = {"slope": slopes.reshape(shape)}
-        got = one("PRelu", {"x": IMAGE}, 16, weights)[0]
-        np.testing.assert_allclose(got, want, rtol=1e-6)
-        assert computed_types("PRelu", {"x": IMAGE}, weights) == ["PReLU"]
-    assert computed_types("PRelu", {"x": IMAGE}, {"slope": np.float32([0.25])}) == ["PReLU"]

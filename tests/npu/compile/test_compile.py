@@ -8,21 +8,25 @@ import numpy as np
 import pytest
 
 from kit.arrays import outputs
-from kit.build.programs import program_for
+from kit.build.programs import program_for, target_for
 from kit.words import refused
 from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.transdata import to_device, to_host
 from workbench.core.writers import COMPILED_SURFACES
-from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import Bundle, Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.stages import STAGES
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record as call
 from workbench.network.tracer import trace
-from workbench.npu.compile.pipeline import FIRST, PASSES
+from workbench.npu.compile.folding import computed_weights, drop_unused_constants, fold_constants
+from workbench.npu.compile.pipeline import FIRST, PASSES, compile_flow
+from workbench.npu.compile.program import Module
+from workbench.npu.compile.provenance import INSERTED, constants_to_attributes, origin_of, originals
+from workbench.npu.faults import Fault
 from workbench.npu.layout import device_layout
 from workbench.npu.precision import modes_of, read_precision
 from workbench.npu.profiles import PROFILES
@@ -370,3 +374,149 @@ def test_feeds_of_names_that_the_network_does_not_have_are_refused():
     for name in ("dynamic_const_0", "nobody"):
         with refused("core/choice", GraphError, subject="feed", got=name):
             list(run_program(found, {name: np.zeros(3, FULL)}))
+
+
+# ---------------- what single passes say of single operators
+
+FOUR = TensorSpec("float32", (2, 4))
+WEIGHTS = (Parameter("x", FOUR), Parameter("w", FOUR, True, default=np.full((2, 4), 1.5, FULL)),
+           Parameter("v", FOUR, True, default=np.full((2, 4), 0.1, FULL)))  # fmt: skip
+
+
+def cast(operand, name="c", dtype=HALF):
+    return Op(name, "Cast", (operand,), {"dst_type": dtype}, (TensorSpec(dtype, (2, 4)),))
+
+
+def module(*ops, outputs=None, constants=()):
+    graph = Graph("g", WEIGHTS, ops, (Value(len(ops) - 1),) if outputs is None else outputs)
+    return Module(graph, graph, dict(constants))
+
+
+def add(left, right, name="a"):
+    return Op(name, "Add", (left, right), {}, (FOUR,))
+
+
+FOLDS = [
+    ("acl", (cast(Param(1)), add(Param(0), Value(0))), ["Add"], ["x", "dynamic_const_0"]),
+    ("acl", (cast(Param(0)), add(Param(1), Value(0))), ["Cast", "Add"], ["x", "w"]),
+    ("acl", (cast(Param(1)), add(Param(1), Value(0))), ["Add"], ["x", "w", "dynamic_const_0"]),
+    ("acl", (cast(Param(1)), cast(Value(0), "d", FULL), add(Param(0), Value(1))), ["Add"], ["x", "dynamic_const_1"]),
+    ("acl", (add(Param(1), Param(2)),), ["Add"], ["x", "w", "v"]),
+    ("tensorflow", (cast(Param(1)), add(Param(0), Value(0))), ["Add"], ["x", "w", "v"]),
+    ("tensorflow", (cast(Param(1)), add(Param(1), Value(0))), ["Cast", "Add"], ["x", "w", "v"]),
+    ("mindspore-ge", (cast(Param(1)), add(Param(0), Value(0))), ["Cast", "Add"], ["x", "w", "v"]),
+    ("torchair", (cast(Param(1)), add(Param(0), Value(0))), ["Cast", "Add"], ["x", "w", "v"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("surface", "ops", "kinds", "names"), FOLDS, ids=range(len(FOLDS)))
+def test_what_a_compiler_knows_of_weights_becomes_a_constant(surface, ops, kinds, names):
+    found = fold_constants(module(*ops), target_for(surface))
+    assert [op.op_type for op in found.graph.ops] == kinds
+    assert [one.name for one in found.graph.parameters] == names
+    assert all(one.folded for one in found.graph.parameters if one.name.startswith("dynamic"))
+
+
+def test_a_chain_of_constants_is_computed_with_a_rounding_at_every_operator():
+    ops = (cast(Param(2), "c", HALF), cast(Value(0), "d", FULL), add(Param(0), Value(1)))
+    first = fold_constants(module(*ops), target_for("acl"))
+    model, fed = target_for("acl").model, np.zeros((2, 4), FULL)
+    (name,) = [one.name for one in first.graph.parameters if one.folded]
+    values = computed_weights(first.network, {"x": fed}, first.constants, model)
+    np.testing.assert_array_equal(values[name], np.full((2, 4), np.float16(0.1), FULL))
+    other = {"x": fed, "v": np.full((2, 4), 0.3)}
+    given = computed_weights(first.network, other, first.constants, model)
+    np.testing.assert_array_equal(given[name], np.full((2, 4), np.float16(0.3), FULL))
+    again = module(
+        Op("e", "ConvBnFilterHost", (Param(3), *(Param(1),) * 4), {"epsilon": 0.0}, (FOUR,)),
+        add(Param(0), Value(0)),
+    )
+    graph = replace(
+        again.graph,
+        parameters=first.graph.parameters[:1] + WEIGHTS[1:] + first.graph.parameters[-1:],
+    )
+    second = fold_constants(
+        replace(again, graph=graph, network=first.network, constants=first.constants),
+        target_for("acl"),
+    )
+    kernel = second.constants[second.graph.parameters[-1].name]
+    assert [op.op_type for op in kernel.ops] == ["Cast", "Cast", "ConvBnFilterHost"]
+    assert [op.inputs[0] for op in kernel.ops] == [Param(2), Value(0), Value(1)]
+    assert kernel.ops[2].inputs[1:] == (Param(1),) * 4
+    assert kernel.results == (Value(2),)
+
+
+def test_weights_that_nobody_reads_are_dropped_and_what_is_fed_stays():
+    graph = Graph("g", WEIGHTS, (Op("n", "Neg", (Param(2),), {}, (FOUR,)),), (Value(0),))
+    found = drop_unused_constants(graph)
+    assert [one.name for one in found.parameters] == ["x", "v"]
+    assert found.ops[0].inputs == (Param(1),)
+    kept = drop_unused_constants(replace(graph, outputs=(Value(0), Param(1))))
+    assert [one.name for one in kept.parameters] == ["x", "w", "v"]
+
+
+def test_operators_that_run_one_by_one_say_what_their_kernels_read_and_write():
+    def network(x, n):
+        return F.matmul(x, x, False, True), F.concat([x, x]), n + 1
+
+    graph = trace(network, X, np.arange(3, dtype=np.int32))
+    found = program(graph, "mindspore-o0o1", precision="force_fp16").graph
+    product, joined, whole = found.ops
+    assert [one.dtype for one in product.device_inputs] == [HALF, HALF, "bool", "bool"]
+    assert [one.dtype for one in product.device_outputs] == [HALF]
+    assert [one.dtype for one in product.outputs] == [FULL]
+    assert (joined.device_inputs, whole.device_inputs) == ((), ())
+    kept = program(graph, "mindspore-o0o1", precision="must_keep_origin_dtype").graph
+    assert [op.device_outputs for op in kept.ops] == [()] * 3
+
+
+NAMED = {"_datadump_original_op_names": ("a", "b"), "_datadump_original_op_types": ("A", "B")}
+
+
+def test_an_operator_that_stands_for_others_tells_each_once():
+    ops = [Op("x", "X", (), NAMED), Op("b", "B"), Op("y", "Y"), Op("n", "N", (), dict(INSERTED))]
+    assert originals(ops) == {
+        "_datadump_original_op_names": ("a", "b", "y"),
+        "_datadump_original_op_types": ("A", "B", "Y"),
+    }
+    assert origin_of(Op("y", "Y", outputs=(FOUR, FOUR)), 1) == ("y", 1, FOUR)
+    assert origin_of(Op("y", "Y", outputs=(FOUR,), provenance=(None,)), 0) is None
+
+
+MONAD = Const("U", "monad")
+SETTLED = [
+    (Op("s", "Softmax", (Param(0), Const((1,), "tuple"))), "Softmax", (Param(0),), {"axis": (1,)}),
+    (Op("s", "Softmax", (Param(0),), {"axis": (1,)}), "Softmax", (Param(0),), {"axis": (1,)}),
+    (Op("c", "ClampScalar", (Param(0), Const(None, "None"), Const(1.0, "float32", ()))), "ClampScalar", (Param(0),),
+     {"max": 1.0}),
+    (Op("r", "Reshape", (Param(0), Param(1))), "Reshape", (Param(0), Param(1)), {}),
+    (Op("r", "ReLU", (Param(0), MONAD)), "ReLU", (Param(0), MONAD), {}),
+    (Op("u", "Unknown", (Param(0), Const(1, "int64"))), "Unknown", (Param(0), Const(1, "int64")), {}),
+    (Op("j", "Concat", (Bundle((Param(0), Param(1))), Const(1, "int64", ()))), "ConcatD",
+     (Bundle((Param(0), Param(1))),), {"axis": 1}),
+    (Op("j", "Concat", (Bundle((Param(0), Param(1))),), {"axis": 1}), "Concat", (Bundle((Param(0), Param(1))),),
+     {"axis": 1}),
+    (Op("j", "Stack", (Bundle((Param(0), Param(1))),), {"axis": 1}), "Pack", (Bundle((Param(0), Param(1))),),
+     {"axis": 1}),
+    (Op("f", "FillV2", (Const((2,), "tuple"), Param(0))), "FillV2", (Const((2,), "tuple"), Param(0)), {}),
+    (Op("a", "AllReduce", (Param(0),), {"op": "max", "group": "g", "fusion": 1, "index": 3}), "HcomAllReduce",
+     (Param(0),), {"reduction": "max", "group": "g", "fusion": 1}),
+    (Op("a", "AllReduce", (Param(0),), {"group": "g"}), "HcomAllReduce", (Param(0),),
+     {"reduction": "sum", "group": "g"}),
+    (Op("a", "AllGather", (Param(0),), {"rank_size": 2, "group": "g", "fusion": 1}), "HcomAllGather", (Param(0),),
+     {"rank_size": 2, "group": "g"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "kind", "inputs", "attrs"), SETTLED, ids=range(len(SETTLED)))
+def test_settings_that_are_known_become_attributes(op, kind, inputs, attrs):
+    (found,) = constants_to_attributes(module(op), target_for("acl")).graph.ops
+    assert (found.op_type, found.inputs, dict(found.attrs)) == (kind, inputs, attrs)
+
+
+def test_a_fault_that_no_graph_of_a_flow_has_is_refused():
+    flow = trace(lambda p, x: F.cond(p, F.relu, F.tanh, x), np.bool_(True), X)
+    inside = Fault("scaled-output", "*Tanh*")
+    compile_flow(flow, target_for(faults=(inside,)))
+    with pytest.raises(GraphError):
+        compile_flow(flow, target_for(faults=(inside, Fault("scaled-output", "*Sigmoid*"))))

@@ -10,7 +10,7 @@ from kit.build.programs import program_for
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Graph, Op, Param, Parameter, SourceTensor, Value
+from workbench.graph.graph import Const, Graph, Op, Param, Parameter, SourceTensor, Value
 from workbench.network import nn
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
@@ -18,6 +18,7 @@ from workbench.network.symbolic import Initial, record
 from workbench.network.symbolic import Parameter as Weight
 from workbench.network.tracer import trace
 from workbench.npu.compile.fusions import FUSIONS, fuse
+from workbench.npu.compile.patterns import Matcher, OpPattern, ScalarPattern, scalar
 from workbench.npu.compile.quantize import Quantization
 from workbench.npu.faults import parse_fault, with_compile_faults
 from workbench.npu.numerics import numeric_model
@@ -449,3 +450,136 @@ def test_a_fault_in_no_operator_of_network_or_program_is_refused():
     program = compiled(load_graph("lenet"))
     with refused("run/fault-nowhere", GraphError, graph="LeNet"):
         list(run_program(program, faults=[parse_fault("wrong-sign:Default/fc9")]))
+
+
+# ---------------- how a part of a graph is found by its shape
+
+ROW = TensorSpec("float32", (3,))
+HALF = Const(0.5, "float32", ())
+
+
+def line(*ops, outputs=None):
+    """Operators by type and operands, on an input and a weight."""
+    made = tuple(Op(f"o{k}", kind, operands, {}, (ROW,)) for k, (kind, operands) in enumerate(ops))
+    parameters = (Parameter("x", ROW), Parameter("w", ROW, is_weight=True))
+    return Graph("g", parameters, made, (Value(len(made) - 1),) if outputs is None else outputs)
+
+
+SQUARED = OpPattern("Add", (OpPattern("Mul", ("x", "x"), role="square"), "rest"))
+LESS = OpPattern("Sub", ("a", OpPattern("Neg", ("b",))))
+MATCHED = [
+    (SQUARED, line(("Mul", (Param(0), Param(0))), ("Add", (Value(0), Param(1)))),
+     ({"x": Param(0), "rest": Param(1)}, {"square": 0}, {0, 1})),
+    (SQUARED, line(("Mul", (Param(0), Param(0))), ("Add", (Param(1), Value(0)))),
+     ({"x": Param(0), "rest": Param(1)}, {"square": 0}, {0, 1})),
+    (SQUARED, line(("Mul", (Param(0), Param(1))), ("Add", (Value(0), Param(1)))), None),
+    (SQUARED, line(("Square", (Param(0),)), ("Add", (Value(0), Param(1)))), None),
+    (SQUARED, line(("Mul", (Param(0), Param(0))), ("Sub", (Value(0), Param(1)))), None),
+    (LESS, line(("Neg", (Param(0),)), ("Sub", (Value(0), Param(1)))), None),
+    (LESS, line(("Neg", (Param(0),)), ("Sub", (Param(1), Value(0)))),
+     ({"a": Param(1), "b": Param(0)}, {}, {0, 1})),
+    (OpPattern("Mul Add", ("a", ScalarPattern(0.5))), line(("Mul", (HALF, Param(0)))),
+     ({"a": Param(0)}, {}, {0})),
+    (OpPattern("Mul", ("a", ScalarPattern(0.501))), line(("Mul", (HALF, Param(0)))), None),
+    (OpPattern("Mul", ("a", ScalarPattern(0.50049))), line(("Mul", (HALF, Param(0)))), ({"a": Param(0)}, {}, {0})),
+    (OpPattern("Neg", ("a", "b")), line(("Neg", (Param(0),))), None),
+    (OpPattern("Unknown", ("a",)), line(("Unknown", (Param(0),))), None),
+    (OpPattern("Unknown"), line(("Unknown", (Param(0),))), ({}, {}, {0})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "graph", "found"), MATCHED, ids=range(len(MATCHED)))
+def test_a_part_is_found_by_types_operands_and_scalars(pattern, graph, found):
+    part = Matcher(graph).find(len(graph.ops) - 1, pattern)
+    if found is None:
+        assert part is None
+    else:
+        assert (dict(part.names), dict(part.roles), set(part.members)) == found
+
+
+READ_LATER = line(("Neg", (Param(0),)), ("Abs", (Value(0),)), ("Exp", (Value(0),)))
+INSIDE = OpPattern("Abs", (OpPattern("Neg", ("x",)),))
+SHOWN = OpPattern("Abs", (OpPattern("Neg", ("x",), shown=True),))
+
+
+def test_the_inside_of_a_part_is_read_by_nobody_else_unless_it_is_shown():
+    assert Matcher(READ_LATER).find(1, INSIDE) is None
+    assert Matcher(READ_LATER).find(1, SHOWN).members == {0, 1}
+    earlier = line(("Neg", (Param(0),)), ("Exp", (Value(0),)), ("Abs", (Value(0),)))
+    assert Matcher(earlier).find(2, SHOWN) is None
+    result = line(("Neg", (Param(0),)), ("Abs", (Value(0),)), outputs=(Value(1), Value(0)))
+    assert Matcher(result).find(1, INSIDE) is None
+    assert Matcher(result).find(1, SHOWN).members == {0, 1}
+    alone = line(("Neg", (Param(0),)), ("Abs", (Value(0),)))
+    assert Matcher(alone).find(1, INSIDE).members == {0, 1}
+
+
+def test_a_matcher_knows_weights_and_readers():
+    matcher = Matcher(READ_LATER)
+    assert [matcher.is_weight(one) for one in (Param(0), Param(1), Value(0), HALF)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert [matcher.readers(number) for number in range(3)] == [{1, 2}, set(), {-1}]
+    assert matcher.op(Value(1)) is READ_LATER.ops[1]
+    assert matcher.op(Param(0)) is None
+
+
+SCALARS = [
+    (HALF, 0.5), (Const(2, "int64"), 2.0), (Const((3,), "tuple", (1,)), 3.0), (Const([4.0], "float32", (1,)), 4.0),
+    (Const(True, "bool", ()), None), (Const((1, 2), "tuple"), None), (Const(0.5, "float32", (2,)), None),
+    (Const("valid", "str"), None), (Param(0), None), (Value(0), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operand", "number"), SCALARS, ids=range(len(SCALARS)))
+def test_a_scalar_is_one_number(operand, number):
+    assert scalar(operand) == number
+
+
+# ---------------- normalization in a convolution
+
+
+class Normed(nn.Cell):
+    """A convolution, perhaps with a bias, and a normalization with moments of its own."""
+
+    def __init__(self, has_bias):
+        self.conv = nn.Conv2d(4, 6, 3, has_bias=has_bias)
+        self.norm = nn.BatchNorm2d(6)
+        draw = np.random.default_rng(4)
+        for weight in (
+            self.norm.gamma,
+            self.norm.beta,
+            self.norm.moving_mean,
+            self.norm.moving_variance,
+        ):
+            weight.set_data(draw.uniform(0.5, 1.5, 6).astype(np.float32))
+
+    def construct(self, x):
+        return self.norm(self.conv(x))
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_a_normalization_goes_into_a_convolution_of_constants(has_bias):
+    graph = trace(Normed(has_bias), IMAGE)
+    program = compiled(graph, "acl", precision="must_keep_origin_dtype")
+    (conv,) = kernels(program)
+    assert (conv.op_type, conv.attrs["has_bias"], len(conv.inputs)) == ("Conv2D", True, 3)
+    assert conv.provenance == (SourceTensor(graph.ops[-1].name, 0, graph.ops[-1].outputs[0]),)
+    (want,) = [outputs(run_reference(graph))[graph.ops[-1].name, 0]]
+    np.testing.assert_allclose(
+        outputs(run_program(program))[conv.name, 0], want, rtol=2e-2, atol=2e-2
+    )
+
+
+class FedMoments(Normed):
+    def construct(self, x, mean):
+        norm = self.norm
+        return F.batch_norm(self.conv(x), norm.gamma, norm.beta, mean, norm.moving_variance)
+
+
+def test_a_normalization_of_moments_that_are_fed_stays():
+    graph = trace(FedMoments(False), IMAGE, np.ones(6, np.float32))
+    assert not [op for op in fuse(graph, "graph", frozenset()).ops if "Host" in op.op_type]

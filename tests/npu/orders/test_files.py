@@ -11,6 +11,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.npu.orders import (
     Order,
     blocked,
+    pairwise,
     read_orders,
     read_probes,
     sequential,
@@ -181,3 +182,104 @@ def test_probes_that_no_file_may_hold_are_refused(tmp_path):
         write_probes(tmp_path, 4000)
     assert error.value.code == "run/order-probes"
     assert not [*tmp_path.iterdir()]
+
+
+ASKED = {"schema": "workbench.order-probe/1", "operator": "ReduceSum", "device": "a2", "dtype": "float32", "n": 4,
+         "scale": 0, "checks": 300, "seed": 0}  # fmt: skip
+MISASKED = {
+    "schema": ({"schema": "workbench.orders/1"}, FormatError, "run/order-schema"),
+    "n is text": ({"n": "4"}, FormatError, "run/order-entry"),
+    "n is negative": ({"n": -4}, FormatError, "run/order-entry"),
+    "n is beyond all": ({"n": 2**31}, FormatError, "run/order-entry"),
+    "one term": ({"n": 1}, GraphError, "run/order-count"),
+    "checks": ({"checks": None}, FormatError, "run/order-entry"),
+    "dtype": ({"dtype": "int8"}, FormatError, "run/order-entry"),
+    "operator": ({"operator": "Add"}, FormatError, "run/order-entry"),
+    "device": ({"device": "x" * 257}, FormatError, "run/order-entry"),
+    "scale": ({"scale": 2}, FormatError, "run/order-entry"),
+    "too many numbers": ({"n": 4096}, FormatError, "run/order-entry"),
+    "another number of rows": ({"n": 5}, FormatError, "run/order-outputs"),
+    "products": ({"operator": "MatMul"}, FormatError, "run/order-outputs"),
+}
+
+
+@pytest.mark.parametrize("case", MISASKED)
+def test_what_was_asked_is_not_believed(tmp_path, case):
+    changes, kind, code = MISASKED[case]
+    folder = write_probes(tmp_path, 4, device="a2")
+    assert json.loads((folder / "probe.json").read_text()) == ASKED
+    run_device(folder, "float32", Order(sequential(4)))
+    assert read_probes(folder).tree == sequential(4)
+    (folder / "probe.json").write_text(json.dumps(ASKED | changes))
+    with pytest.raises(kind) as error:
+        read_probes(folder)
+    assert error.value.code == code
+
+
+UNASKED = {
+    "operator": ({"operator": "Add"}, "core/choice"),
+    "dtype": ({"dtype": "int8"}, "core/choice"),
+    "scale": ({"scale": 2}, "core/choice"),
+    "no scale": ({"scale": -1}, "core/choice"),
+    "one term": ({"n": 1}, "run/order-count"),
+    "more than float16 counts": ({"n": 2049, "dtype": "float16", "checks": 0}, "run/order-count"),
+}
+
+
+@pytest.mark.parametrize("case", UNASKED)
+def test_what_is_not_probed_is_refused_before_anything_is_written(tmp_path, case):
+    changes, code = UNASKED[case]
+    with pytest.raises(GraphError) as error:
+        write_probes(tmp_path, **{"n": 4, **changes})
+    assert error.value.code == code
+    assert not [*tmp_path.iterdir()]
+
+
+def test_probes_are_a_row_of_units_a_row_a_pair_and_rows_to_check(tmp_path):
+    folder = write_probes(tmp_path, 3, checks=2, seed=7)
+    rows = np.load(folder / "probes.npy")
+    large = 2.0**100
+    assert rows.dtype == np.float32
+    assert rows[:4].tolist() == [
+        [1, 1, 1],
+        [large, -large, 1],
+        [large, 1, -large],
+        [1, large, -large],
+    ]
+    assert rows.shape == (6, 3)
+    assert not (folder / "right.npy").exists()
+    again = np.load(write_probes(tmp_path / "again", 3, checks=2, seed=7) / "probes.npy")
+    other = np.load(write_probes(tmp_path / "other", 3, checks=2, seed=8) / "probes.npy")
+    assert np.array_equal(rows, again)
+    assert not np.array_equal(rows[4:], other[4:])
+
+
+def test_products_have_another_factor_of_ones_and_one_of_numbers(tmp_path):
+    right = np.load(write_probes(tmp_path, 3, operator="MatMul", checks=2) / "right.npy")
+    assert right.shape == (3, 2)
+    assert right[:, 0].tolist() == [1, 1, 1]
+    assert len(set(right[:, 1].tolist())) == 3
+    without = write_probes(tmp_path / "none", 3, operator="MatMul", checks=0)
+    assert not (without / "right.npy").exists()
+
+
+@pytest.mark.parametrize("operator", ["ReduceSum", "MatMul"])
+def test_an_order_that_nothing_was_tried_on_is_not_confirmed(tmp_path, operator):
+    folder = write_probes(tmp_path, 6, operator=operator, checks=0)
+    order = Order(blocked(6, 3), product="rounded" if operator == "MatMul" else "")
+    rows = np.load(folder / "probes.npy")
+    total = order.dot(rows, np.ones(6, np.float32)) if order.product else order.total(rows)
+    np.save(folder / "outputs.npy", np.stack([total, total], -1) if order.product else total)
+    found = read_probes(folder)
+    assert (found.tree, found.checks, found.is_confirmed) == (order.tree, 0, False)
+
+
+def test_a_file_elsewhere_and_the_limits_of_entries_are_read(tmp_path):
+    folder = write_probes(tmp_path / "probes", 4)
+    run_device(folder, "float32", Order(pairwise(4)))
+    (folder / "outputs.npy").rename(tmp_path / "mine.npy")
+    assert read_probes(folder, tmp_path / "mine.npy").tree == pairwise(4)
+    path = write(tmp_path / "orders.json", device="x" * 256, equal=0, checks=0)
+    assert read_orders(path).all[0].device == "x" * 256
+    many = write(tmp_path / "many.json", orders=GOOD["orders"] * 4096)
+    assert len(read_orders(many)) == 4096

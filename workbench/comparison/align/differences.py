@@ -37,7 +37,8 @@ WIRING = "compare/wiring"
 class Difference(NamedTuple):
     """One difference between two operators: a kind of KINDS, its subject, and what is said of it.
 
-    ``exact``: it is one of integers or truth values, which counts however little it shows.
+    ``exact``: it is one of integers or truth values, or one that replay shows of what the target read, which counts
+    however little it shows.
     """
 
     kind: str

@@ -8,6 +8,7 @@ from workbench.comparison.align.alignment import OperatorMatch
 from workbench.comparison.align.rules import AGAIN, MATCH_RULES
 from workbench.comparison.graphs.view import RESHAPING, GraphView, Origin
 from workbench.comparison.limits import limits
+from workbench.dump.formats.ge_name import standard_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def match_identities(work: Matching) -> None:
-    """Match casts and the like that carry the same value into the same format or shape.
+    """Match casts and the like that carry the same value: under one name, or into the same format or shape.
 
     Where nothing fits exactly, the only one that carries the value somewhere else is the same.
     """
+    _match_named(work)
     for exact in (True, False):
         waiting: dict[tuple[object, ...], list[int]] = {}
         for g in (g for g in work.golden.identities if g not in work.matched_golden):
@@ -36,6 +38,19 @@ def match_identities(work: Matching) -> None:
             if exact or len(numbers) == len(others) == 1:
                 for t, g in work.interchangeable(numbers, others):
                     work.claim(t, g, "topology", limits().score_carried)
+
+
+def _match_named(work: Matching) -> None:
+    """Match those of one name: precision modes change what a cast gives, and insert others beside it."""
+    golden = work.golden.graph.ops
+    named = {standard_name(golden[g].name): g for g in work.golden.identities}
+    for t in work.target.identities:
+        g = named.get(standard_name(work.target.graph.ops[t].name))
+        if g is None or g in work.matched_golden or t in work.match_of or t in work.fused:
+            continue
+        carried = _carried(work, work.target, t, exact=False)
+        if carried == _carried(work, work.golden, g, exact=False):
+            work.claim(t, g, "topology", limits().score_carried)
 
 
 def match_between(work: Matching) -> None:

@@ -82,6 +82,8 @@ class Matching(Correspondence):
         self.fused.update(fusion.target)
         self.matched_golden.update(fusion.golden)
         self.values.update(fusion.values)
+        for a, b in fusion.values:  # readers know a value by who computes it
+            self.values.setdefault(self.target.computed(a), self.golden.computed(b))
         score = MATCH_RULES[fusion.rule].score
         self.matches.append(OperatorMatch(fusion.target, fusion.golden, fusion.rule, score))
 

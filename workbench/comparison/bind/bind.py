@@ -24,6 +24,7 @@ from workbench.dump.formats.ffts import manual_slice
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.formats.npy import fingerprint
+from workbench.dump.selection import numbered_anew
 from workbench.graph.graph import Value
 from workbench.graph_files.ge.graph import UNCONNECTED
 from workbench.graph_files.onnx.dialect import DIALECT as ONNX
@@ -88,13 +89,10 @@ def _exact_names(graphs: Sequence[Graph]) -> Iterator[Named]:
 
 def _ranked_names(graphs: Sequence[Graph]) -> Iterator[Named]:
     """Ids counted anew: 0-based among operators of one scope and type, over all graphs in order."""
-    counts: Counter[str] = Counter()
-    for graph in graphs:
+    for graph in numbered_anew(graphs):
         for number, op in enumerate(graph.ops):
-            stem = op.name.rpartition("-op")[0] or op.name
-            name = sanitize(f"{stem}-op{counts[stem]}")
-            counts[stem] += 1
-            yield Named((graph.graph_id, op.op_type, name), number)
+            if op.name.rpartition("-op")[2].isdecimal():
+                yield Named((graph.graph_id, op.op_type, sanitize(op.name)), number)
 
 
 def _short_names(graphs: Sequence[Graph]) -> Iterator[Named]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.binding import Binding
+from workbench.comparison.graphs.roles import OF_MODELS
 from workbench.comparison.graphs.source_network import network_of
 from workbench.comparison.graphs.subgraphs import join_graphs
 from workbench.dump.formats.mindspore_name import sanitize
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
 
     from workbench.dump.dump import Dump
     from workbench.graph.graph import Graph
-
-
-OF_MODELS = frozenset(("onnx", "tensorflow"))
-"""Dialects of graphs that are another framework's model."""
 
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:

@@ -11,6 +11,7 @@ from workbench.comparison.follow.state import SOME_INPUT
 from workbench.comparison.graphs.ge_origins import original_names
 from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.result import times_expected
+from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def blame_evidence(
         yield _distance(flow, origin, event.worst, multiple=not by_replay)
         if origin.writer is None:
             yield Message("compare/input-difference", error=event.inherited)
+        yield from _beyond_range(event.worst)
     if event.replayed is not None:
         yield from own_words(event.replayed, multiple=by_replay)
     if origin.symptom is not None:
@@ -102,6 +104,19 @@ def _distance(flow: Trace, origin: Origin, worst: Measured, *, multiple: bool) -
     if times is None:
         return Message("compare/error-alone", where=place, error=worst.error)
     return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
+
+
+def _beyond_range(worst: Measured) -> Iterator[Message]:
+    """Say that the golden's numbers are too large for the target's format, where this has infinity or its largest."""
+    metrics, row = worst.divergence.metrics, DTYPES.get(worst.pair.target.spec.dtype)
+    if row is None or not row.is_float or "GoldenMax" not in metrics:
+        return
+    ours, theirs = (
+        max(abs(metrics[f"{side}Max"]), abs(metrics[f"{side}Min"])) for side in ("Target", "Golden")
+    )
+    reached = ours >= row.largest or _extremes(metrics)["target_inf"] > 0
+    if reached and row.largest < theirs < math.inf:
+        yield Message("compare/beyond-range", golden=theirs, dtype=row.name, limit=row.largest)
 
 
 def _whose(flow: Trace, origin: Origin) -> str:

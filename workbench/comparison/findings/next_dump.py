@@ -13,6 +13,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.container import read_container
 from workbench.dump.formats.mindspore_name import sanitize
+from workbench.dump.selection import numbered_anew
 from workbench.graph.graph import Param, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.ops import IDENTITY
@@ -192,7 +193,11 @@ class Names:
 
     def __init__(self, binding: Binding, rank: int) -> None:
         graphs = [g for (r, _), g in sorted(binding.graphs.items()) if r == rank]
-        self._anew = _counted_anew(graphs)
+        self._anew = {
+            (graph.graph_id, number): op.name
+            for graph in numbered_anew(graphs)
+            for number, op in enumerate(graph.ops)
+        }
         told = Counter(self._tells(run, binding) for run in _dumped(binding, rank))
         self._by_count = told["anew"] > 0
 
@@ -207,17 +212,6 @@ class Names:
             return ""
         files = {record.key.op_name for record in run.tensors.values()}
         return "anew" if sanitize(anew) in files else "listed"
-
-
-def _counted_anew(graphs: Sequence[Graph]) -> dict[tuple[int, int], str]:
-    counts: Counter[str] = Counter()
-    names = {}
-    for graph in graphs:
-        for number, op in enumerate(graph.ops):
-            stem, mark, _ = op.name.rpartition("-op")
-            names[graph.graph_id, number] = f"{stem}-op{counts[stem]}" if mark else op.name
-            counts[stem] += 1
-    return names
 
 
 def _dumped(binding: Binding, rank: int) -> Iterator[OperatorRun]:

@@ -28,8 +28,6 @@ from workbench.comparison.follow.naming import (
     NOBODY,
     Named,
     Names,
-    born_between,
-    born_here,
     golden_error,
     input_difference,
     is_cleared,
@@ -40,6 +38,7 @@ from workbench.comparison.follow.naming import (
     overwrite_difference,
     wired_unlike,
 )
+from workbench.comparison.follow.nan_origins import born_between, born_here
 from workbench.comparison.follow.overflow import is_overflowed
 from workbench.comparison.follow.ranks import is_replicated
 from workbench.comparison.follow.state import DIFFERS_AT_START, Assessment, ValueState

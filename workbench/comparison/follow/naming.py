@@ -24,11 +24,11 @@ from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.network import nodes_of
 from workbench.comparison.replay.slices import copied_slices
-from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.core.words.render import number as spoken
 from workbench.graph.graph import Param, Value
-from workbench.ops import IDENTITY, MOVEMENT
+from workbench.ops import MOVEMENT
+from workbench.ops.compile_time import computed_before_the_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.align.alignment import Alignment
-    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
+    from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Survey
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.replay.slices import SliceError
-    from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Graph, Op
 
     Array = NDArray[Any]
@@ -270,9 +269,13 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
     if spoilt:
         return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
     off = replayed.model_weight_error(event.block, event.op)
-    if off:
-        weights = _weights_of(survey, event)
-        return (Difference("parameter", weights, Message("compare/other-weights", error=off)),)
+    weights = _weights_of(survey, event) if off else ""
+    if weights:
+        return (
+            Difference(
+                "parameter", weights, Message("compare/other-weights", error=off), exact=True
+            ),
+        )
     golden = replayed.golden(event.block, event.op)
     if golden is not None:
         said = Message("compare/golden-error-by", error=golden.error)
@@ -284,14 +287,18 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
 
 
 def _weights_of(survey: Survey, event: Assessment | Observation) -> str:
-    """Name of the first weight that the golden's operators have which a kernel stands for."""
+    """Name of the first weight or constant that the golden's operators have which a kernel stands for."""
     found = survey.pairing.alignments.get(event.block.graph_key)
     if found is None:
         return ""
     graph, nodes = found.golden.graph, nodes_of(found, event.op)
-    read = (one for number in nodes for one in graph.ops[number].flat_inputs())
-    parameters = (graph.parameters[one.index] for one in read if isinstance(one, Param))
-    return next((one.name for one in parameters if one.is_weight), "")
+    known = computed_before_the_run(graph)
+    for operand in (one for number in nodes for one in graph.ops[number].flat_inputs()):
+        if isinstance(operand, Param) and graph.parameters[operand.index].is_weight:
+            return graph.parameters[operand.index].name
+        if isinstance(operand, Value) and operand.op in known:
+            return graph.ops[operand.op].name
+    return ""
 
 
 def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterator[str]:
@@ -432,98 +439,3 @@ def _is_within_golden_error(replayed: Replay, seen: Observation) -> bool:
     if golden is None or golden.suspect:
         return False
     return seen.worst.error <= limits().suspect_factor * golden.error
-
-
-# --- where NaN and infinity begin --------------------------------------------------------------
-
-_WAY = 64
-"""Operators that are looked at between two that were compared."""
-
-
-def born_between(scene: Scene, number: int, unobserved: Iterable[int]) -> Named:
-    """Name the operator that makes NaN or infinity of finite numbers before, or at, one that shows them.
-
-    ``unobserved`` are the target's operators before it that were not compared. It is named itself if its own output
-    was not compared either, or if one of the golden's operators does it.
-    """
-    alone = (number,) if ("output", 0) not in scene.measured(number) else ()
-    for one in (*sorted(unobserved)[-_WAY:], *alone):
-        if (born := born_here(scene, one)).differences:
-            return born
-    found, block = scene.found, scene.survey.pairing.blocks.get(scene.block)
-    if found is None or block is None or number not in found.match_of:
-        return NOBODY
-    golden, graph = scene.survey.pairing.golden, found.golden.graph
-    for one in _uncompared_before(graph, found.match_of[number], found.matched_golden):
-        said = _birth(golden, graph, block, one, "compare/born-in-golden")
-        if said is not None:
-            return Named(number, (Difference("non-finite", graph.ops[one].name, said),))
-    return NOBODY
-
-
-def born_here(scene: Scene, number: int) -> Named:
-    """Name an operator that makes NaN or infinity of finite numbers, whether or not that is right of them."""
-    binding, op = scene.survey.pairing.target, scene.graph.ops[number]
-    said = _birth(binding, scene.graph, scene.block, number, "compare/born-non-finite")
-    return NOBODY if said is None else Named(number, (Difference("non-finite", op.name, said),))
-
-
-def _uncompared_before(graph: Graph, number: int, matched: frozenset[int]) -> Iterator[int]:
-    """Operators of the golden without a counterpart that feed one of its operators, the nearest first."""
-    waiting, seen = [number], {number}
-    while waiting and len(seen) < _WAY:
-        for operand in graph.ops[waiting.pop(0)].flat_inputs():
-            before = operand.op if isinstance(operand, Value) else -1
-            if before < 0 or before in seen:
-                continue
-            if before not in matched or graph.ops[before].op_type in IDENTITY:
-                seen.add(before)
-                waiting.append(before)
-                yield before
-
-
-def _birth(
-    binding: Binding, graph: Graph, block: Execution, number: int, code: str
-) -> Message | None:
-    """Say that an operator reads finite numbers alone and gives others; ``None`` if it does not, or nobody knows."""
-    runs = binding.runs.get(block, {})
-    run, op = runs.get(number), graph.ops[number]
-    given = run.tensors.get(("output", 0)) if run is not None else None
-    if run is None or given is None or id(given) in binding.oddities:
-        return None
-    read = [_read(runs, run, op, slot) for slot, _ in enumerate(op.flat_inputs())]
-    known = [one for one in read if one is not None and id(one) not in binding.oddities]
-    if not known or len(known) != len(read):
-        return None
-    count = _extent(given)[0]
-    extents = [_extent(one) for one in known]
-    if not count or any(bad or not whole for bad, _, whole in extents):
-        return None
-    largest = max(most for _, most, _ in extents)
-    return Message(code, name=op.name, op_type=op.op_type, count=count, largest=largest)
-
-
-def _read(
-    runs: Mapping[int, OperatorRun], run: OperatorRun, op: Op, slot: int
-) -> TensorRecord | None:
-    """What an operator read in a slot: as it was dumped there, else as its producer gave it."""
-    own, operand = run.tensors.get(("input", slot)), op.operand(slot)
-    if own is not None or not isinstance(operand, Value):
-        return own
-    before = runs.get(operand.op)
-    return before.tensors.get(("output", operand.slot)) if before is not None else None
-
-
-@np.errstate(all="ignore")  # of NaN that signal
-def _extent(record: TensorRecord) -> tuple[int, float, bool]:
-    """How many elements are NaN or infinite, the largest magnitude of the others, and whether that is known."""
-    try:
-        if record.source is None:
-            return 0, 0.0, False
-        array = record.source.array()
-        numbers = array.astype(np.float64)
-    except (FormatError, TypeError, ValueError):
-        return 0, 0.0, False
-    finite = np.isfinite(numbers)
-    most = float(np.abs(numbers[finite]).max()) if finite.any() else 0.0
-    return int(numbers.size - np.count_nonzero(finite)), most, True

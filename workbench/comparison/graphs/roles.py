@@ -48,6 +48,10 @@ LEAVES = frozenset(("Data", "RefData", "AippData", "Const", "Constant", "Variabl
 """Operators of GE that hold what are parameters and constants elsewhere."""
 
 
+OF_MODELS = frozenset(("onnx", "tensorflow"))
+"""Dialects of graphs that are another framework's model."""
+
+
 FOLDABLE = frozenset(("BatchNorm", "BNInference", "BNInfer", "FusedBatchNorm", "FusedBatchNormV3"))
 """Normalizations that a compiler for inference computes into the weights of the product before them."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ALIAS = frozenset(name for name, row in OPS.items() if row.engine == "none")
 """Types that run nothing: their result is what they read, in the same memory."""
 
-_JOINING = frozenset(("Concat", "ConcatD", "Stack"))
+_JOINING = frozenset(("Concat", "ConcatD", "Stack", "Pack"))
 """Types that hand on all that they read; others their first input alone."""
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.comparison.graphs.roles import OF_MODELS
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Param, Value
 from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE, settings
-from workbench.ops.compile_time import gives_other_each_time
+from workbench.ops.aliases import ALIASES
+from workbench.ops.compile_time import gives_other_each_time, taken_away
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +26,8 @@ class Origin(NamedTuple):
     slot: int = 0
 
 
-RESHAPING = frozenset(("Reshape", "Flatten", "View", "ReshapeExt", "ExpandDims", "Squeeze"))
+_RESHAPING = frozenset(("Reshape", "Flatten", "View", "ExpandDims", "Squeeze"))
+RESHAPING = _RESHAPING | {name for name, row in ALIASES.items() if row.op_type in _RESHAPING}
 """Types that give the same elements in the same order, in another shape."""
 
 _JOINTS = frozenset(("", "Fused", "fused", "fusion", "Fusion"))
@@ -48,10 +51,11 @@ class GraphView:
         seen: dict[object, list[int]] = {}
         work = cache(lambda number: (shapes(graph.ops[number]), settings(graph.ops[number])))
         changing = changed_parameters(graph)
+        away = taken_away(graph) if graph.dialect in OF_MODELS else set[int]()
         for number, op in enumerate(graph.ops):
             inputs = [self.origin(operand) for operand in op.flat_inputs()]
             self._origins.append(inputs)
-            if hands_on(op.op_type):
+            if hands_on(op.op_type) or number in away:
                 self.identities.append(number)
                 self._sources[number] = inputs[0] if inputs else Origin("none", -1)
                 continue
@@ -73,6 +77,10 @@ class GraphView:
         if isinstance(operand, Param):
             return Origin("param", operand.index)
         return Origin("const", -1) if operand is not None else Origin("none", -1)
+
+    def computed(self, origin: Origin) -> Origin:
+        """An operator's value by who computes it: what only hands it on is looked through."""
+        return self.origin(Value(origin.number, origin.slot)) if origin.kind == "op" else origin
 
     def first(self, origin: Origin) -> Origin:
         """A value by who computes it first."""

@@ -78,7 +78,7 @@ class Claims:
         self.notes: list[tuple[Side, Note]] = []
         self._pairs: list[Pair] = []
         self._taken: Sides[set[int]] = Sides(set(), set())
-        self._paired: Sides[set[int]] = Sides(set(), set())
+        self._paired: Sides[dict[int, int]] = Sides({}, {})  # a record → its partner
         self._skips: Sides[list[Skipped]] = Sides([], [])
         self._ignored: Counter[int] = Counter()
         target, golden = (self._view(side, binding) for side, binding in sides.named)
@@ -109,14 +109,18 @@ class Claims:
         """Whether a record has a partner."""
         return id(record) in self._paired.of(side)
 
+    def are_paired(self, target: TensorRecord, golden: TensorRecord) -> bool:
+        """Whether two records are partners of each other."""
+        return self._paired.target.get(id(target)) == id(golden)
+
     def add(self, pair: Pair) -> bool:
         """Take a pair, unless one of its records is spoken for already."""
         free = self.is_free("target", pair.target) and self.is_free("golden", pair.golden)
         if free:
             self._taken.target.add(id(pair.target))
             self._taken.golden.add(id(pair.golden))
-            self._paired.target.add(id(pair.target))
-            self._paired.golden.add(id(pair.golden))
+            self._paired.target[id(pair.target)] = id(pair.golden)
+            self._paired.golden[id(pair.golden)] = id(pair.target)
             self._pairs.append(pair)
         return free
 
@@ -158,7 +162,7 @@ class Claims:
         if not self.is_free("target", record):
             return False
         self._taken.target.add(id(record))
-        self._paired.target.add(id(record))
+        self._paired.target[id(record)] = id(given.record)
         self._pairs.append(pair._replace(shared=True))
         return True
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from hashlib import sha256
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -61,7 +61,8 @@ def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
         there = last.tensors.get(place)
         if record is None or there is None or not is_of_one_size(record, there):
             continue
-        if claims.pair(at, (run, last), (place, place), JOINED, score):
+        joined = claims.pair(at, (run, last), (place, place), JOINED, score)
+        if joined or claims.are_paired(record, there):
             claims.skip_left("golden", members, FUSED)
 
 
@@ -158,30 +159,120 @@ def _flat(record: TensorRecord) -> NDArray[np.float64] | None:
 
 
 def skip_copies(claims: Claims, at: ExecutionPair) -> None:
-    """Skip goldens with the elements of a golden that is compared: what only reshapes runs nothing on a device."""
-    waiting: dict[int | None, list[tuple[OperatorRun, TensorRecord]]] = {}
+    """Skip goldens that only repeat what is compared: what reshapes, splits or joins may run nothing on a device.
+
+    One is a copy if it has the elements of one golden that is compared, is a part of such a golden along one axis,
+    or is made of such goldens along one axis. A copy is as good as what it repeats.
+    """
+    waiting: list[tuple[OperatorRun, TensorRecord]] = []
     compared: list[TensorRecord] = []
     for run in at.golden.values():
         for record in run.tensors.values():
             if claims.is_free("golden", record):
-                waiting.setdefault(record.spec.size, []).append((run, record))
+                waiting.append((run, record))
             elif claims.is_paired("golden", record):
                 compared.append(record)
-    known = _digests(one for one in compared if one.spec.size in waiting)
-    for some in waiting.values() if known else ():
-        for run, record in some:
-            if not known.isdisjoint(_digests([record])):
-                claims.skip("golden", run.op_name, [record], COPY)
+    known = _Known(compared, {record.spec.size for _, record in waiting})
+    for run, record in waiting if compared else ():
+        array = known.read(record)
+        if array is not None and known.repeats(array):
+            claims.skip("golden", run.op_name, [record], COPY)
+            known.add(record, array)
 
 
-def _digests(records: Iterable[TensorRecord]) -> set[bytes]:
-    """What tells the elements of tensors, of those that are not all alike."""
-    found, left = set[bytes](), _MOST
-    for record in records:
+_TELLING = 16
+"""Different elements that a tensor must have to be told by its parts: fewer may be alike by chance."""
+
+
+class _Known:
+    """Tensors that are compared, or repeat such, while they are gathered; ``sizes`` are those of what is looked for."""
+
+    def __init__(self, records: Iterable[TensorRecord], sizes: Collection[int | None]) -> None:
+        self._left = _MOST
+        self._sizes = sizes
+        self._records: list[TensorRecord] = []
+        self._digests = set[bytes]()
+        for record in records:
+            self.add(record)
+
+    def read(self, record: TensorRecord) -> NDArray[Any] | None:
+        """Return the elements of a tensor, if they can be read, are not all alike, and not too much was read before."""
         checkpoint()
-        array = array_of(record) if left > 0 else None
+        array = array_of(record) if self._left > 0 else None
         if array is None or array.size < 2 or bool((array == array.flat[0]).all()):
-            continue
-        left -= array.nbytes
-        found.add(sha256(array.dtype.str.encode() + array.tobytes()).digest())
-    return found
+            return None
+        self._left -= array.nbytes
+        return array
+
+    def add(self, record: TensorRecord, array: NDArray[Any] | None = None) -> None:
+        """Know one more tensor."""
+        self._records.append(record)
+        if record.spec.size in self._sizes:
+            array = self.read(record) if array is None else array
+            if array is not None:
+                self._digests.add(_digest(array))
+
+    def repeats(self, array: NDArray[Any]) -> bool:
+        """Whether an array has the elements of a known one, is a part of one, or is made of several."""
+        if _digest(array) in self._digests:
+            return True
+        if np.unique(array).size < _TELLING:
+            return False
+        return self._is_part(array) or self._is_made(array)
+
+    def _is_part(self, array: NDArray[Any]) -> bool:
+        for record in self._records:
+            axis = _axis_between(array.shape, record.spec.shape)
+            whole = self.read(record) if axis is not None else None
+            if (
+                axis is not None
+                and whole is not None
+                and any(True for _ in _places(array, whole, axis))
+            ):
+                return True
+        return False
+
+    def _is_made(self, array: NDArray[Any]) -> bool:
+        ends: dict[int, dict[int, int]] = {}
+        for record in self._records:
+            axis = _axis_between(record.spec.shape, array.shape)
+            part = self.read(record) if axis is not None else None
+            if axis is None or part is None:
+                continue
+            longest = ends.setdefault(axis, {})
+            for begin in _places(part, array, axis):
+                longest[begin] = max(longest.get(begin, 0), begin + part.shape[axis])
+        return any(_reached(longest) == array.shape[axis] for axis, longest in ends.items())
+
+
+def _reached(ends: Mapping[int, int]) -> int:
+    """How far one gets from 0, going from a part's begin to its end."""
+    place = 0
+    while place in ends:
+        place = ends[place]
+    return place
+
+
+def _digest(array: NDArray[Any]) -> bytes:
+    return sha256(array.dtype.str.encode() + array.tobytes()).digest()
+
+
+def _axis_between(part: tuple[int, ...] | None, whole: tuple[int, ...] | None) -> int | None:
+    """The only axis along which a shape is smaller than another; ``None`` if they differ otherwise."""
+    if part is None or whole is None or len(part) != len(whole):
+        return None
+    differing = [n for n, (few, many) in enumerate(zip(part, whole, strict=True)) if few != many]
+    smaller = len(differing) == 1 and 0 < part[differing[0]] < whole[differing[0]]
+    return differing[0] if smaller else None
+
+
+def _places(part: NDArray[Any], whole: NDArray[Any], axis: int) -> Iterator[int]:
+    """Yield where on an axis an array begins in a larger one."""
+    ours, theirs = np.moveaxis(part, axis, 0), np.moveaxis(whole, axis, 0)
+    if ours.dtype != theirs.dtype or ours.shape[1:] != theirs.shape[1:]:
+        return
+    first_of_each: tuple[Any, ...] = (slice(None), *(0,) * (part.ndim - 1))
+    firsts = theirs[first_of_each] == ours.flat[0]
+    for begin in np.flatnonzero(firsts[: len(theirs) - len(ours) + 1]).tolist():
+        if np.array_equal(theirs[begin : begin + len(ours)], ours):
+            yield begin

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.bind.borrow import OF_MODELS
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
-from workbench.comparison.graphs.roles import FOLDABLE, LEAVES
-from workbench.comparison.graphs.view import Origin
+from workbench.comparison.graphs.roles import FOLDABLE, LEAVES, OF_MODELS
+from workbench.comparison.graphs.traverse import ALIAS, path_back
+from workbench.comparison.graphs.view import RESHAPING, Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.dtypes import DTYPES
 from workbench.dump.dump import WATCHED
@@ -70,15 +70,24 @@ def pair_fusions(claims: Claims, at: ExecutionPair, score: float) -> None:
     found = at.alignment
     for fusion in found.fusions:
         for a, b in fusion.values:
-            run, other = at.target.get(a.number), at.golden.get(b.number)
-            if run is not None and other is not None:
-                places = ("output", a.slot), ("output", b.slot)
-                claims.pair(at, (run, other), places, fusion.rule, score)
+            ours, theirs = _dumped(found.target, at.target, a), _dumped(found.golden, at.golden, b)
+            if ours is not None and theirs is not None:
+                runs = at.target[ours.op], at.golden[theirs.op]
+                places = ("output", ours.slot), ("output", theirs.slot)
+                claims.pair(at, runs, places, fusion.rule, score)
         for number in fusion.target:
             if number in at.target:
                 _pair_inputs(claims, at, fusion, at.target[number], score)
         _take_folded(claims, at, fusion, score)
         _skip_inside(claims, at, fusion)
+
+
+def _dumped(view: GraphView, runs: Runs, origin: Origin) -> Value | None:
+    """The nearest output with a file that is a value: an operator that runs nothing hands on another's."""
+    for operand in path_back(view.graph, Value(origin.number, origin.slot), ALIAS):
+        if isinstance(operand, Value) and operand.op in runs:
+            return operand
+    return None
 
 
 def _skip_inside(claims: Claims, at: ExecutionPair, fusion: Fusion) -> None:
@@ -235,9 +244,10 @@ def _skip_unrun(
 ) -> None:
     """Skip nodes of a model that its compiler leaves nothing of, but for those that give a result of the network."""
     results = {one.op for one in graph.outputs if isinstance(one, Value)}
+    reshaping = {number for number, op in enumerate(graph.ops) if op.op_type in RESHAPING}
     for reason, numbers in (
         (FOLDED, computed_before_the_run(graph)),
-        (NO_TASK, taken_away(graph)),
+        (NO_TASK, taken_away(graph) | reshaping),
     ):
         left = numbers - partner.keys() - results
         claims.skip_left(side, [run for number, run in runs.items() if number in left], reason)

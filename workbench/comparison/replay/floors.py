@@ -264,7 +264,8 @@ def unit_inside(
 def condition(attempt: Attempt, slot: int) -> float:
     """Return how much random relative errors of the inputs are magnified in a result, at least 1.
 
-    Of what is left in overwritten inputs it is not known.
+    Of what is left in overwritten inputs it is not known. A whole number by itself, such as an exponent, is held by
+    every format as it is, so it has no error.
     """
     if slot < 0:
         return 1.0
@@ -272,9 +273,11 @@ def condition(attempt: Attempt, slot: int) -> float:
     moved = {}
     for number, array in attempt.inputs.items():
         moved[number] = array
-        if unit_of(array):
-            with np.errstate(all="ignore"):  # a file may hold anything
-                wide = array.astype(np.float64)
+        if not unit_of(array):
+            continue
+        with np.errstate(all="ignore"):  # a file may hold anything
+            wide = array.astype(np.float64)
+            if wide.size != 1 or not float(wide.item()).is_integer():
                 moved[number] = wide * (1.0 + _STEP * rng.uniform(-1.0, 1.0, array.shape))
     still = attempt.computed((slot,))
     other = Computation(attempt.kernel, moved).computed((slot,))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.mindspore.reading import (
     BY_MSPROBE,
+    is_alone,
     own_device,
     own_rank,
 )
@@ -270,7 +271,7 @@ def notes(r: MindSporeReading) -> Iterator[RowMessage]:
     values = {
         "path": r.folder,
         "net": r.common.net_name,
-        "rank": own_rank(r.context),
+        "rank": 0 if r.form.target == "cpu" and is_alone(r.context) else own_rank(r.context),
         "device": own_device(r.context),
         "process": own_rank(r.context, own_device(r.context)),
         "limit": r.common.overflow_number,

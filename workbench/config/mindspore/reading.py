@@ -196,6 +196,11 @@ def own_device(context: Context) -> int:
     return context.number("DEVICE_ID", context.device)
 
 
+def is_alone(context: Context) -> bool:
+    """Whether a process is not one of several; on a CPU its rank is then 0, whatever ``RANK_ID`` says."""
+    return context.number("RANK_SIZE", 1) < 2
+
+
 def own_rank(context: Context, device: int | None = None) -> int:
     """Return the rank of the process that is judged; ``device`` if it has none and one is given."""
     return context.number("RANK_ID", context.rank if device is None else context.rank or device)

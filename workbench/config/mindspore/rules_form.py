@@ -60,6 +60,19 @@ def _void_pieces(r: MindSporeReading, at: At) -> list[dict[str, str]]:
     ]
 
 
+def _is_passed(r: MindSporeReading, at: At) -> Any:
+    """Whether every iteration that is asked for lies before the first that runs."""
+    ranges = [one for one in iterations(at.value).ranges or () if one[0] <= one[1]]
+    passed = bool(ranges) and all(high < r.first_iteration for _, high in ranges)
+    return passed and r.debug_mode != 4 and {"first": r.first_iteration}
+
+
+def _is_alarmed(r: MindSporeReading, at: At) -> bool:
+    """Whether MindSpore foretells an empty dump; releases before 2.7 were not seen to."""
+    release = r.context.release()
+    return not at.given and r.has_common and (not release or release >= (2, 7))
+
+
 def _leaves_out_the_device(r: MindSporeReading, at: At) -> Any:
     device = own_device(r.context)
     return r.has_common and device not in r.devices and {"device": device}
@@ -96,6 +109,18 @@ ENVIRONMENT = (
         breaks=Example({}, Context(env={_VARIABLE: "data_dump.json"})),
         keeps=Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
         source=TUTORIAL,
+    ),
+    Row(
+        id="simulation-level",
+        severity="warning",
+        at="$MS_SIMULATION_LEVEL",
+        when=lambda r, at: at.value == "0",
+        says="{key} is 0: the network is compiled and not run, and nothing is written",
+        fix="Unset it.",
+        breaks=Example({}, Context(env={"MS_SIMULATION_LEVEL": "0"})),
+        keeps=Example({}, Context(env={"MS_SIMULATION_LEVEL": "1"})),
+        source=SEEN,
+        on="cpu",
     ),
     Row(
         id="ge-switch",
@@ -160,6 +185,18 @@ ROWS = (
         breaks={E2E: ABSENT},
         keeps={E2E: {}},
         on="o0o1",
+    ),
+    Row(
+        id="e2e-alarm",
+        severity="hint",
+        at=E2E,
+        when=_is_alarmed,
+        says="{key} is missing: MindSpore warns three times that nothing will be dumped; a CPU dumps all the same",
+        fix='Add "e2e_dump_settings": {{}}.',
+        breaks={E2E: ABSENT},
+        keeps={E2E: {}},
+        source=SEEN,
+        on="cpu gpu",
     ),
     Row(
         id="e2e-present",
@@ -265,6 +302,18 @@ ROWS = (
         fix="Write numbers and ascending ranges like '5-8'.",
         breaks={"iteration": "0||5-"},
         keeps={"iteration": "0||5-5"},
+    ),
+    Row(
+        id="iteration-passed",
+        severity="warning",
+        at=setting("iteration"),
+        when=_is_passed,
+        says="{key} {got!r} lies before initial_iteration {first}, the first that runs: nothing is dumped",
+        fix="Count iterations from {first}, or lower initial_iteration.",
+        breaks={"iteration": "0|2", "initial_iteration": 10},
+        keeps={"iteration": "0|10", "initial_iteration": 10},
+        source=SEEN,
+        on="o0o1 cpu gpu",
     ),
     Row(
         id="support-device",

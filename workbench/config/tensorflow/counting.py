@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from workbench.config.python_text import dotted, source_of
-from workbench.config.tensorflow.facts import OPTIMIZER
+from workbench.config.tensorflow.facts import OPTIMIZER, USES
 from workbench.config.tensorflow.rank import rank_test
 
 if TYPE_CHECKING:
@@ -24,8 +24,26 @@ def counting_blocks(facts: Facts) -> list[Block]:
     return [block for block in blocks if block.name == OPTIMIZER] or blocks
 
 
+def read_blocks(facts: Facts) -> list[Block]:
+    """Return the blocks whose settings npu_bridge reads: of its own name, in what a session is given."""
+    return [
+        block
+        for block in counting_blocks(facts)
+        if not block.name_is_known or (block.name == OPTIMIZER and not is_idle(facts, block))
+    ]
+
+
+def is_idle(facts: Facts, block: Block) -> bool:
+    """Whether a script with a session gives the configuration of a block to nothing."""
+    if facts.calls.keys().isdisjoint(USES) or not block.config or block.uses:
+        return False
+    return block.config not in facts.handed_on
+
+
 def counting_dumps(facts: Facts) -> list[Call]:
     """Return the ``DumpConfig`` that ``NPURunConfig`` is given; every one if that cannot be told."""
+    if facts.runs and not any("dump_config" in run.entries or run.extra for run in facts.runs):
+        return []
     given = [run.entries["dump_config"].node for run in facts.runs if "dump_config" in run.entries]
     known = {key for call in facts.dumps for key in (id(call.node), call.variable)}
     meant: set[int | str] = set()
@@ -37,14 +55,16 @@ def counting_dumps(facts: Facts) -> list[Call]:
             return facts.dumps
         meant |= here
     found = [call for call in facts.dumps if id(call.node) in meant or call.variable in meant]
-    return found or facts.dumps
+    return found if given else facts.dumps
 
 
 def unknown_dumps(facts: Facts) -> Iterator[ast.expr]:
     """Yield what ``NPURunConfig`` is given for a ``DumpConfig`` that the script does not make."""
     for run in facts.runs:
         entry = run.entries.get("dump_config")
-        if entry is not None and not facts.dumps and not is_plain(entry.node):
+        if entry is None or is_none(entry.node) or is_no_dump(facts, entry.node):
+            continue
+        if not facts.dumps:
             yield entry.node
 
 
@@ -105,6 +125,21 @@ def is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def is_plain(node: ast.expr) -> bool:
-    """Whether an expression is plainly no ``DumpConfig``."""
-    return isinstance(node, ast.Constant | ast.Dict | ast.List)
+_OTHERS = (
+    *("ProfilingConfig", "MemoryConfig", "ExperimentalConfig", "NPURunConfig"),
+    *("dict", "list", "tuple", "set", "str", "int", "float", "bool", "bytes"),
+)
+"""What is called and makes no ``DumpConfig``."""
+
+
+def is_no_dump(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression is plainly no ``DumpConfig``: another object, or the class itself."""
+    if isinstance(node, ast.Name) and node.id in facts.once:
+        node = facts.once[node.id]
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = dotted(node).rpartition(".")[2]
+        return facts.meaning.get(name, name) == "DumpConfig"
+    if isinstance(node, ast.Call):
+        return dotted(node.func).rpartition(".")[2] in _OTHERS
+    plain = ast.Constant | ast.Dict | ast.List | ast.Tuple | ast.Set | ast.JoinedStr | ast.Lambda
+    return isinstance(node, plain) and not is_none(node)

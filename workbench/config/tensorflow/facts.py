@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import ast
+from workbench.config.form.settings import Unresolved
+from workbench.config.python_text import dotted
 
+if TYPE_CHECKING:
     from workbench.core.words import Message
 
 OPTIMIZER = "NpuOptimizer"
 """Name of the custom optimizer that npu_bridge reads."""
+
+
+USES = {
+    "init_resource": "init",
+    "npu_config_proto": "session",
+    "set_keras_session_npu_config": "session",
+    "RunConfig": "session",
+    "NPURunConfig": "session",
+    "Session": "session",
+    "InteractiveSession": "session",
+    "MonitoredTrainingSession": "session",
+    "managed_session": "session",
+}
+"""Calls that take a session's configuration, and what the session is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +62,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Block:
-    """The settings of one custom optimizer; ``config`` is the ConfigProto that it was added to.
+    """The settings of one custom optimizer; ``config`` is the ConfigProto that it was added to, under ``test``.
 
     ``extra`` are the parameters whose keys cannot be told, with their lines.
     """
@@ -58,6 +75,12 @@ class Block:
     entries: list[Entry] = field(default_factory=list)
     extra: list[tuple[str, int]] = field(default_factory=list)
     uses: set[str] = field(default_factory=set)
+    test: Test | None = None
+
+    @property
+    def name_is_known(self) -> bool:
+        """Whether the script tells the name."""
+        return not isinstance(self.name, Unresolved)
 
     @property
     def only_init(self) -> bool:
@@ -80,12 +103,14 @@ class Call:
     refused: list[Message] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass
 class Facts:
     """Everything found; ``calls`` are called names with their first line.
 
-    ``meaning`` says what names of the script are called where they come from, empty if they have
-    nothing to do with npu_bridge; ``bare`` are parameters that are set without a proto member.
+    ``aliases`` are names of a function for members of what is known, ``changes`` what happens to a map of
+    parameters beside the setting of members, with lines. ``meaning`` says what names of the script are called
+    where they come from, empty if they have nothing to do with npu_bridge; ``bare`` are parameters that are set
+    without a proto member.
     """
 
     tree: ast.Module
@@ -102,6 +127,8 @@ class Facts:
     rewrites: dict[str, tuple[Any, int]] = field(default_factory=dict)
     environment: dict[str, tuple[Any, int]] = field(default_factory=dict)
     latest: dict[tuple[str, str, str], Block] = field(default_factory=dict)
+    aliases: dict[tuple[str, str], ast.expr] = field(default_factory=dict)
+    changes: list[tuple[str, int]] = field(default_factory=list)
 
     def add(self, block: Block) -> Block:
         """Keep a block, and find it by the names of its variable and its configuration."""
@@ -110,6 +137,34 @@ class Facts:
         if block.config:
             self.latest[block.scope, "config", block.config] = block
         return block
+
+    @cached_property
+    def handed_on(self) -> set[str]:
+        """Names of objects that are used as a whole anywhere, not only their members."""
+        owners = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
+        return {
+            dotted(node)
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Name | ast.Attribute)
+            and isinstance(node.ctx, ast.Load)
+            and id(node) not in owners
+        }
+
+    def full(self, scope: str, node: ast.expr) -> ast.expr:
+        """Return an expression with the names of members at its root written out."""
+        if isinstance(node, ast.Attribute):
+            whole = ast.Attribute(self.full(scope, node.value), node.attr, node.ctx)
+            return ast.copy_location(whole, node)
+        if isinstance(node, ast.Subscript):
+            part = ast.Subscript(self.full(scope, node.value), node.slice, node.ctx)
+            return ast.copy_location(part, node)
+        while isinstance(node, ast.Name):
+            if (scope, node.id) in self.aliases:
+                return self.aliases[scope, node.id]
+            if not scope:
+                break
+            scope = scope.rpartition(".")[0]
+        return node
 
     def nearest(self, scope: str, kind: str, name: str) -> Block | None:
         """Latest block that a name means in a function: its own, or one of the code around it."""

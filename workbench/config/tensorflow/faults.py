@@ -6,21 +6,22 @@ import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.config.python_text import dotted, source_of
+from workbench.config.python_text import source_of
 from workbench.config.tensorflow.branches import is_main
 from workbench.config.tensorflow.counting import (
     chosen_rank,
     counting_dumps,
     dump_choices,
+    is_idle,
     is_none,
     unknown_dumps,
 )
 from workbench.config.tensorflow.facts import OPTIMIZER
 from workbench.config.tensorflow.keys import MEMBERS
 from workbench.config.tensorflow.rank import constant, never_equal, rank_around
-from workbench.config.tensorflow.read import SWITCHES, section_of
-from workbench.config.tensorflow.scan import USES
+from workbench.config.tensorflow.read import SWITCHES, dropped_modes, section_of
 from workbench.config.tensorflow.strays import stray_runs
+from workbench.config.tensorflow.text_kind import is_text
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ def _entries(reading: Reading) -> Iterator[Entry]:
 def plain_text(reading: Reading) -> Iterator[Fault]:
     """Text that protobuf does not take for bytes."""
     for entry in _entries(reading):
-        text = isinstance(entry.node, ast.Constant) and isinstance(entry.node.value, str)
-        if entry.member == "s" and (text or isinstance(entry.node, ast.JoinedStr)):
+        if entry.member == "s" and is_text(entry.node, reading.facts.once):
             path = f"{section_of(entry.key)}.{entry.key}"
             yield Fault(path, source_of(entry.node), entry.line)
 
@@ -61,10 +61,54 @@ def wrong_member(reading: Reading) -> Iterator[Fault]:
     """Parameters under another proto member than the one that is read."""
     for entry in _entries(reading):
         member = MEMBERS.get(entry.key, entry.member)
-        if member != entry.member and entry.member in VALUE_MEMBERS:
+        if (
+            member != entry.member
+            and entry.member in VALUE_MEMBERS
+            and _is_taken(entry, reading.facts.once)
+        ):
             values = {"member": member, "kind": MEMBER_NAMES[member]}
             path = f"{section_of(entry.key)}.{entry.key}"
             yield Fault(path, f".{entry.member}", entry.line, values)
+
+
+def other_type(reading: Reading) -> Iterator[Fault]:
+    """Values that protobuf does not take for the member that they are set by, which is not the one that is read."""
+    for entry in _entries(reading):
+        member, kind = MEMBERS.get(entry.key, entry.member), MEMBER_NAMES.get(entry.member, "")
+        if member != entry.member and not _is_taken(entry, reading.facts.once):
+            path = f"{section_of(entry.key)}.{entry.key}"
+            got = source_of(entry.node)
+            yield Fault(path, got, entry.line, {"member": entry.member, "kind": kind})
+
+
+def _is_taken(entry: Entry, once: Mapping[str, ast.expr]) -> bool:
+    """Whether protobuf takes a value for a member, as far as the script tells; `plain_text` tells of text for ``s``."""
+    kind = "str" if is_text(entry.node, once) else _type_of(entry.node)
+    taken = (*_TAKEN.get(entry.member, (kind,)), *(("str",) if entry.member == "s" else ()))
+    return kind is None or kind in taken
+
+
+_TAKEN = {
+    "b": ("bool", "int"),
+    "i": ("bool", "int"),
+    "f": ("bool", "int", "float"),
+    "s": ("bytes",),
+}
+"""Member of ``AttrValue`` → types that protobuf takes for it."""
+
+
+def _type_of(node: ast.expr) -> str | None:
+    """Name of the type of an expression; ``None`` if it cannot be told."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _type_of(node.operand)
+    if isinstance(node, ast.Constant):
+        return type(node.value).__name__
+    if isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set):
+        return type(node).__name__.lower()
+    if isinstance(node, ast.Call):
+        called = source_of(node.func).rpartition(".")[2]
+        return "bytes" if called in ("as_bytes", "encode", "bytes") else None
+    return None
 
 
 def no_member(reading: Reading) -> Iterator[Fault]:
@@ -73,7 +117,15 @@ def no_member(reading: Reading) -> Iterator[Fault]:
     for entry in (*reading.facts.bare, *strange):
         path = f"{section_of(entry.key)}.{entry.key}"
         got = f".{entry.member}" if entry.member else f"= {source_of(entry.node)}"
-        yield Fault(path, got, entry.line, {"member": MEMBERS.get(entry.key, "s")})
+        code = "AttributeError" if entry.member else "ValueError"
+        values = {"member": MEMBERS.get(entry.key, "s"), "code": code, "raised": code}
+        yield Fault(path, got, entry.line, values)
+
+
+def changed_map(reading: Reading) -> Iterator[Fault]:
+    """What happens to a map of parameters beside the setting of members."""
+    for text, line in reading.facts.changes:
+        yield Fault("", text, line)
 
 
 def other_optimizer(reading: Reading) -> Iterator[Fault]:
@@ -131,27 +183,26 @@ def _idle(tree: ast.AST) -> set[str]:
 
 def unused_config(reading: Reading) -> Iterator[Fault]:
     """Settings of a ConfigProto that a script with a session gives to nothing."""
-    facts = reading.facts
-    if facts.calls.keys().isdisjoint(USES):
-        return
-    handed_on = _handed_on(facts.tree)
-    for block in facts.blocks:
-        if block.config and not block.uses and block.config not in handed_on:
+    for block in reading.facts.blocks:
+        if is_idle(reading.facts, block):
             for entry in block.entries:
                 if entry.key in SWITCHES and constant(entry.node) is not False:
                     yield Fault(f"dump.{entry.key}", block.config, entry.line)
 
 
-def _handed_on(tree: ast.AST) -> set[str]:
-    """Names of objects that are used as a whole anywhere, not only their members."""
-    owners = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return {
-        dotted(node)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name | ast.Attribute)
-        and isinstance(node.ctx, ast.Load)
-        and id(node) not in owners
-    }
+def several(reading: Reading) -> Iterator[Fault]:
+    """What npu_bridge refuses while it walks through several optimizers of a session."""
+    for key, got, line in reading.walk.troubles:
+        code = "several-path" if got is None else "several-value"
+        said = Message(f"config/{code}", key=key, got=got)
+        yield Fault(f"dump.{key}", "", line, {"fault": said})
+
+
+def dropped_mode(reading: Reading) -> Iterator[Fault]:
+    """Debug modes that no one reads."""
+    for call in counting_dumps(reading.facts):
+        for entry in dropped_modes(reading.facts, call):
+            yield Fault("dump.dump_debug_mode", source_of(entry.node), entry.line)
 
 
 def refused(reading: Reading) -> Iterator[Fault]:

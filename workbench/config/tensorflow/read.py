@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.form.json_text import Decoded
 from workbench.config.form.settings import Unresolved
+from workbench.config.ge_options import DEBUG_MODES
 from workbench.config.python_text import literal
 from workbench.config.tensorflow.branches import branch_of, other_branches
 from workbench.config.tensorflow.counting import (
@@ -15,13 +17,16 @@ from workbench.config.tensorflow.counting import (
     counting_blocks,
     counting_dumps,
     dump_choices,
-    is_plain,
+    is_no_dump,
+    is_none,
+    read_blocks,
     untold,
 )
 from workbench.config.tensorflow.facts import OPTIMIZER, Call, Entry, Facts
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
 from workbench.config.tensorflow.rank import flags, rank_around, true_on
 from workbench.config.tensorflow.settings import Dump, Run
+from workbench.config.tensorflow.walk import Walk, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +45,11 @@ INTERFACES = (
 """What a script is, by the first of these that it calls."""
 
 SESSIONS = ("Session", "InteractiveSession", "MonitoredTrainingSession", "managed_session")
+
+NO_DEFAULT = (
+    *("dump_mode", "enable_dump", "enable_dump_debug", "dump_debug_mode", "enable_exception_dump"),
+)
+"""Arguments for which ``None`` is not the same as nothing."""
 
 INIT_KEYS = (*Run.fields, "dump_data")
 """Settings that the first session of a process decides, that of ``init_resource`` if there is one."""
@@ -61,7 +71,7 @@ class Reading:
     """The form that a script holds, and what was overridden on the way.
 
     ``other`` are the branches that are not judged: they turn on the overflow dump where another
-    branch turns on the data dump.
+    branch turns on the data dump. ``walk`` tells what npu_bridge does not read of several optimizers.
     """
 
     facts: Facts
@@ -71,6 +81,7 @@ class Reading:
     duplicates: list[tuple[str, int]] = field(default_factory=list)
     flags: dict[str, int] = field(default_factory=dict)
     other: dict[Branch, tuple[Entry, Entry]] = field(default_factory=dict)
+    walk: Walk = field(default_factory=Walk)
 
     def judged(self, entry: Entry) -> bool:
         """Whether a setting stands in none of the other branches."""
@@ -89,8 +100,11 @@ def form_of(reading: Reading, text: str) -> Decoded:
 def read(facts: Facts) -> Reading:
     """Return the settings of a script as they count."""
     reading = Reading(facts, flags=flags(facts), other=other_branches(facts, _settings(facts)))
-    for block in counting_blocks(facts):
+    reading.walk = walk(facts, partial(_value, reading))
+    for block in read_blocks(facts):
         for entry in filter(reading.judged, block.entries):
+            if id(entry) in reading.walk.unread:
+                continue
             weight = 1 if block.only_init == (entry.key not in INIT_KEYS) else 2
             found = Found(section_of(entry.key), _value(reading, entry), entry.line, weight, block)
             _take(reading, entry, found)
@@ -98,7 +112,7 @@ def read(facts: Facts) -> Reading:
         value = _value(reading, entry)
         if not reading.judged(entry):
             continue
-        if value is not None or entry.key == "dump_mode":
+        if value is not None or entry.key in NO_DEFAULT:
             _take(reading, entry, Found(home, value, entry.line, 3, call))
     for choice in dump_choices(facts):
         rank = chosen_rank(facts, choice)
@@ -119,7 +133,21 @@ def _arguments(facts: Facts) -> Iterator[tuple[str, Call, Entry]]:
                 yield "run" if judged else "options", call, entry
     for call in counting_dumps(facts):
         for entry in call.entries.values():
-            yield "dump", call, entry
+            if entry not in dropped_modes(facts, call):
+                yield "dump", call, entry
+
+
+def dropped_modes(facts: Facts, call: Call) -> Iterator[Entry]:
+    """Yield a ``dump_debug_mode`` that nobody could take and that ``NPUEstimator`` does not pass on.
+
+    It does so only beside a ``dump_mode`` that is not None.
+    """
+    mode, debug = call.entries.get("dump_mode"), call.entries.get("dump_debug_mode")
+    if mode is None or debug is None or not facts.runs or not is_none(mode.node):
+        return
+    value = literal(debug.node, facts.names)
+    if value not in DEBUG_MODES and not isinstance(value, Unresolved):
+        yield debug
 
 
 def _settings(facts: Facts) -> Iterator[Entry]:
@@ -225,8 +253,8 @@ def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> 
     """Keep a ``dump_config`` that is plainly no ``DumpConfig``."""
     for run in facts.runs:
         entry = run.entries.get("dump_config")
-        if entry is not None and is_plain(entry.node):
-            value = literal(entry.node)
+        if entry is not None and is_no_dump(facts, entry.node):
+            value = literal(entry.node, facts.names)
             if value is not None:
                 value = str(value) if isinstance(value, Unresolved) else value
                 data["dump"], lines["dump"] = value, entry.line

@@ -33,7 +33,7 @@ def _any_by_hand(r: TensorFlowReading, at: At) -> bool:
 
 
 def _lacks_folder(r: TensorFlowReading, at: At) -> bool:
-    usable = bool(at.value) and r.context.usable_folder(at.value)
+    usable = bool(at.value) and r.context.own_folder(at.value)
     return r.dumps and at.given and not usable
 
 
@@ -103,8 +103,8 @@ REFUSALS = (
         severity="error",
         at="dump.dump_path",
         when=_lacks_folder,
-        says="{key} {got!r} is not an existing folder that the process can read and write",
-        fix="Create it on the machine or in the container that trains.",
+        says="{key} {got!r} is not an existing folder that the process can read and write; a link is none",
+        fix="Create it where the training runs, or add '/' behind a link.",
         source=ATTRS,
         breaks=make({"dump.dump_path": ""}),
         keeps=make({"dump.dump_path": "output"}),

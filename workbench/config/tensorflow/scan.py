@@ -6,28 +6,30 @@ Statements are visited in the order of the text by an explicit stack, so depth c
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from workbench.config.form.settings import Unresolved
 from workbench.config.python_text import bound_once, dotted, literal, literals_of, source_of
-from workbench.config.tensorflow.facts import OPTIMIZER, Block, Call, Entry, Facts, Place, Test
+from workbench.config.tensorflow.facts import (
+    OPTIMIZER,
+    USES,
+    Block,
+    Call,
+    Entry,
+    Facts,
+    Place,
+    Test,
+)
 from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, RUN_ARGUMENTS
 from workbench.config.tensorflow.settings import Environment
 from workbench.core.words import Message
 
-USES = {
-    "init_resource": "init",
-    "npu_config_proto": "session",
-    "set_keras_session_npu_config": "session",
-    "RunConfig": "session",
-    "NPURunConfig": "session",
-    "Session": "session",
-    "InteractiveSession": "session",
-    "MonitoredTrainingSession": "session",
-    "managed_session": "session",
-}
-"""Calls that take a session's configuration, and what the session is for."""
+_MEMBERS = ("parameter_map", "custom_optimizers", "rewrite_options", "graph_options")
+"""Members of a session's configuration that a script may give a name of its own."""
+
+_CHANGES = ("clear", "Clear", "pop", "MergeFrom", "CopyFrom", "update", "ParseFromString")
+"""Methods that change a map of parameters, or what stands under a key."""
 
 CLASSES = ("DumpConfig", "NPURunConfig")
 """Classes of npu_bridge whose names others use as well."""
@@ -42,6 +44,9 @@ def scan(tree: ast.Module) -> Facts:
         _imports(facts, place.node)
         if isinstance(place.node, ast.Assign | ast.AnnAssign) and place.node.value is not None:
             _assignment(facts, place, place.node)
+        if isinstance(place.node, ast.Delete):
+            for target in place.node.targets:
+                _deletion(facts, place, target)
         for call in calls_in(place.node):
             _call(facts, place, call)
     return facts
@@ -107,9 +112,10 @@ def _assignment(facts: Facts, place: Place, node: ast.Assign | ast.AnnAssign) ->
     value = node.value
     if value is None:
         return
-    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+    for given in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        target = _named(facts, place.scope, given, value)
         if isinstance(value, ast.Call) and called(value) == "add":
-            _open_block(facts, place.scope, target, value)
+            _open_block(facts, place, target, value)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Subscript):
             _parameter(facts, place, target.value, target.attr, value)
         elif isinstance(target, ast.Subscript) and dotted(target.value).endswith(".parameter_map"):
@@ -122,13 +128,89 @@ def _assignment(facts: Facts, place: Place, node: ast.Assign | ast.AnnAssign) ->
             _variable(facts, key, value, target.lineno)
 
 
-def _open_block(facts: Facts, scope: str, target: ast.expr, value: ast.Call) -> None:
+def _named(facts: Facts, scope: str, target: ast.expr, value: ast.expr) -> ast.expr:
+    """Return a target with its root written out; ``pm = custom_op.parameter_map`` names a member."""
+    if not isinstance(target, ast.Name):
+        return facts.full(scope, target)
+    facts.aliases.pop((scope, target.id), None)
+    member = facts.full(scope, value)
+    is_entry = isinstance(member, ast.Subscript) and _is_map(member.value)
+    if is_entry or (isinstance(member, ast.Attribute) and member.attr in _MEMBERS):
+        facts.aliases[scope, target.id] = member
+    return target
+
+
+def _deletion(facts: Facts, place: Place, target: ast.expr) -> None:
+    """``del custom_op.parameter_map["key"]``."""
+    whole = facts.full(place.scope, target)
+    if isinstance(whole, ast.Subscript) and _is_map(whole.value):
+        key = literal(whole.slice, facts.names)
+        _forget(facts, place, whole.value, lambda entry: entry.key == key)
+        facts.changes.append((f"del {source_of(target)}", target.lineno))
+
+
+def _forget(facts: Facts, place: Place, map_: ast.expr, gone: Callable[[Entry], bool]) -> None:
+    """Take settings out of a map, if that happens in every run."""
+    owner = map_.value if isinstance(map_, ast.Attribute) else map_
+    block = facts.nearest(place.scope, "variable", source_of(owner))
+    if block is not None and place.test is None:
+        block.entries[:] = [entry for entry in block.entries if not gone(entry)]
+
+
+def _is_map(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "parameter_map"
+
+
+def _of_map(facts: Facts, place: Place, call: ast.Call) -> None:
+    """Calls that change a map of parameters, or what stands under a key of it."""
+    name = called(call)
+    if name == "setattr" and len(call.args) == 3:
+        target, member = facts.full(place.scope, call.args[0]), literal(call.args[1], facts.names)
+        if isinstance(target, ast.Subscript) and _is_map(target.value) and isinstance(member, str):
+            _parameter(facts, place, target, member, call.args[2])
+        return
+    if name not in _CHANGES or not isinstance(call.func, ast.Attribute):
+        return
+    holder = facts.full(place.scope, call.func.value)
+    if _is_map(holder):
+        facts.changes.append((source_of(call), call.lineno))
+        if name in ("clear", "Clear"):
+            _forget(facts, place, holder, lambda _: True)
+        elif name == "pop" and call.args:
+            key = literal(call.args[0], facts.names)
+            _forget(facts, place, holder, lambda entry: entry.key == key)
+        else:
+            _unknown(facts, place, holder, call)
+    elif isinstance(holder, ast.Subscript) and _is_map(holder.value):
+        _whole_value(facts, place, holder, call)
+
+
+def _whole_value(facts: Facts, place: Place, entry: ast.Subscript, call: ast.Call) -> None:
+    """``custom_op.parameter_map["key"].CopyFrom(AttrValue(b=True))``."""
+    given = call.args[0] if len(call.args) == 1 else None
+    if isinstance(given, ast.Call) and called(given) == "AttrValue" and not given.args:
+        for keyword in given.keywords:
+            if keyword.arg is not None:
+                _parameter(facts, place, entry, keyword.arg, keyword.value)
+        return
+    facts.changes.append((source_of(call), call.lineno))
+    _unknown(facts, place, entry.value, call)
+
+
+def _unknown(facts: Facts, place: Place, map_: ast.expr, call: ast.Call) -> None:
+    """Note that settings come from a call that is not read."""
+    owner = map_.value if isinstance(map_, ast.Attribute) else map_
+    block = _block(facts, place.scope, source_of(owner), call.lineno)
+    block.extra.append((source_of(call), call.lineno))
+
+
+def _open_block(facts: Facts, place: Place, target: ast.expr, value: ast.Call) -> None:
     """``custom_op = config.graph_options.rewrite_options.custom_optimizers.add()``."""
     owner = value.func.value if isinstance(value.func, ast.Attribute) else value
-    path = dotted(owner)
+    path = dotted(facts.full(place.scope, owner))
     if path.endswith("custom_optimizers"):
         config = path.partition(".graph_options")[0]
-        block = Block(source_of(target), config, scope, value.lineno)
+        block = Block(source_of(target), config, place.scope, value.lineno, test=place.test)
         for keyword in value.keywords:
             if keyword.arg == "name":
                 block.name = literal(keyword.value, facts.names)
@@ -180,6 +262,7 @@ def _variable(facts: Facts, key: Any, value: ast.expr, line: int) -> None:
 def _call(facts: Facts, place: Place, call: ast.Call) -> None:
     name = _meant(facts, call)
     facts.calls.setdefault(name, call.lineno)
+    _of_map(facts, place, call)
     if name in USES:
         _use(facts, place.scope, call, USES[name])
     if name == "DumpConfig":

@@ -53,13 +53,14 @@ def _problems(reading: Reading) -> Iterator[Problem]:
     for rule in TEXT_RULES:
         for fault in rule.find(reading):
             values = {"got": fault.got[:120], "line": fault.line, **fault.values}
+            code = values.pop("code", rule.code)
             yield Problem(
                 rule.id,
                 rule.severity,
                 fault.path,
                 *sentences(rule, fault.path, values),
                 fault.line,
-                rule.code,
+                code,
                 rule.source,
             )
 
@@ -95,12 +96,54 @@ TEXT_RULES = (
         "no-member",
         "error",
         faults.no_member,
-        "{path} cannot be set with {got}: protobuf raises ValueError (whole value) or AttributeError",
+        "{path} cannot be set with {got}: protobuf raises {raised}",
         "Set .{member}.",
         "protobuf, AttrValue",
         _NAMED + 'op.parameter_map["enable_dump"] = True\n',
         _SWITCH,
         "ValueError",
+    ),
+    TextRule(
+        "other-type",
+        "error",
+        faults.other_type,
+        "{path}: .{member} takes {kind}, got {got}; protobuf raises TypeError",
+        "Set the member that npu_bridge reads.",
+        "protobuf, AttrValue",
+        _NAMED + 'op.parameter_map["enable_dump"].s = True\n',
+        _SWITCH,
+        "TypeError",
+    ),
+    TextRule(
+        "changed-map",
+        "hint",
+        faults.changed_map,
+        "line {line}: {got} changes parameter_map in a way that is followed in part only",
+        "Set each parameter by its member, e.g. parameter_map[…].b = True.",
+        ATTRS,
+        _SWITCH + "op.parameter_map.clear()\n",
+        _SWITCH,
+    ),
+    TextRule(
+        "several-optimizers",
+        "error",
+        faults.several,
+        "line {line}: {fault}",
+        "Set all parameters on one NpuOptimizer.",
+        ATTRS,
+        _SWITCH + 'op.parameter_map["dump_path"].s = b"/d"\n' + _NAMED,
+        _SWITCH + 'op.parameter_map["dump_path"].s = b"/d"\n',
+        "Internal",
+    ),
+    TextRule(
+        "debug-mode-unread",
+        "warning",
+        faults.dropped_mode,
+        "{path} {got} is not passed on, because dump_mode is None",
+        "Set dump_mode, or remove both.",
+        ESTIMATOR,
+        'NPURunConfig(dump_config=DumpConfig(dump_mode=None, dump_debug_mode="aicore"))\n',
+        'NPURunConfig(dump_config=DumpConfig(dump_mode="all", dump_debug_mode="all"))\n',
     ),
     TextRule(
         "other-optimizer",
@@ -123,12 +166,14 @@ TEXT_RULES = (
         + 'op.parameter_map["dump_mode"].s = b"all"\n'
         + "init_resource(config=config)\n"
         + _NAMED.replace("config.", "other.")
-        + 'op.parameter_map["dump_mode"].s = b"input"\n',
+        + 'op.parameter_map["dump_mode"].s = b"input"\n'
+        + "sess = tf.Session(config=other)\n",
         _NAMED
         + 'op.parameter_map["dump_mode"].s = b"all"\n'
         + "init_resource(config=config)\n"
         + _NAMED.replace("config.", "other.")
-        + 'op.parameter_map["dump_mode"].s = b"all"\n',
+        + 'op.parameter_map["dump_mode"].s = b"all"\n'
+        + "sess = tf.Session(config=other)\n",
     ),
     TextRule(
         "only-init",

@@ -6,6 +6,8 @@ SENTENCES: dict[str, str] = {
     # errors
     "error": "error: {why}",
     "two-numbers": "--{name} must be N or N:M, e.g. 0 or 0:1; got {got!r}",
+    "said-twice": "{option} is also set in {file}",
+    "options-left": "{file}: no effect in the simulation: {names:list}",
     "schedule": "--schedule must be places of graphs, e.g. 0,1,0; got {got!r}",
     "variable": "--env must be NAME=VALUE, got {got!r}",
     "path": "cannot use {got!r}: {why}",

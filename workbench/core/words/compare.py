@@ -242,6 +242,7 @@ _CONCLUSIONS: dict[str, str] = {
     "conclusion-within-limit": "error above the expected error, but within the limit; no named difference",
     "conclusion-may-be-fused": "error above the limit, but the kernel may do the work of operators behind it, too",
     "conclusion-given-differs": "a weight, feed or setting that it reads differs",
+    "conclusion-given-misfit": "it has no result for a number that it read: what gave it is off there",
     "conclusion-given-apart": "a weight or feed that it reads differs by what fewer bits explain",
     "conclusion-from-unseen": "an input differs of which the producer was not dumped",
     "conclusion-behind-undecided": "error above the limit, but an operator before it is undecided",

@@ -58,6 +58,7 @@ _ORIGINS: dict[str, str] = {
         "(target: {target_nan:count} NaN, {target_inf:count} Inf; "
         "golden: {golden_nan:count} NaN, {golden_inf:count} Inf)"
     ),
+    "beyond-range": "the golden reaches {golden:number}, beyond the maximum of {dtype} ({limit:.6g})",
     "input-difference": "max input difference {error:number}",
     "replay-exact": "replay with the target's inputs and attributes reproduces {where} exactly: kernel correct",
     "replay-matches": (
@@ -77,6 +78,10 @@ _ORIGINS: dict[str, str] = {
     "change-quantized": "weight: the {side} is quantized to {bits} bits ({levels} levels)",
     "change-uncorrelated": (
         "weight: no correlation with the golden ({correlation:number}); compare checkpoints and layouts"
+    ),
+    "born-of-element": (
+        "element {at}: {target:number} (target), {golden:number} (golden), while all that it was computed from agrees; "
+        "{op_type} {reader} has no result for it"
     ),
     "born-non-finite": (
         "{op_type}: {count:count} NaN or Inf, all inputs finite (largest magnitude {largest:number})"
@@ -148,6 +153,7 @@ _ORIGINS: dict[str, str] = {
     "undecided": "No verdict at {operator}",
     "undecided-at": "undecided at {operator}",
     "undecided-supply": "supply a missing graph of the run (--target-graph FILE), or dump all operators in full",
+    "undecided-given-misfit": "it has no result for a number that it read: what gave it is off there",
     "undecided-given-apart": "a weight or feed differs: the device may hold it in fewer bits, or it is another one",
     "undecided-from-unseen": "an input of which the producer was not dumped differs: the error comes from before",
     "undecided-behind-undecided": "an operator before it is undecided: the error may come from there",

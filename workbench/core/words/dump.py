@@ -233,6 +233,18 @@ SENTENCES: dict[str, str] = {
     "names-of-device": "GE graphs are not simulated: times and numbers in names will differ",
     "size-bound": "sizes of statistics depend on the values; shown is an upper bound",
     "fed": "data operators that feed selected operators are dumped too: {operators:list}",
+    "numbers": (
+        "{count:count operator} may have another number in file names: MindSpore 2.7 to 2.10 on a CPU numbers "
+        "them anew ({own!r} becomes {name!r}), other releases and devices are not known"
+    ),
+    "numbers-before": (
+        "operators are numbered through all graphs of the process, of which only {got:list} is given"
+    ),
+    "from-pb": "a .pb graph does not describe all constant inputs; use the .ir file beside it",
+    "handed-over": (
+        "inputs of {operators:list} are left out: an output of the network takes their memory; "
+        "a run may still write some of them"
+    ),
     "branches": "branches and loop counts are decided at run time; each is counted once",
     "flags": "operators that are skipped where {flags:list} is true are counted",
     "shapeless": "{files:count file} with unknown shapes; their sizes are not included",

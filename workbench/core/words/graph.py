@@ -44,9 +44,12 @@ SENTENCES: dict[str, str] = {
     "dtypes-differ": "dtypes of {subject} must be equal, got {got:list}; convert with astype",
     # settings of operators
     "axis": "{subject} must be in [{low}, {high}), got {got!r}",
+    "axis-twice": "an axis must not be named twice, got {got}",
+    "one-ellipsis": "at most one ellipsis can stand in an index, got ellipsis_mask {got}",
     "between": "{subject} must be an integer from {low} to {high}, got {got!r}",
     "integer": "{subject} must be an integer of at least {least}, got {got!r}",
     "integer-any": "{subject} must be an integer, got {got!r}",
+    "number": "{subject} must be a number, got {got!r}",
     "finite": "{subject} must be a finite number, got {got!r}",
     "finite-within": "{subject} must be a finite number {limits:list}, got {got!r}",
     "probability": "{subject} must be above 0 and at most 1, got {got!r}",
@@ -72,8 +75,8 @@ SENTENCES: dict[str, str] = {
     "scale-and-offset": "the inputs must be scale and offset, got {got:count input}",
     "window": "{subject} of a window must be {least} to {most:count}, got {got}",
     "window-reach": "the window covers {reach:count element}, but the padded input has {got}",
-    "window-sizes": "a window needs one or two sizes, got {got!r}",
-    "window-pad": "pad must be one integer or four (top, bottom, left, right), got {got!r}",
+    "window-sizes": "a window needs one size, or one for each axis, got {got!r}",
+    "window-pad": "pad must be one integer, or two for each axis (top, bottom, left, right), got {got!r}",
     # tracing
     "inputs-count": "{op} ({type}) needs {expected:count input}, got {got}",
     "input-type": "expected a tensor, an array or a number, got {got!r}",

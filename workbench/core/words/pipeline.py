@@ -31,6 +31,7 @@ SENTENCES: dict[str, str] = {
         "quantization needs one of the surfaces {surfaces:list} and of the devices {devices:list}, "
         "got {got!r} on {device!r}"
     ),
+    "options-unknown": "options of the compiler name operators that are not in the network: {names:list}",
     "fusion": "--fusion must be on, off or a fusion_switch_file; {got!r} does not exist",
     "switch-json": "the fusion_switch_file is not valid JSON: {why}",
     "switch-state": "{name} must be on or off, got {got!r}",
@@ -192,14 +193,18 @@ SENTENCES: dict[str, str] = {
     "late-overflow": "which operators overflow is known only after the run",
     "late-exception": "which operator fails is known only after it has failed",
     "no-watch": "MindSpore has no watch mode outside the graph engine",
+    "in-turn": (
+        "several networks are assumed to run in turn; MindSpore numbers iterations by the order of all runs, "
+        "give it with --schedule"
+    ),
     "late-captured": "operators captured one by one are named during capture",
     "late-marked": "operators marked by set_dump are known only when the script runs",
     "late-value": "{path} is known only at run time; the dump may differ",
     "device-left-out": "no tensor is dumped: device {device} is not selected",
+    "only-compiles": "nothing is written: MS_SIMULATION_LEVEL is 0, so the network is compiled and not run",
     "rank-left-out": "no tensor is dumped: rank {rank} is not selected",
     "iteration-left-out": "no tensor is dumped: iterations {first} to {last} run, {asked} are selected",
     "iterations-none": "no tensor is dumped: iterations {first} to {last} run, none is selected",
-    "ms-numbers": "file names may have other operator numbers than this graph file",
     "ge-compiled": (
         "GE fuses, inserts and removes operators; this shows the simulated compiler. "
         "A ge_proto_*_Build.txt shows the operators of a real device"
@@ -228,6 +233,9 @@ SENTENCES: dict[str, str] = {
     "entry-name": "no operator has this name",
     "entry-file-name": "this is a file name; the operator is called {near!r}",
     "entry-fused": "fused into {near!r}; use that name",
+    "entry-of-graph": "this is its name in the graph; files and operator lists call it {near!r}",
+    "entry-of-file": "MindSpore 2.7 to 2.10 calls {near!r} of this graph so in files; other releases are not known",
+    "entry-renamed": "{entry!r} is selected by its number in file names; the graph calls it {own!r}",
     "entry-number": "no operator has this number; similar: {near!r}",
     "entry-range": "{end!r}: {why}",
     "headline-bound": "At most {files:count file}: {why}.",

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.selection import Choice, kernel_type
+from workbench.dump.releases import NUMBERED_ANEW, release
+from workbench.dump.selection import (
+    Choice,
+    changed_names,
+    graphs_of_files,
+    kernel_type,
+    numbered_anew,
+)
 from workbench.dump.watched import watch_of
 from workbench.dump.write.figures import stored_bytes
 from workbench.dump.write.mindspore import CONTROL, CONTROL_FLOW
@@ -24,11 +31,12 @@ from workbench.dump.write.plan_files import TensorOutcome
 from workbench.dump.write.session import models_of
 from workbench.dump.write.targets import Clock
 from workbench.dump.write.trees import FILES_OF
+from workbench.graph_files.mindspore.silent_tensors import HANDED_OVER, handed_over
 from workbench.run.executor import operator_key
 from workbench.run.outline import UNKNOWN, Outlined, outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io
@@ -110,6 +118,7 @@ def foretell(
     iterations: Sequence[int],
     target: Target,
     clock: Clock | None = None,
+    running: Sequence[Collection[int]] | None = None,
 ) -> Forecast:
     """Return what a target writes; of kind ``exception`` if nothing fails.
 
@@ -119,7 +128,10 @@ def foretell(
         All graphs of the run, the root graph first. The graph engine runs one, best the graph that runs
         (``ge_proto_*_Build.txt``); any other differs in names and fusions.
     iterations : sequence of int
-        The iterations that run and dump (`workbench.dump.selection.dumped_iterations`).
+        The iterations that run and dump (`workbench.dump.selection.dumped_iterations`). A number may come twice
+        where several networks run.
+    running : sequence of collections of int, optional
+        Ids of the graphs that run in each of these iterations; all if left out.
     clock : Clock, optional
         As the writer's, for the same names.
 
@@ -135,13 +147,17 @@ def foretell(
         _, model, _ = models_of(plan, graphs[0], target, clock)
         stated = list(_watched(stated, watch_of(plan, graphs[0])))
     listed = max(1, MAX_TENSORS // max(len(stated), 1))
-    runs = chain.from_iterable(_at(stated, number) for number in iterations[:listed])
+    runs = chain.from_iterable(
+        _at(stated, number, running[place] if running is not None else None)
+        for place, number in enumerate(iterations[:listed])
+    )
     found = forecast(
         FILES_OF[target.writer.program](runs, plan, graphs, target, clock, foretold=True)
     )
     more = max(0, len(iterations) - listed)
     if model is None:
-        without = {**found.without_dump, **dict(_control_flow(graphs, Choice(plan, graphs)))}
+        named = graphs_of_files(graphs, target.version)
+        without = {**found.without_dump, **dict(_control_flow(named, Choice(plan, named)))}
     else:
         without = dict(_without_dump(model, stated))
     return replace(
@@ -149,7 +165,11 @@ def foretell(
         moved=found.moved // max(1, len(iterations) - more),
         without_dump=without,
         unlisted_iterations=more,
-        uncertain=(*_uncertain(found.files, graphs, model), *_beyond(more, listed)),
+        uncertain=(
+            *(_numbers(graphs, target) if model is None else ()),
+            *_uncertain(found.files, graphs, model),
+            *_beyond(more, listed),
+        ),
     )
 
 
@@ -176,6 +196,27 @@ def _uncertain(
     yield from _shapeless(files)
 
 
+def _numbers(graphs: Sequence[Graph], target: Target) -> Iterator[Message]:
+    """Doubt about the numbers of operators in file names, where graphs of MindSpore's own have others."""
+    if not any(graph.path for graph in graphs):
+        return
+    first, last = NUMBERED_ANEW
+    seen = target.platform == "CPU" and first <= release(target.version) <= last
+    if any(graph.dialect.startswith("pb") for graph in graphs):
+        yield Message("dump/from-pb")
+    anew = changed_names(graphs, numbered_anew(graphs))
+    if anew and not seen:
+        (_, own), name = next(iter(anew.items()))
+        yield Message("dump/numbers", count=len(anew), own=own, name=name)
+    if target.platform == "CPU" and release(target.version) >= HANDED_OVER:
+        gone = sorted({slot.op_name for graph in graphs for slot in handed_over(graph)})
+        if gone:
+            yield Message("dump/handed-over", operators=gone)
+    ids = [graph.graph_id for graph in graphs]
+    if seen and sorted(ids) != list(range(len(ids))):
+        yield Message("dump/numbers-before", got=sorted(ids))
+
+
 def _branches(graphs: Sequence[Graph]) -> Iterator[Message]:
     """Doubt about graphs with control flow, and about operators that a flag leaves out."""
     if any(graph.subgraphs or graph.inner for graph in graphs):
@@ -198,10 +239,12 @@ def _beyond(more: int, listed: int) -> Iterator[Message]:
         yield Message("dump/beyond", listed=listed, more=more)
 
 
-def _at(records: Sequence[TensorRecord], iteration: int) -> Iterator[TensorRecord]:
+def _at(
+    records: Sequence[TensorRecord], iteration: int, graphs: Collection[int] | None
+) -> Iterator[TensorRecord]:
     for record in records:
-        key = record.key._replace(iteration=iteration)
-        yield replace(record, key=key)
+        if graphs is None or record.key.graph_id in graphs:
+            yield replace(record, key=record.key._replace(iteration=iteration))
 
 
 def _watched(

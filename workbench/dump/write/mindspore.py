@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,9 +28,9 @@ from workbench.dump.formats.mindspore_name import format_name
 from workbench.dump.formats.npy import npy_header
 from workbench.dump.formats.renamed import is_too_long
 from workbench.dump.layouts import folder, row_of
-from workbench.dump.releases import WRITTEN_ON, check_version
+from workbench.dump.releases import WRITTEN_ON, check_version, release
 from workbench.dump.reports.kernel_args import kernel_arguments
-from workbench.dump.selection import Choice, kernel_type
+from workbench.dump.selection import Choice, changed_names, graphs_of_files, kernel_type
 from workbench.dump.statistics.dialects import categories_of
 from workbench.dump.statistics.print import format_header, format_row, name_in_table
 from workbench.dump.write.figures import content_of, figures_of
@@ -45,6 +46,7 @@ from workbench.dump.write.plan_files import (
 from workbench.dump.write.reported import PARAMETER, chosen_by_mindspore
 from workbench.graph.constants import constant, constant_spec
 from workbench.graph.graph import Param
+from workbench.graph_files.mindspore.silent_tensors import HANDED_OVER, UNREAD, Slot, handed_over
 from workbench.graph_files.mindspore.values import parse_const
 from workbench.graph_files.mindspore.write_pb import pb_and_constants
 from workbench.graph_files.mindspore.write_text import write_ms_text
@@ -119,26 +121,33 @@ class _Tree:
         self._target, self._foretold = target, foretold
         self._device, self._version = target.platform, target.version
         check_version(self._version)
-        self._choice = Choice(plan, graphs)
+        named = graphs_of_files(graphs, self._version)
+        self._names = changed_names(graphs, named)
+        self._choice = Choice(plan, named)
         self._categories = categories_of(self._version, plan.statistics)
         self._leaves: dict[tuple[int, int, int | None], TreeLeaf] = {}
         self._graph_files: dict[int, tuple[str, bytes | None, Sequence[str]]] = {}
         self._constants: dict[int, list[TensorRecord]] = {}
         self._orders: dict[int, dict[int, list[int]]] = {}
         self._last: dict[int, int] = {}
-        inner = [graph for graph in graphs if graph.inner]
+        inner = [graph for graph in named if graph.inner]
         self._inner = {graph.graph_id for graph in inner}
-        self._elsewhere = set(_outside(inner)) if self._device == "CPU" else set()
-        self._ops = {op.name: op for graph in graphs for op in graph.ops}
+        self._absent = set(_absent(named, target)) if self._device == "CPU" else set()
+        self._ops = {op.name: op for graph in named for op in graph.ops}
 
     def files(self, records: Iterable[TensorRecord]) -> TreeFiles:
         """Yield everything but the tables, record after record."""
-        for record in records:
+        for record in map(self._named, records):
             yield from self._enter(record.key)
             if self._wants(record.key):
                 yield from self._add(record)
         if not self._orders:
             yield from self._rank(self._target.rank)
+
+    def _named(self, record: TensorRecord) -> TensorRecord:
+        """Return a record under the name that files have for its operator."""
+        name = self._names.get((record.key.graph_id, record.key.op_name))
+        return record if name is None else replace(record, key=record.key._replace(op_name=name))
 
     def _enter(self, key: TensorKey) -> TreeFiles:
         """Prepare the folder of a rank when its first record comes, and note the iteration."""
@@ -158,9 +167,9 @@ class _Tree:
         is_parameter = key.op_type == PARAMETER
         if is_parameter and self._device not in WRITTEN_ON["parameters"]:
             return False
-        if key.graph_id in self._inner and (
-            is_parameter or (key.io == "input" and (key.op_name, key.slot) in self._elsewhere)
-        ):
+        if is_parameter and key.graph_id in self._inner:
+            return False
+        if (key.op_name, key.io, key.slot) in self._absent:
             return False
         kind = kernel_type(key.op_name)
         return self._choice.wants(key.op_name, kind, key.io, key.iteration, key.slot)
@@ -211,7 +220,8 @@ class _Tree:
         """Yield what tells of all that was dumped."""
         for leaf in self._leaves.values():
             yield from leaf.tables(format_header(self._categories))
-        if self._device not in WRITTEN_ON["global order"]:
+        failures_on_cpu = self._device == "CPU" and self._plan.kind == "exception"
+        if self._device not in WRITTEN_ON["global order"] or failures_on_cpu:
             return
         for rank, dumped in self._orders.items():
             orders = dumped if self._device == "CPU" else self._target.ran or dumped
@@ -343,13 +353,16 @@ def _home(rank: int) -> str:
     return folder(row_of("mindspore"), {"rank": rank}, levels=1)
 
 
-def _outside(graphs: Iterable[Graph]) -> Iterator[tuple[str, int]]:
-    """Inputs of operators, by name and slot, that no operator of their graph writes."""
+def _absent(graphs: Iterable[Graph], target: Target) -> Iterator[Slot]:
+    """Tensors that a CPU has no files of."""
     for graph in graphs:
         for op in graph.ops:
             for slot, operand in enumerate(op.flat_inputs()):
-                if isinstance(operand, Param):
-                    yield op.name, slot
+                outside = graph.inner and isinstance(operand, Param)
+                if outside or slot == UNREAD.get(op.op_type):
+                    yield Slot(op.name, "input", slot)
+        if release(target.version) >= HANDED_OVER:
+            yield from handed_over(graph)
 
 
 def no_npy(dtype: str, device: Platform) -> Message:

@@ -1,6 +1,6 @@
 """Optimizers, named and set up like those of ``mindspore.nn``; operators and their order are theirs.
 
-Sources: MindSpore 2.10 ``nn/optim``, and the IR that it dumps (`tests/run/test_real_steps.py`).
+Sources: MindSpore 2.10 ``nn/optim``, and the IR that it dumps (`tests/network/test_real_training.py`).
 """
 
 from __future__ import annotations

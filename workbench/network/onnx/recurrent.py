@@ -12,7 +12,7 @@ from workbench.network.onnx.node import UnsupportedNodeError
 from workbench.network.symbolic import record, record_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from workbench.network.onnx.node import Node
 
@@ -52,13 +52,19 @@ def _both(node: Node, activations: tuple[str, ...], direction: Direction) -> Any
         last = [_step(state, steps - 1) for state in states]
         found.append((record("ReverseV2", y, (0,)) if back else y, *last))
     y, *states = (
-        record("Stack", one, axis=axis, num=count, N=count)
-        for one, axis in zip(zip(*found, strict=True), (1, 0, 0), strict=False)
+        _joined(one, axis) for one, axis in zip(zip(*found, strict=True), (1, 0, 0), strict=False)
     )
     if batch_first:
         y = record("Transpose", y, (2, 0, 1, 3))
         states = [record("Transpose", state, (1, 0, 2)) for state in states]
     return [y, *states]
+
+
+def _joined(directions: Sequence[Any], axis: int) -> Any:
+    """What directions give, along a new axis."""
+    if len(directions) == 1:
+        return record("ExpandDims", directions[0], axis)
+    return record("Stack", directions, axis=axis, num=len(directions), N=len(directions))
 
 
 def _step(states: Any, number: int) -> Any:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
 """Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
 
+RENAMED: dict[str, str] = {"Stack": "Pack"}
+"""Operator type → that of the graph engine for the same. What it calls ``Stack`` keeps tensors of a loop."""
+
 HCOM: dict[str, str] = {
     "AllReduce": "HcomAllReduce",
     "AllGather": "HcomAllGather",
@@ -29,7 +32,9 @@ HCOM: dict[str, str] = {
 }
 """Operator type → that of the graph engine, whose attributes are fewer and ``reduction`` in place of ``op``."""
 
-TRACED: dict[str, str] = {new: old for table in (SETTLED, HCOM) for old, new in table.items()}
+TRACED: dict[str, str] = {
+    new: old for table in (SETTLED, RENAMED, HCOM) for old, new in table.items()
+}
 """Operator type of the graph engine → that of the network's operator, which keeps its name."""
 
 INSERTED: Mapping[str, Any] = MappingProxyType({ORIGINAL_NAMES: (), ORIGINAL_TYPES: ()})
@@ -70,6 +75,7 @@ def _with_attributes(op: Op) -> Op:
     """Return an operator whose settings are attributes, if all of them are known."""
     if op.op_type in HCOM:
         return _collective(op)
+    op = replace(op, op_type=RENAMED.get(op.op_type, op.op_type))
     row = OPS.get(op.op_type)
     if row is None or row.places:
         return op

@@ -13,6 +13,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.originals import IS_PART
 from workbench.npu.compile.provenance import TRACED, original_types
 from workbench.npu.numerics import UNTOUCHED
+from workbench.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,11 +141,14 @@ class OpExecution:
 
 
 def _whole(op: Op) -> Iterator[tuple[SourceTensor, str]]:
-    """The operator, and its type, whose result a part gives that is called after it."""
+    """The operator, and its type, whose first result a part computes that is called after it."""
     first = (
         op.provenance[0] if op.provenance and op.fused is None and op.attrs.get(IS_PART) else None
     )
-    if first is not None and op.name.startswith(first.op_name):
+    row = OPS.get(op.op_type)
+    if first is None or first.slot or (row is not None and row.engine == "none"):
+        return
+    if op.name.startswith(first.op_name):
         yield first, original_types(op)[-1]
 
 

@@ -91,7 +91,7 @@ FAULTS: dict[str, Kind] = {
         "number that is written (its output again)",
     ),
 }
-"""Kind by name. `tests/npu/test_fault_kinds.py` checks every one."""
+"""Kind by name. `tests/npu/faults/test_kinds.py` checks every one."""
 
 
 def apply_faults(faults: Sequence[Fault], execution: OpExecution, step: Step) -> OpExecution:

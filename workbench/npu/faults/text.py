@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 
 _OWN = ("strength", "seed", "value", "iteration", "rank")
+_SEPARATOR = re.compile("(?<!:):(?!:)")
+"""A colon alone: names of functions that ONNX has put into a graph hold two (`F0::If_0/Conv`)."""
+
 _NUMBERS = {"strength": int | float, "seed": int, "iteration": int, "rank": int}
 
 
@@ -32,14 +36,14 @@ def parse_fault(text: str) -> Fault:
     {'pad_mode': 'pad', 'pad': (1, 1, 1, 1)}
     """
     kind, _, rest = text.partition(":")
-    op_name, _, settings = rest.partition(":")
+    op_name, *settings = _SEPARATOR.split(rest, maxsplit=1)
     if kind not in FAULTS:
         raise GraphError("core/choice", subject="fault", got=kind, known=sorted(FAULTS))
     if not op_name:
         raise GraphError("run/fault-form", got=text)
     own: dict[str, Any] = {}
     attributes: dict[str, Any] = {}
-    for piece in _pieces(settings):
+    for piece in _pieces("".join(settings)):
         key, equals, value = piece.partition("=")
         if not equals:
             key, value = "strength", piece

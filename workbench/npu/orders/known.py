@@ -77,7 +77,7 @@ class Orders:
 
 def _summed(inputs: Sequence[Array], settings: Mapping[str, Any]) -> int | None:
     """Terms of a sum along one axis."""
-    if settings.get("skip_mode") and settings["axis"] == ():
+    if settings.get("skip_mode") and settings["axis"] in ((), None):
         return None
     axes = reduced_axes(settings["axis"], inputs[0].ndim)
     return inputs[0].shape[axes[0]] if len(axes) == 1 else None

@@ -100,9 +100,12 @@ def selu(x: Array) -> Array:
 
 def prelu(x: Array, weight: Array) -> Array:
     """Return x where it is not negative, else weight · x, with one weight for each channel."""
-    if x.ndim > 1:
-        weight = weight.reshape(1, -1, *(1,) * (x.ndim - 2))
-    return np.where(x >= 0, x, weight * x)
+    return np.where(x >= 0, x, _by_channel(weight, x) * x)
+
+
+def _by_channel(weight: Array, x: Array) -> Array:
+    """One weight for each channel, or one for all, as it stands beside x."""
+    return weight.reshape((1, -1, *(1,) * (x.ndim - 2)) if x.ndim > 1 else ())
 
 
 def hshrink(x: Array, *, lambd: Any) -> Array:
@@ -207,8 +210,7 @@ def softplus_grad(dout: Array, x: Array) -> Array:
 
 def prelu_grad(dout: Array, x: Array, weight: Array) -> list[Array]:
     """Gradients of x and of the weight, of which every channel has one or all the same."""
-    slope = weight.reshape(1, -1, *(1,) * (x.ndim - 2)) if x.ndim > 1 else weight
-    dx = np.where(x > 0, dout, slope * dout)
+    dx = np.where(x > 0, dout, _by_channel(weight, x) * dout)
     below = np.where(x > 0, x.dtype.type(0), x * dout)
     axes = tuple(axis for axis in range(x.ndim) if axis != 1 or weight.size == 1)
     return [dx, np.asarray(below.sum(axis=axes)).reshape(weight.shape)]

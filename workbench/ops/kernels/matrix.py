@@ -11,7 +11,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from workbench.core.errors import GraphError
 from workbench.ops.definition import Kernel
-from workbench.ops.kernels.window import Window, window
+from workbench.ops.kernels.window import (
+    Window,
+    check_sizes,
+    integers,
+    same_padding,
+    window,
+    windows_along,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,29 +82,40 @@ class View(NamedTuple):
 
 
 def views3d(settings: Mapping[str, Any], sizes: Sequence[int], kernel: Sequence[int]) -> list[View]:
-    """Windows of a convolution along depth, height and width; raises GraphError for an unknown mode."""
+    """Windows of a convolution along depth, height and width; raises GraphError for what makes none."""
     strides, dilations = (_three(settings[name]) for name in ("stride", "dilation"))
     mode = str(settings["pad_mode"]).lower()
-    pads = settings["pad"]
-    given = (pads,) * 6 if isinstance(pads, int) else tuple(pads)
     if mode not in ("valid", "same", "pad"):
         known = ["pad", "same", "valid"]
         raise GraphError("core/choice", subject="pad_mode", got=mode, known=known)
+    pads = _six(settings["pad"]) if mode == "pad" else (0,) * 6
+    check_sizes("kernel", tuple(kernel), 1)
+    check_sizes("stride", strides, 1)
+    check_sizes("dilation", dilations, 1)
+    check_sizes("padding", pads, 0)
     found = []
     for axis, (size, width) in enumerate(zip(sizes, kernel, strict=True)):
         stride, dilation = strides[axis], dilations[axis]
-        span = (width - 1) * dilation + 1
-        before, behind = given[2 * axis : 2 * axis + 2] if mode == "pad" else (0, 0)
+        before, behind = pads[2 * axis : 2 * axis + 2]
         if mode == "same":
-            whole = max((-(-size // stride) - 1) * stride + span - size, 0)
-            before, behind = whole // 2, whole - whole // 2
-        count = (size + before + behind - span) // stride + 1
+            before, behind = same_padding(size, width, stride, dilation)
+        count = windows_along(size + before + behind, width, stride, dilation)
         found.append(View(before, behind, width, stride, dilation, count))
     return found
 
 
 def _three(value: Any) -> tuple[int, ...]:
-    return (value,) * 3 if isinstance(value, int) else tuple(value)[-3:]
+    sizes = (value,) * 3 if isinstance(value, int) else integers(value)[-3:]
+    if len(sizes) != 3:
+        raise GraphError("graph/window-sizes", got=value)
+    return sizes
+
+
+def _six(value: Any) -> tuple[int, ...]:
+    pads = (value,) * 6 if isinstance(value, int) else integers(value)
+    if len(pads) != 6:
+        raise GraphError("graph/window-pad", got=value)
+    return pads
 
 
 def padded3d(x: Array, views: Sequence[View]) -> Array:

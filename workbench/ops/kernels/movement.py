@@ -73,14 +73,19 @@ def unstack(x: Array, *, axis: Any) -> list[Array]:
     return [np.ascontiguousarray(piece) for piece in np.moveaxis(x, axis, 0)]
 
 
+def _sizes(value: Any) -> tuple[int, ...]:
+    """Sizes or axes of a setting; a single integer is one of them."""
+    return (value,) if isinstance(value, int) else tuple(value)
+
+
 def fill(x: Array, *, shape: Any) -> Array:
     """Return one value everywhere."""
-    return np.full(tuple(shape), x)
+    return np.full(_sizes(shape), x)
 
 
 def reshape(x: Array, *, shape: Any) -> Array:
     """Return the elements in another shape."""
-    return x.reshape(whole_shape(x.shape, tuple(shape)))
+    return x.reshape(whole_shape(x.shape, _sizes(shape)))
 
 
 def flatten(x: Array) -> Array:
@@ -95,9 +100,7 @@ def expand_dims(x: Array, *, axis: Any) -> Array:
 
 def squeeze(x: Array, *, axis: Any) -> Array:
     """Drop axes of size 1; all of them if none are given."""
-    axis = axis
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return np.squeeze(x, axes or None)
+    return np.squeeze(x, _sizes(axis) or None)
 
 
 def transpose(x: Array, *, dims: Any) -> Array:
@@ -123,8 +126,8 @@ def split(x: Array, *, output_num: Any, axis: Any) -> list[Array]:
 
 def split_sizes(x: Array, *, split_dim: Any, size_splits: Any) -> list[Array]:
     """Pieces of given sizes along an axis."""
-    x, axis = x, int(split_dim)
-    ends = np.cumsum(whole_sizes(tuple(size_splits), x.shape[axis]))
+    axis = int(split_dim)
+    ends = np.cumsum(whole_sizes(_sizes(size_splits), x.shape[axis]))
     return [np.ascontiguousarray(piece) for piece in np.split(x, ends[:-1], axis=axis)]
 
 
@@ -165,7 +168,6 @@ def pad(x: Array, *, mode: Any, paddings: Any, constant_value: Any) -> Array:
 
     Negative widths cut off.
     """
-    x, mode = x, mode
     flat = tuple(paddings)
     pairs = list(zip(flat[::2], flat[1::2], strict=True))[::-1]  # written from the last axis on
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs
@@ -179,12 +181,12 @@ def pad(x: Array, *, mode: Any, paddings: Any, constant_value: Any) -> Array:
 
 def tile(x: Array, *, dims: Any) -> Array:
     """Repeat every axis."""
-    return np.tile(x, tuple(dims))
+    return np.tile(x, _sizes(dims))
 
 
 def broadcast_to(x: Array, *, shape: Any) -> Array:
     """Stretch axes of size 1; -1 keeps an axis."""
-    x, wanted = x, tuple(shape)
+    wanted = _sizes(shape)
     whole = (1,) * (len(wanted) - x.ndim) + x.shape
     shape = tuple(n if w == -1 else w for n, w in zip(whole, wanted, strict=True))
     return np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(shape)
@@ -202,8 +204,7 @@ def upper(x: Array, *, diagonal: Any) -> Array:
 
 def reverse(x: Array, *, axis: Any) -> Array:
     """Turn axes around."""
-    axis = axis
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = _sizes(axis)
     return np.ascontiguousarray(np.flip(x, axes)) if axes else x
 
 

@@ -57,7 +57,7 @@ def reduction(function: Callable[..., Any]) -> Kernel:
 
 def reduced_sum(x: Array, *, axis: Any, keep_dims: Any, skip_mode: Any) -> Array:
     """Sum over axes; with ``skip_mode`` no axes are none, not all."""
-    if skip_mode and axis == ():
+    if skip_mode and axis in ((), None):
         return x
     return np.asarray(_sum(x, axis=axis, keep_dims=keep_dims))
 

@@ -10,8 +10,10 @@ and ``shrink_axis_mask`` takes one element and drops its axis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from workbench.core.errors import GraphError
 
@@ -40,10 +42,7 @@ class Window:
             ("dilation", self.dilation, 1),
             ("padding", self.pads, 0),
         ):
-            if min(sizes) < lowest or max(sizes) > _LARGEST:
-                raise GraphError(
-                    "graph/window", subject=name, least=lowest, most=_LARGEST, got=sizes
-                )
+            check_sizes(name, sizes, lowest)
 
     def output(self, height: int, width: int) -> tuple[int, int]:
         """Output size; raises GraphError if the window does not fit even once."""
@@ -53,21 +52,40 @@ class Window:
         for span, size, step, gap in zip(
             spans, self.kernel, self.stride, self.dilation, strict=True
         ):
-            reach = (size - 1) * gap + 1
-            if span < reach:
-                raise GraphError("graph/window-reach", reach=reach, got=span)
-            sizes.append((span - reach) // step + 1)
+            sizes.append(windows_along(span, size, step, gap))
         return sizes[0], sizes[1]
+
+
+def check_sizes(name: str, sizes: Sequence[int], lowest: int) -> None:
+    """Raise GraphError for sizes of a window that are too small or too large."""
+    if min(sizes) < lowest or max(sizes) > _LARGEST:
+        raise GraphError("graph/window", subject=name, least=lowest, most=_LARGEST, got=sizes)
+
+
+def windows_along(span: int, size: int, stride: int, dilation: int) -> int:
+    """How many windows fit into a padded axis; raises GraphError if not even one does."""
+    reach = (size - 1) * dilation + 1
+    if span < reach:
+        raise GraphError("graph/window-reach", reach=reach, got=span)
+    return (span - reach) // stride + 1
 
 
 def pair(value: Any) -> tuple[int, int]:
     """Height and width of a setting given as ``3``, ``(3, 3)`` or ``(1, 1, 3, 3)``."""
     if isinstance(value, int):
         return value, value
-    items = tuple(int(item) for item in value)
+    items = integers(value)
     if not items:
         raise GraphError("graph/window-sizes", got=value)
     return (items[-2], items[-1]) if len(items) >= 2 else (items[0], items[0])
+
+
+def integers(value: Any) -> tuple[int, ...]:
+    """Integers of a setting that is a list of them; none of any other."""
+    try:
+        return tuple(int(item) for item in value)
+    except (TypeError, ValueError):
+        return ()
 
 
 def pad_mode(value: Any) -> str:
@@ -91,16 +109,17 @@ def expect_channels_first(settings: Mapping[str, Any]) -> None:
             raise GraphError("graph/only", subject=name, expected="NCHW", got=settings[name])
 
 
-def _same(size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
+def same_padding(size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
+    """Padding before and behind with which an axis gives ceil(size / stride) windows."""
     total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
     return total // 2, total - total // 2
 
 
 def _four(value: Any) -> tuple[int, int, int, int]:
-    items: Sequence[int] = (value,) * 4 if isinstance(value, int) else tuple(value)
+    items = (value,) * 4 if isinstance(value, int) else integers(value)
     if len(items) != 4:
         raise GraphError("graph/window-pad", got=value)
-    return int(items[0]), int(items[1]), int(items[2]), int(items[3])
+    return items[0], items[1], items[2], items[3]
 
 
 def window(settings: Mapping[str, Any], size: Sequence[int], kernel: Any, stride: Any) -> Window:
@@ -109,20 +128,17 @@ def window(settings: Mapping[str, Any], size: Sequence[int], kernel: Any, stride
     ``pad_list``, where an IR states it, wins over ``pad_mode`` and ``pad``.
     """
     expect_channels_first(settings)
-    high, wide = pair(kernel)
-    down, right = pair(stride)
-    gap = pair(settings.get("dilation", 1))
+    plain = Window(pair(kernel), pair(stride), pair(settings.get("dilation", 1)), (0, 0, 0, 0))
     mode = pad_mode(settings["pad_mode"])
     if settings.get("pad_list") is not None:
         pads = _four(settings["pad_list"])
     elif mode == "same":
-        pads = (
-            *_same(size[0], high, down, gap[0]),
-            *_same(size[1], wide, right, gap[1]),
-        )
+        each = zip(size, plain.kernel, plain.stride, plain.dilation, strict=True)
+        (top, bottom), (left, right) = (same_padding(*one) for one in each)
+        pads = (top, bottom, left, right)
     else:
-        pads = _four(settings.get("pad", 0)) if mode == "pad" else (0, 0, 0, 0)
-    return Window((high, wide), (down, right), gap, pads)
+        pads = _four(settings.get("pad", 0)) if mode == "pad" else plain.pads
+    return replace(plain, pads=pads)
 
 
 def padded_window(settings: Mapping[str, Any], size: Sequence[int]) -> Window:
@@ -162,8 +178,11 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 def strided_index(shape: tuple[int, ...], settings: Mapping[str, Any]) -> Index:
     """Return the index that NumPy takes for the same slice; raises GraphError."""
-    begin, end, strides = (tuple(settings[name]) for name in ("begin", "end", "strides"))
-    masks = {name: int(settings.get(name, 0)) for name in _MASKS}
+    for name in ("begin", "end", "strides"):
+        if not isinstance(settings[name], tuple | list | np.ndarray):
+            raise GraphError("graph/sizes-unknown", subject=name, got=settings[name])
+    begin, end, strides = (integers(settings[name]) for name in ("begin", "end", "strides"))
+    masks = {name: _mask(name, settings.get(name, 0)) for name in _MASKS}
     if not len(begin) == len(end) == len(strides):
         raise GraphError("graph/slice-lengths", begin=begin, end=end, strides=strides)
     named = sum(
@@ -184,6 +203,15 @@ def strided_index(shape: tuple[int, ...], settings: Mapping[str, Any]) -> Index:
             index.append(_one(shape[axis], bounds, i, masks))
             axis += 1
     return tuple(index)
+
+
+def _mask(name: str, value: Any) -> int:
+    """A bit for each axis; at most one of an ellipsis."""
+    if not isinstance(value, int | np.integer) or value < 0:
+        raise GraphError("graph/integer", subject=name, least=0, got=value)
+    if name == "ellipsis_mask" and int(value).bit_count() > 1:
+        raise GraphError("graph/one-ellipsis", got=value)
+    return int(value)
 
 
 def _one(size: int, bounds: tuple[int, int, int], place: int, masks: Mapping[str, int]) -> Any:

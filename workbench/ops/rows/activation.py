@@ -10,6 +10,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import (
     Call,
     OpDef,
+    expect_numbers,
     foreign,
     grad_of,
     output_like,
@@ -51,6 +52,12 @@ def prelu_grad_shapes(call: Call) -> tuple[TensorSpec, ...]:
 def prelu_gradient(b: Backward) -> Entries:
     """Slopes of channels."""
     return b.multi_output_gradient(2, "PReLUGrad", lambda: (b.dout, *b.inputs))
+
+
+def threshold_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Output as the input; two numbers."""
+    expect_numbers(call, "threshold", "value")
+    return same_as_input(call)
 
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
@@ -133,7 +140,10 @@ ROWS: dict[str, OpDef] = {
         "input lambd", same_as_input, defaults={"lambd": 0.5}, kernel=kernels.soft_shrink
     ),
     "Threshold": OpDef(
-        "input threshold value", same_as_input, kernel=kernels.threshold, discontinuous=True
+        "input threshold value",
+        threshold_shapes,
+        kernel=kernels.threshold,
+        discontinuous=True,
     ),
     "Softplus": unary(
         "x",

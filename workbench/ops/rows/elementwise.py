@@ -16,6 +16,7 @@ from workbench.ops.definition import (
     foreign,
     grad_of,
     integers,
+    numbers_if_given,
     output_like,
     reject,
     same_as_input,
@@ -312,6 +313,19 @@ def binary(
     return OpDef(names, shape_rule, tensors=2, **facts)
 
 
+def clamp_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Output as the input; each bound is a number or left out."""
+    numbers_if_given(call, "min", "max")
+    return same_as_input(call)
+
+
+def round_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Output as the input; a whole number of decimals."""
+    if not isinstance(call.settings["decimals"], int):
+        reject("graph/integer-any", subject="decimals", got=call.settings["decimals"])
+    return same_as_input(call)
+
+
 ROWS: dict[str, OpDef] = {
     "Add": binary(kernel=np.add, gradient=add_gradient, onnx="Add", commutative=True),
     "Sub": binary(kernel=np.subtract, gradient=sub_gradient, onnx="Sub"),
@@ -441,7 +455,7 @@ ROWS: dict[str, OpDef] = {
     "Rint": unary("input_x", kernel=np.rint, discontinuous=True),
     "Round": OpDef(
         "input decimals",
-        same_as_input,
+        round_shapes,
         defaults={"decimals": 0},
         kernel=kernels.round_to,
         gradient=zero_gradient,
@@ -449,7 +463,7 @@ ROWS: dict[str, OpDef] = {
     ),
     "ClampScalar": OpDef(
         "input min max",
-        same_as_input,
+        clamp_shapes,
         defaults={"min": None, "max": None},
         kernel=kernels.clamp,
         gradient=input_gradient(clamp_gradient),

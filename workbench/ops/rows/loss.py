@@ -85,6 +85,8 @@ def class_loss_shapes(call: Call) -> tuple[TensorSpec, ...]:
     for index, name, wanted in ((1, "labels", shape[:1]), (2, "weight", shape[1:])):
         if call.shape(index) != wanted:
             reject("graph/shape", subject=name, expected=wanted, got=call.shape(index))
+    if not isinstance(call.settings["ignore_index"], int):
+        reject("graph/integer-any", subject="ignore_index", got=call.settings["ignore_index"])
     single = kernels.reduction_of(call.settings["reduction"]) == "none"
     return (*output_like(call, shape[:1] if single else ()), *output_like(call, ()))
 

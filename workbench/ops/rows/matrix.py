@@ -53,14 +53,18 @@ def _channels(shape: tuple[int, ...], weight: tuple[int, ...], group: Any) -> No
         reject(
             "graph/layout", subject="input and weight", expected="NCHW, OIHW", got=(shape, weight)
         )
-    if not isinstance(group, int) or group < 1:
-        reject("graph/integer", subject="group", least=1, got=group)
+    _group(group)
     if shape[1] != weight[1] * group:
         reject(
             "graph/channels", weight=weight, group=group, expected=weight[1] * group, got=shape[1]
         )
     if weight[0] % group:
         reject("graph/multiple", subject="output channels", of=group, got=weight[0])
+
+
+def _group(group: Any) -> None:
+    if not isinstance(group, int) or group < 1:
+        reject("graph/integer", subject="group", least=1, got=group)
 
 
 def conv2d_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -158,6 +162,7 @@ def conv3d_shapes(call: Call) -> tuple[TensorSpec, ...]:
     x, weight, group = call.shape(0), call.shape(1), call.settings["group"]
     if len(x) != 5 or len(weight) != 5:
         reject("graph/layout", subject="input", expected="NCDHW", got=x)
+    _group(group)
     if weight[1] * group != x[1] or weight[0] % group:
         expected = (weight[0], x[1] // group, *weight[2:])
         reject("graph/shape", subject="weight", expected=expected, got=weight)

@@ -14,11 +14,13 @@ from workbench.ops.definition import (
     OpDef,
     foreign,
     integers,
+    numbers_if_given,
     one_axis,
     output_like,
     reject,
     same_dtype,
     shape_setting,
+    some_axes,
 )
 from workbench.ops.gradient import Backward, Entries, Entry, Symbol, input_gradient
 from workbench.ops.kernels import movement as kernels
@@ -153,6 +155,7 @@ def pad_shapes(call: Call) -> tuple[TensorSpec, ...]:
             got=mode,
             known=["constant", "reflect", "edge", "circular"],
         )
+    numbers_if_given(call, "constant_value")
     if len(paddings) % 2 or len(paddings) > 2 * len(shape):
         reject("graph/paddings", most=len(shape), got=paddings)
     if mode != "constant" and min(paddings, default=0) < 0:
@@ -206,16 +209,17 @@ def triangle_shapes(call: Call) -> tuple[TensorSpec, ...]:
 
 def reverse_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """Output as the input; the axes exist."""
-    for axis in call.sizes("axis"):
-        one_axis(axis, len(call.shape()))
+    some_axes(call.sizes("axis"), len(call.shape()))
     return output_like(call, call.shape())
 
 
 def reverse_sequence_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """Output as the input; one length for each element of the batch axis."""
     shape = call.shape()
-    one_axis(call.settings["seq_dim"], len(shape), "seq_dim")
+    steps = one_axis(call.settings["seq_dim"], len(shape), "seq_dim")
     batch = one_axis(call.settings["batch_dim"], len(shape), "batch_dim")
+    if steps == batch:
+        reject("graph/axis-twice", got=(call.settings["seq_dim"], call.settings["batch_dim"]))
     integers(call, 1, "seq_lengths")
     if call.shape(1) != (shape[batch],):
         reject("graph/shape", subject="seq_lengths", expected=(shape[batch],), got=call.shape(1))
@@ -405,7 +409,12 @@ _MASKS = dict.fromkeys(
 
 def evenly_spaced_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """``num`` numbers from one to another; both are scalars."""
-    return output_like(call, shape_setting(call, "num")[:1])
+    for index, name in enumerate(("start", "stop")):
+        if call.shape(index):
+            reject("graph/one-number", subject=name, got=call.shape(index))
+    if not isinstance(call.settings["num"], int):
+        reject("graph/integer", subject="num", least=0, got=call.settings["num"])
+    return output_like(call, shape_setting(call, "num"))
 
 
 def progression_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -489,6 +498,14 @@ ROWS: dict[str, OpDef] = {
         defaults={"axis": 0},
         kernel=kernels.stack,
         gradient=stack_gradient,
+        effect="move",
+    ),
+    "Pack": OpDef(
+        "x",
+        stack_shapes,
+        tensors=-1,
+        defaults={"axis": 0},
+        kernel=kernels.stack,
         effect="move",
     ),
     "Split": OpDef(

@@ -13,7 +13,6 @@ from workbench.ops.definition import (
     one_axis,
     output_like,
     reject,
-    same_as_input,
     same_dtype,
 )
 from workbench.ops.gradient import Backward, Entries
@@ -27,6 +26,10 @@ def layer_norm_shapes(call: Call) -> tuple[TensorSpec, ...]:
     shape = call.shape()
     begin = one_axis(call.settings["begin_norm_axis"], len(shape), "begin_norm_axis")
     first = one_axis(call.settings["begin_params_axis"], len(shape), "begin_params_axis")
+    if first < begin:
+        reject(
+            "graph/between", subject="begin_params_axis", low=begin, high=len(shape) - 1, got=first
+        )
     for index, name in ((1, "gamma"), (2, "beta")):
         if call.shape(index) != shape[first:]:
             reject("graph/shape", subject=name, expected=shape[first:], got=call.shape(index))
@@ -94,6 +97,28 @@ def update_by_sums_shapes(call: Call) -> tuple[TensorSpec, ...]:
         if call.shape(index) != (shape[1],):
             reject("graph/shape", subject=name, expected=(shape[1],), got=call.shape(index))
     return (*output_like(call, shape), *(TensorSpec(call.tensors[5].dtype, (shape[1],)),) * 4)
+
+
+def folded_filter_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Filter (O, …) of a convolution; moments and factors of its O outputs."""
+    shape = call.shape()
+    if not shape:
+        reject("graph/rank", subject="filter", least=1, got=shape)
+    return _folded(call, shape[:1])
+
+
+def folded_bias_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Bias (O,) of a convolution; moments and factors of its O outputs."""
+    shape = call.shape()
+    if len(shape) != 1:
+        reject("graph/layout", subject="bias", expected="(O,)", got=shape)
+    return _folded(call, shape)
+
+
+def _folded(call: Call, outputs: tuple[int, ...]) -> tuple[TensorSpec, ...]:
+    names = ("scale", "offset", "mean", "variance")
+    expect_shapes(call, {name: (index, outputs) for index, name in enumerate(names, 1)})
+    return output_like(call, call.shape())
 
 
 def lrn_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -293,14 +318,14 @@ ROWS: dict[str, OpDef] = {
     ),
     "ConvBnFilterHost": OpDef(
         "filter scale offset mean variance epsilon",
-        same_as_input,
+        folded_filter_shapes,
         tensors=5,
         defaults=_MOMENTS,
         kernel=kernels.folded_filter,
     ),
     "ConvBnBiasHost": OpDef(
         "bias scale offset mean variance epsilon",
-        same_as_input,
+        folded_bias_shapes,
         tensors=5,
         defaults=_MOMENTS,
         kernel=kernels.folded_bias,

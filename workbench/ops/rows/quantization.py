@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import Call, OpDef, reject
 from workbench.ops.kernels import quantization as kernels
@@ -73,7 +75,7 @@ def trans_quant_param_shapes(call: Call) -> tuple[TensorSpec, ...]:
         reject(
             "graph/layout", subject="scale and offset", expected="(n,), (1, n) or (1,)", got=shapes
         )
-    return (TensorSpec("uint64", max(shapes, key=lambda shape: (shape[-1] != 1, len(shape)))),)
+    return (TensorSpec("uint64", np.broadcast_shapes(*shapes)),)
 
 
 def anti_quant_shapes(call: Call) -> tuple[TensorSpec, ...]:

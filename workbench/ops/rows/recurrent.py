@@ -85,7 +85,10 @@ def lstm_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """
     same_dtype(call)
     steps, batch, features = _steps(call)
-    hidden, state = call.settings["hidden_size"], (1, batch, call.settings["hidden_size"])
+    hidden = call.settings["hidden_size"]
+    if not isinstance(hidden, int) or hidden < 1:
+        reject("graph/integer", subject="hidden_size", least=1, got=hidden)
+    state = (1, batch, hidden)
     bias = 4 * hidden if call.settings["has_bias"] else 0
     weights = 4 * hidden * (features + hidden) + bias
     _shapes(call, {"h": state, "c": state, "w": (weights, 1, 1)})

@@ -13,11 +13,12 @@ from workbench.ops.definition import (
     OpDef,
     cast_target,
     foreign,
-    grad_of,
     one_axis,
     output_like,
     reduced_axes,
     reject,
+    same_shape,
+    some_axes,
 )
 from workbench.ops.gradient import Backward, Entries, Symbol, backward_op, input_gradient, number
 from workbench.ops.kernels import reduction as kernels
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 def reduce_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """Given axes (none: all) become 1 or disappear."""
     shape = call.shape()
+    if call.settings.get("skip_mode") and call.settings["axis"] in ((), None):
+        return output_like(call, shape)
     axes = reduced_axes(call.settings["axis"], len(shape))
     if call.op_type in ("ReduceMax", "ReduceMin") and any(not shape[axis] for axis in axes):
         reject("graph/empty-axis", got=shape)
@@ -84,10 +87,14 @@ def cumulative_shapes(call: Call) -> tuple[TensorSpec, ...]:
 
 def softmax_shapes(call: Call) -> tuple[TensorSpec, ...]:
     """Output as the input; the axis exists."""
-    axis = call.settings["axis"]
-    for one in (axis,) if isinstance(axis, int) else axis:
-        one_axis(one, len(call.shape()))
+    some_axes(call.settings["axis"], len(call.shape()))
     return output_like(call, call.shape())
+
+
+def log_softmax_grad_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Output of the softmax and its gradient, of one shape; the axis exists."""
+    one_axis(call.settings["axis"], len(call.shape()))
+    return same_shape(call)
 
 
 def _axes(b: Backward) -> tuple[int, ...]:
@@ -271,8 +278,13 @@ ROWS: dict[str, OpDef] = {
         defaults=_SUMMED,
         kernel=kernels.cumulative(np.cumprod, 1),
     ),
-    "LogSoftmaxGrad": grad_of(
-        "logits grad axis", {"axis": -1}, kernel=kernels.log_softmax_grad, effect="sum"
+    "LogSoftmaxGrad": OpDef(
+        "logits grad axis",
+        log_softmax_grad_shapes,
+        tensors=2,
+        defaults={"axis": -1},
+        kernel=kernels.log_softmax_grad,
+        effect="sum",
     ),
     "ArgMaxExt": foreign("input dim keepdim", discontinuous=True),
     "L2Loss": foreign(effect="sum"),

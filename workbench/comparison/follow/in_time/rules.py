@@ -38,7 +38,7 @@ class TimeFacts(NamedTuple):
     ``misread``: by more than any format; ``blind``, nothing tells what it read, ``figures``: statistics alone do;
     ``behind``, an undecided operator stands before it. ``given``: what nothing produced differs too much for a format,
     and its result is off, too, or was not compared, ``apart``: it differs otherwise; ``came``: what an operator gave
-    does, and that was not compared where it was given.
+    does, and that was not compared where it was given; ``misfit``, it has no result for a number that it read.
     """
 
     op: int = 0
@@ -58,6 +58,7 @@ class TimeFacts(NamedTuple):
     given: bool = False
     apart: bool = False
     came: bool = False
+    misfit: bool = False
 
 
 def _learn_allowed(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
@@ -107,6 +108,14 @@ TIME_RULES: tuple[Rule[TimeFacts, Conclusion, TimeMemory], ...] = (
         lambda o: undecided("given-apart"),
         learns=_learn_doubt,
         why="a format that no file tells may have rounded it: asked before its reader is excused by it",
+        needs="difference",
+    ),
+    Rule(
+        "given-misfit",
+        lambda o: o.misfit and not o.tainted,
+        lambda o: undecided("given-misfit"),
+        learns=_learn_doubt,
+        why="whoever gave a number that it has no result for is off there, and nobody knows who that is",
         needs="difference",
     ),
     Rule(

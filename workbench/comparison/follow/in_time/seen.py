@@ -12,6 +12,7 @@ from workbench.comparison.follow.expected_error import is_as_others, own_excess,
 from workbench.comparison.follow.in_time.reading import may_be_fused, source_of
 from workbench.comparison.follow.in_time.rules import TimeFacts
 from workbench.comparison.follow.in_time.stores import is_explained_by_store
+from workbench.comparison.follow.nan_origins import DOMAINS, misfits
 from workbench.comparison.follow.operators import Conclusion
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
@@ -32,6 +33,7 @@ from workbench.comparison.measure.noise import (
 )
 from workbench.comparison.pair.claims import has_outputs_alone
 from workbench.comparison.replay.own_error import OF_ONE, PART_OF_ONE
+from workbench.core.dtypes import DTYPES
 from workbench.graph.graph import Op, Param
 from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
 from workbench.ops.aliases import ALIASES
@@ -192,9 +194,12 @@ def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
 def given_apart(reading: Reading, seen: Assessment, memory: TimeMemory) -> float:
     """Largest error of what no operator is known to have produced, if nothing before explains it.
 
-    In later executions an earlier step may have left it in a weight.
+    In later executions an earlier step may have left it in a weight. NaN and infinity may come of whatever was
+    undecided before.
     """
     worst = max(reading.given, default=0.0)
+    if memory.doubtful and math.isinf(worst):
+        return 0.0
     return worst if reading.first and worst > _explained_before(seen, memory) else 0.0
 
 
@@ -236,6 +241,8 @@ def time_facts(
     run = known.pairing.target.runs[seen.block][seen.op]
     blind = _is_blind(reading, seen, run, memory)
     facts = facts._replace(blind=blind or _may_cancel(reading, seen, run, partners, memory))
+    if not math.isfinite(worst):
+        facts = facts._replace(misfit=_has_misfit(run))
     if not math.isfinite(worst) or (seen.worst is not None and seen.worst.exact):
         return facts
     return facts._replace(
@@ -256,6 +263,20 @@ def _is_of_library(known: Survey, seen: Assessment) -> bool:
     return off <= PART_OF_ONE and has_outputs_alone(known.pairing.golden)
 
 
+def _has_misfit(run: OperatorRun) -> bool:
+    """Whether an operator read a number that it has no result for, or may have, and gives none of that."""
+    read, gave, kind = (
+        run.tensors.get(("input", 0)),
+        run.tensors.get(("output", 0)),
+        _type_of(run.op_type),
+    )
+    ours = array_of(read) if read is not None else None
+    given = array_of(gave) if gave is not None else None
+    if ours is None or given is None:
+        return kind in DOMAINS
+    return bool(misfits(kind, ours, given).size)
+
+
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
     """Whether what an operator read may explain that it is off, as that was not compared.
 
@@ -271,12 +292,21 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
         return arrived or reading.unseen or (memory.doubtful and not reading.known)
     if reading.known:
         return False
-    moves = reading.unseen and types & MOVEMENT
+    moves = types & MOVEMENT and (reading.unseen or _has_lone_input(reading, run))
     if moves or reading.moved or memory.doubtful or types & STEPS:
         return True
     if worst is not None and worst.exact:
         return memory.allowed > 0.0
     return error <= max(judging.excused_most, _given_before(memory))
+
+
+def _has_lone_input(reading: Reading, run: OperatorRun) -> bool:
+    """Whether an operator read floats that nothing was compared with."""
+    return any(
+        DTYPES[one.spec.dtype].is_float
+        for (io, slot), one in run.tensors.items()
+        if io == "input" and slot not in reading.inputs and one.spec.dtype in DTYPES
+    )
 
 
 def _is_of_figures(seen: Assessment, memory: TimeMemory) -> bool:

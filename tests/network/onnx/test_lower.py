@@ -109,6 +109,12 @@ def test_inputs_that_are_known_are_no_feeds():
     assert graph.ops[0].outputs[0].shape == (2, 6)
 
 
+def test_an_empty_input_is_one():
+    info = helper.make_tensor_value_info("x", FLOAT, [0, 4])
+    graph = read_onnx(model([node("Relu", ["x"], ["y"])], {"x": info}, ["y"]))
+    assert graph.ops[0].outputs[0].shape == (0, 4)
+
+
 @pytest.mark.parametrize("shape", [[1 << 41], [0, 1 << 62]])
 def test_a_shape_beyond_all_use_is_refused(shape):
     info = helper.make_tensor_value_info("x", FLOAT, shape)

@@ -1,12 +1,16 @@
 """Optimizers, schedules and training cells: rates, names of weights and states, scopes, refusals."""
 
+import math
+
 import numpy as np
 import pytest
 
+from kit.build.runs import results
 from kit.words import refused
-from workbench import nn
 from workbench.core.errors import GraphError
+from workbench.network import nn
 from workbench.network.tracer import trace
+from workbench.run.reference import run_reference
 
 X = np.ones((2, 4), np.float32)
 LABELS = np.array([0, 2], np.int32)
@@ -146,6 +150,140 @@ def test_what_cannot_be_trained_is_refused(case):
 def test_an_unknown_reduction_is_refused():
     with refused("core/choice", GraphError, subject="reduction", got="most"):
         nn.MSELoss("most")
+
+
+def run(function, *inputs):
+    graph = trace(function, *inputs)
+    feeds = [one.name for one in graph.parameters if not one.is_weight]
+    return results(graph, dict(zip(feeds, inputs, strict=True)))[0]
+
+
+RATES = {
+    "exponential": (nn.ExponentialDecayLR(0.1, 0.5, 4), lambda t: 0.1 * 0.5 ** (t / 4)),
+    "exponential, stairs": (nn.ExponentialDecayLR(0.1, 0.5, 4, True), lambda t: 0.1 * 0.5 ** (t // 4)),
+    "natural": (nn.NaturalExpDecayLR(0.1, 0.3, 4), lambda t: 0.1 * math.exp(-0.3 * t)),
+    "natural, stairs": (nn.NaturalExpDecayLR(0.1, 0.3, 4, True), lambda t: 0.1 * math.exp(-0.3 * (t // 4 * 4))),
+    "inverse": (nn.InverseDecayLR(0.1, 0.5, 4), lambda t: 0.1 / (1 + 0.5 * t / 4)),
+    "inverse, stairs": (nn.InverseDecayLR(0.1, 0.5, 4, True), lambda t: 0.1 / (1 + 0.5 * (t // 4))),
+    "cosine": (nn.CosineDecayLR(0.01, 0.1, 6), lambda t: 0.01 + 0.045 * (1 + math.cos(math.pi * min(t, 6) / 6))),
+    "polynomial": (nn.PolynomialDecayLR(0.1, 0.01, 6, 0.5), lambda t: 0.09 * (1 - min(t, 6) / 6) ** 0.5 + 0.01),
+    "polynomial, longer": (nn.PolynomialDecayLR(0.1, 0.01, 3, 2.0, True),
+                           lambda t: 0.09 * (1 - t / (3 * max(math.ceil(t / 3), 1))) ** 2 + 0.01),
+    "warm-up": (nn.WarmUpLR(0.1, 6), lambda t: 0.1 * min(t, 6) / 6),
+}  # fmt: skip
+"""Schedule, and the rate of a step."""
+
+
+@pytest.mark.parametrize("case", RATES)
+def test_a_rate_follows_the_step(case):
+    schedule, rate = RATES[case]
+    steps = (0, 1, 3, 4, 5, 6, 7, 9)
+    found = [float(run(schedule, np.array(step, np.int32))) for step in steps]
+    np.testing.assert_allclose(found, [rate(step) for step in steps], rtol=1e-5, atol=1e-8)
+
+
+SCORES = np.random.default_rng(3).uniform(-2, 2, (4, 3)).astype(np.float32)
+WANTED = np.random.default_rng(4).dirichlet([1, 1, 1], 4).astype(np.float32)
+CLASSES = np.array([2, 0, 1, 1], np.int32)
+LOGS = SCORES - np.log(np.exp(SCORES.astype(float)).sum(-1, keepdims=True))
+LOSSES = [
+    (nn.MSELoss, {}, WANTED, (SCORES.astype(float) - WANTED) ** 2, "mean"),
+    (nn.L1Loss, {}, WANTED, np.abs(SCORES.astype(float) - WANTED), "mean"),
+    (nn.SoftmaxCrossEntropyWithLogits, {}, WANTED, -(LOGS * WANTED).sum(-1), "none"),
+    (nn.SoftmaxCrossEntropyWithLogits, {"sparse": True}, CLASSES, -LOGS[range(4), CLASSES], "none"),
+]
+"""Loss, its options, labels, and the loss of each sample; how it is reduced if nothing is said."""
+REDUCED = {"none": lambda x: x, "mean": np.mean, "sum": np.sum}
+
+
+@pytest.mark.parametrize("reduction", [*REDUCED, ""])
+@pytest.mark.parametrize(("kind", "options", "labels", "each", "usual"), LOSSES)
+def test_a_loss_is_the_one_of_every_sample_reduced(kind, options, labels, each, usual, reduction):
+    loss = kind(**options, **({"reduction": reduction} if reduction else {}))
+    want = REDUCED[reduction or usual](each)
+    got = run(loss, SCORES, labels)
+    assert got.shape == np.shape(want)
+    np.testing.assert_allclose(got, want, rtol=2e-6)
+
+
+def test_gradients_of_ranks_are_summed_or_averaged_in_float32():
+    half = X.astype(np.float16)
+    for mean, factors in ((True, 1), (False, 0), (None, 1)):
+        with nn.data_parallel(4, gradients_mean=True):
+            reducer = nn.DistributedGradReducer([1], mean=mean)
+        graph = trace(lambda x, r=reducer: tuple(r([x])), half)
+        assert [op.op_type for op in graph.ops] == ["Cast", "AllReduce", *["Mul"] * factors, "Cast"]
+        assert graph.ops[1].outputs[0].dtype == "float32"
+        assert graph.ops[1].attrs["fusion"] == 1
+        if factors:
+            assert graph.ops[2].inputs[1].value == 0.25
+        assert graph.ops[-1].outputs[0].dtype == "float16"
+
+
+@pytest.mark.parametrize("ranks", [0, -1, True, 2.0, "2"])
+def test_a_number_of_ranks_is_a_whole_one(ranks):
+    with refused("graph/integer", GraphError, subject="degree", least=1, got=ranks):
+        nn.DistributedGradReducer([1], degree=ranks)
+    with (
+        refused("graph/integer", GraphError, subject="device_num", least=1, got=ranks),
+        nn.data_parallel(ranks),
+    ):
+        pass
+
+
+def scaled_steps(manager, gradients):
+    """Scale, counter, last overflow and weight behind every step of a weight whose gradients are given."""
+    weight = nn.Parameter(np.float32([0.0]), "w")
+
+    class Net(nn.Cell):
+        def __init__(self):
+            self.weight = weight
+
+        def construct(self, x):
+            return (self.weight * x).sum()
+
+    network = Net()
+    cell = nn.TrainOneStepWithLossScaleCell(
+        network, nn.SGD(network.trainable_params(), 1.0), manager
+    )
+    graph, state, found = trace(cell, np.ones(1, np.float32)), {}, []
+    for number, gradient in enumerate(gradients):
+        feeds = {"inputs0": np.float32([gradient])}
+        list(run_reference(graph, feeds, iteration=number, state=state))
+        found.append((float(state.get("scale_sense", 8)), float(state.get("w", [0])[0])))
+    return found
+
+
+def scale_by_hand(gradients, factor, window):
+    """MindSpore's rule: halved at an overflow, never below 1; multiplied when a window has passed without one."""
+    scale, count, last, weight, found = 8.0, 1, 0, 0.0, []
+    for gradient in gradients:
+        overflow = not np.isfinite(gradient)
+        if overflow:
+            scale, last = max(scale / factor, 1.0), count
+        else:
+            weight -= gradient
+            if count - last >= window:
+                scale, last = scale * factor, count
+        count += 1
+        found.append((scale, weight))
+    return found
+
+
+INF = np.inf
+GRADIENTS = [1.0, 2.0, INF, 1.0, 1.0, INF, INF, INF, INF, INF, 0.5, 0.25, 1.0]
+
+
+@pytest.mark.parametrize(("factor", "window"), [(2, 2), (4, 1), (2, 3)])
+def test_a_scale_of_the_loss_follows_overflows_and_windows_without_one(factor, window):
+    found = scaled_steps(nn.DynamicLossScaleUpdateCell(8.0, factor, window), GRADIENTS)
+    assert found == scale_by_hand(GRADIENTS, factor, window)
+
+
+@pytest.mark.parametrize("manager", [8.0, np.float32([8]), nn.FixedLossScaleUpdateCell(8.0)])
+def test_a_fixed_scale_stays_and_a_step_that_overflows_is_left_out(manager):
+    found = scaled_steps(manager, [1.0, INF, 2.0])
+    assert found == [(8.0, -1.0), (8.0, -1.0), (8.0, -3.0)]
 
 
 def test_a_flag_must_come_from_an_operator():

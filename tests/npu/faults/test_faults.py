@@ -151,6 +151,7 @@ def test_a_fault_that_is_not_there_leaves_the_site_alone():
             "overwritten-element:MatMul:strength=3,seed=4,value=-inf",
             Fault("overwritten-element", "MatMul", 3, 4, -math.inf),
         ),
+        ("scaled-output:F0::If/Conv:1.5", Fault("scaled-output", "F0::If/Conv", 1.5)),
         (
             "wrong-attribute:a/b:pad_mode=pad,pad=(1,0,1,0),flag=True",
             Fault(

@@ -9,12 +9,25 @@ from kit.arrays import by_operator
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
+from workbench.graph.graph import Graph, Op, Param, Parameter, Value
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.npu.faults import FAULTS, Fault, parse_fault
+from workbench.npu.faults import (
+    FAULTS,
+    Fault,
+    OpExecution,
+    apply_faults,
+    ends_run,
+    faults_in,
+    in_memory,
+    parse_fault,
+    uploaded,
+)
+from workbench.npu.numerics import Formats
 from workbench.npu.rounding import ROUND
 from workbench.npu.runner import run_npu
+from workbench.ops import infer_outputs
 
 LENET = load_graph("lenet")
 CONV, FC = "Default/conv2-Conv2d/Conv2D-op0", "Default/fc1-Dense/MatMul-op0"
@@ -351,3 +364,269 @@ def test_a_number_that_an_integer_cannot_hold_is_written_without_a_crash():
     for value in (None, float("nan"), float("inf")):
         fault = Fault("overwritten-element", "Reshape", value=value)
         assert outputs(graph, fault, feeds=feeds)["Default/Reshape-op0"].dtype == np.int8
+
+
+# ---------------- what each kind makes of numbers, one operator at a time
+
+EYE = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+OP = Op("o", "Neg", (Param(0),), {}, (TensorSpec("float32", (3, 4)),))
+PRODUCT = Op(
+    "m",
+    "MatMul",
+    (Param(0), Param(1)),
+    {"transpose_a": False, "transpose_b": False},
+    (TensorSpec("float32", (3, 4)),),
+)
+
+
+def struck(kind, strength=None, value=None, *, op=OP, step="store", **execution):
+    """One operator behind a fault."""
+    fault = Fault(kind, op.name, strength, value=value)
+    return apply_faults((fault,), OpExecution(op, **execution), step)
+
+
+def first(kind, array, strength=None, value=None, **more):
+    """Its first output; the second one is never touched."""
+    other = np.float32([7])
+    found = struck(kind, strength, value, outputs=(array, other), **more).outputs
+    assert found[1] is other
+    return found[0]
+
+
+CHANNELS = np.arange(6, dtype=np.float32).reshape(1, 3, 2, 1)
+SEVENTEEN = np.arange(17, dtype=np.float16)
+VALUES = [
+    ("scaled-output", EYE, None, None, (EYE.astype(float) * 1.01).astype(np.float32)),
+    ("scaled-output", EYE, -2.0, None, -2 * EYE),
+    ("wrong-sign", EYE, None, None, -EYE),
+    ("flush-to-zero", np.float32([2.0**-15, -(2.0**-14), 1]), None, None, [0, -(2.0**-14), 1]),
+    ("flush-to-zero", np.float32([0.5, -0.4, 1]), 0.5, None, [0.5, 0, 1]),
+    ("saturated", np.float32([1e6, -1e6, 3]), None, None, [65504, -65504, 3]),
+    ("saturated", np.float32([5, -5, 3]), 4.0, None, [4, -4, 3]),
+    ("wrong-layout-lanes", np.arange(4, dtype=np.float32), None, None, [1, 0, 3, 2]),
+    ("wrong-layout-lanes", np.arange(4, dtype=np.float32), 2.0, None, [2, 3, 0, 1]),
+    ("wrong-layout-lanes", SEVENTEEN, None, None, [*(k ^ 1 for k in range(16)), 0]),
+    ("wrong-layout-lanes", np.float32(3), None, None, 3),
+    ("wrong-layout-lanes", CHANNELS, None, None, [[[[2], [3]], [[0], [1]], [[0], [0]]]]),
+    ("overwritten-element", np.float32([2]), None, None, [20]),
+    ("overwritten-element", np.float32([0]), None, None, [1]),
+    ("overwritten-element", np.float32([2, 2]), 2.0, 9, [9, 9]),
+    ("nan-output", np.float32([2]), None, None, [np.nan]),
+    ("bit-flip", np.float32([1]), None, None, [np.inf]),
+    ("bit-flip", np.float32([1]), None, 31, [-1]),
+    ("bit-flip", np.float16([1]), None, 15, [-1]),
+    ("bit-flip", np.int8([1]), None, 0, [0]),
+    ("bit-flip", np.array([True]), None, None, [False]),
+    ("bit-flip", np.float32([1, 1]), 2.0, 31, [-1, -1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "strength", "value", "want"), VALUES, ids=range(len(VALUES))
+)
+def test_a_fault_of_results_makes_these_of_them(kind, array, strength, value, want):
+    before = array.copy()
+    found = first(kind, array, strength, value)
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(array, before)
+
+
+WEIGHTS = [
+    (EYE, None, EYE.reshape(4, 3).T),
+    (EYE[None], None, EYE.reshape(1, 4, 3).swapaxes(1, 2)),
+    (EYE.reshape(3, 1, 4), None, EYE.reshape(4, 1, 3).swapaxes(0, 2)),
+    (EYE.reshape(1, 1, 12), None, EYE.reshape(1, 12, 1).swapaxes(1, 2)),
+    (EYE.reshape(2, 3, 2), (0, 1), EYE.reshape(3, 2, 2).swapaxes(0, 1)),
+    (EYE.reshape(2, 3, 2), (-1, 0), EYE.reshape(2, 3, 2).swapaxes(-1, 0)),
+]
+
+
+@pytest.mark.parametrize(("weight", "axes", "want"), WEIGHTS, ids=range(len(WEIGHTS)))
+def test_a_transposed_weight_is_read_as_if_two_axes_lay_otherwise(weight, axes, want):
+    left = np.zeros(1, np.float32)
+    found = struck(
+        "transposed-weight", None, axes, op=PRODUCT, step="load", inputs=(left, weight)
+    ).inputs
+    assert found[0] is left
+    np.testing.assert_array_equal(found[1], want)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, -2), (0, 2), (0,), 1, "ab"])
+def test_axes_that_are_no_pair_are_refused(axes):
+    with refused("run/fault-axes", GraphError, shape=(3, 4), got=axes):
+        struck("transposed-weight", None, axes, op=PRODUCT, step="load", inputs=(EYE, EYE))
+
+
+REACHES = [(-1, None, 256), (0, None, 256), (100, None, 356), (100, 10.0, 10), (-1, 2000.0, 2000)]
+
+
+@pytest.mark.parametrize(("gap", "strength", "count"), REACHES)
+def test_an_overrun_reaches_the_next_tensor_unless_it_is_told_how_far(gap, strength, count):
+    wide = struck("overrun", strength, op=OP, step="memory", outputs=(EYE,), gap=gap, room=1 << 20)
+    data = EYE.tobytes()
+    assert wide.past == (data * (count // len(data) + 1))[:count]
+    short = struck("overrun", strength, op=OP, step="memory", outputs=(EYE,), gap=gap, room=7)
+    assert short.past == data[:7]
+    value = struck("overrun", 8.0, 2.0, op=OP, step="memory", outputs=(EYE,), room=99)
+    assert value.past == np.float32([2, 2]).tobytes()
+    empty = struck("overrun", 3.0, op=OP, step="memory", outputs=(EYE[:0],), room=99)
+    assert empty.past == b"\0\0\0"
+
+
+def test_a_stale_output_is_what_lay_there():
+    before = (np.float32([9]),)
+    found = struck("stale-output", op=OP, step="memory", outputs=(EYE,), before=before)
+    assert (found.outputs, found.writes) == (before, False)
+
+
+TAILS = [
+    (OP, (3, 4), lambda x: x),
+    (OP, (3, 50), lambda x: x.reshape(-1)[128:]),  # 64 numbers at a time
+    (PRODUCT, (20, 33), lambda x: x[16:, 32:]),
+    (PRODUCT, (16, 16), lambda x: x),
+    (PRODUCT, (2, 20, 16), lambda x: x[1:, 16:]),
+    (PRODUCT, (20,), lambda x: x),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "tail"), TAILS, ids=range(len(TAILS)))
+def test_the_last_tile_stays_as_memory_was(op, shape, tail):
+    written, left = np.ones(shape, np.float32), np.full(shape, 5, np.float32)
+    for value, number in ((None, 5), (8, 8)):
+        want = written.copy()
+        tail(want)[...] = number
+        memory = {"step": "memory", "outputs": (written,), "before": (left,)}
+        found = struck("unwritten-tail-tile", None, value, op=op, **memory).outputs[0]
+        np.testing.assert_array_equal(found, want)
+
+
+UNITS = [
+    (OP, Formats("", ""), None, "float16"),
+    (OP, Formats("float16", ""), None, "bfloat16"),
+    (OP, Formats("", "bfloat16"), None, "float8_e4m3fn"),
+    (OP, Formats("float16", "bfloat16"), None, "float8_e4m3fn"),
+    (replace(OP, outputs=(TensorSpec("float16", (3,)),)), Formats("", ""), None, "bfloat16"),
+    (replace(OP, outputs=()), Formats("", ""), None, "float16"),
+    (OP, Formats("", ""), "hifloat8", "hifloat8"),
+]
+
+
+@pytest.mark.parametrize(("op", "formats", "value", "coarse"), UNITS, ids=range(len(UNITS)))
+def test_a_missing_cast_takes_the_next_coarser_format(op, formats, value, coarse):
+    found = apply_faults(
+        (Fault("missing-cast", "*", value=value),), OpExecution(op, formats), "compile"
+    )
+    if op.outputs:
+        assert found.formats == Formats(coarse, coarse)
+    else:
+        assert found.formats == formats  # it has no floats to round
+
+
+def test_faults_of_units_say_how_the_unit_computes():
+    assert struck("half-accumulation", op=PRODUCT, step="compile").accumulator == "float16"
+    assert struck("aicore-exception", step="compile").fails
+    gelu = replace(OP, op_type="GeLU")
+    assert (
+        struck("fast-approximation", op=gelu, step="compile").implementation == "super_performance"
+    )
+    fast = struck("fast-approximation", None, "high_performance", op=gelu, step="compile")
+    assert fast.implementation == "high_performance"
+
+
+def test_a_fault_strikes_at_its_own_step_and_in_its_own_operators():
+    execution = OpExecution(OP, outputs=(EYE,))
+    for fault, step in (
+        (Fault("wrong-sign", "o"), "load"),
+        (Fault("wrong-sign", "other"), "store"),
+    ):
+        assert apply_faults((fault,), execution, step) is execution
+
+
+@pytest.mark.parametrize(
+    ("strength", "default", "most", "count"),
+    [(None, 3, 9, 3), (None, 3, 2, 2), (2.9, 3, 9, 2), (1, 3, 9, 1)],
+)
+def test_a_strength_is_a_number_of_things(strength, default, most, count):
+    assert Fault("nan-output", "o", strength).count(default, most) == count
+
+
+def test_a_strength_that_is_none_is_refused():
+    for strength in (0, 0.5, -1, np.inf, np.nan):
+        with refused("run/fault-least", GraphError, least=1):
+            Fault("nan-output", "o", strength).count(1, 9)
+    for strength in (-1, np.nan):
+        with refused("run/fault-least", GraphError, least=0):
+            Fault("saturated", "o", strength).magnitude(1.0)
+    assert Fault("saturated", "o", 0.0).magnitude(1.0) == 0
+    assert Fault("saturated", "o").magnitude(1.5) == 1.5
+
+
+GRAPH = Graph("g", (Parameter("x", TensorSpec("float32", (3, 4))), Parameter("w", TensorSpec("float32", (4, 4)), True)),
+              (OP, PRODUCT, replace(PRODUCT, name="n", inputs=(Param(0), Value(0)))))  # fmt: skip
+INSIDE = [
+    (Fault("wrong-sign", "o"), True), (Fault("wrong-sign", "z"), False), (Fault("wrong-sign", "*"), True),
+    (Fault("dropped-k-tail", "o*"), False), (Fault("dropped-k-tail", "m*"), True),
+    (Fault("wrong-weight-element", "m*"), True), (Fault("wrong-weight-element", "n*"), False),
+    (Fault("wrong-weight-element", "n"), True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fault", "inside"), INSIDE, ids=range(len(INSIDE)))
+def test_a_fault_is_in_a_graph_whose_operators_can_have_it(fault, inside):
+    assert faults_in(GRAPH, [fault]) == [fault] * inside
+
+
+def test_some_faults_end_a_run_and_some_need_a_memory():
+    faults = {kind: [Fault(kind, "o")] for kind in FAULTS}
+    assert [kind for kind, some in faults.items() if ends_run(some)] == ["aicore-exception"]
+    assert {kind for kind, some in faults.items() if in_memory(some)} == {
+        "overrun",
+        "stale-output",
+        "unwritten-tail-tile",
+    }
+    assert not ends_run([Fault("unknown", "o")])
+    assert not in_memory([Fault("unknown", "o")])
+
+
+def test_a_weight_is_uploaded_wrong_to_those_operators_of_a_pattern_that_read_one():
+    weight = np.zeros((4, 4), np.float32)
+    fault = Fault("wrong-weight-element", "*", value=7)
+    graph = replace(GRAPH, ops=(GRAPH.ops[0], GRAPH.ops[2], replace(PRODUCT, name="q")))
+    found = uploaded(graph, {"w": weight}, [fault])
+    assert sorted(found["w"].ravel().tolist()) == [0] * 15 + [7]
+    assert not weight.any()
+    for pattern in ("n*", "n"):
+        with refused("run/fault-no-weight", GraphError, fault=fault.kind, op="n"):
+            uploaded(graph, {"w": weight}, [replace(fault, op_name=pattern)])
+    assert uploaded(graph, {"w": weight}, [Fault("wrong-sign", "*")]) == {"w": weight}
+    assert uploaded(graph, {}, [fault]) == {}  # nobody has given it a value
+
+
+ASKED = [
+    ({"stride": 2}, {"stride": (1, 1, 4, 4)}, {"stride": (1, 1, 2, 2)}),
+    ({"stride": (1, 1, 3, 2)}, {"stride": (1, 1, 4, 4)}, {"stride": (1, 1, 3, 2)}),
+    (
+        {"pad": 2, "pad_mode": "pad"},
+        {"pad": (0, 0, 0, 0)},
+        {"pad": (2, 2, 2, 2), "pad_mode": "pad"},
+    ),
+    ({"dilation": 2}, {"dilation": (1, 1)}, {"dilation": (2, 2)}),
+]
+
+
+@pytest.mark.parametrize(("value", "before", "after"), ASKED, ids=range(len(ASKED)))
+def test_a_wrong_setting_is_written_like_the_old_one(value, before, after):
+    image, weight = (TensorSpec("float32", shape) for shape in ((1, 2, 20, 20), (3, 2, 3, 3)))
+    usual = {
+        "stride": (1, 1, 1, 1),
+        "dilation": (1, 1, 1, 1),
+        "pad_mode": "same",
+        "pad": (0, 0, 0, 0),
+        "group": 1,
+    }
+    attrs = {**usual, **before}
+    shapes = infer_outputs("Conv2D", (image, weight), {**attrs, **after})
+    op = Op("c", "Conv2D", (Param(0), Param(1)), attrs, shapes, (image, weight))
+    found = struck("wrong-attribute", None, value, op=op, step="compile").op
+    assert {name: found.attrs[name] for name in after} == after

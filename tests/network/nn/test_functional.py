@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from workbench.network.nn import data_parallel
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.runner import run_npu
@@ -109,6 +110,8 @@ SAME = [
         ONE_HOT,
     ),
     (lambda x: F.matmul(x, Y, transpose_b=True), X @ Y.transpose(0, 2, 1)),
+    (lambda x: F.matmul(x, Y[0], transpose_b=True), X @ Y[0].T),
+    (lambda x: F.matmul(x[0], Y[0], transpose_a=True), X[0].T @ Y[0]),
     (lambda x: F.bias_add(x, WEIGHT), X + WEIGHT[:, None]),
     (
         lambda x: F.layer_norm(x, np.float32([1, 2, 3, 4]), np.float32([0, 1, 0, 1]), epsilon=0.5),
@@ -175,6 +178,25 @@ def test_a_function_of_images_gives_what_its_formula_gives(function, want):
     got = got[0] if isinstance(got, list) else got
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+OWN = {"fusion": 0, "no_eliminate": True, "group": "hccl_world_group"}
+MEETINGS = {
+    "all_reduce": (lambda x: F.all_reduce(x, "max"), "AllReduce", OWN | {"op": "max", "index": 0}, (2, 3, 4)),
+    "all_gather": (F.all_gather, "AllGather", OWN | {"rank_size": 2}, (4, 3, 4)),
+    "reduce_scatter": (F.reduce_scatter, "ReduceScatter", OWN | {"op": "sum", "rank_size": 2}, (1, 3, 4)),
+    "broadcast": (lambda x: F.broadcast([x], 1), "Broadcast",
+                  {"root_rank": 1, "group": "hccl_world_group", "no_eliminate": True}, (2, 3, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+def test_an_operator_in_which_ranks_meet_says_how(name):
+    """What it computes is in tests/run/test_ranks.py: that takes several ranks."""
+    function, kind, attrs, shape = MEETINGS[name]
+    with data_parallel(2):
+        (op,) = trace(function, X).ops
+    assert (op.op_type, op.attrs, op.outputs[0].shape) == (kind, attrs, shape)
 
 
 ELSEWHERE = {

@@ -15,7 +15,7 @@ from workbench.network.tracer import trace
 from workbench.npu.runner import run_npu
 from workbench.run.reference import run_reference
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RECORD = ROOT / "tests" / "data" / "conformance" / "steps_2.10.0_cpu.json"
 OUTCOMES = {one["case"]: one for one in json.loads(RECORD.read_text(encoding="utf-8"))["cases"]}
 

@@ -11,15 +11,21 @@ engine passes over with a warning is refused here.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError, GraphError
-from workbench.npu.ops_info import Shade, op_info
+from workbench.npu.precision.lists import (
+    FormatList,
+    MixList,
+    OperatorList,
+    read_customize_dtypes,
+    read_keep_dtype,
+    read_mixlist,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from workbench.graph.graph import Op
     from workbench.npu.profiles import Profile
@@ -141,7 +147,6 @@ SELECTIONS = {
 }
 """Values of ``op_select_implmode``, and the implementation they choose."""
 
-_MIXLIST = "modify_mixlist"
 _HF32: dict[str, tuple[bool, bool]] = {
     "00": (False, False),
     "01": (True, False),
@@ -158,35 +163,22 @@ _HF32_SWITCH = {"enable_float_32_execution": False, "enable_hi_float_32_executio
 
 
 @dataclass(frozen=True, slots=True)
-class MixList:
-    """Changes of the lists of mixed precision: operator type → the list it joins or leaves."""
-
-    added: Mapping[str, Shade] = field(default_factory=dict)
-    removed: Mapping[str, Shade] = field(default_factory=dict)
-
-    def shade(self, op_type: str) -> Shade:
-        """List that an operator type is on. What joins the gray list stays where it was."""
-        shade = op_info(op_type).mixed_precision
-        if self.removed.get(op_type) == shade:
-            shade = "gray"
-        added = self.added.get(op_type, "gray")
-        return shade if added == "gray" else added
-
-
-@dataclass(frozen=True, slots=True)
 class Precision:
     """How a graph is compiled for a device.
 
     ``mode`` is a name of ``precision_mode`` or ``precision_mode_v2``; ``""`` the device's own for
     training or inference. ``by_name`` and ``by_type`` are the sections of ``op_precision_mode``;
     ``select`` and ``select_types`` stand for ``op_select_implmode`` and ``optypelist_for_implmode``.
-    ``hf32`` says whether matrix products and convolutions read float32 as HF32 (``None``: not said).
+    ``kept`` are operators that stay in the formats of the model whatever the mode, ``chosen`` has formats of others,
+    which count first. ``hf32`` says whether matrix products and convolutions read float32 as HF32 (``None``: not said).
     ``saturate`` chooses what overflow gives on a device that knows both ways.
     """
 
     mode: str = ""
     training: bool = True
-    mixlist: MixList = MixList()
+    mixlist: MixList = field(default_factory=MixList)
+    kept: OperatorList = field(default_factory=OperatorList)
+    chosen: FormatList = field(default_factory=FormatList)
     by_name: Mapping[str, str] = field(default_factory=dict)
     by_type: Mapping[str, str] = field(default_factory=dict)
     select: str = ""
@@ -208,6 +200,11 @@ class Precision:
             raise GraphError(
                 "core/choice", subject="op_select_implmode", got=self.select, known=[*SELECTIONS]
             )
+
+    @property
+    def names(self) -> set[str]:
+        """Operators that the options call by their names."""
+        return {*self.kept.names, *self.chosen.by_name, *self.by_name}
 
     def implementation(self, op: Op) -> str:
         """Return how an operator is implemented: by its name, its type, or the rest of the options."""
@@ -231,7 +228,8 @@ class Precision:
 def read_precision(options: Mapping[str, str]) -> Precision:
     """Make a `Precision` from options of the graph engine; others are left alone.
 
-    Files are given by their text: ``op_precision_mode`` is an ini text, ``modify_mixlist`` JSON.
+    Files are given by their text: ``op_precision_mode`` is an ini text, ``modify_mixlist`` JSON, ``keep_dtype`` and
+    ``customize_dtypes`` have an operator a line.
     ``graph_run_mode`` 0 is inference. Raises FormatError or GraphError for what is not understood.
 
     >>> read_precision({"precision_mode_v2": "mixed_float16", "allow_hf32": "01"}).hf32
@@ -246,6 +244,8 @@ def read_precision(options: Mapping[str, str]) -> Precision:
         mode=options.get("precision_mode") or options.get("precision_mode_v2", ""),
         training=options.get("graph_run_mode", "1") != "0",
         mixlist=read_mixlist(options.get("modify_mixlist", "")),
+        kept=read_keep_dtype(options.get("keep_dtype", "")),
+        chosen=read_customize_dtypes(options.get("customize_dtypes", "")),
         by_name=by_name,
         by_type=by_type,
         select=options.get("op_select_implmode", ""),
@@ -279,63 +279,3 @@ def _read_sections(text: str) -> tuple[dict[str, str], dict[str, str]]:
         else:
             section.setdefault(key, value)
     return by_name, by_type
-
-
-def read_mixlist(text: str) -> MixList:
-    """Read the JSON of ``modify_mixlist``; raises FormatError as the device would refuse it.
-
-    >>> read_mixlist('{"black-list": {"to-add": ["MatMul"]}}').shade("MatMul")
-    'black'
-    """
-    if not text:
-        return MixList()
-    added: dict[str, Shade] = {}
-    removed: dict[str, Shade] = {}
-    for shade, action, op_type in _mixlist_items(text):
-        target = added if action == "to-add" else removed
-        if target.setdefault(op_type, shade) != shade:
-            raise FormatError(
-                "run/mixlist-twice",
-                place=_MIXLIST,
-                type=op_type,
-                action=action,
-                lists=[target[op_type], shade],
-            )
-    for op_type, shade in removed.items():
-        joins = added.get(op_type, "" if shade == "gray" else "gray")
-        if joins in ("", shade):
-            raise FormatError("run/mixlist-removed", place=_MIXLIST, type=op_type, list=shade)
-    return MixList(added, removed)
-
-
-def _mixlist_items(text: str) -> Iterator[tuple[Shade, str, str]]:
-    """Yield (list, action, operator type) of every entry."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError("run/mixlist-json", place=_MIXLIST, why=error) from None
-    for shade in get_args(Shade):
-        lists = _taken(content, f"{shade}-list", dict, {})
-        for action in ("to-add", "to-remove"):
-            for op_type in _taken(lists, action, list, []):
-                if not isinstance(op_type, str):
-                    raise FormatError("run/mixlist-type", place=_MIXLIST, got=op_type)
-                yield shade, action, op_type
-        _check_keys(lists, ("to-add", "to-remove"))
-    _check_keys(content, tuple(f"{shade}-list" for shade in get_args(Shade)))
-
-
-def _taken(content: Any, key: str, kind: type, missing: Any) -> Any:
-    if not isinstance(content, dict):
-        raise FormatError("run/mixlist-object", place=_MIXLIST, got=content)
-    value = content.get(key, missing)
-    if not isinstance(value, kind):
-        code = "run/mixlist-object" if kind is dict else "run/mixlist-array"
-        raise FormatError(code, place=f"{_MIXLIST}: {key}", got=value)
-    return value
-
-
-def _check_keys(content: Mapping[str, Any], known: Iterable[str]) -> None:
-    for key in content:
-        if key not in known:
-            raise FormatError("core/choice", place=_MIXLIST, subject="key", got=key, known=[*known])

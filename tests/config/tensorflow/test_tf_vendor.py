@@ -1,0 +1,308 @@
+"""What npu_bridge's own code and protobuf make of scripts: their verdicts, taken down case by case."""
+
+import os
+
+import pytest
+
+from workbench.config import files
+from workbench.config.context import Context
+from workbench.config.tensorflow.text_rules import decode
+
+ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+OP = ADD + 'op.name = "NpuOptimizer"\n'
+SECOND = OP.replace("op", "two", 1).replace("\nop.name", "\ntwo.name")
+ON = 'op.parameter_map["enable_dump"].b = True\n'
+DEBUG = 'op.parameter_map["enable_dump_debug"].b = True\n'
+TO = 'op.parameter_map["dump_path"].s = b"/d"\n'
+STEP = 'op.parameter_map["dump_step"].s = b"1"\n'
+BAD = 'op.parameter_map["dump_step"].s = b"3-1"\n'
+RUN = "sess = tf.Session(config=config)\n"
+
+
+def two(*lines):
+    return "".join(lines).replace("op.parameter", "two.parameter")
+
+
+def problems(text, **context):
+    return files.read(text, "tensorflow").check(Context(**context))
+
+
+def verdict(text):
+    """Codes of what is refused, without repeats."""
+    found = problems(text)
+    return sorted({(p.id, p.code) for p in found if p.severity == "error"})
+
+
+def of(value, before=""):
+    return f'{before}V = "0|1"\nW = V + "|2"\n{OP}{ON}{TO}op.parameter_map["dump_step"].s = {value}\n{RUN}'
+
+
+TEXT = (
+    '"1"', "V", "W", "str(5)", 'V + "|3"', '"1" + step', 'f"{step}"', '"{}".format(step)', '"%d" % step',
+    '"|".join(steps)', "tf.compat.as_str(V)", "tf.compat.as_text(b'1')", "tf.compat.as_str_any(step)",
+    'os.getenv("STEP")', 'os.environ["STEP"]', 'os.environ.get("STEP", "1")', 'os.path.join(base, "a")',
+    'os.getenv("STEP") or "1"', '"1" if first else "2"', "V.strip()", "V[:1]", "repr(step)", "V * 2", "(X := V)",
+)  # fmt: skip
+BYTES = (
+    "b'1'", "tf.compat.as_bytes(V)", "tf.compat.as_bytes(str(5))", "V.encode()", 'bytes(V, "utf-8")',
+    'V.encode("utf-8")', "tf.compat.as_bytes('1')",
+)  # fmt: skip
+UNTOLD = (
+    "args.step", "steps[0]", "make()", 'b"%d" % step', 'b"|".join(steps)', '"1" if first else step', "step",
+    "str(step).encode()", 'os.path.join(b"/a", b"b")', 'settings.get("step")', "V.find('1')",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", TEXT)
+def test_text_is_refused_whatever_it_holds(value):
+    assert ("plain-text", "TypeError") in verdict(of(value))
+
+
+@pytest.mark.parametrize("value", BYTES)
+def test_bytes_are_taken(value):
+    assert verdict(of(value)) == []
+
+
+@pytest.mark.parametrize("value", UNTOLD)
+def test_what_only_a_run_knows_is_not_refused(value):
+    assert "plain-text" not in {problem.id for problem in problems(of(value))}
+
+
+def test_a_name_that_is_bound_twice_may_hold_bytes():
+    assert verdict(of("V", before='V = b"1"\n')) == []
+
+
+def test_names_that_mean_each_other_come_to_an_end():
+    text = "a = b\nb = a\n" + OP + 'op.parameter_map["dump_step"].s = a + b\n'
+    assert "plain-text" not in {problem.id for problem in problems(text)}
+
+
+ALIASES = [
+    'pm = op.parameter_map\npm["enable_dump"].b = True\npm["dump_path"].s = b"/d"\n',
+    'pm = op.parameter_map\nqm = pm\nqm["enable_dump"].b = True\npm["dump_path"].s = b"/d"\n',
+    f'on = op.parameter_map["enable_dump"]\non.b = True\n{TO}',
+    f'setattr(op.parameter_map["enable_dump"], "b", True)\n{TO}',
+    f'op.parameter_map["enable_dump"].CopyFrom(attr_value_pb2.AttrValue(b=True))\n{TO}',
+]
+
+
+@pytest.mark.parametrize("lines", ALIASES)
+@pytest.mark.parametrize(
+    "opened", [OP, OP.replace("config.graph_options.rewrite_options", "rewrite")]
+)
+def test_another_name_of_the_map_is_followed(opened, lines):
+    text = "rewrite = config.graph_options.rewrite_options\n" + opened + lines
+    assert decode(text).data["dump"] == {"enable_dump": True, "dump_path": "/d"}
+    assert verdict(text + BAD + RUN) == [("step-order", "Internal")]
+
+
+def test_a_name_that_means_something_else_by_then_is_not_followed():
+    text = OP + ON + TO + 'pm = op.parameter_map\npm = other()\npm["dump_step"].s = b"3-1"\n'
+    assert verdict(text) == []
+
+
+def test_a_name_of_a_function_is_its_own():
+    inside = """
+def f():
+    pm = op.parameter_map
+    pm["dump_step"].s = b"1"
+def g(pm):
+    pm["dump_step"].s = b"3-1"
+"""
+    text = OP + ON + TO + inside
+    assert decode(text).data["dump"]["dump_step"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("line", "dump"),
+    [
+        ('del op.parameter_map["enable_dump"]\n', {"dump_path": "/d"}),
+        ('op.parameter_map.pop("enable_dump")\n', {"dump_path": "/d"}),
+        ("op.parameter_map.clear()\n", None),
+        (
+            'if args.off:\n    del op.parameter_map["enable_dump"]\n',
+            {"enable_dump": True, "dump_path": "/d"},
+        ),
+        ("op.parameter_map.MergeFrom(other)\n", {"enable_dump": True, "dump_path": "/d"}),
+        (
+            'op.parameter_map["dump_step"].CopyFrom(other)\n',
+            {"enable_dump": True, "dump_path": "/d"},
+        ),
+    ],
+)
+def test_changes_of_the_map_are_told(line, dump):
+    text = OP + ON + TO + line + RUN
+    assert decode(text).data.get("dump") == dump
+    assert [p.severity for p in problems(text) if p.id == "changed-map"] == ["hint"]
+
+
+def test_a_switch_that_a_merge_may_set_is_not_told_to_be_off():
+    text = OP + TO + "op.parameter_map.MergeFrom(other)\n" + RUN
+    assert "dump-off" not in {problem.id for problem in problems(text)}
+
+
+PATH = [("several-optimizers", "Internal")]
+WALKS = {
+    "all in the first, a step in the second": (OP + ON + TO + SECOND + two(STEP), PATH),
+    "all in the first, the second empty": (OP + ON + TO + SECOND, PATH),
+    "the first empty": (OP + SECOND + two(ON, TO), []),
+    "a folder in both": (OP + ON + TO + SECOND + two(TO, STEP), []),
+    "a folder before the switch": (OP + TO + SECOND + two(ON), [("missing", "Internal"), *PATH]),
+    "a wrong step before the switch": (OP + BAD + SECOND + two(ON, TO), []),
+    "a wrong step behind it, and a right one": (OP + ON + TO + BAD + SECOND + two(TO, STEP), PATH),
+    "off in the second": (OP + ON + TO + SECOND + two(ON.replace("True", "False")), []),
+    "off too late": (OP + ON + TO + BAD + SECOND + two(ON.replace("True", "False")), PATH),
+    "overflow remembered": (OP + DEBUG + TO + SECOND, PATH),
+    "one is another's": (OP + ON + TO + SECOND.replace("NpuOptimizer", "Other"), []),
+    "two configurations": (OP + ON + TO + SECOND.replace("config.", "other."), []),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_several_optimizers_are_walked_through_in_order(name):
+    text, expected = WALKS[name]
+    assert verdict(text + RUN) == expected
+
+
+def test_a_step_before_the_switch_is_not_in_the_plan():
+    text = OP + STEP + SECOND + two(ON, TO) + RUN
+    plan = files.read(text, "tensorflow").plan()
+    assert (plan.kind, str(plan.iterations)) == ("data", "all")
+
+
+def test_optimizers_of_two_branches_are_none_behind_the_other():
+    one = f"    {ADD}    op.name = 'NpuOptimizer'\n"
+    text = f"if args.a:\n{one}else:\n{one}{ON}{TO}{RUN}"
+    assert verdict(text) == []
+
+
+DUMPS = "dump_config=DumpConfig(enable_dump=True, dump_path='/d')"
+
+
+@pytest.mark.parametrize(
+    ("before", "arguments", "expected", "kind"),
+    [
+        (OP + DEBUG + TO, DUMPS, [], "data"),  # the Estimator's own optimizer comes later
+        (OP + ON + TO, "", [], "exception"),
+        (OP + ON, DUMPS, PATH, ""),
+        (OP + TO, "dump_config=DumpConfig(enable_dump=True)", [("missing", "Internal")], ""),
+    ],
+)
+def test_the_estimators_optimizer_comes_behind_those_of_its_session(
+    before, arguments, expected, kind
+):
+    text = f"{before}run = NPURunConfig(session_config=config, {arguments})\n"
+    assert verdict(text) == expected
+    assert not kind or files.read(text, "tensorflow").plan().kind == kind
+    assert "ge-both" not in {problem.id for problem in problems(text)}
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("DumpConfig(enable_dump=None)", True),
+        ("DumpConfig(enable_dump_debug=None)", True),
+        ("DumpConfig(dump_debug_mode=None)", True),
+        ("DumpConfig(dump_mode=None, dump_debug_mode=None)", False),  # not passed on
+        ("DumpConfig(enable_dump=True, dump_path='/d', dump_step=None, dump_mode=None)", False),
+        ("DumpConfig(enable_dump=True, dump_path='/d', dump_data=None, dump_layer=None)", False),
+    ],
+)
+def test_none_is_an_argument(text, refused):
+    whole = f"run = NPURunConfig(dump_config={text}, quant_dumpable=None)\n"
+    assert verdict(whole) == ([("value", "TypeError")] if refused else [])
+    assert verdict("run = NPURunConfig(enable_exception_dump=None)\n") == [("value", "TypeError")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "DumpConfig",
+        "npu_config.DumpConfig",
+        "()",
+        "(1,)",
+        "{1}",
+        "ProfilingConfig()",
+        "dict(a=1)",
+        "X",
+        "{}",
+        "''",
+    ],
+)
+def test_what_is_no_dump_config_is_refused(value):
+    assert verdict(f"X = []\nrun = NPURunConfig(dump_config={value})\n") == [
+        ("value", "ValueError")
+    ]
+
+
+@pytest.mark.parametrize("value", ["make()", "FLAGS.dump", "None", "d if args.a else None"])
+def test_what_may_be_a_dump_config_is_not_refused(value):
+    assert verdict(f"run = NPURunConfig(dump_config={value})\n") == []
+
+
+def test_none_beside_a_dump_config_dumps_nothing():
+    text = (
+        "d = DumpConfig(enable_dump=True, dump_path='/d')\nrun = NPURunConfig(dump_config=None)\n"
+    )
+    assert [p.severity for p in problems(text) if p.id == "unused-dump-config"] == ["warning"]
+    assert files.read(text, "tensorflow").plan().kind == "exception"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (OP.replace("NpuOptimizer", "Other") + ON + TO + BAD + RUN, "optimizer-name"),
+        (OP + ON + TO + BAD + "sess = tf.Session()\n", "unused-config"),
+        ("d = DumpConfig(True, '/d', '3-1')\nrun = NPURunConfig()\n", "unused-dump-config"),
+        (
+            "d = DumpConfig(enable_dump_debug=True, dump_path='/d', dump_mode=None, dump_debug_mode='aicore')\n"
+            "run = NPURunConfig(dump_config=d)\n",
+            "debug-mode-unread",
+        ),
+    ],
+)
+def test_what_is_never_read_is_not_refused(text, cause):
+    assert verdict(text) == []
+    assert [p.severity for p in problems(text) if p.id == cause] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ('["enable_dump"].s = True', ("other-type", "TypeError")),
+        ('["enable_dump"].s = 1', ("other-type", "TypeError")),
+        ('["dump_step"].i = b"1"', ("other-type", "TypeError")),
+        ('["dump_step"].b = None', ("other-type", "TypeError")),
+        ('["dump_step"].b = str(1)', ("other-type", "TypeError")),
+        ('["enable_dump"].s = "1"', ("plain-text", "TypeError")),
+        ('["enable_dump"].B = True', ("no-member", "AttributeError")),
+        ('["enable_dump"].bool = True', ("no-member", "AttributeError")),
+        ('["enable_dump"] = True', ("no-member", "ValueError")),
+        ('["enable_dump"].i = 1', None),
+        ('["enable_dump"].s = b"1"', None),
+        ('["enable_dump"].f = 1.5', None),
+        ('["dump_step"].i = -1', None),
+        ('["dump_step"].b = args.on', None),
+    ],
+)
+def test_a_member_takes_its_own_type(line, error):
+    assert verdict(f"{OP}op.parameter_map{line}\n") == ([error] if error else [])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of a POSIX system")
+@pytest.mark.parametrize("switch", [ON, DEBUG])
+def test_a_link_to_a_folder_is_none(tmp_path, switch):
+    """mmIsDir is lstat: a slash behind a link asks for what it leads to."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    for path, refused in (
+        ("folder", False),
+        ("folder/", False),
+        ("link", True),
+        ("link/", False),
+        ("none", True),
+    ):
+        text = OP + switch + TO.replace("/d", f"{tmp_path}/{path}") + RUN
+        found = {(p.severity, p.id) for p in problems(text, here=True)}
+        assert (("error", "folder") in found) == refused, path
+        assert ("error", "folder") not in {(p.severity, p.id) for p in problems(text)}

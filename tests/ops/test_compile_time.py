@@ -1,0 +1,60 @@
+"""What a compiler for inference computes, or takes away, before a model runs."""
+
+import pytest
+
+from workbench.core.tensors import TensorSpec
+from workbench.graph.graph import Graph, Op, Param, Parameter, Value
+from workbench.ops.compile_time import computed_before_the_run, gives_other_each_time, taken_away
+
+ROW = TensorSpec("float32", (3,))
+FED, WEIGHT = Param(0), Param(1)
+PARAMETERS = (Parameter("x", ROW), Parameter("w", ROW, is_weight=True))
+
+
+def graph_of(*ops):
+    """Operators by type and operands."""
+    made = (Op(f"o{number}", kind, operands) for number, (kind, operands) in enumerate(ops))
+    return Graph("g", PARAMETERS, tuple(made))
+
+
+def test_what_only_weights_and_sizes_reach_is_computed_before():
+    graph = graph_of(
+        ("Neg", (WEIGHT,)),
+        ("Shape", (FED,)),
+        ("Add", (Value(0), WEIGHT)),
+        ("Add", (Value(0), FED)),
+        ("Mul", (Value(1), Value(2))),
+        ("Mul", (Value(3), Value(2))),
+        ("Size", (Value(5),)),
+        ("RandomNormal", ()),
+        ("Neg", (Value(7),)),
+        ("Constant", ()),
+    )
+    assert computed_before_the_run(graph) == {0, 1, 2, 4, 6, 9}
+
+
+@pytest.mark.parametrize(
+    ("op", "differs"),
+    [
+        (Op("a", "Neg"), False),
+        (Op("a", "Neg", unless="flag"), True),
+        (Op("a", "AssignAdd"), True),
+        (Op("a", "SGD"), True),
+        (Op("a", "RandomUniformLike"), True),
+        (Op("a", "HcomAllReduce"), True),
+        (Op("a", "Dropout"), True),
+    ],
+)
+def test_what_draws_or_overwrites_gives_something_else_each_time(op, differs):
+    assert gives_other_each_time(op) is differs
+
+
+def test_what_hands_its_input_on_is_taken_away():
+    graph = graph_of(
+        ("Identity", (FED,)),
+        ("Neg", (FED,)),
+        ("Dropout", (FED,)),
+        ("Dropout", (FED, WEIGHT)),
+        ("Dropout", (FED, WEIGHT, WEIGHT)),
+    )
+    assert taken_away(graph) == {0, 2, 3}
