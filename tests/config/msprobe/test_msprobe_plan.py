@@ -157,7 +157,7 @@ def test_the_code_is_a_training_loop_with_the_model_where_modules_are_dumped(sur
         ("msprobe", {"dump_enable": False}, {}),
         ("msprobe", {}, {"summary_mode": "md5"}),
         ("msprobe-mindspore", {"level": "L2", "task": "tensor"}, {"list": ["Default/fc1/MatMul-op0"]}),
-        ("msprobe-mindspore", {"level": "L2"}, {"device": "device", "summary_mode": ["max", "mean"]}),
+        ("msprobe-mindspore", {"level": "L2"}, {"device": "device", "precision": "low"}),
         ("msprobe-mindspore", {"task": "exception_dump", "level": "L2"}, {}),
         ("msprobe-mindspore", {"level": "L1"}, {"list": ["conv"]}),
     ],
@@ -218,3 +218,35 @@ def test_a_new_form_is_its_own(tmp_path):
     first = PYTORCH.start()
     first["tensor"]["list"].append("changed")
     assert PYTORCH.start()["tensor"]["list"] == []
+
+
+def test_statistics_of_kernels_are_computed_where_the_form_says():
+    told = {"summary_mode": ["max", "mean"], "device": "device", "precision": "low"}
+    plan = form("msprobe-mindspore", told, level="L2").plan()
+    assert plan.statistics == ("max", "avg")
+    assert (plan.statistics_on, plan.statistics_precision) == ("device", "low")
+    plan = form("msprobe-mindspore", told | {"device": "host"}, level="L2").plan()
+    assert (plan.statistics_on, plan.statistics_precision) == ("host", "high")
+    plan = form("msprobe-mindspore", told, level="L1").plan()
+    assert plan.statistics_on == "host"
+
+
+LOADED = {"path": "/d", "modules": ["Module.a.forward.0", "x", "Module.a.forward.0"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "section", "first"),
+    [
+        ({"step": ["x"], "rank": ["y"]}, {}, "rank[0]"),
+        ({"dump_path": "", "load": {"path": "", "modules": []}}, {}, "load.modules"),
+        ({"load": LOADED}, {}, "load.modules[1]"),
+        ({"load": LOADED | {"modules": ["x", "x"]}}, {}, "load.modules[0]"),
+        ({"dump_path": ""}, {"list": 5, "scope": 5}, "statistics.scope"),
+        ({"task": "structure"}, {"scope": 5, "list": 5}, "structure.list"),
+        ({"task": "structure", "dump_path": ""}, {"list": 5, "scope": 5}, "dump_path"),
+        ({"level": "L2"}, {"scope": ["x"], "list": []}, "statistics.scope"),
+        ({"level": "L3"}, {"list": 5}, "level"),
+    ],
+)
+def test_the_first_error_is_the_first_that_msprobe_meets(settings, section, first):
+    assert form(section=section, **settings).check()[0].path == first
