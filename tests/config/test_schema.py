@@ -9,8 +9,19 @@ from jsonschema import Draft202012Validator
 
 from kit.words import misconfigured
 from workbench import config as surfaces
-from workbench.config.form.settings import declared
-from workbench.config.schema import json_schema
+from workbench.config.form.kinds import integer_from, optional, text_like, unsigned
+from workbench.config.form.settings import (
+    Section,
+    always,
+    choice,
+    declared,
+    integer,
+    section,
+    sections,
+    setting,
+    text,
+)
+from workbench.config.schema import json_schema, section_schema
 
 JSON = [name for name in surfaces.SURFACES if surfaces.get(name).language == "json"]
 SETTINGS = [(name, path) for name in JSON for path, _ in declared(surfaces.get(name).model)]
@@ -61,13 +72,13 @@ def test_the_form_to_start_with_keeps_its_schema(name):
 
 @pytest.mark.parametrize("name", JSON)
 def test_every_setting_is_described_with_its_default(name):
-    for path, setting in declared(surfaces.get(name).model):
+    for path, one in declared(surfaces.get(name).model):
         entry = json_schema(surfaces.get(name))
         for step in path.replace("[]", ".[]").split("."):
             entry = entry["items"] if step == "[]" else entry["properties"][step]
-        assert setting.help in entry["description"]
+        assert one.help in entry["description"]
         if "default" in entry:
-            default = setting.default
+            default = one.default
             plain = list(default) if isinstance(default, tuple) else default
             assert entry["default"] == plain
 
@@ -91,3 +102,46 @@ def test_any_value_is_refused_by_both_or_by_none(setting, value):
 def test_a_script_has_no_schema(name):
     with misconfigured("schema", "config/schema", surface=name):
         json_schema(surfaces.get(name))
+
+
+class Inner(Section):
+    unknown = "error"
+
+    size: int = integer(0, "How large.", least=0)
+
+
+class Outer(Section):
+    name: str = text("", "Its name.", required=always)
+    mode: str = choice("a", "a b", "Its mode.")
+    note: str | None = setting(optional(text_like()), None, "A note.")
+    bits: int = setting(unsigned(integer_from(1)), 1, "Kept in 32 bits.")
+    one: Inner = section(Inner)
+    many: tuple = sections(Inner)
+
+
+@pytest.mark.parametrize(
+    ("form", "fits"),
+    [
+        ({"name": "x"}, True),
+        ({}, False),
+        ({"name": "x", "mode": "b", "note": None, "bits": 2**32}, True),
+        ({"name": "x", "mode": "c"}, False),
+        ({"name": "x", "bits": 2**64 - 1}, True),
+        ({"name": "x", "bits": 2**64}, False),
+        ({"name": "x", "bits": 0}, False),
+        ({"name": "x", "unknown": 1}, True),
+        ({"name": "x", "one": {"size": 1}}, True),
+        ({"name": "x", "one": {"unknown": 1}}, False),
+        ({"name": "x", "many": [{"size": 1}, {}]}, True),
+        ({"name": "x", "many": [{"size": -1}]}, False),
+        ({"name": "x", "many": {}}, False),
+    ],
+)
+def test_a_schema_says_what_is_needed_known_and_nested(form, fits):
+    assert Draft202012Validator(section_schema(Outer)).is_valid(form) is fits
+
+
+def test_a_schema_has_the_defaults_of_what_may_be_left_out():
+    properties = section_schema(Outer)["properties"]
+    assert {key for key, one in properties.items() if "default" in one} == {"mode", "bits"}
+    assert (properties["mode"]["default"], properties["bits"]["default"]) == ("a", 1)

@@ -269,3 +269,58 @@ def test_of_very_many_wrong_elements_some_are_told_and_the_others_read():
     told = [problem for problem in reader.problems if problem.path.startswith("entries")]
     assert len(told) == MANY + 1
     check_said(told[-1].message, "config/more-in", path="entries", count=2)
+
+
+def is_on(form):
+    return form.get("on") is True
+
+
+class Both(Section):
+    on: bool = switch(False, "Whether the other is read.")
+    coded: int = integer(0, "A key with a code and source of its own.", code="E1", source="there")
+    other: Entry = section(Entry, read_when=is_on)
+
+
+@pytest.mark.parametrize("value", [[], 1, "x", None])
+def test_a_section_that_is_not_read_may_be_anything(value):
+    for on, found in ((True, ("value", "error")), (False, ("value-unread", "hint"))):
+        reader = Reader({"on": on, "other": value}, "test")
+        settings = reader.read(Both, reader.form)
+        assert [(p.id, p.severity, p.path, p.source) for p in reader.problems] == [
+            (*found, "other", "test")
+        ]
+        assert (settings.other.values(), settings.other.size) == ({}, 0)
+        assert settings.given == {"on"}
+
+
+def test_settings_of_a_section_that_is_not_read_may_hold_anything():
+    told = {}
+    for on in (True, False):
+        reader = Reader({"on": on, "other": {"size": -1}}, "test")
+        reader.read(Both, reader.form)
+        told[on] = [(p.id, p.path) for p in reader.problems]
+    assert told[True] == [("missing", "other.name"), ("value", "other.size")]
+    assert told[False] == [("value-unread", "other.size")]
+
+
+def test_a_declaration_may_have_its_own_code():
+    reader = Reader({"coded": ""}, "test", code=lambda _key, _value: "E0")
+    reader.read(Both, reader.form)
+    assert [(p.code, p.source) for p in reader.problems] == [("E1", "there")]
+
+
+def test_a_section_never_changes_and_equals_one_that_says_the_same():
+    one = Entry({"name": "a", "more": 1})
+    with pytest.raises(AttributeError, match="name"):
+        one.name = "b"
+    assert one == Entry({"more": 1, "name": "a"})
+    assert one != Entry({"name": "b", "more": 1})
+    assert one != Entry({"name": "a"})
+    assert Entry({"size": 0}) != Entry()
+    assert one.values() == {"name": "a", "more": 1}
+    assert Both({"other": one, "on": True}).data() == {
+        "on": True,
+        "other": {"name": "a", "more": 1},
+    }
+    with pytest.raises(TypeError):
+        hash(one)

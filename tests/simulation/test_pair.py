@@ -5,12 +5,13 @@ import pytest
 
 from kit.build.runs import rehearse
 from kit.evidence import defects
+from kit.words import misconfigured
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.network.models import load_graph
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
-from workbench.simulation.pair import unsupported_reason
+from workbench.simulation.pair import dump_both, unsupported_reason
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"
 SURFACES = (
@@ -102,3 +103,9 @@ def test_several_ranks_are_rehearsed_together():
     name = "Default/optimizer-SGD/SGD-op1"
     found = rehearse(graph, config, ranks=2, faults=[f"scaled-output:{name}:2,rank=1"])
     assert (found.findings[0].op_name, found.findings[0].rank) == (name, 1)
+
+
+def test_what_no_device_simulates_is_refused_before_the_reference_runs(tmp_path):
+    with misconfigured("surface", "pipeline/not-simulated", surface="msprobe"):
+        dump_both(load_graph("mlp"), new("msprobe"), tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.problems import require
 from workbench.simulation.simulate import simulate, unsupported
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ def dump_both(
     ConfigError
         The form would be refused, or what it asks for is not simulated.
     """
-    plan = replace(config.plan(out=str(root)), kind="data")  # the reference never overflows
+    plan = config.plan(out=str(root))
+    require(filter(None, [unsupported(plan, config.surface.name, device)]))
+    plan = replace(plan, kind="data")  # the reference never overflows
     golden = simulate(
         graph, feeds, plan, root / "golden", progress=_counter(report, "reference"), **options
     )

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from workbench.config.msprobe.surface import MINDSPORE, PYTORCH
 
 ROOT = Path(__file__).parents[3]
 RECORD = json.loads((ROOT / "tests/data/conformance/msprobe_config_26.2.0.json").read_text())
 FORMS = RECORD["forms"]
-SURFACES = ("msprobe", "msprobe-mindspore")
+SURFACES = (PYTORCH.name, MINDSPORE.name)
 
 
 def verdicts(surface, forms):

@@ -7,6 +7,7 @@ import pytest
 
 import workbench as wb
 from kit.words import check_said
+from workbench.config.msprobe.surface import PYTORCH, recognises
 from workbench.core.plan import BOTH, Iterations, Selector
 
 CALLS = ["Functional.relu.0.forward", "Functional.conv2d.0.forward"]
@@ -156,7 +157,7 @@ def test_the_code_is_a_training_loop_with_the_model_where_modules_are_dumped(sur
         ("msprobe", {"dump_enable": False}, {}),
         ("msprobe", {}, {"summary_mode": "md5"}),
         ("msprobe-mindspore", {"level": "L2", "task": "tensor"}, {"list": ["Default/fc1/MatMul-op0"]}),
-        ("msprobe-mindspore", {"level": "L2"}, {"device": "device", "summary_mode": ["max", "mean"]}),
+        ("msprobe-mindspore", {"level": "L2"}, {"device": "device", "precision": "low"}),
         ("msprobe-mindspore", {"task": "exception_dump", "level": "L2"}, {}),
         ("msprobe-mindspore", {"level": "L1"}, {"list": ["conv"]}),
     ],
@@ -197,3 +198,55 @@ def test_settings_that_no_plan_holds_are_lost_by_name():
     ).convert("acl")
     paths = {loss.values["path"] for loss in made.losses if loss.code == "config/lost-setting"}
     assert paths == {"extra_info", "statistics.data_mode", "statistics.slice"}
+
+
+@pytest.mark.parametrize(
+    ("data", "ours"),
+    [
+        ({"task": "tensor", "level": "L1"}, True),
+        ({"task": "statistics", "statistics": {}}, True),
+        ({"task": "tensor"}, False),
+        ({"dump": {}}, False),
+        ([], False),
+    ],
+)
+def test_a_form_is_known_by_two_of_its_keys(data, ours):
+    assert recognises(data) is ours
+
+
+def test_a_new_form_is_its_own(tmp_path):
+    first = PYTORCH.start()
+    first["tensor"]["list"].append("changed")
+    assert PYTORCH.start()["tensor"]["list"] == []
+
+
+def test_statistics_of_kernels_are_computed_where_the_form_says():
+    told = {"summary_mode": ["max", "mean"], "device": "device", "precision": "low"}
+    plan = form("msprobe-mindspore", told, level="L2").plan()
+    assert plan.statistics == ("max", "avg")
+    assert (plan.statistics_on, plan.statistics_precision) == ("device", "low")
+    plan = form("msprobe-mindspore", told | {"device": "host"}, level="L2").plan()
+    assert (plan.statistics_on, plan.statistics_precision) == ("host", "high")
+    plan = form("msprobe-mindspore", told, level="L1").plan()
+    assert plan.statistics_on == "host"
+
+
+LOADED = {"path": "/d", "modules": ["Module.a.forward.0", "x", "Module.a.forward.0"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "section", "first"),
+    [
+        ({"step": ["x"], "rank": ["y"]}, {}, "rank[0]"),
+        ({"dump_path": "", "load": {"path": "", "modules": []}}, {}, "load.modules"),
+        ({"load": LOADED}, {}, "load.modules[1]"),
+        ({"load": LOADED | {"modules": ["x", "x"]}}, {}, "load.modules[0]"),
+        ({"dump_path": ""}, {"list": 5, "scope": 5}, "statistics.scope"),
+        ({"task": "structure"}, {"scope": 5, "list": 5}, "structure.list"),
+        ({"task": "structure", "dump_path": ""}, {"list": 5, "scope": 5}, "dump_path"),
+        ({"level": "L2"}, {"scope": ["x"], "list": []}, "statistics.scope"),
+        ({"level": "L3"}, {"list": 5}, "level"),
+    ],
+)
+def test_the_first_error_is_the_first_that_msprobe_meets(settings, section, first):
+    assert form(section=section, **settings).check()[0].path == first

@@ -46,7 +46,8 @@ def order(problem: Problem, _data: Mapping[str, Any]) -> tuple[int, ...]:
         return (_LATER,)
     if first == "load":
         name = rest[0] if rest else ""
-        return (_LOADING, _index(_LOAD, name), _PLACE.get(problem.id, (0, -1))[1])
+        entry = next((step for step in rest if isinstance(step, int)), -1)
+        return (_LOADING, _index(_LOAD, name), entry, _PLACE.get(problem.id, (0, -1))[1])
     if problem.id in _PLACE:
         return (_RULES, *_PLACE[problem.id])
     if problem.code in _LATE:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.mindspore.kernel_list import read_kernel, write_kernel
 from workbench.config.msprobe.kinds import LARGEST, STATISTICS, number_range
 from workbench.config.msprobe.reading import names
+from workbench.config.msprobe.settings import MindSporeStatistics
 from workbench.config.surface import Lowered
 from workbench.core.errors import FormatError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
@@ -50,9 +51,7 @@ def plan(r: MsprobeReading) -> DumpPlan:
         saved |= {"files": "bin", "host_format": False, "saved": "tensor", "single_op": True}
     if r.kernels and not r.by_pytorch:
         saved |= {"saved": "tensor"} if r.task == "tensor" else {}
-        saved |= (
-            {"statistics_on": getattr(options, "device", "host")} if r.task == "statistics" else {}
-        )
+        saved |= _computed(options) if isinstance(options, MindSporeStatistics) else {}
     modes = options.data_mode if options.data_mode else ("all",)
     return DumpPlan(path, io=_io(r, modes), select=tuple(_select(r)), **who, **saved)
 
@@ -66,6 +65,13 @@ def _saved(r: MsprobeReading) -> dict[str, Any]:
     files = "pt" if r.by_pytorch else "npy"
     saved = "full" if full else "statistic"
     return {"saved": saved, "statistics": () if r.task == "structure" else told, "files": files}
+
+
+def _computed(options: MindSporeStatistics) -> dict[str, Any]:
+    """Where statistics are computed; sums of the host are exact."""
+    if options.device != "device":
+        return {}
+    return {"statistics_on": "device", "statistics_precision": options.precision}
 
 
 def _io(r: MsprobeReading, modes: Sequence[str]) -> frozenset[Io]:
