@@ -218,16 +218,17 @@ def test_names_are_strung_together_and_originals_kept_in_order(surface):
     assert (len(product.inputs), bias) == (3, "fc1.bias")
 
 
-def test_a_name_that_would_be_too_long_says_so_instead():
+@pytest.mark.parametrize(("length", "strung"), [(300, False), (257, False), (256, True)])
+def test_a_name_that_would_be_too_long_says_so_instead(length, strung):
     spec = TensorSpec("float32", (2, 2))
-    names = ["a" * 300, "b" * 300]
+    names = ["a" * 256, "b" * length]
     ops = (
         Op(names[0], "MatMul", (Param(0), Param(1)), outputs=(spec,)),
         Op(names[1], "ReLU", (Value(0),), outputs=(spec,)),
     )
     graph = Graph("g", (Parameter("x", spec), Parameter("w", spec, True)), ops, (Value(1),))
     (op,) = fused(graph, "buffer")
-    assert op.name == "a" * 300 + "_ub_fusion"
+    assert op.name == ("".join(names) if strung else names[0] + "_ub_fusion")
     assert op.attrs["_datadump_original_op_names"] == tuple(names)
 
 
