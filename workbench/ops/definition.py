@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -150,9 +149,9 @@ def unary(names: str = "input", shape_rule: ShapeRule = same_as_input, **facts: 
     return OpDef(names, shape_rule, **facts)
 
 
-def grad_of(names: str, defaults: Mapping[str, Any] = MappingProxyType({}), **facts: Any) -> OpDef:
+def grad_of(names: str, **facts: Any) -> OpDef:
     """Row of a gradient that is computed of one and another tensor of its shape."""
-    return OpDef(names, same_shape, tensors=2, defaults=defaults, **facts)
+    return OpDef(names, same_shape, tensors=2, **facts)
 
 
 def foreign(names: str = "", **facts: Any) -> OpDef:

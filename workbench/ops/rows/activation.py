@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from workbench.core.tensors import TensorSpec
@@ -22,9 +20,6 @@ from workbench.ops.definition import (
 )
 from workbench.ops.gradient import Backward, Entries, Symbol, backward_op, input_gradient, number
 from workbench.ops.kernels import activation as kernels
-
-if TYPE_CHECKING:
-    pass
 
 
 def prelu_shapes(call: Call) -> tuple[TensorSpec, ...]:

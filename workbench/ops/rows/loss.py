@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import (
     Call,
@@ -16,9 +14,6 @@ from workbench.ops.definition import (
 )
 from workbench.ops.gradient import Backward, Entries, Symbol
 from workbench.ops.kernels import loss as kernels
-
-if TYPE_CHECKING:
-    pass
 
 
 def sparse_cross_entropy_shapes(call: Call) -> tuple[TensorSpec, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import (
     Call,
@@ -16,9 +14,6 @@ from workbench.ops.definition import (
 from workbench.ops.gradient import Backward, Symbol, input_gradient
 from workbench.ops.kernels import pooling as kernels
 from workbench.ops.kernels.window import padded_window, window
-
-if TYPE_CHECKING:
-    pass
 
 
 def _image(call: Call) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from workbench.ops.definition import (
 )
 from workbench.ops.gradient import Backward, Entries, Symbol, backward_op, input_gradient, number
 from workbench.ops.kernels import reduction as kernels
-
-if TYPE_CHECKING:
-    pass
 
 
 def reduce_shapes(call: Call) -> tuple[TensorSpec, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from workbench.core.tensors import TensorSpec
@@ -17,10 +15,6 @@ from workbench.ops.definition import (
     reject,
 )
 from workbench.ops.kernels import update as kernels
-
-if TYPE_CHECKING:
-    pass
-
 
 STATUS = 8
 """Numbers of the float status that the device hands out."""
