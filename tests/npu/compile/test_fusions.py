@@ -339,10 +339,20 @@ def test_every_fusion_can_be_switched_off(name):
     assert max(errors(graph, without).values()) < 1e-3
 
 
-def test_a_sum_of_more_than_two_keeps_its_factor_outside():
-    graph = trace(lambda x, y: record("AddN", (x * 0.5, y, y)), X, X)
+SUMS = {
+    "a number": (lambda x, y: (x * 0.5, y), "FusedMulAddN"),
+    "more than two": (lambda x, y: (x * 0.5, y, y), "Mul AddN"),
+    "the second": (lambda x, y: (y, x * 0.5), "Mul AddN"),
+    "a tensor": (lambda x, y: (x * y, y), "Mul AddN"),
+}
+
+
+@pytest.mark.parametrize("what", SUMS)
+def test_a_sum_of_two_takes_in_the_number_that_its_first_is_scaled_by(what):
+    summands, want = SUMS[what]
+    graph = trace(lambda x, y: record("AddN", summands(x, y)), X, X)
     program = compiled(graph)
-    assert [op.op_type for op in kernels(program)] == ["Mul", "AddN"]
+    assert " ".join(op.op_type for op in kernels(program)) == want
     assert max(errors(graph, program).values()) < 1e-6
 
 
