@@ -610,7 +610,11 @@ ROWS: dict[str, OpDef] = {
     "Depend": foreign(effect="identity"),
     "Identity": foreign(effect="identity"),
     "LinSpace": OpDef(
-        "start stop num", evenly_spaced_shapes, tensors=2, kernel=kernels.evenly_spaced
+        "start stop num",
+        evenly_spaced_shapes,
+        tensors=2,
+        kernel=kernels.evenly_spaced,
+        floats=(0, 1),
     ),
     "Load": foreign(effect="identity"),
     "Pad": foreign("x paddings"),

@@ -172,6 +172,7 @@ ROWS: dict[str, OpDef] = {
         gradient=input_gradient(softmax_gradient),
         effect="sum",
         libm=True,
+        floats=(0,),
     ),
     "LogSoftmax": OpDef(
         "logits axis",
@@ -181,6 +182,7 @@ ROWS: dict[str, OpDef] = {
         gradient=backward_op("LogSoftmaxGrad", "out dout", "axis"),
         effect="sum",
         libm=True,
+        floats=(0,),
     ),
     "ReduceMean": OpDef(
         "x axis keep_dims",
@@ -281,6 +283,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"axis": -1},
         kernel=kernels.log_softmax_grad,
         effect="sum",
+        floats=(0, 1),
     ),
     "ArgMaxExt": foreign("input dim keepdim", discontinuous=True),
     "L2Loss": foreign(effect="sum"),
