@@ -232,6 +232,25 @@ def test_dense_layers_follow_each_other_with_a_relu_between():
     np.testing.assert_allclose(run(cell, x), dense(y, w, "head"), rtol=1e-4)
 
 
+STARTED = [
+    (networks.BatchNorm(400), "gamma", 0.7, 1.3, True), (networks.BatchNorm(400), "beta", -0.2, 0.2, True),
+    (networks.BatchNorm(400), "moving_mean", -0.3, 0.3, False),
+    (networks.BatchNorm(400), "moving_variance", 0.5, 1.5, False),
+    (networks.Norm(400), "gamma", 0.7, 1.3, True), (networks.Norm(400), "beta", -0.2, 0.2, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cell", "name", "low", "high", "trained"), STARTED, ids=range(len(STARTED))
+)
+def test_normalizations_start_as_training_leaves_them(cell, name, low, high, trained):
+    weight = dict(cell.parameters_and_names())[name]
+    values = weight.array(name, 0)
+    assert low <= values.min() < low + 0.02
+    assert high - 0.02 < values.max() <= high
+    assert (weight in cell.trainable_params()) is trained
+
+
 SIZES = {
     "lenet": ((2, 1, 28, 28), "float32", (2, 10)), "alexnet": ((2, 3, 111, 111), "float32", (2, 10)),
     "mlp": ((4, 64), "float32", (4, 10)), "resnet": ((2, 3, 32, 32), "float32", (2, 10)),

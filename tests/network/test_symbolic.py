@@ -86,6 +86,7 @@ MEET = [
     ("bfloat16", "float16", "float32"), ("float64", "float32", "float64"), ("bfloat16", "int64", "bfloat16"),
     ("float64", "bfloat16", "float64"), ("int8", "int32", "int32"), ("bool", "uint8", "uint8"),
     ("int16", "int64", "int64"), ("int32", "int32", "int32"), ("bool", "int8", "int8"), ("int16", "int32", "int32"),
+    ("uint8", "int8", "int16"), ("uint8", "int16", "int16"),
 ]  # fmt: skip
 
 
@@ -101,6 +102,7 @@ def test_the_narrower_of_two_tensors_is_cast(left, right, want):
 NUMBERS = [
     ("float16", 2, "float16"), ("float16", 2.5, "float16"), ("int32", 2, "int32"), ("int32", 2.5, "float32"),
     ("int64", True, "int64"), ("float32", np.float64(2), "float32"), ("bool", 1.5, "float32"),
+    ("bool", 2, "int32"), ("bool", np.int8(2), "int32"), ("uint8", 2, "uint8"),
 ]  # fmt: skip
 
 
@@ -108,6 +110,20 @@ NUMBERS = [
 def test_a_number_takes_the_dtype_of_the_tensor_unless_it_has_a_fraction(dtype, number, want):
     for function in (lambda x: binary("Mul", x, number), lambda x: binary("Mul", number, x)):
         assert trace(function, TensorSpec(dtype, (2,))).ops[-1].outputs[0].dtype == want
+
+
+def test_a_flag_and_a_flag_tensor_stay_flags():
+    for function in (
+        lambda x: binary("LogicalOr", x, True),
+        lambda x: binary("LogicalOr", True, x),
+    ):
+        graph = trace(function, TensorSpec("bool", (2,)))
+        assert [op.op_type for op in graph.ops] == ["LogicalOr"]
+
+
+def test_a_flag_tensor_counts_as_one_with_an_integer():
+    found = run(lambda x: x + 2, np.array([False, True]))
+    assert (found.dtype, found.tolist()) == (np.int32, [2, 3])
 
 
 INDICES = [

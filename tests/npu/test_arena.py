@@ -14,6 +14,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Value
 from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
+from workbench.network.symbolic import Parameter, record
 from workbench.network.tracer import trace
 from workbench.npu.arena import Arena
 from workbench.npu.faults import Fault
@@ -30,6 +31,12 @@ def branches(x):
     """`exp` makes room, `relu` takes it below `tanh`, which `add` reads."""
     side = F.tanh(F.exp(x))
     return F.neg(F.relu(side)) + side
+
+
+def kept(x):
+    """`assign` writes a weight, which lies behind no output."""
+    weight = Parameter(np.zeros_like(X), "w")
+    return record("Assign", weight, F.relu(x)) + x
 
 
 def records(graph, *faults, **settings):
@@ -178,6 +185,7 @@ def test_an_operator_inside_a_fused_one_can_be_named():
     [
         (branches, Fault("overrun", "Neg"), "overrun-harmless", {"op": "Neg", "others": ["Default/ReLU-op0"]}),
         (F.relu, Fault("overrun", "ReLU"), "overrun-nowhere", {"op": "ReLU"}),
+        (kept, Fault("overrun", "Assign"), "overrun-nowhere", {"op": "Assign"}),
         (branches, Fault("overrun", "ReLU", 8), "overrun-short", {"op": "ReLU", "gap": 336, "got": 8}),
         (branches, Fault("overrun", "ReLU", 0), "fault-least", {"name": "strength", "fault": "overrun", "least": 1}),
         (lambda x: x.reshape(-1), Fault("stale-output", "Reshape"), "fault-renames", {"op": "Default/Reshape-op0"}),

@@ -11,6 +11,7 @@ from workbench.ops.definition import (
     Call,
     OpDef,
     cast_target,
+    expect_floats,
     expect_numbers,
     foreign,
     integers,
@@ -54,6 +55,20 @@ DTYPES = [
 @pytest.mark.parametrize(("word", "dtype"), DTYPES)
 def test_a_dtype_is_read_by_number_word_and_name(word, dtype):
     assert cast_target(word) == dtype
+
+
+FLOATS = ["float16", "bfloat16", "float32", "float64", "complex64"]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_floats_are_taken_where_floats_must_be(dtype):
+    expect_floats(call(spec(2, dtype=dtype), spec(2, dtype="int32")), (0, 2))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])
+def test_integers_are_refused_where_floats_must_be(dtype):
+    with refused("graph/dtype-float", GraphError, subject="input 1", got=dtype):
+        expect_floats(call(X, spec(2, dtype=dtype)), (0, 1))
 
 
 @pytest.mark.parametrize("word", [999, "float7", None, ""])

@@ -62,6 +62,8 @@ REFUSED = [
      "graph/integer", {"subject": "end_mask", "least": 0, "got": "1"}),
     ("PadV3", (X,), {"paddings": (1, 1), "constant_value": "1"},
      "graph/number", {"subject": "constant_value", "got": "1"}),
+    ("BroadcastTo", (spec(1, 3),), {"shape": (-2, 3)}, "graph/broadcast-to", {"expected": (-2, 3), "got": (1, 3)}),
+    ("Tile", (X,), {"dims": (-1, 1, 1)}, "graph/negative", {"subject": "dims"}),
     ("Unstack", (spec(2, 0),), {"axis": 1}, "graph/empty-axis", {"got": (2, 0)}),
     ("Unstack", (spec(),), {}, "graph/empty-axis", {"got": ()}),
     ("Unstack", (X,), {"num": 3}, "graph/axis-count", {"axis": 0, "expected": 2, "got": 3}),

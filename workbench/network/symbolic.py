@@ -48,8 +48,13 @@ _WIDTH = ("bool", "uint8", "int8", "int16", "int32", "int64")
 
 
 def _wider(left: str, right: str) -> str:
-    """Return the common dtype: float over integer, wider over narrower, fp16 with bf16 is fp32."""
+    """Return the common dtype: float over integer, wider over narrower, fp16 with bf16 is fp32.
+
+    uint8 with int8 is int16, which holds both.
+    """
     floats = [d for d in (left, right) if d not in _WIDTH]
+    if {left, right} == {"uint8", "int8"}:
+        return "int16"
     if not floats:
         return max(left, right, key=_WIDTH.index)
     if len(set(floats)) == 1:
@@ -65,12 +70,18 @@ def binary(op_type: str, left: Any, right: Any) -> Tensor:
     common = known[0] if len(known) == 1 else _wider(known[0], known[1])
     if common in _WIDTH and any(isinstance(side, float) for side in (left, right)):
         common = "float32"
+    elif common == "bool" and any(_is_integer(side) for side in (left, right)):
+        common = "int32"
     sides = [_widen(side, common) for side in (left, right)]
     return record(op_type, *sides)
 
 
 def _read(side: Any) -> Any:
     return recorder("a weight").read(side) if isinstance(side, Parameter) else side
+
+
+def _is_integer(side: Any) -> bool:
+    return isinstance(side, int | np.integer) and not isinstance(side, bool)
 
 
 def _dtype_of(side: Any) -> str:

@@ -7,14 +7,13 @@ calls it adds operator and source line.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES, dtype_name, names_by
+from workbench.core.dtypes import DTYPES, dtype, dtype_name, names_by
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 
@@ -83,8 +82,8 @@ class OpDef:
     that are tensors (-1: the first argument is a tuple of tensors); where settings stand between
     them ``places`` gives the positions. ``defaults`` gives settings that may be left out, attributes
     among them. ``only`` gives the values for which it is computed, of settings that its kernel does not
-    read. ``engine`` is the unit that computes it: ``mixed``
-    is both of them, ``none`` only renames data. ``derived``
+    read. ``floats`` counts, from 0, which of its tensors hold floats alone. ``engine`` is the unit that
+    computes it: ``mixed`` is both of them, ``none`` only renames data. ``derived``
     gives attributes that follow from the others and the shapes, as MindSpore writes them into its
     IR. ``writes`` are the positions of tensor arguments that it overwrites; with ``writes_if`` only
     where that setting is true. ``unwritten_on_cpu`` are outputs that MindSpore's CPU kernel leaves
@@ -116,6 +115,7 @@ class OpDef:
     writes_if: str = ""
     unwritten_on_cpu: tuple[int, ...] = ()
     only: Mapping[str, Any] = field(default_factory=dict)
+    floats: tuple[int, ...] = ()
     kernel: Kernel | None = None
     gradient: GradientRule | None = None
     onnx: str = ""
@@ -150,9 +150,9 @@ def unary(names: str = "input", shape_rule: ShapeRule = same_as_input, **facts: 
     return OpDef(names, shape_rule, **facts)
 
 
-def grad_of(names: str, defaults: Mapping[str, Any] = MappingProxyType({}), **facts: Any) -> OpDef:
+def grad_of(names: str, **facts: Any) -> OpDef:
     """Row of a gradient that is computed of one and another tensor of its shape."""
-    return OpDef(names, same_shape, tensors=2, defaults=defaults, **facts)
+    return OpDef(names, same_shape, tensors=2, floats=(0, 1), **facts)
 
 
 def foreign(names: str = "", **facts: Any) -> OpDef:
@@ -191,6 +191,14 @@ def expect_shapes(call: Call, wanted: Mapping[str, tuple[int, tuple[int, ...]]])
     for name, (index, shape) in wanted.items():
         if call.shape(index) != shape:
             reject("graph/shape", subject=name, expected=shape, got=call.shape(index))
+
+
+def expect_floats(call: Call, places: Iterable[int]) -> None:
+    """Refuse tensors of integers and flags; there may be fewer tensors than places."""
+    for place in places:
+        for spec in call.tensors[place : place + 1]:
+            if not dtype(spec.dtype).is_float and not dtype(spec.dtype).is_complex:
+                reject("graph/dtype-float", subject=f"input {place}", got=spec.dtype)
 
 
 def expect_numbers(call: Call, *names: str) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.ops.definition import Call, OpDef, expect_numbers, reject
+from workbench.ops.definition import Call, OpDef, expect_floats, expect_numbers, reject
 from workbench.ops.rows import (
     activation,
     collective,
@@ -137,7 +137,9 @@ def infer_outputs(
     call = Call(op_type, tuple(tensors), dict(row.defaults) | dict(settings))
     check_settings(op_type, call.settings)
     expect_numbers(call, *(name for name, one in row.defaults.items() if isinstance(one, float)))
-    return row.shape_rule(call)
+    outputs = row.shape_rule(call)
+    expect_floats(call, row.floats)
+    return outputs
 
 
 def check_settings(op_type: str, settings: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from kit.oracle.operator_case import OperatorCase
 from kit.words import refused
+from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.network.autodiff import gradients
@@ -56,6 +57,7 @@ class FamilyTests:
             cls.test_a_kernel_has_every_property = None
             cls.test_other_shapes_are_refused_or_computed_as_they_are_inferred = None
             cls.test_other_settings_are_refused_or_computed_as_they_are_inferred = None
+            cls.test_integers_for_floats_are_refused_or_computed_to_integers = None
         if not cls.inferred:
             cls.test_outputs_are_told_before_they_are_computed = None
         if not cls.refused:
@@ -102,6 +104,13 @@ class FamilyTests:
             ):
                 for other in OTHERS:
                     assert_refused_or_inferred(name, case.inputs, {**case.settings, setting: other})
+
+    def test_integers_for_floats_are_refused_or_computed_to_integers(self, example):
+        name, number = example
+        case = Example(name, self.cases[name], number)
+        with np.errstate(all="ignore"):
+            for inputs in whole(case.inputs, alike=self.ranks):
+                assert_refused_or_whole(name, inputs, case.settings)
 
     def test_outputs_are_told_before_they_are_computed(self, inference):
         op_type, tensors, settings, outputs = inference
@@ -220,6 +229,35 @@ def assert_refused_or_inferred(
     except GraphError:
         return
     assert [one.shape for one in got[: len(inferred)]] == inferred, (name, specs, settings)
+
+
+CUT = ("Div", "RealDiv")
+"""Operators whose quotients of integers are cut."""
+
+
+def whole(inputs: Sequence[Array], *, alike: bool) -> Iterator[list[Array]]:
+    """Inputs of which all floats, or one (unless they are ``alike``), are integers."""
+    floats = [place for place, x in enumerate(inputs) if x.dtype.kind == "f"]
+    for kind in (np.int32, np.uint8):
+        for places in [floats] if alike else [floats, *([place] for place in floats)]:
+            yield [np.abs(x).astype(kind) if k in places else x for k, x in enumerate(inputs)]
+
+
+def assert_refused_or_whole(
+    name: str, inputs: Sequence[Array], settings: Mapping[str, Any]
+) -> None:
+    try:
+        specs = [TensorSpec(x.dtype.name, x.shape) for x in inputs]
+        inferred = infer_outputs(name, specs, settings)
+        got = run_kernel(name, [x.copy() for x in inputs], {**OPS[name].defaults, **settings})
+    except GraphError:
+        return
+    said = [dtype(one.dtype).is_float or name in CUT for one in inferred]
+    assert all(one or array.dtype.kind != "f" for one, array in zip(said, got, strict=False)), (
+        name,
+        specs,
+        settings,
+    )
 
 
 # ---------------- gradients against central differences of the reference in float64

@@ -220,6 +220,7 @@ def test_functions_with_several_outputs():
     values, places = run(lambda x: F.topk(x, 2), X)
     np.testing.assert_array_equal(values, np.sort(X, -1)[..., :1:-1])
     np.testing.assert_array_equal(np.take_along_axis(X, places.astype(np.int64), -1), values)
+    assert trace(lambda x: F.topk(x, 2), X).ops[0].attrs["sorted"] is True
 
 
 WEIGHT8 = np.random.default_rng(4).integers(-128, 128, (5, 4), dtype=np.int8)

@@ -5,8 +5,9 @@ import pytest
 from onnx import helper
 
 from kit.build.onnx_models import computed, model, node
-from kit.words import check_said
-from workbench.core.errors import GraphError
+from kit.wire import msg
+from kit.words import check_said, refused
+from workbench.core.errors import FormatError, GraphError
 from workbench.network.onnx import functions, read_onnx
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -106,3 +107,19 @@ def test_what_the_inliner_refuses_is_said(monkeypatch):
         imports=MINE,
     )
     check_said(refusal(made), "graph/onnx-functions", place="net", error="RuntimeError")
+
+
+MANY = {
+    "nodes of functions": msg(25, msg(7) * 100),
+    "nodes of branches": msg(7, msg(1, msg(5, msg(6, msg(1) * 100)))),
+    "dimensions of feeds": msg(7, msg(11, msg(2, msg(1, msg(2, msg(1) * 100))))),
+}
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_fields_of_all_messages_count_before_the_library_makes_objects(monkeypatch, what):
+    made = model([node("Relu", ["x"], ["y"])], {"x": X}, ["y"]).SerializeToString()
+    monkeypatch.setattr(functions, "MAX_FIELDS", 40)
+    assert functions.whole_model(made, "net").graph.node[0].op_type == "Relu"
+    with refused("proto/fields", FormatError, limit=40):
+        functions.whole_model(made + MANY[what], "net")

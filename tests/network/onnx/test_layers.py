@@ -31,8 +31,10 @@ def i8(value):
 CASES = [
     OnnxCase("MatMul", {"a": A, "b": B}, types="MatMul"),
     OnnxCase("MatMul", {"a": X, "b": B}, types="BatchMatMul"),
-    *(OnnxCase("MatMul", {"a": a, "b": b}) for a, b in ((ROW, B), (A, ROW), (ROW, ROW), (X, ROW),
-                                                       (ROW, X.swapaxes(1, 2)), (X, X.swapaxes(1, 2)))),
+    OnnxCase("MatMul", {"a": X, "b": X.swapaxes(1, 2)}, types="BatchMatMul"),
+    *(OnnxCase("MatMul", {"a": a, "b": b}, types=f"Reshape {product} Reshape")
+      for product, a, b in (("MatMul", ROW, B), ("MatMul", A, ROW), ("Reshape MatMul", ROW, ROW),
+                            ("BatchMatMul", X, ROW), ("BatchMatMul", ROW, X.swapaxes(1, 2)))),
     OnnxCase("MatMul", {"a": A}, {"b": ROW}),
     OnnxCase("Gemm", {"a": A, "b": B}),
     OnnxCase("Gemm", {"a": A, "b": B}, attrs={"alpha": 0.5}),

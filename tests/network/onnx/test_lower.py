@@ -302,9 +302,6 @@ HOSTILE = {
     "graphs inside each other": (msg(7, deep(300)), "graph/onnx-graphs-deep"),
     "a graph longer than the file": (LONG + bytes(5000), "proto/cut-off"),
     "a node longer than its graph": (msg(7, b"\x0a\xff\x7f" + bytes(5000)), "proto/cut-off"),
-    "functions of very many nodes": (
-        net().SerializeToString() + msg(25, msg(7) * 2000), "proto/fields",
-    ),
 }  # fmt: skip
 """What a model may claim → the code of its refusal, before the library makes objects of it."""
 

@@ -22,6 +22,7 @@ from workbench.network.models import MODELS, load_graph
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record as call
 from workbench.network.tracer import trace
+from workbench.npu.compile.casts import TransBuilder
 from workbench.npu.compile.folding import computed_weights, drop_unused_constants, fold_constants
 from workbench.npu.compile.pipeline import FIRST, PASSES, compile_flow
 from workbench.npu.compile.program import Module
@@ -470,6 +471,32 @@ def test_operators_that_run_one_by_one_say_what_their_kernels_read_and_write():
     assert [op.device_outputs for op in kept.ops] == [()] * 3
 
 
+def test_inserted_operators_are_numbered_on_and_shared():
+    ops = tuple(
+        cast(Param(0), name)
+        for name in ("trans_Cast_3", "trans_TransData_11", "trans_Cast_x", "Cast_40")
+    )
+    builder = TransBuilder(module(*ops).graph)
+    half, full = (TensorSpec(name, (2, 4)) for name in (HALF, FULL))
+    first = builder.convert("Cast", Param(0), half)
+    assert builder.ops[first.op].name == "trans_Cast_12"
+    assert builder.convert("Cast", Param(0), half) == first
+    others = [
+        builder.convert("Cast", Param(1), half),
+        builder.convert("Cast", Param(0), full),
+        builder.convert("TransData", Param(0), half),
+        builder.convert("Cast", Param(0), half, attrs={"dst_type": 1}),
+    ]
+    assert [builder.ops[one.op].name for one in others] == [
+        "trans_Cast_13",
+        "trans_Cast_14",
+        "trans_TransData_15",
+        "trans_Cast_16",
+    ]
+    assert TransBuilder(GRAPH_OF_NONE).convert("Cast", Param(0), half) == Value(0)
+
+
+GRAPH_OF_NONE = Graph("g", WEIGHTS)
 NAMED = {"_datadump_original_op_names": ("a", "b"), "_datadump_original_op_types": ("A", "B")}
 
 

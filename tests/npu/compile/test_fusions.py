@@ -218,16 +218,17 @@ def test_names_are_strung_together_and_originals_kept_in_order(surface):
     assert (len(product.inputs), bias) == (3, "fc1.bias")
 
 
-def test_a_name_that_would_be_too_long_says_so_instead():
+@pytest.mark.parametrize(("length", "strung"), [(300, False), (257, False), (256, True)])
+def test_a_name_that_would_be_too_long_says_so_instead(length, strung):
     spec = TensorSpec("float32", (2, 2))
-    names = ["a" * 300, "b" * 300]
+    names = ["a" * 256, "b" * length]
     ops = (
         Op(names[0], "MatMul", (Param(0), Param(1)), outputs=(spec,)),
         Op(names[1], "ReLU", (Value(0),), outputs=(spec,)),
     )
     graph = Graph("g", (Parameter("x", spec), Parameter("w", spec, True)), ops, (Value(1),))
     (op,) = fused(graph, "buffer")
-    assert op.name == "a" * 300 + "_ub_fusion"
+    assert op.name == ("".join(names) if strung else names[0] + "_ub_fusion")
     assert op.attrs["_datadump_original_op_names"] == tuple(names)
 
 
@@ -338,10 +339,20 @@ def test_every_fusion_can_be_switched_off(name):
     assert max(errors(graph, without).values()) < 1e-3
 
 
-def test_a_sum_of_more_than_two_keeps_its_factor_outside():
-    graph = trace(lambda x, y: record("AddN", (x * 0.5, y, y)), X, X)
+SUMS = {
+    "a number": (lambda x, y: (x * 0.5, y), "FusedMulAddN"),
+    "more than two": (lambda x, y: (x * 0.5, y, y), "Mul AddN"),
+    "the second": (lambda x, y: (y, x * 0.5), "Mul AddN"),
+    "a tensor": (lambda x, y: (x * y, y), "Mul AddN"),
+}
+
+
+@pytest.mark.parametrize("what", SUMS)
+def test_a_sum_of_two_takes_in_the_number_that_its_first_is_scaled_by(what):
+    summands, want = SUMS[what]
+    graph = trace(lambda x, y: record("AddN", summands(x, y)), X, X)
     program = compiled(graph)
-    assert [op.op_type for op in kernels(program)] == ["Mul", "AddN"]
+    assert " ".join(op.op_type for op in kernels(program)) == want
     assert max(errors(graph, program).values()) < 1e-6
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from workbench.core.tensors import TensorSpec
@@ -22,9 +20,6 @@ from workbench.ops.definition import (
 )
 from workbench.ops.gradient import Backward, Entries, Symbol, backward_op, input_gradient, number
 from workbench.ops.kernels import activation as kernels
-
-if TYPE_CHECKING:
-    pass
 
 
 def prelu_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -117,18 +112,35 @@ ROWS: dict[str, OpDef] = {
         kernel=kernels.elu,
         gradient=input_gradient(elu_gradient),
         libm=True,
+        floats=(0,),
     ),
     "CeLU": OpDef(
-        "x alpha", same_as_input, defaults={"alpha": 1.0}, kernel=kernels.celu, libm=True
+        "x alpha",
+        same_as_input,
+        defaults={"alpha": 1.0},
+        kernel=kernels.celu,
+        libm=True,
+        floats=(0,),
     ),
     "SeLU": unary(
-        "input_x", kernel=kernels.selu, gradient=input_gradient(selu_gradient), libm=True
+        "input_x",
+        kernel=kernels.selu,
+        gradient=input_gradient(selu_gradient),
+        libm=True,
+        floats=(0,),
     ),
-    "SiLU": unary(kernel=kernels.silu, gradient=input_gradient(silu_gradient), libm=True),
+    "SiLU": unary(
+        kernel=kernels.silu, gradient=input_gradient(silu_gradient), libm=True, floats=(0,)
+    ),
     "HSwish": unary(
-        kernel=kernels.hswish, gradient=backward_op("HSwishGrad", "dout x"), onnx="HardSwish"
+        kernel=kernels.hswish,
+        gradient=backward_op("HSwishGrad", "dout x"),
+        onnx="HardSwish",
+        floats=(0,),
     ),
-    "HSigmoid": unary(kernel=kernels.hsigmoid, gradient=backward_op("HSigmoidGrad", "dout x")),
+    "HSigmoid": unary(
+        kernel=kernels.hsigmoid, gradient=backward_op("HSigmoidGrad", "dout x"), floats=(0,)
+    ),
     "HShrink": OpDef(
         "input lambd",
         same_as_input,
@@ -137,13 +149,18 @@ ROWS: dict[str, OpDef] = {
         discontinuous=True,
     ),
     "SoftShrink": OpDef(
-        "input lambd", same_as_input, defaults={"lambd": 0.5}, kernel=kernels.soft_shrink
+        "input lambd",
+        same_as_input,
+        defaults={"lambd": 0.5},
+        kernel=kernels.soft_shrink,
+        floats=(0,),
     ),
     "Threshold": OpDef(
         "input threshold value",
         threshold_shapes,
         kernel=kernels.threshold,
         discontinuous=True,
+        floats=(0,),
     ),
     "Softplus": unary(
         "x",
@@ -151,25 +168,39 @@ ROWS: dict[str, OpDef] = {
         gradient=backward_op("SoftplusGrad", "dout x"),
         onnx="Softplus",
         libm=True,
+        floats=(0,),
     ),
     "Softsign": unary(
         "input_x",
         kernel=kernels.softsign,
         gradient=input_gradient(softsign_gradient),
         onnx="Softsign",
+        floats=(0,),
     ),
     "Mish": unary(
-        "x", kernel=kernels.mish, gradient=input_gradient(mish_gradient), onnx="Mish", libm=True
+        "x",
+        kernel=kernels.mish,
+        gradient=input_gradient(mish_gradient),
+        onnx="Mish",
+        libm=True,
+        floats=(0,),
     ),
     "Sigmoid": unary(
         kernel=kernels.sigmoid,
         gradient=backward_op("SigmoidGrad", "out dout"),
         onnx="Sigmoid",
         libm=True,
+        floats=(0,),
     ),
-    "GeLU": unary(kernel=kernels.gelu, gradient=backward_op("GeLUGrad", "dout x out"), libm=True),
+    "GeLU": unary(
+        kernel=kernels.gelu, gradient=backward_op("GeLUGrad", "dout x out"), libm=True, floats=(0,)
+    ),
     "Tanh": unary(
-        kernel=np.tanh, gradient=backward_op("TanhGrad", "out dout"), onnx="Tanh", libm=True
+        kernel=np.tanh,
+        gradient=backward_op("TanhGrad", "out dout"),
+        onnx="Tanh",
+        libm=True,
+        floats=(0,),
     ),
     "ReluGrad": grad_of(
         "y_backprop x", kernel=kernels.relu_grad, effect="choose", discontinuous=True
@@ -181,7 +212,9 @@ ROWS: dict[str, OpDef] = {
     "SiLUGrad": grad_of("dout x", kernel=kernels.silu_grad),
     "HSwishGrad": grad_of("y_grad x", kernel=kernels.hswish_grad),
     "HSigmoidGrad": grad_of("grads input_x", kernel=kernels.hsigmoid_grad),
-    "GeLUGrad": OpDef("dy x y", same_shape, tensors=3, kernel=kernels.gelu_grad, libm=True),
+    "GeLUGrad": OpDef(
+        "dy x y", same_shape, tensors=3, kernel=kernels.gelu_grad, libm=True, floats=(0, 1, 2)
+    ),
     "SoftplusGrad": grad_of("gradients features", kernel=kernels.softplus_grad),
     "PReLUGrad": OpDef("dy x weight", prelu_grad_shapes, tensors=3, kernel=kernels.prelu_grad),
     "SwiGlu": foreign("x dim"),

@@ -69,10 +69,6 @@ WORLD = "hccl_world_group"
 _OWN = {"group": WORLD, "fusion": 0, "no_eliminate": True}
 
 
-WORLD = "hccl_world_group"
-"""Group of all ranks."""
-
-
 _HCOM = {"group": WORLD, "fusion": 0}
 
 

@@ -421,26 +421,41 @@ ROWS: dict[str, OpDef] = {
         gradient=masked_fill_gradient,
     ),
     "Erf": unary(kernel=kernels.erf, gradient=input_gradient(erf_gradient), onnx="Erf", libm=True),
-    "Sqrt": unary("x", kernel=np.sqrt, gradient=backward_op("SqrtGrad", "out dout"), onnx="Sqrt"),
-    "Rsqrt": unary(kernel=kernels.rsqrt, gradient=backward_op("RsqrtGrad", "out dout"), libm=True),
-    "Reciprocal": unary(
-        kernel=kernels.reciprocal, gradient=input_gradient(reciprocal_gradient), onnx="Reciprocal"
+    "Sqrt": unary(
+        "x", kernel=np.sqrt, gradient=backward_op("SqrtGrad", "out dout"), onnx="Sqrt", floats=(0,)
     ),
-    "Exp": unary(kernel=np.exp, gradient=input_gradient(exp_gradient), onnx="Exp", libm=True),
-    "Expm1": unary(kernel=np.expm1, libm=True),
-    "Log": unary(kernel=np.log, gradient=input_gradient(log_gradient), onnx="Log", libm=True),
-    "Log1p": unary(kernel=np.log1p, libm=True),
-    "Sin": unary(kernel=np.sin, gradient=input_gradient(sin_gradient), onnx="Sin", libm=True),
-    "Cos": unary(kernel=np.cos, gradient=input_gradient(cos_gradient), onnx="Cos", libm=True),
-    "Tan": unary(kernel=np.tan, onnx="Tan", libm=True),
-    "Asin": unary(kernel=np.arcsin, onnx="Asin", libm=True),
-    "ACos": unary(kernel=np.arccos, onnx="Acos", libm=True),
-    "Atan": unary(kernel=np.arctan, onnx="Atan", libm=True),
-    "Sinh": unary(kernel=np.sinh, onnx="Sinh", libm=True),
-    "Cosh": unary(kernel=np.cosh, onnx="Cosh", libm=True),
-    "Asinh": unary(kernel=np.arcsinh, onnx="Asinh", libm=True),
-    "Acosh": unary(kernel=np.arccosh, onnx="Acosh", libm=True),
-    "Atanh": unary(kernel=np.arctanh, onnx="Atanh", libm=True),
+    "Rsqrt": unary(
+        kernel=kernels.rsqrt, gradient=backward_op("RsqrtGrad", "out dout"), libm=True, floats=(0,)
+    ),
+    "Reciprocal": unary(
+        kernel=kernels.reciprocal,
+        gradient=input_gradient(reciprocal_gradient),
+        onnx="Reciprocal",
+        floats=(0,),
+    ),
+    "Exp": unary(
+        kernel=np.exp, gradient=input_gradient(exp_gradient), onnx="Exp", libm=True, floats=(0,)
+    ),
+    "Expm1": unary(kernel=np.expm1, libm=True, floats=(0,)),
+    "Log": unary(
+        kernel=np.log, gradient=input_gradient(log_gradient), onnx="Log", libm=True, floats=(0,)
+    ),
+    "Log1p": unary(kernel=np.log1p, libm=True, floats=(0,)),
+    "Sin": unary(
+        kernel=np.sin, gradient=input_gradient(sin_gradient), onnx="Sin", libm=True, floats=(0,)
+    ),
+    "Cos": unary(
+        kernel=np.cos, gradient=input_gradient(cos_gradient), onnx="Cos", libm=True, floats=(0,)
+    ),
+    "Tan": unary(kernel=np.tan, onnx="Tan", libm=True, floats=(0,)),
+    "Asin": unary(kernel=np.arcsin, onnx="Asin", libm=True, floats=(0,)),
+    "ACos": unary(kernel=np.arccos, onnx="Acos", libm=True, floats=(0,)),
+    "Atan": unary(kernel=np.arctan, onnx="Atan", libm=True, floats=(0,)),
+    "Sinh": unary(kernel=np.sinh, onnx="Sinh", libm=True, floats=(0,)),
+    "Cosh": unary(kernel=np.cosh, onnx="Cosh", libm=True, floats=(0,)),
+    "Asinh": unary(kernel=np.arcsinh, onnx="Asinh", libm=True, floats=(0,)),
+    "Acosh": unary(kernel=np.arccosh, onnx="Acosh", libm=True, floats=(0,)),
+    "Atanh": unary(kernel=np.arctanh, onnx="Atanh", libm=True, floats=(0,)),
     "Abs": unary(
         kernel=np.abs, gradient=input_gradient(absolute_gradient), onnx="Abs", effect="choose"
     ),
@@ -452,7 +467,7 @@ ROWS: dict[str, OpDef] = {
     "Floor": unary(kernel=np.floor, gradient=zero_gradient, onnx="Floor", discontinuous=True),
     "Ceil": unary(kernel=np.ceil, gradient=zero_gradient, onnx="Ceil", discontinuous=True),
     "Trunc": unary(kernel=np.trunc, discontinuous=True),
-    "Rint": unary("input_x", kernel=np.rint, discontinuous=True),
+    "Rint": unary("input_x", kernel=np.rint, discontinuous=True, floats=(0,)),
     "Round": OpDef(
         "input decimals",
         round_shapes,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import (
     Call,
@@ -16,9 +14,6 @@ from workbench.ops.definition import (
 )
 from workbench.ops.gradient import Backward, Entries, Symbol
 from workbench.ops.kernels import loss as kernels
-
-if TYPE_CHECKING:
-    pass
 
 
 def sparse_cross_entropy_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -100,6 +95,7 @@ ROWS: dict[str, OpDef] = {
         gradient=cross_entropy_gradient,
         effect="sum",
         libm=True,
+        floats=(0, 1),
     ),
     "SparseSoftmaxCrossEntropyWithLogits": OpDef(
         "features labels",
@@ -110,6 +106,7 @@ ROWS: dict[str, OpDef] = {
         gradient=sparse_cross_entropy_gradient,
         effect="sum",
         libm=True,
+        floats=(0,),
     ),
     "Dropout": OpDef(
         "x keep_prob Seed0 Seed1",
@@ -117,9 +114,15 @@ ROWS: dict[str, OpDef] = {
         defaults={"keep_prob": 0.5, "Seed0": 0, "Seed1": 0},
         kernel=kernels.dropout,
         gradient=dropout_gradient,
+        floats=(0,),
     ),
     "DropoutGrad": OpDef(
-        "dy mask", same_shape, tensors=2, defaults={"keep_prob": 0.5}, kernel=kernels.dropout_grad
+        "dy mask",
+        same_shape,
+        tensors=2,
+        defaults={"keep_prob": 0.5},
+        kernel=kernels.dropout_grad,
+        floats=(0, 1),
     ),
     "BCEWithLogitsLoss": foreign("input target weight posWeight reduction"),
     "BinaryCrossEntropy": foreign("input target weight reduction"),
@@ -132,6 +135,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"reduction": "mean", "ignore_index": -100},
         kernel=kernels.class_loss,
         effect="sum",
+        floats=(0, 2),
     ),
     "SmoothL1Loss": foreign("prediction target beta reduction"),
 }

@@ -282,7 +282,14 @@ ROWS: dict[str, OpDef] = {
         effect="contract",
     ),
     "Conv3D": OpDef(
-        "x weight", conv3d_shapes, "cube", 2, _CONV3D, kernel=kernels.conv3d, effect="contract"
+        "x weight",
+        conv3d_shapes,
+        "cube",
+        2,
+        _CONV3D,
+        kernel=kernels.conv3d,
+        effect="contract",
+        floats=(0, 1),
     ),
     "Convolution": foreign(
         "input weight bias stride padding dilation transposed output_padding groups",

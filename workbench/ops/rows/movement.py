@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from math import inf, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from workbench.ops.definition import (
 from workbench.ops.gradient import Backward, Entries, Entry, Symbol, input_gradient
 from workbench.ops.kernels import movement as kernels
 from workbench.ops.kernels.window import strided_shape
-
-if TYPE_CHECKING:
-    pass
 
 
 def reshape_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -621,7 +618,11 @@ ROWS: dict[str, OpDef] = {
     "Depend": foreign(effect="identity"),
     "Identity": foreign(effect="identity"),
     "LinSpace": OpDef(
-        "start stop num", evenly_spaced_shapes, tensors=2, kernel=kernels.evenly_spaced
+        "start stop num",
+        evenly_spaced_shapes,
+        tensors=2,
+        kernel=kernels.evenly_spaced,
+        floats=(0, 1),
     ),
     "Load": foreign(effect="identity"),
     "Pad": foreign("x paddings"),

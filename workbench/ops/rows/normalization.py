@@ -274,6 +274,7 @@ ROWS: dict[str, OpDef] = {
         kernel=kernels.layer_norm,
         gradient=layer_norm_gradient,
         effect="sum",
+        floats=(0, 1, 2),
     ),
     "RmsNorm": OpDef(
         "x gamma epsilon",
@@ -283,6 +284,7 @@ ROWS: dict[str, OpDef] = {
         kernel=kernels.rms_norm,
         gradient=rms_norm_gradient,
         effect="sum",
+        floats=(0, 1),
     ),
     "GroupNorm": OpDef(
         "input num_groups weight bias eps",
@@ -293,6 +295,7 @@ ROWS: dict[str, OpDef] = {
         kernel=kernels.group_norm,
         gradient=group_norm_gradient,
         effect="sum",
+        floats=(0, 1, 2),
     ),
     "BatchNorm": OpDef(
         "input_x scale bias mean variance is_training epsilon momentum data_format",
@@ -305,6 +308,7 @@ ROWS: dict[str, OpDef] = {
         gradient=batch_norm_gradient,
         effect="sum",
         unwritten_on_cpu=(1, 2),
+        floats=(0, 1, 2, 3, 4),
     ),
     "BNTrainingReduce": OpDef("x", channel_sums_shapes, kernel=kernels.channel_sums, effect="sum"),
     "BNTrainingUpdate": OpDef(
@@ -315,6 +319,7 @@ ROWS: dict[str, OpDef] = {
         writes=(5, 6),
         kernel=kernels.update_by_sums,
         effect="sum",
+        floats=(0, 1, 2, 3, 4, 5, 6),
     ),
     "ConvBnFilterHost": OpDef(
         "filter scale offset mean variance epsilon",
@@ -322,6 +327,7 @@ ROWS: dict[str, OpDef] = {
         tensors=5,
         defaults=_MOMENTS,
         kernel=kernels.folded_filter,
+        floats=(0, 1, 2, 3, 4),
     ),
     "ConvBnBiasHost": OpDef(
         "bias scale offset mean variance epsilon",
@@ -329,8 +335,11 @@ ROWS: dict[str, OpDef] = {
         tensors=5,
         defaults=_MOMENTS,
         kernel=kernels.folded_bias,
+        floats=(0, 1, 2, 3, 4),
     ),
-    "LRN": OpDef("x", lrn_shapes, defaults=_LRN, kernel=kernels.lrn, effect="sum", libm=True),
+    "LRN": OpDef(
+        "x", lrn_shapes, defaults=_LRN, kernel=kernels.lrn, effect="sum", libm=True, floats=(0,)
+    ),
     "LayerNormGrad": OpDef(
         "x dy variance mean gamma begin_norm_axis begin_params_axis",
         layer_norm_grad_shapes,
@@ -338,6 +347,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7},
         kernel=kernels.layer_norm_grad,
         effect="sum",
+        floats=(0, 1, 2, 3, 4),
     ),
     "RmsNormGrad": OpDef(
         "dy x rstd gamma",
@@ -345,6 +355,7 @@ ROWS: dict[str, OpDef] = {
         tensors=4,
         kernel=kernels.rms_norm_grad,
         effect="sum",
+        floats=(0, 1, 2, 3),
     ),
     "GroupNormGrad": OpDef(
         "dy x mean rstd gamma_opt num_groups dx_is_require dgamma_is_require dbeta_is_require",
@@ -354,6 +365,7 @@ ROWS: dict[str, OpDef] = {
         only=_REQUIRED,
         kernel=kernels.group_norm_grad,
         effect="sum",
+        floats=(0, 1, 2, 3, 4),
     ),
     "BatchNormGrad": OpDef(
         "dout x scale saved_mean saved_variance reserve is_training epsilon data_format",
@@ -362,6 +374,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"is_training": False, "epsilon": 1e-5, "data_format": 0},
         kernel=kernels.batch_norm_grad,
         effect="sum",
+        floats=(0, 1, 2, 3, 4, 5),
     ),
     "AddLayerNorm": foreign(effect="sum"),
     "AddRmsNorm": foreign("x1 x2 gamma epsilon", effect="sum"),

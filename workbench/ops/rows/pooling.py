@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import (
     Call,
@@ -16,9 +14,6 @@ from workbench.ops.definition import (
 from workbench.ops.gradient import Backward, Symbol, input_gradient
 from workbench.ops.kernels import pooling as kernels
 from workbench.ops.kernels.window import padded_window, window
-
-if TYPE_CHECKING:
-    pass
 
 
 def _image(call: Call) -> tuple[int, ...]:
@@ -131,6 +126,7 @@ ROWS: dict[str, OpDef] = {
         kernel=kernels.avg_pool,
         gradient=input_gradient(avg_pool_gradient),
         effect="sum",
+        floats=(0,),
     ),
     "MaxPoolV3": OpDef("x", padded_pool_shapes, defaults=_GE_POOL, kernel=kernels.padded_max_pool),
     "AvgPoolV2": OpDef(
@@ -139,6 +135,7 @@ ROWS: dict[str, OpDef] = {
         defaults={**_GE_POOL, "exclusive": True},
         kernel=kernels.padded_avg_pool,
         effect="sum",
+        floats=(0,),
     ),
     "ResizeNearestNeighborV2": OpDef(
         "image size align_corners half_pixel_centers",
@@ -168,6 +165,7 @@ ROWS: dict[str, OpDef] = {
         defaults=_POOL,
         kernel=kernels.avg_pool_grad,
         effect="sum",
+        floats=(0, 1, 2),
     ),
     "ResizeNearestNeighborV2Grad": OpDef(
         "grads size align_corners half_pixel_centers",

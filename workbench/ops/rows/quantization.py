@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import Call, OpDef, reject
 from workbench.ops.kernels import quantization as kernels
-
-if TYPE_CHECKING:
-    pass
-
 
 ROUND_MODES = ("Round", "Floor", "Ceil", "Ceiling", "Trunc", "Truncate")
 

@@ -211,6 +211,7 @@ ROWS: dict[str, OpDef] = {
         gradient=dynamic_rnn_gradient,
         effect="contract",
         libm=True,
+        floats=(0, 1, 2, 3, 4),
     ),
     "DynamicGRUV2": OpDef(
         "x weight_input weight_hidden bias_input bias_hidden seq_length init_h",
@@ -223,6 +224,7 @@ ROWS: dict[str, OpDef] = {
         kernel=kernels.dynamic_gru,
         effect="contract",
         libm=True,
+        floats=(0, 1, 2, 3, 4, 5),
     ),
     "LSTM": OpDef(
         "x h c w",
@@ -235,6 +237,7 @@ ROWS: dict[str, OpDef] = {
         gradient=lstm_gradient,
         effect="contract",
         libm=True,
+        floats=(0, 1, 2, 3),
     ),
     "DynamicRNNGrad": OpDef(
         "x w b y init_h init_c h c dy dh dc i j f o tanhct",
@@ -243,6 +246,7 @@ ROWS: dict[str, OpDef] = {
         16,
         kernel=kernels.dynamic_rnn_grad,
         effect="contract",
+        floats=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
     ),
     "LSTMGrad": OpDef(
         "x h c w y hy cy dy dhy dcy reserve",
@@ -252,5 +256,6 @@ ROWS: dict[str, OpDef] = {
         _LSTM,
         kernel=kernels.lstm_grad,
         effect="contract",
+        floats=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
     ),
 }

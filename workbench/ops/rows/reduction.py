@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from workbench.ops.definition import (
 )
 from workbench.ops.gradient import Backward, Entries, Symbol, backward_op, input_gradient, number
 from workbench.ops.kernels import reduction as kernels
-
-if TYPE_CHECKING:
-    pass
 
 
 def reduce_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -176,6 +172,7 @@ ROWS: dict[str, OpDef] = {
         gradient=input_gradient(softmax_gradient),
         effect="sum",
         libm=True,
+        floats=(0,),
     ),
     "LogSoftmax": OpDef(
         "logits axis",
@@ -185,6 +182,7 @@ ROWS: dict[str, OpDef] = {
         gradient=backward_op("LogSoftmaxGrad", "out dout", "axis"),
         effect="sum",
         libm=True,
+        floats=(0,),
     ),
     "ReduceMean": OpDef(
         "x axis keep_dims",
@@ -285,6 +283,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"axis": -1},
         kernel=kernels.log_softmax_grad,
         effect="sum",
+        floats=(0, 1),
     ),
     "ArgMaxExt": foreign("input dim keepdim", discontinuous=True),
     "L2Loss": foreign(effect="sum"),

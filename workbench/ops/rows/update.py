@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from workbench.core.tensors import TensorSpec
@@ -17,10 +15,6 @@ from workbench.ops.definition import (
     reject,
 )
 from workbench.ops.kernels import update as kernels
-
-if TYPE_CHECKING:
-    pass
-
 
 STATUS = 8
 """Numbers of the float status that the device hands out."""
@@ -95,6 +89,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"use_nesterov": False, "use_locking": False, "gradient_scale": 1.0},
         writes=(0, 1),
         kernel=kernels.apply_momentum,
+        floats=(0, 1, 2, 3, 4),
     ),
     "FusedMulApplyMomentum": OpDef(
         "var accum lr x1 momentum x2",
@@ -103,6 +98,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"use_nesterov": False, "use_locking": False},
         writes=(0, 1),
         kernel=kernels.scaled_momentum,
+        floats=(0, 1, 2, 3, 4, 5),
     ),
     "SGD": OpDef(
         "parameters gradient learning_rate accum momentum stat",
@@ -111,6 +107,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"dampening": 0.0, "weight_decay": 0.0, "nesterov": False},
         writes=(0, 3, 5),
         kernel=kernels.sgd,
+        floats=(0, 1, 2, 3, 4, 5),
     ),
     "Adam": OpDef(
         _ADAM,
@@ -120,6 +117,7 @@ ROWS: dict[str, OpDef] = {
         writes=(0, 1, 2),
         kernel=kernels.adam,
         unwritten_on_cpu=(0, 1, 2),
+        floats=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
     ),
     "AdamWeightDecay": OpDef(
         _ADAM_DECAY,
@@ -130,8 +128,11 @@ ROWS: dict[str, OpDef] = {
         writes=(0, 1, 2),
         kernel=kernels.adam_weight_decay,
         unwritten_on_cpu=(0, 1, 2),
+        floats=(0, 1, 2, 3, 4, 5, 6, 7, 8),
     ),
-    "FusedMulAddN": OpDef("x1 x2 x3", optimizer((1,), (2,)), tensors=3, kernel=kernels.scaled_sum),
+    "FusedMulAddN": OpDef(
+        "x1 x2 x3", optimizer((1,), (2,)), tensors=3, kernel=kernels.scaled_sum, floats=(0, 1, 2)
+    ),
     "AllFinite": OpDef("gradients", flag_shapes, tensors=-1, kernel=kernels.all_finite),
     "NPUGetFloatStatusV2": OpDef("addr", float_status_shapes, kernel=kernels.quiet_status),
     "NPUClearFloatStatusV2": OpDef("addr", float_status_shapes, kernel=kernels.quiet_status),
@@ -142,6 +143,7 @@ ROWS: dict[str, OpDef] = {
         defaults={"update_slots": True},
         writes=(0, 1),
         kernel=kernels.apply_adagrad,
+        floats=(0, 1, 2, 3),
     ),
     "ApplyAdam": foreign(writes=(0, 1, 2)),
     "ApplyFtrl": foreign(writes=(0, 1, 2)),
