@@ -220,3 +220,24 @@ def test_a_process_that_only_compiles_writes_nothing(tmp_path, name, files):
     found = preview(form, graph, **more)
     assert bool(found.files) == files
     assert ("pipeline/only-compiles" in {one.code for one in found.notes}) == (not files)
+
+
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [
+        ('{"device_target":"CPU","ms_version":"2.10.0"}', "2.10.0"),
+        ('{"ms_version":"2.0.0"}', "2.6.0"),  # no such dumps are written
+        ('{"ms_version":5}', "2.6.0"),
+        ("[", "2.6.0"),
+        ("", "2.6.0"),
+    ],
+)
+def test_a_dump_tells_its_release(tmp_path, told, version):
+    root = dump(tmp_path, "mixed")
+    form, _ = asked("mixed")
+    (root / "rank_0/.dump_metadata").mkdir()
+    (root / "rank_0/.dump_metadata/config.json").write_text(told)
+    found = preview(form, root)
+    assert (found.version, found.exact) == (version, version == "2.10.0")
+    assert preview(form, root, version="2.7.0").version == "2.7.0"
+    assert preview(form, root / "rank_0", context=Context("2.8")).version == "2.8"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.core.errors import GraphError
+from workbench.core.errors import FormatError, GraphError
 from workbench.core.writers import WRITERS
+from workbench.dump.readers import read_lines
+from workbench.dump.releases import check_version
 from workbench.dump.selection import check_count
 from workbench.graph.control_flow import ControlFlow
 from workbench.network.partition import parted
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph
 
     Source = Network | str | Path
+
+
+_METADATA = ".dump_metadata/config.json"
 
 
 @dataclass(frozen=True)
@@ -134,3 +141,19 @@ def _graphs_of_dump(folder: Path) -> tuple[Graph, ...]:
         raise GraphError("pipeline/dump-without-graph", got=str(folder))
     rank = min(rank for rank, _ in found)
     return tuple(found[key] for key in sorted(found) if key[0] == rank)
+
+
+def version_of(given: object) -> str:
+    """Return the release of MindSpore that a dump folder tells, if such dumps are written; else nothing."""
+    if not isinstance(given, str | Path) or not Path(given).is_dir():
+        return ""
+    files = sorted(Path(given).glob(_METADATA)) or sorted(Path(given).glob(f"rank_*/{_METADATA}"))
+    for file in files[:1]:
+        lines, _ = read_lines(file)
+        with suppress(ValueError, RecursionError, FormatError):
+            told = json.loads("\n".join(lines))
+            version = told.get("ms_version") if isinstance(told, dict) else None
+            if isinstance(version, str):
+                check_version(version)
+                return version
+    return ""
