@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Source = Network | str | Path
 
 
+_ORDER = "ms_global_execution_order_graph_"
 _METADATA = ".dump_metadata/config.json"
 
 
@@ -97,11 +98,24 @@ def load_workload(
 def _networks(graphs: Sequence[Graph]) -> list[tuple[Graph, ...]]:
     """Part graphs by network: one begins with each graph that no other calls."""
     found: list[list[Graph]] = []
-    for graph in (piece for one in graphs for piece in graphs_of_network(parted(one))):
+    pieces = [piece for one in graphs for piece in graphs_of_network(parted(one))]
+    called = any(graph.inner for graph in pieces)
+    for piece in pieces:
+        graph = replace(piece, inner=True) if called and _is_called(piece) else piece
         if not found or not graph.inner:
             found.append([])
         found[-1].append(graph)
     return [*map(tuple, found)]
+
+
+def _is_called(graph: Graph) -> bool:
+    """Whether a graph of a dump with control flow has no list of the iterations that began with it, but others have.
+
+    A graph that reads nothing but inputs of the network does not tell itself that others call it.
+    """
+    folder = Path(graph.path).parent.parent / "execution_order"
+    known = {path.name for path in folder.glob(f"{_ORDER}*.csv")} if graph.path else set()
+    return bool(known) and f"{_ORDER}{graph.graph_id}.csv" not in known
 
 
 def _joined(graphs: tuple[Graph, ...]) -> Network:
