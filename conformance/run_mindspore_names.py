@@ -35,6 +35,8 @@ CASES = {
     "training": call("training"),
     "branches": call("branches"),
     "unread": call("unread"),
+    "volumes": call("volumes"),
+    "sides": call("sides"),
     "views": call("views"),
     "handed over": call("handed"),
     "views of views": call("nested"),
@@ -115,10 +117,27 @@ def networks(name: str) -> tuple[list[Any], list[tuple[Any, ...]]]:
             t, e = ops.transpose(r, (1, 0)), ops.expand_dims(ops.tanh(r), 1)
             s = ops.tanh(ops.squeeze(e * 2.0, 1))
             o = ops.one_hot(i, 6, Tensor(1.0, ms.float32), Tensor(0.0, ms.float32))
-            u = ops.unsorted_segment_sum(x, i, 3)
+            u = ops.unsorted_segment_sum(x, i, 3), ops.unsorted_segment_max(x, i, 3)
+            v = ops.unsorted_segment_min(x, i, 3), ops.unsorted_segment_prod(x, i, 3)
             n = ops.scatter_nd(ops.expand_dims(i, 1), x, (5, 8))
             others = ops.tile(x, (2, 1)), ops.broadcast_to(x[:1], (3, 8)), x.sum(0), x[:, 1:5:2]
-            return t, s, o, u, n, others, ops.gather(x, i, 0), ops.argmax(x, -1), ops.softmax(x)
+            return t, s, o, u, v, n, others, ops.gather(x, i, 0), ops.argmax(x, -1), ops.softmax(x)
+
+    class Volumes(nn.Cell):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Conv3d(1, 2, 2), nn.Conv3d(2, 2, 2)
+
+        def construct(self, x: Any, y: Any) -> Any:
+            return ((self.b(ops.relu(self.a(x))) - y) ** 2).sum()
+
+    class Sides(nn.Cell):  # type: ignore[misc]
+        def construct(self, x: Any) -> Any:
+            if x.sum() > 0:  # noqa: SIM108
+                y = ops.tanh(x)
+            else:
+                y = ops.sigmoid(x)
+            return y * 2.0
 
     class Views(nn.Cell):  # type: ignore[misc]
         def construct(self, x: Any) -> Any:
@@ -144,6 +163,10 @@ def networks(name: str) -> tuple[list[Any], list[tuple[Any, ...]]]:
         def construct(self, x: Any) -> Any:
             return ops.relu(self.d(x)), ops.topk(x, 2)
 
+    def volumes() -> Any:
+        net = Volumes()
+        return nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1)).set_train()
+
     def training() -> Any:
         net, loss = Convolution(), nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
         optimizer = nn.Adam(net.trainable_params(), 0.01)
@@ -156,6 +179,8 @@ def networks(name: str) -> tuple[list[Any], list[tuple[Any, ...]]]:
         "training": lambda: ([training()], [(tensor(2, 3, 6, 6), indices)]),
         "branches": lambda: ([Branches()], [(Tensor(2, ms.int32), tensor(4, 4))]),
         "unread": lambda: ([Unread()], [(x, Tensor([1, 0], ms.int32))]),
+        "volumes": lambda: ([volumes()], [(tensor(1, 1, 4, 4, 4), tensor(1, 2, 4, 4, 4))]),
+        "sides": lambda: ([Sides()], [(x,)]),
         "views": lambda: ([Views()], [(x,)]),
         "handed": lambda: ([Handed()], [(x,)]),
         "nested": lambda: ([Nested()], [(x,)]),
@@ -192,7 +217,7 @@ def outcome(case: str) -> dict[str, Any]:
         (root / "dump.json").write_text(json.dumps(form))
         env = {"MINDSPORE_DUMP_CONFIG": str(root / "dump.json"), "GLOG_v": "4"} | CASES[case]["env"]
         subprocess.run(
-            [sys.executable, str(HERE), "--case", case], env=os.environ | env, check=True
+            [sys.executable, str(HERE), "--case", case], env=os.environ | env, cwd=root, check=True
         )
         paths = [path for path in (root / "dump").rglob("*") if path.is_file()]
         graphs = {

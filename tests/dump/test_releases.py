@@ -84,7 +84,12 @@ def test_releases_that_are_not_written_are_refused_with_the_reason(tmp_path, ver
     [
         ("2.3.0", "Default_net-Net_ReduceMean-op4", "Zero Count", 20),
         ("2.3.1", "Default_net-Net_ReduceMean-op4", "MD5", 12),
-        ("2.7.0", "Default_net-Net_ReduceMean-op0", "MD5", 12),  # the only one of its scope and type
+        (
+            "2.7.0",
+            "Default_net-Net_ReduceMean-op0",
+            "MD5",
+            12,
+        ),  # the only one of its scope and type
         ("2.7.1", "Default/net-Net/ReduceMean-op0", "MD5", 12),
     ],
 )

@@ -79,8 +79,8 @@ def bound_once(tree: ast.Module) -> dict[str, ast.expr]:
 
     A parameter, an import, a loop variable, a function or a class binds its name as well.
     """
-    nodes = [node for node in ast.walk(tree) if type(node) in _BINDING]
-    counts = Counter(name for node in nodes for name in _bindings(node))
+    nodes = [node for node in ast.walk(tree) if type(node) in BINDING]
+    counts = Counter(name for node in nodes for name in bindings(node))
     found: dict[str, ast.expr] = {}
     for node in nodes:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
@@ -92,7 +92,7 @@ def bound_once(tree: ast.Module) -> dict[str, ast.expr]:
     return found
 
 
-_BINDING = {
+BINDING = {
     ast.Name,
     ast.arg,
     ast.Assign,
@@ -106,9 +106,11 @@ _BINDING = {
     ast.MatchStar,
     ast.MatchMapping,
 }
+"""Types of nodes that bind a name."""
 
 
-def _bindings(node: ast.AST) -> Iterator[str]:
+def bindings(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node binds, not those inside it."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
             yield name

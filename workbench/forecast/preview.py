@@ -33,7 +33,7 @@ from workbench.forecast.forecast import (
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
 from workbench.forecast.selection import Matches, match
-from workbench.forecast.sources import load_workload
+from workbench.forecast.sources import load_workload, version_of
 from workbench.network.nn.parallel import check_ranks
 from workbench.npu import target as npu
 from workbench.npu.compile.pipeline import compile_graph
@@ -81,7 +81,7 @@ def preview(
         As `workbench.simulation.simulate`'s, for the same names.
     version : str
         Version of the vendor's software, in place of the context's: the form is judged by it, and names
-        and folders are those of that release.
+        and folders are those of that release. Where neither tells one, a dump folder of MindSpore does.
     compiling : workbench.npu.target.Target, optional
         How the graph engine compiles the graph; for an Atlas A2, with all fusions, if left out.
     ranks : int
@@ -99,9 +99,11 @@ def preview(
     """
     check_seed(seed)
     check_ranks(ranks)
+    surface = config.surface.name
+    if WRITERS[surface].by_mindspore and not (context and context.version):
+        version = version or version_of(graph)
     if version:
         context = replace(context or Context(), version=version)
-    surface = config.surface.name
     known = tree_version(surface, context.version if context is not None else "")
     work = load_workload(graph, surface, ranks, schedule, iterations)
     found = [

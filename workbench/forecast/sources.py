@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.core.errors import GraphError
+from workbench.core.errors import FormatError, GraphError
 from workbench.core.writers import WRITERS
+from workbench.dump.readers import read_lines
+from workbench.dump.releases import check_version
 from workbench.dump.selection import check_count
 from workbench.graph.control_flow import ControlFlow, graphs_of
 from workbench.network.partition import parted
@@ -21,6 +25,10 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph
 
     Source = Network | str | Path
+
+
+_ORDER = "ms_global_execution_order_graph_"
+_METADATA = ".dump_metadata/config.json"
 
 
 @dataclass(frozen=True)
@@ -90,11 +98,24 @@ def load_workload(
 def _networks(graphs: Sequence[Graph]) -> list[tuple[Graph, ...]]:
     """Part graphs by network: one begins with each graph that no other calls."""
     found: list[list[Graph]] = []
-    for graph in (piece for one in graphs for piece in graphs_of(parted(one))):
+    pieces = [piece for one in graphs for piece in graphs_of(parted(one))]
+    called = any(graph.inner for graph in pieces)
+    for piece in pieces:
+        graph = replace(piece, inner=True) if called and _is_called(piece) else piece
         if not found or not graph.inner:
             found.append([])
         found[-1].append(graph)
     return [*map(tuple, found)]
+
+
+def _is_called(graph: Graph) -> bool:
+    """Whether a graph of a dump with control flow has no list of the iterations that began with it, but others have.
+
+    A graph that reads nothing but inputs of the network does not tell itself that others call it.
+    """
+    folder = Path(graph.path).parent.parent / "execution_order"
+    known = {path.name for path in folder.glob(f"{_ORDER}*.csv")} if graph.path else set()
+    return bool(known) and f"{_ORDER}{graph.graph_id}.csv" not in known
 
 
 def _joined(graphs: tuple[Graph, ...]) -> Network:
@@ -129,3 +150,19 @@ def _graphs_of_dump(folder: Path) -> tuple[Graph, ...]:
         raise GraphError("pipeline/dump-without-graph", got=str(folder))
     rank = min(rank for rank, _ in found)
     return tuple(found[key] for key in sorted(found) if key[0] == rank)
+
+
+def version_of(given: object) -> str:
+    """Return the release of MindSpore that a dump folder tells, if such dumps are written; else nothing."""
+    if not isinstance(given, str | Path) or not Path(given).is_dir():
+        return ""
+    files = sorted(Path(given).glob(_METADATA)) or sorted(Path(given).glob(f"rank_*/{_METADATA}"))
+    for file in files[:1]:
+        lines, _ = read_lines(file)
+        with suppress(ValueError, RecursionError, FormatError):
+            told = json.loads("\n".join(lines))
+            version = told.get("ms_version") if isinstance(told, dict) else None
+            if isinstance(version, str):
+                check_version(version)
+                return version
+    return ""

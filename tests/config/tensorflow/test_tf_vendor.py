@@ -72,6 +72,50 @@ def test_a_name_that_is_bound_twice_may_hold_bytes():
     assert verdict(of("V", before='V = b"1"\n')) == []
 
 
+MADE = """
+class Settings:
+    step = "1"
+    raw = b"1"
+parser = argparse.ArgumentParser()
+parser.add_argument("--dump-step", default="1")
+parser.add_argument("--count", type=int, default=1)
+parser.add_argument("--raw", type=os.fsencode)
+args = parser.parse_args()
+flags.DEFINE_string("dump_step", "1", "steps")
+flags.DEFINE_integer("count", 1, "how many")
+cfg.step = "1"
+path = "/d"
+path = path + "/x"
+path += "/y"
+mixed = "1"
+mixed = b"1"
+for looped in ("1", "2"):
+    looped = "1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"),
+    [
+        ("Settings.step", True),
+        ("args.dump_step", True),
+        ("FLAGS.dump_step", True),
+        ("cfg.step", True),
+        ("path", True),
+        ("Settings.raw", False),
+        ("args.raw", False),
+        ("args.count", False),
+        ("FLAGS.count", False),
+        ("other.dump_step", False),
+        ("mixed", False),
+        ("looped", False),
+    ],
+)
+def test_members_options_and_names_that_hold_nothing_but_text_are_text(value, refused):
+    found = problems(of(value, before=MADE))
+    assert ("plain-text" in {problem.id for problem in found}) == refused
+
+
 def test_names_that_mean_each_other_come_to_an_end():
     text = "a = b\nb = a\n" + OP + 'op.parameter_map["dump_step"].s = a + b\n'
     assert "plain-text" not in {problem.id for problem in problems(text)}
@@ -81,6 +125,8 @@ ALIASES = [
     'pm = op.parameter_map\npm["enable_dump"].b = True\npm["dump_path"].s = b"/d"\n',
     'pm = op.parameter_map\nqm = pm\nqm["enable_dump"].b = True\npm["dump_path"].s = b"/d"\n',
     f'on = op.parameter_map["enable_dump"]\non.b = True\n{TO}',
+    'pm, on = op.parameter_map, 1\npm["enable_dump"].b = True\npm["dump_path"].s = b"/d"\n',
+    f'op.parameter_map.get_or_create("enable_dump").b = True\n{TO}',
     f'setattr(op.parameter_map["enable_dump"], "b", True)\n{TO}',
     f'op.parameter_map["enable_dump"].CopyFrom(attr_value_pb2.AttrValue(b=True))\n{TO}',
 ]
@@ -154,6 +200,16 @@ WALKS = {
     "off too late": (OP + ON + TO + BAD + SECOND + two(ON.replace("True", "False")), PATH),
     "overflow remembered": (OP + DEBUG + TO + SECOND, PATH),
     "one is another's": (OP + ON + TO + SECOND.replace("NpuOptimizer", "Other"), []),
+    "a folder that is empty at first": (OP + ON + TO.replace("/d", "") + SECOND + two(TO), PATH),
+    "a number that is wrong at first": (
+        OP
+        + ON
+        + TO
+        + 'op.parameter_map["enable_exception_dump"].i = 3\n'
+        + SECOND
+        + two(TO, 'op.parameter_map["enable_exception_dump"].i = 2\n'),
+        PATH,
+    ),
     "two configurations": (OP + ON + TO + SECOND.replace("config.", "other."), []),
 }
 
@@ -195,6 +251,24 @@ def test_the_estimators_optimizer_comes_behind_those_of_its_session(
     assert verdict(text) == expected
     assert not kind or files.read(text, "tensorflow").plan().kind == kind
     assert "ge-both" not in {problem.id for problem in problems(text)}
+
+
+@pytest.mark.parametrize(
+    ("made", "refused"),
+    [
+        ("settings = dict(enable_dump=True, dump_path='/d', dump_step='3-1')", True),
+        ("settings = {'enable_dump': True, 'dump_path': '/d', 'dump_step': '3-1'}", True),
+        ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings['dump_step'] = '1'", False),
+        (
+            "settings = dict(enable_dump=True, dump_step='3-1')\nsettings.update(dump_step='1')",
+            False,
+        ),
+        ("settings = read()", False),
+    ],
+)
+def test_arguments_from_a_mapping_that_is_written_out_are_read(made, refused):
+    text = f"{made}\nrun = NPURunConfig(dump_config=DumpConfig(**settings))\n"
+    assert verdict(text) == ([("step-order", "Internal")] if refused else [])
 
 
 @pytest.mark.parametrize(
@@ -306,3 +380,10 @@ def test_a_link_to_a_folder_is_none(tmp_path, switch):
         found = {(p.severity, p.id) for p in problems(text, here=True)}
         assert (("error", "folder") in found) == refused, path
         assert ("error", "folder") not in {(p.severity, p.id) for p in problems(text)}
+
+
+@pytest.mark.parametrize(
+    "line", ['["dump_step"].s = "1"', '["dump_step"].s = 5', '["enable_dump"].B = True']
+)
+def test_what_is_taken_out_again_was_set_before(line):
+    assert verdict(f"{OP}op.parameter_map{line}\nop.parameter_map.clear()\n{RUN}") != []

@@ -14,7 +14,7 @@ from workbench.comparison.findings.ended import endings
 from workbench.comparison.findings.facts import precision, unblamed_settings, unmatched
 from workbench.comparison.findings.iterations import divergence_onset
 from workbench.comparison.findings.loss_scale import both_overflow, overflows, underflows
-from workbench.comparison.findings.next_dump import with_next_dump
+from workbench.comparison.findings.next_dump import with_file_name, with_next_dump
 from workbench.comparison.findings.origins import (
     origins,
     tolerated,
@@ -47,7 +47,7 @@ def find(material: Material) -> tuple[tuple[Finding, ...], tuple[Anomaly, ...]]:
     found = rank(one for finder in FINDERS for one in finder.find(material))
     for refinement in REFINEMENTS:
         found = rank(refinement.refine(found, material))
-    found = [with_trust(one, material) for one in found]
+    found = with_file_name([with_trust(one, material) for one in found], material)
     golden = (*golden_outlier(material), *golden_damage(material))
     notes: list[tuple[Side, Note]] = [("golden", note) for note in golden]
     odd = (

@@ -214,6 +214,28 @@ class Names:
         return "anew" if sanitize(anew) in files else "listed"
 
 
+def with_file_name(found: Sequence[Found], material: Material) -> list[Found]:
+    """Tell what files and operator lists call an operator, where its graph calls it otherwise."""
+    binding, known = material.pairing.target, dict[int, Names]()
+
+    def told(one: Found) -> Found:
+        rank, own = one.finding.rank, one.finding.op_name
+        graph = binding.graphs.get((rank, one.finding.graph_id))
+        number = graph.by_name.get(own) if graph is not None else None
+        if graph is None or number is None:
+            return one
+        if rank not in known:
+            known[rank] = Names(binding, rank)
+        name = known[rank](graph, number)
+        return (
+            one
+            if name == one.finding.op_name
+            else one.told(Message("compare/file-number", name=name))
+        )
+
+    return [told(one) for one in found]
+
+
 def _dumped(binding: Binding, rank: int) -> Iterator[OperatorRun]:
     for block, runs in binding.runs.items():
         if block.rank == rank:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.form.settings import Unresolved
 from workbench.config.python_text import dotted
+from workbench.config.tensorflow.text_kind import bound
 
 if TYPE_CHECKING:
+    from workbench.config.tensorflow.text_kind import Bound
     from workbench.core.words import Message
 
 OPTIMIZER = "NpuOptimizer"
@@ -64,7 +66,8 @@ class Entry:
 class Block:
     """The settings of one custom optimizer; ``config`` is the ConfigProto that it was added to, under ``test``.
 
-    ``extra`` are the parameters whose keys cannot be told, with their lines.
+    ``extra`` are the parameters whose keys cannot be told, with their lines; ``gone`` those that were set and
+    taken out again.
     """
 
     variable: str
@@ -76,6 +79,7 @@ class Block:
     extra: list[tuple[str, int]] = field(default_factory=list)
     uses: set[str] = field(default_factory=set)
     test: Test | None = None
+    gone: list[Entry] = field(default_factory=list)
 
     @property
     def name_is_known(self) -> bool:
@@ -139,6 +143,24 @@ class Facts:
         return block
 
     @cached_property
+    def bound(self) -> Bound:
+        """What names and members are bound to."""
+        return bound(self.tree)
+
+    @cached_property
+    def filled(self) -> set[str]:
+        """Names of objects that are changed by item or by a method after they were made."""
+        return {
+            dotted(node.value)
+            for node in ast.walk(self.tree)
+            if (isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load))
+            or (
+                isinstance(node, ast.Attribute)
+                and node.attr in ("update", "pop", "setdefault", "clear")
+            )
+        }
+
+    @cached_property
     def handed_on(self) -> set[str]:
         """Names of objects that are used as a whole anywhere, not only their members."""
         owners = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
@@ -158,6 +180,10 @@ class Facts:
         if isinstance(node, ast.Subscript):
             part = ast.Subscript(self.full(scope, node.value), node.slice, node.ctx)
             return ast.copy_location(part, node)
+        match node:
+            case ast.Call(func=ast.Attribute(value=map_, attr="get_or_create"), args=[key]):
+                part = ast.Subscript(self.full(scope, map_), key, ast.Load())
+                return ast.copy_location(part, node)
         while isinstance(node, ast.Name):
             if (scope, node.id) in self.aliases:
                 return self.aliases[scope, node.id]

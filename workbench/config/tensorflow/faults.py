@@ -17,7 +17,7 @@ from workbench.config.tensorflow.counting import (
     unknown_dumps,
 )
 from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.keys import MEMBERS
+from workbench.config.tensorflow.keys import JUDGED, MEMBERS
 from workbench.config.tensorflow.rank import constant, never_equal, rank_around
 from workbench.config.tensorflow.read import SWITCHES, dropped_modes, section_of
 from workbench.config.tensorflow.strays import stray_runs
@@ -27,7 +27,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.tensorflow.facts import Entry, Test
+    from workbench.config.tensorflow.facts import Entry, Facts, Test
     from workbench.config.tensorflow.read import Reading
 
 MEMBER_NAMES = {"b": "bool", "i": "integer", "s": "bytes", "f": "float"}
@@ -49,10 +49,17 @@ def _entries(reading: Reading) -> Iterator[Entry]:
         yield from block.entries
 
 
+def _assigned(reading: Reading) -> Iterator[Entry]:
+    """Settings that protobuf meets, also those that are taken out again."""
+    for block in reading.facts.blocks:
+        yield from block.entries
+        yield from block.gone
+
+
 def plain_text(reading: Reading) -> Iterator[Fault]:
     """Text that protobuf does not take for bytes."""
-    for entry in _entries(reading):
-        if entry.member == "s" and is_text(entry.node, reading.facts.once):
+    for entry in _assigned(reading):
+        if entry.member == "s" and is_text(entry.node, reading.facts.bound):
             path = f"{section_of(entry.key)}.{entry.key}"
             yield Fault(path, source_of(entry.node), entry.line)
 
@@ -64,7 +71,7 @@ def wrong_member(reading: Reading) -> Iterator[Fault]:
         if (
             member != entry.member
             and entry.member in VALUE_MEMBERS
-            and _is_taken(entry, reading.facts.once)
+            and _is_taken(entry, reading.facts)
         ):
             values = {"member": member, "kind": MEMBER_NAMES[member]}
             path = f"{section_of(entry.key)}.{entry.key}"
@@ -72,18 +79,24 @@ def wrong_member(reading: Reading) -> Iterator[Fault]:
 
 
 def other_type(reading: Reading) -> Iterator[Fault]:
-    """Values that protobuf does not take for the member that they are set by, which is not the one that is read."""
-    for entry in _entries(reading):
+    """Values that protobuf does not take for the member that they are set by, and that no one else judges."""
+    judged = {(key, found.line) for (_, key), found in reading.found.items()}
+    for entry in _assigned(reading):
         member, kind = MEMBERS.get(entry.key, entry.member), MEMBER_NAMES.get(entry.member, "")
-        if member != entry.member and not _is_taken(entry, reading.facts.once):
+        is_judged = (
+            member == entry.member and (entry.key, entry.line) in judged and entry.key in JUDGED
+        )
+        if not is_judged and not _is_taken(entry, reading.facts):
             path = f"{section_of(entry.key)}.{entry.key}"
             got = source_of(entry.node)
             yield Fault(path, got, entry.line, {"member": entry.member, "kind": kind})
 
 
-def _is_taken(entry: Entry, once: Mapping[str, ast.expr]) -> bool:
+def _is_taken(entry: Entry, facts: Facts) -> bool:
     """Whether protobuf takes a value for a member, as far as the script tells; `plain_text` tells of text for ``s``."""
-    kind = "str" if is_text(entry.node, once) else _type_of(entry.node)
+    node = entry.node
+    node = facts.once.get(node.id, node) if isinstance(node, ast.Name) else node
+    kind = "str" if is_text(entry.node, facts.bound) else _type_of(node)
     taken = (*_TAKEN.get(entry.member, (kind,)), *(("str",) if entry.member == "s" else ()))
     return kind is None or kind in taken
 
@@ -113,7 +126,7 @@ def _type_of(node: ast.expr) -> str | None:
 
 def no_member(reading: Reading) -> Iterator[Fault]:
     """Parameters that are set whole, or by a member that protobuf does not have."""
-    strange = [entry for entry in _entries(reading) if entry.member not in VALUE_MEMBERS]
+    strange = [entry for entry in _assigned(reading) if entry.member not in VALUE_MEMBERS]
     for entry in (*reading.facts.bare, *strange):
         path = f"{section_of(entry.key)}.{entry.key}"
         got = f".{entry.member}" if entry.member else f"= {source_of(entry.node)}"

@@ -112,6 +112,11 @@ def _assignment(facts: Facts, place: Place, node: ast.Assign | ast.AnnAssign) ->
     value = node.value
     if value is None:
         return
+    pairs = _pairs_of(node)
+    if pairs:
+        for one in pairs:
+            _assignment(facts, place, one)
+        return
     for given in node.targets if isinstance(node, ast.Assign) else [node.target]:
         target = _named(facts, place.scope, given, value)
         if isinstance(value, ast.Call) and called(value) == "add":
@@ -126,6 +131,17 @@ def _assignment(facts: Facts, place: Place, node: ast.Assign | ast.AnnAssign) ->
         elif isinstance(target, ast.Subscript) and dotted(target.value).endswith("environ"):
             key = literal(target.slice, facts.names)
             _variable(facts, key, value, target.lineno)
+
+
+def _pairs_of(node: ast.Assign | ast.AnnAssign) -> list[ast.Assign]:
+    """``a, b = x, y`` as assignments of their own."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    if not (isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)):
+        return []
+    if len(target.elts) != len(node.value.elts):
+        return []
+    pairs = zip(target.elts, node.value.elts, strict=True)
+    return [ast.copy_location(ast.Assign([one], value), node) for one, value in pairs]
 
 
 def _named(facts: Facts, scope: str, target: ast.expr, value: ast.expr) -> ast.expr:
@@ -154,6 +170,7 @@ def _forget(facts: Facts, place: Place, map_: ast.expr, gone: Callable[[Entry], 
     owner = map_.value if isinstance(map_, ast.Attribute) else map_
     block = facts.nearest(place.scope, "variable", source_of(owner))
     if block is not None and place.test is None:
+        block.gone += filter(gone, block.entries)
         block.entries[:] = [entry for entry in block.entries if not gone(entry)]
 
 
@@ -321,12 +338,26 @@ def _arguments(place: Place, call: ast.Call, order: tuple[str, ...], facts: Fact
     for keyword in call.keywords:
         if keyword.arg is not None:
             add(keyword.arg, keyword.value)
-        elif isinstance(keyword.value, ast.Dict) and None not in keyword.value.keys:
-            for key, value in _items(keyword.value, facts):
+        elif (known := _mapping(keyword.value, facts)) is not None:
+            for key, value in known:
                 add(key, value)
         else:
             found.extra.append(f"**{source_of(keyword.value)}")
     return found
+
+
+def _mapping(node: ast.expr, facts: Facts) -> list[tuple[Any, ast.expr]] | None:
+    """Return the items of a mapping that is written out, here or where its name is bound; ``None`` if it is not."""
+    if isinstance(node, ast.Name):
+        if node.id not in facts.once or node.id in facts.filled:
+            return None
+        node = facts.once[node.id]
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return list(_items(node, facts))
+    if isinstance(node, ast.Call) and dotted(node.func) == "dict" and not node.args:
+        items = [(keyword.arg, keyword.value) for keyword in node.keywords]
+        return None if None in dict(items) else items
+    return None
 
 
 def _positional(

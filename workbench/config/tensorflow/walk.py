@@ -14,6 +14,7 @@ from workbench.config.form.settings import Unresolved
 from workbench.config.ge_options import DEBUG_MODES, MODES
 from workbench.config.python_text import dotted
 from workbench.config.tensorflow.branches import branch_of
+from workbench.config.tensorflow.counting import is_idle
 from workbench.config.tensorflow.facts import OPTIMIZER
 from workbench.config.tensorflow.steps import step_fault
 
@@ -33,6 +34,12 @@ NEEDS = {
     "dump_debug_mode": (OVERFLOW,),
 }
 """Setting → the switches, one of which must be on for it to be read."""
+
+
+CONTENTS = ("tensor", "stats")
+
+OWN = (DATA, OVERFLOW, "dump_path", "enable_exception_dump")
+"""Settings that the Estimator's own optimizer has in any case."""
 
 
 class Trouble(NamedTuple):
@@ -70,7 +77,7 @@ def _sessions(facts: Facts) -> Iterator[tuple[list[Block], bool]]:
     found: dict[tuple[str, str], list[Block]] = {}
     for block in facts.blocks:
         always = not branch_of(block.test, facts.once)
-        if block.name == OPTIMIZER and block.config and always:
+        if block.name == OPTIMIZER and block.config and always and not is_idle(facts, block):
             found.setdefault((block.scope, block.config), []).append(block)
     for (_, config), blocks in found.items():
         yield blocks, config in given
@@ -90,7 +97,7 @@ def _walk_one(blocks: Sequence[Block], value_of: ValueOf, found: Walk, *, estima
             value = value_of(entry)
             needs = NEEDS.get(key, ())
             off = bool(needs) and not any(on[switch] for switch in needs)
-            overridden = estimator and key in (DATA, OVERFLOW, "dump_path")
+            overridden = estimator and key in OWN
             if (off or overridden) and not isinstance(
                 value, dict
             ):  # a wrong member is read as nothing
@@ -100,10 +107,18 @@ def _walk_one(blocks: Sequence[Block], value_of: ValueOf, found: Walk, *, estima
 
 
 def _is_wrong(key: str, value: Any) -> bool:
-    """Whether npu_bridge refuses a text at once, whatever comes later."""
-    if not isinstance(value, str) or isinstance(value, Unresolved):
+    """Whether npu_bridge refuses a value at once, whatever comes later."""
+    if isinstance(value, Unresolved):
         return False
+    if isinstance(value, dict):  # a member that is not read
+        return key in ("dump_path", "dump_mode", "dump_debug_mode", "dump_data")
+    if key == "enable_exception_dump":
+        return isinstance(value, int) and value not in (0, 1, 2)
+    if not isinstance(value, str):
+        return False
+    if key == "dump_path":
+        return not value
     if key == "dump_step":
         return bool(value) and bool(step_fault(value))
-    known = {"dump_mode": MODES, "dump_debug_mode": DEBUG_MODES}.get(key)
+    known = {"dump_mode": MODES, "dump_debug_mode": DEBUG_MODES, "dump_data": CONTENTS}.get(key)
     return known is not None and value not in known

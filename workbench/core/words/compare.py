@@ -96,6 +96,7 @@ _ANOMALIES: dict[str, str] = {
     "other-run": (
         "the IR names {known} of {files:count dumped operator}: it belongs to another run and is not used"
     ),
+    "file-number": "its files and operator lists call it {name!r}",
     "renumbered": "files are named {file!r}; matched by the order of the IR listing",
     "ambiguous": "{count:count operator} of the graph share this file name, but there are fewer files",
     "not-in-graph": "not in the graph: left from another run or another graph",

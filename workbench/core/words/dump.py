@@ -242,8 +242,7 @@ SENTENCES: dict[str, str] = {
     ),
     "from-pb": "a .pb graph does not describe all constant inputs; use the .ir file beside it",
     "handed-over": (
-        "inputs of {operators:list} are left out: an output of the network takes their memory; "
-        "a run may still write some of them"
+        "inputs of {operators:list} may have no files: an output of the network takes their memory"
     ),
     "branches": "branches and loop counts are decided at run time; each is counted once",
     "flags": "operators that are skipped where {flags:list} is true are counted",

@@ -31,7 +31,7 @@ from workbench.dump.write.plan_files import TensorOutcome
 from workbench.dump.write.session import models_of
 from workbench.dump.write.targets import Clock
 from workbench.dump.write.trees import FILES_OF
-from workbench.graph_files.mindspore.silent_tensors import HANDED_OVER, handed_over
+from workbench.graph_files.mindspore.silent_tensors import handed_over
 from workbench.run.executor import operator_key
 from workbench.run.outline import UNKNOWN, Outlined, outline
 
@@ -208,7 +208,7 @@ def _numbers(graphs: Sequence[Graph], target: Target) -> Iterator[Message]:
     if anew and not seen:
         (_, own), name = next(iter(anew.items()))
         yield Message("dump/numbers", count=len(anew), own=own, name=name)
-    if target.platform == "CPU" and release(target.version) >= HANDED_OVER:
+    if target.platform == "CPU":
         gone = sorted({slot.op_name for graph in graphs for slot in handed_over(graph)})
         if gone:
             yield Message("dump/handed-over", operators=gone)

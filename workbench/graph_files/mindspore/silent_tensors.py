@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 UNREAD = {
     "Conv2DBackpropFilter": 2,
     "Conv2DBackpropInput": 2,
+    "Conv3DBackpropFilter": 2,
+    "Conv3DBackpropInput": 2,
     "ExpandDims": 1,
     "OneHot": 1,
     "Reshape": 1,
     "ResizeBilinearV2": 1,
     "ScatterNd": 2,
+    "ShapeCalc": 0,
     "Squeeze": 1,
     "Transpose": 1,
+    "UnsortedSegmentMax": 2,
+    "UnsortedSegmentMin": 2,
+    "UnsortedSegmentProd": 2,
     "UnsortedSegmentSum": 2,
 }
 """Operator → the input that its kernel on a CPU never reads: a shape, axis, order or depth.
