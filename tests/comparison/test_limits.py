@@ -44,7 +44,7 @@ STAY = {
     "explain/hypotheses/inside": "_LANES",
     "explain/hypotheses/outputs": "_SAMPLE",
     "explain/hypotheses/weights": "_LONGEST _MOST _PATCHES _SEARCHED",
-    "explain/inferred": "_GUESSES _MOST _SHIFTS",
+    "explain/inferred": "_FEWEST _GUESSES _MOST _SHIFTS",
     "explain/memory": "_BLOCK _LOOKED _MOST _PIECE",
     "explain/origins": "_EARLIER _ITERATIONS",
     "explain/overwrites": "NAMED",

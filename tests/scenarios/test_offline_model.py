@@ -430,3 +430,27 @@ def test_without_graphs_no_root_of_a_negative_number_is_blamed(root, tmp_path, m
     found = wb.compare(tmp_path / "bare", root / "golden")
     assert {one.op_name for one in found.findings if one.defect} <= {"power"}
     assert found.verdict == "fail"  # one element is no number: that is certain, whoever it is
+
+
+def test_a_single_number_tells_of_no_memory_that_was_written_over(tmp_path):
+    """Whatever an operator of one element gave, some number in its input explains it."""
+    nodes = [
+        node("ReduceSum", ["x"], ["a"], "total", keepdims=1),
+        node("Mul", ["a", "a"], ["q"], "square"),
+        node("Neg", ["a"], ["n"], "opposite"),
+        node("Add", ["q", "n"], ["y"], "sum"),
+    ]
+    x = np.random.default_rng(9).standard_normal((1, 64)).astype(np.float32)
+    (tmp_path / "net.onnx").write_bytes(model_of(nodes, {"x": x}, ["y"]).SerializeToString())
+    wb.golden(tmp_path / "net.onnx", {"x": x}, tmp_path / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(tmp_path / "net.onnx")], {"x": x}, {}, 0, 1)
+    form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "output"}}
+    (tmp_path / "acl.json").write_text(json.dumps(form))
+    dump = tmp_path / "acl.json", tmp_path / "tree"
+    options = {"device": "a3", "precision_mode": "must_keep_origin_dtype"}
+    options["faults"] = ("scaled-output:opposite:1.05",)
+    tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert {(one.kind, one.op_name) for one in found.findings if one.defect} == {
+        ("own-error", "opposite")
+    }

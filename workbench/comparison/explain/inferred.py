@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 _MOST = 1 << 16  # elements of an input or result with which anything is computed again
 _GUESSES = 64  # outputs, and places in them, that are tried where nothing can be fitted
 _NUMBERS = (0.0, *(sign * 10.0**n for n in range(-2, 5) for sign in (1, -1)))
+_FEWEST = (
+    4  # elements of which the input and the result must have so many: some number explains any one
+)
 _SHIFTS = 1 << 16  # places in an output that are tried
 
 
@@ -177,6 +180,8 @@ def _heads(array: Array, slot: int) -> Iterator[Head]:
 def _found(trial: Trial, head: Head, outputs: Sequence[Array]) -> Iterator[tuple[float, Array]]:
     """What an input must have been, and what that leaves over; nothing if damage there might be anything."""
     array = trial.inputs[head.slot]
+    if min(np.count_nonzero(head.places >= 0), trial.given.size) < _FEWEST:
+        return
     fitted, best = _fitted(trial, head), math.inf
     some: Iterable[Array] = ()
     if fitted is not None:
