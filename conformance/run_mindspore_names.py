@@ -143,7 +143,10 @@ def networks(name: str) -> tuple[list[Any], list[tuple[Any, ...]]]:
         def construct(self, x: Any) -> Any:
             r = ops.reshape(x, (4, 4))
             y = ops.reshape(ops.relu(x), (4, 4))
-            return r, ops.argmax(r, -1), ops.squeeze(ops.expand_dims(y, 0), 0), ops.argmax(y, -1)
+            s, h = ops.squeeze(ops.expand_dims(x, 0), 0), ops.sigmoid(x)
+            f = ops.flatten(h)
+            read = ops.argmax(r, -1), ops.argmax(y, -1), ops.tanh(s), h, ops.tanh(f)
+            return r, s, f, ops.squeeze(ops.expand_dims(y, 0), 0), read
 
     class Handed(nn.Cell):  # type: ignore[misc]
         def construct(self, x: Any) -> Any:

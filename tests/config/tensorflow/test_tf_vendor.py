@@ -143,8 +143,28 @@ def test_another_name_of_the_map_is_followed(opened, lines):
 
 
 def test_a_name_that_means_something_else_by_then_is_not_followed():
-    text = OP + ON + TO + 'pm = op.parameter_map\npm = other()\npm["dump_step"].s = b"3-1"\n'
-    assert verdict(text) == []
+    text = OP + ON + TO + 'pm = op.parameter_map\npm = other()\npm["use"].s = b"3-1"\n'
+    assert "use" not in str(decode(text).data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def on(pm):\n    pm['enable_dump'].b = True\n    pm['dump_path'].s = '/d'\n",
+        "class C:\n    def f(self):\n        self.pm['enable_dump'].b = True\n        self.pm['dump_path'].s = '/d'\n",
+    ],
+)
+def test_a_map_that_comes_from_elsewhere_is_known_by_its_keys(text):
+    assert decode(text).data["dump"] == {"enable_dump": True, "dump_path": "/d"}
+    assert verdict(text) == [("plain-text", "TypeError")]
+
+
+@pytest.mark.parametrize(
+    "line", ["rows['dump_path'].text = 1", "rows['other'].s = 1", "rows['dump_path'] = 1"]
+)
+def test_a_mapping_of_something_else_is_left_alone(line):
+    assert "dump" not in decode(line).data
+    assert verdict(line) == []
 
 
 def test_a_name_of_a_function_is_its_own():
@@ -152,11 +172,11 @@ def test_a_name_of_a_function_is_its_own():
 def f():
     pm = op.parameter_map
     pm["dump_step"].s = b"1"
-def g(pm):
-    pm["dump_step"].s = b"3-1"
+def g():
+    pm["job"].s = 5
 """
-    text = OP + ON + TO + inside
-    assert decode(text).data["dump"]["dump_step"] == "1"
+    assert decode(OP + ON + TO + inside).data["dump"]["dump_step"] == "1"
+    assert verdict(OP + ON + TO + inside) == []  # whatever pm is in g
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from workbench.config.tensorflow.facts import (
     Place,
     Test,
 )
-from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, RUN_ARGUMENTS
+from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, JUDGED, RUN_ARGUMENTS
 from workbench.config.tensorflow.settings import Environment
 from workbench.core.words import Message
 
@@ -238,11 +238,12 @@ def _parameter(
     facts: Facts, place: Place, target: ast.Subscript, member: str, value: ast.expr
 ) -> None:
     """``custom_op.parameter_map["key"].member = value``."""
-    owner = target.value
-    if not isinstance(owner, ast.Attribute) or owner.attr != "parameter_map":
-        return
-    key = literal(target.slice, facts.names)
-    block = _block(facts, place.scope, source_of(owner.value), target.lineno)
+    owner, key = target.value, literal(target.slice, facts.names)
+    if isinstance(owner, ast.Attribute) and owner.attr == "parameter_map":
+        owner = owner.value
+    elif not (dotted(owner) and key in JUDGED and member in ("b", "i", "s")):
+        return  # a map under another name, such as the parameter of a function
+    block = _block(facts, place.scope, source_of(owner), target.lineno)
     if isinstance(key, Unresolved):
         block.extra.append((source_of(value), target.lineno))
     elif isinstance(key, str):

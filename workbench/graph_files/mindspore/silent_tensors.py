@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.graph.graph import Value
+from workbench.graph.graph import Const, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.core.tensors import Io
-    from workbench.graph.graph import Graph
+    from workbench.graph.graph import Graph, Operand
 
 UNREAD = {
     "Conv2DBackpropFilter": 2,
@@ -56,19 +56,28 @@ class Slot(NamedTuple):
 def handed_over(graph: Graph) -> Iterator[Slot]:
     """Yield the tensors of operators that read an output of the graph which is a view of computed memory.
 
-    The network's caller takes that memory. Views of it have no files at all. Seen without exception where the view
-    reads no other view; else a reader's file may be there in some iterations.
+    The network's caller takes that memory, unless what was computed there is an output itself. Views of it have no
+    files at all. Where memory has other views, a reader's file may be there in later iterations.
     """
-    gone = {
-        Value(number, 0)
-        for number, op in enumerate(graph.ops)
-        if op.op_type in VIEWS
-        and isinstance(next(iter(op.inputs), None), Value)
-        and Value(number, 0) in graph.outputs
-    }
+    gone = {Value(number, 0) for number in range(len(graph.ops)) if _is_taken(graph, number)}
     for number, op in enumerate(graph.ops):
         lost = [slot for slot, operand in enumerate(op.flat_inputs()) if operand in gone]
         yield from (Slot(op.name, "input", slot) for slot in lost)
         if lost and op.op_type in VIEWS:
             gone.add(Value(number, 0))
             yield Slot(op.name, "output", 0)
+
+
+def _is_taken(graph: Graph, number: int) -> bool:
+    """Whether an operator is a view, an output of the graph, of computed memory that is none."""
+    viewed: Operand = Value(number, 0)
+    if graph.ops[number].op_type not in VIEWS or viewed not in graph.outputs:
+        return False
+    while (
+        isinstance(viewed, Value) and viewed.op <= number and graph.ops[viewed.op].op_type in VIEWS
+    ):
+        number = (
+            viewed.op - 1
+        )  # a listing is in the order of the data; a damaged one may say otherwise
+        viewed = next(iter(graph.ops[viewed.op].inputs), Const(None))
+    return isinstance(viewed, Value) and viewed not in graph.outputs
