@@ -180,7 +180,7 @@ def _heads(array: Array, slot: int) -> Iterator[Head]:
 def _found(trial: Trial, head: Head, outputs: Sequence[Array]) -> Iterator[tuple[float, Array]]:
     """What an input must have been, and what that leaves over; nothing if damage there might be anything."""
     array = trial.inputs[head.slot]
-    if min(np.count_nonzero(head.places >= 0), trial.given.size) < _FEWEST:
+    if min(int(np.count_nonzero(head.places >= 0)), trial.given.size) < _FEWEST:
         return
     fitted, best = _fitted(trial, head), math.inf
     some: Iterable[Array] = ()
