@@ -12,6 +12,7 @@ from workbench.config.context import Context
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.forecast.preview import preview
+from workbench.forecast.sources import version_of
 from workbench.graph_files.mindspore.silent_tensors import handed_over
 from workbench.network.models import load_graph
 from workbench.network.models.load import read_network
@@ -244,5 +245,12 @@ def test_a_dump_tells_its_release(tmp_path, told, version):
     (root / "rank_0/.dump_metadata/config.json").write_text(told)
     found = preview(form, root)
     assert (found.version, found.exact) == (version, version == "2.10.0")
+    for same in ([str(root)], root / "rank_0", [*root.glob("rank_0/graphs/*.ir")]):
+        assert preview(form, same).version == version
     assert preview(form, root, version="2.7.0").version == "2.7.0"
     assert preview(form, root / "rank_0", context=Context("2.8")).version == "2.8"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "", "net.py:Net"])
+def test_a_name_that_is_no_place_tells_no_release(name):
+    assert version_of(name) == ""

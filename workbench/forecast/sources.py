@@ -153,16 +153,28 @@ def _graphs_of_dump(folder: Path) -> tuple[Graph, ...]:
 
 
 def version_of(given: object) -> str:
-    """Return the release of MindSpore that a dump folder tells, if such dumps are written; else nothing."""
-    if not isinstance(given, str | Path) or not Path(given).is_dir():
-        return ""
-    files = sorted(Path(given).glob(_METADATA)) or sorted(Path(given).glob(f"rank_*/{_METADATA}"))
-    for file in files[:1]:
-        lines, _ = read_lines(file)
-        with suppress(ValueError, RecursionError, FormatError):
-            told = json.loads("\n".join(lines))
-            version = told.get("ms_version") if isinstance(told, dict) else None
-            if isinstance(version, str):
-                check_version(version)
-                return version
+    """Return the release of MindSpore that a dump folder or a graph of one tells, if such dumps are written."""
+    sources = given if isinstance(given, list | tuple) else (given,)
+    places = [Path(one) for one in sources if isinstance(one, str | Path)]
+    told = (_told(file) for place in places for file in _metadata_of(place))
+    return next(filter(None, told), "")
+
+
+def _metadata_of(place: Path) -> list[Path]:
+    """Files beside a dump that tell who wrote it; none where nothing can lie."""
+    with suppress(OSError, ValueError):
+        if place.is_file():
+            place = place.parent.parent
+        return [*place.glob(_METADATA), *sorted(place.glob(f"rank_*/{_METADATA}"))]
+    return []
+
+
+def _told(file: Path) -> str:
+    lines, _ = read_lines(file)
+    with suppress(ValueError, RecursionError, FormatError):
+        told = json.loads("\n".join(lines))
+        version = told.get("ms_version") if isinstance(told, dict) else None
+        if isinstance(version, str):
+            check_version(version)
+            return version
     return ""

@@ -234,7 +234,7 @@ SENTENCES: dict[str, str] = {
     "entry-file-name": "this is a file name; the operator is called {near!r}",
     "entry-fused": "fused into {near!r}; use that name",
     "entry-of-graph": "this is its name in the graph; files and operator lists call it {near!r}",
-    "entry-of-file": "MindSpore 2.7 to 2.10 calls {near!r} of this graph so in files; other releases are not known",
+    "entry-of-file": "MindSpore 2.7 to 2.10 has this name in files for {near!r} of the graph; others are not known",
     "entry-renamed": "{entry!r} is selected by its number in file names; the graph calls it {own!r}",
     "entry-number": "no operator has this number; similar: {near!r}",
     "entry-range": "{end!r}: {why}",
