@@ -53,6 +53,15 @@ UNTOLD = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("key", "switch"), [("dump_mode", "enable_dump"), ("dump_debug_mode", "enable_dump_debug")]
+)
+@pytest.mark.parametrize("on", [True, False])
+def test_a_choice_under_another_member_is_looked_at_while_its_switch_is_on(key, switch, on):
+    lines = f'op.parameter_map["{switch}"].b = {on}\nop.parameter_map["{key}"].b = True\n'
+    assert bool(verdict(OP + lines + TO + RUN)) is on
+
+
 @pytest.mark.parametrize("value", TEXT)
 def test_text_is_refused_whatever_it_holds(value):
     assert ("plain-text", "TypeError") in verdict(of(value))

@@ -104,9 +104,14 @@ def _on(*switches: str) -> Condition:
 
 
 def _choice_read(key: str, switch: str) -> Condition:
-    """Choices count while their switch is on; what is no text is never taken."""
+    """Choices count while their switch is on; what is no text is never taken, but what stands under another member."""
     is_on = _on(switch)
-    return lambda form: is_on(form) or not isinstance(part(form, "dump").get(key), str)
+
+    def is_read(form: Form) -> bool:
+        value = part(form, "dump").get(key)
+        return is_on(form) or not (isinstance(value, str) or misread(value, "s"))
+
+    return is_read
 
 
 _PRECISION = """
