@@ -8,7 +8,17 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import make_result, make_row, network_result, one_of_each
 from kit.cases import nightly
-from kit.face.pages import GRAVE, PIXELS, ROWS, chips, faults_of_access, order, shown, state
+from kit.face.pages import (
+    DRAWN,
+    GRAVE,
+    PIXELS,
+    ROWS,
+    chips,
+    faults_of_access,
+    order,
+    shown,
+    state,
+)
 from kit.face.screen import label
 from workbench.show.payload import compressed
 
@@ -165,6 +175,7 @@ class TestRow13:
     def test_chart_and_table_follow_and_come_back(self, show, comparison):
         page = show(comparison)
         page.evaluate("document.querySelector('.wbx-tip')?.remove()")
+        page.wait_for_function(DRAWN)
         before = page.evaluate(PIXELS)
         page.locator(
             ".wbx-table thead button", has_text=re.compile(f"^{label('show/col-status')}")
@@ -174,7 +185,7 @@ class TestRow13:
         assert page.evaluate(PIXELS) != before
         assert page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts()[-1].strip() == "fail"
         page.get_by_role("button", name=label("explorer/as-compared")).click()
-        assert page.evaluate(PIXELS) == before
+        page.wait_for_function(f"before => ({PIXELS})() === before", arg=before)
         assert page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts() == statuses
         assert chips(page) == counts(comparison)
         assert page.get_by_label(label("explorer/limit")).input_value() == ""

@@ -274,10 +274,14 @@ def recurrent_model():
         node("Gemm", ["rows", "fw"], ["out"], "fc"),
         node("Split", ["out"], ["left", "right"], "halves", axis=1, num_outputs=2),
         node("Concat", ["right", "left"], ["turned"], "turned", axis=1),
+        node("Concat", ["h", "c"], ["states"], "states", axis=0),
     ]
     arrays["flat"] = np.array([5, 16])
     return model_of(
-        nodes, {"x": np.zeros((5, 1, 8), np.float32)}, ["gate", "turned", "c"], arrays | numbers
+        nodes,
+        {"x": np.zeros((5, 1, 8), np.float32)},
+        ["gate", "turned", "c", "states"],
+        arrays | numbers,
     )
 
 
@@ -394,6 +398,22 @@ def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path)
     found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
     first = found.findings[0]
     assert (first.kind, first.op_name, first.defect) == ("parameter", "conv", True)
+
+
+@pytest.mark.parametrize("mode", ["all", "output"])
+def test_without_graphs_what_joins_is_not_blamed_for_what_has_no_golden(recurrent, tmp_path, mode):
+    """The device computes the last state by a kernel that the model has no node for."""
+    x = np.load(recurrent / "golden/inputs/x.npy")
+    networks, feeds = networks_with_inputs([str(recurrent / "net.onnx")], {"x": x}, {}, 0, 1)
+    form = {"dump": {"dump_list": [{}], "dump_path": "/dump", "dump_mode": mode}}
+    (tmp_path / "acl.json").write_text(json.dumps(form))
+    dump = tmp_path / "acl.json", tmp_path / "tree"
+    options = {"device": "a2", "faults": ("overwritten-element:rnn/StridedSlice_2:value=9",)}
+    tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
+    shutil.rmtree(tree / "graphs")
+    found = wb.compare(tree, recurrent / "golden")
+    assert [one.op_name for one in found.findings if one.defect] == []
+    assert found.verdict == "inconclusive"
 
 
 @pytest.fixture(scope="module")

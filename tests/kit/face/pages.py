@@ -123,6 +123,9 @@ unpack(bytes).then((raw) => {{
 
 ROWS = ".wbx-table tbody tr[data-row]"
 
+DRAWN = "() => document.querySelector('.wbx-plot canvas').width !== 300"
+"""Whether the chart has another width than an empty canvas has by itself."""
+
 PIXELS = "() => document.querySelector('.wbx-plot canvas').toDataURL()"
 
 

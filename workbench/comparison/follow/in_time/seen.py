@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ from workbench.comparison.pair.claims import has_outputs_alone
 from workbench.comparison.replay.own_error import OF_ONE, PART_OF_ONE
 from workbench.core.dtypes import DTYPES
 from workbench.graph.graph import Op, Param
-from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
+from workbench.ops import COLLECTIVES, CONTRACTIONS, IDENTITY, MOVEMENT, STEPS
 from workbench.ops.aliases import ALIASES
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def time_facts(
         behind=memory.doubtful and seen.inherited > judging.pass_factor * seen.rounding_floor,
     )
     run = known.pairing.target.runs[seen.block][seen.op]
-    blind = _is_blind(reading, seen, run, memory)
+    blind = _is_blind(reading, seen, run, memory) or _moves_unseen(known, seen, reading)
     facts = facts._replace(blind=blind or _may_cancel(reading, seen, run, partners, memory))
     if not math.isfinite(worst):
         facts = facts._replace(misfit=_has_misfit(run))
@@ -298,6 +299,22 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
     if worst is not None and worst.exact:
         return memory.allowed > 0.0
     return error <= max(judging.excused_most, _given_before(memory))
+
+
+def _moves_unseen(known: Survey, seen: Assessment, reading: Reading) -> bool:
+    """Whether an operator that only moves may have moved what a kernel before it gave, which has no golden.
+
+    Asked where the golden is another framework's: kernels that a compiler made have none there.
+    """
+    runs = known.pairing.target.runs[seen.block]
+    moves = _type_of(runs[seen.op].op_type) in MOVEMENT
+    if reading.inputs or not moves or not has_outputs_alone(known.pairing.golden):
+        return False
+    before = takewhile(lambda number: number != seen.op, runs)
+    return any(
+        not known.index.get((seen.block, number)) and _type_of(runs[number].op_type) not in IDENTITY
+        for number in before
+    )
 
 
 def _has_lone_input(reading: Reading, run: OperatorRun) -> bool:
