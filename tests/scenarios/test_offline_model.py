@@ -367,20 +367,21 @@ def test_numbers_beyond_a_format_are_told_as_such(tmp_path, device):
     ]
 
 
-def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path):
+@pytest.mark.parametrize("where", ["conv", "conv/BiasAdd"])
+def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path, where):
     """The kernel does what its weights say, and its readers agree; those of the model say something else."""
     draw = np.random.default_rng(7)
     x = draw.standard_normal((1, 4, 8, 8)).astype(np.float32)
-    drawn = {"w": (4, 4, 3, 3), "b": 4, "m": 4}
+    drawn = {"w": (64, 4, 3, 3), "b": 64, "m": 64, "k": 64}
     weights = {
         name: draw.standard_normal(shape).astype(np.float32) for name, shape in drawn.items()
     }
-    weights |= {name: draw.uniform(1, 2, 4).astype(np.float32) for name in ("s", "v")}
+    weights |= {name: draw.uniform(1, 2, 64).astype(np.float32) for name in ("s", "v")}
     weights |= {"little": np.array([1e-6], np.float32), "one": np.array([1], np.float32)}
     nodes = [
-        node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
+        node("Conv", ["x", "w", "k"], ["c"], "conv", pads=[1, 1, 1, 1]),
         node("BatchNormalization", ["c", "s", "b", "m", "v"], ["n"], "norm"),
-        node("Mul", ["n", "little"], ["small"], "small"),
+        node("Mul", ["n" if where == "conv" else "c", "little"], ["small"], "small"),
         node("Add", ["small", "one"], ["y"], "sum"),
     ]
     (tmp_path / "net.onnx").write_bytes(
@@ -393,7 +394,7 @@ def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path)
     )
     dump = tmp_path / "acl.json", tmp_path / "tree"
     options = {"device": "a2", "precision_mode": "must_keep_origin_dtype"}
-    options["faults"] = ("wrong-weight-element:conv:16",)
+    options["faults"] = (f"wrong-weight-element:{where}:16",)
     tree = wb.simulate(networks, feeds, *dump, surface="acl", **options)
     found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
     first = found.findings[0]

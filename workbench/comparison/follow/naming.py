@@ -267,7 +267,8 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
         return ()
     spoilt = next(corrupted_weights(survey, event), "")
     if spoilt:
-        return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
+        said = Message("compare/few-elements", name=spoilt)
+        return (Difference("parameter", spoilt, said, exact=True),)
     off = replayed.model_weight_error(event.block, event.op)
     weights = _weights_of(survey, event) if off else ""
     if weights:
