@@ -127,6 +127,13 @@ def test_chosen_formats_count_before_kept_ones_and_the_mode(capsys, model, place
     assert read["gap", "output"] == "float32"
 
 
+def test_without_a_mode_an_offline_model_is_compiled_for_inference(capsys, model, place):
+    """As without the file: float16, but for what it keeps."""
+    assert simulated(capsys, model, place / "tree", saved(place, "keep_dtype=keep.cfg"))[0] == 0
+    found = dtypes(place / "tree")
+    assert (found["fc"], found["gap"], found["soft_0"]) == ("float16", "float16", "float32")
+
+
 def test_fusions_are_switched_by_the_file_that_it_names(capsys, model, place):
     options = saved(place, "fusion_switch_file=off.json")
     assert simulated(capsys, model, place / "tree", options)[0] == 0

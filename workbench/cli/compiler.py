@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 def compiler_options(file: str, precision_mode: str, fusion: str) -> Asked:
-    """What ``--ge-options`` asks for, or the options beside it; raises FormatError for what both say."""
+    """What ``--ge-options`` asks for, or the options beside it; raises WorkbenchError for what both say."""
     if not file:
         return Asked(precision_mode or None, fusion or "on")
     from workbench.npu.precision.options import read_compiler_options

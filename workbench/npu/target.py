@@ -93,9 +93,13 @@ class Target:
 
     @property
     def model(self) -> NumericModel:
-        """How the device computes; raises GraphError for a mode that it does not have."""
-        mode = self.precision
-        own = Precision(training=not WRITERS[self.surface].is_offline) if mode is None else mode
+        """How the device computes; raises GraphError for a mode that it does not have.
+
+        What ATC compiles never trains, whatever else is asked of it.
+        """
+        own: Precision | str = Precision() if self.precision is None else self.precision
+        if isinstance(own, Precision) and WRITERS[self.surface].is_offline:
+            own = replace(own, training=False)
         return replace(numeric_model(self.device, own), orders=self.orders)
 
 
