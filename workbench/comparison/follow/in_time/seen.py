@@ -265,17 +265,13 @@ def _is_of_library(known: Survey, seen: Assessment) -> bool:
 
 
 def _has_misfit(run: OperatorRun) -> bool:
-    """Whether an operator read a number that it has no result for, or may have, and gives none of that."""
-    read, gave, kind = (
-        run.tensors.get(("input", 0)),
-        run.tensors.get(("output", 0)),
-        _type_of(run.op_type),
-    )
+    """Whether an operator read a number that it has no result for, and gives none of that."""
+    read, gave = run.tensors.get(("input", 0)), run.tensors.get(("output", 0))
     ours = array_of(read) if read is not None else None
     given = array_of(gave) if gave is not None else None
     if ours is None or given is None:
-        return kind in DOMAINS
-    return bool(misfits(kind, ours, given).size)
+        return False
+    return bool(misfits(_type_of(run.op_type), ours, given).size)
 
 
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
@@ -290,6 +286,8 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
     types = _types(run, seen.measured.values())
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
+        if _type_of(run.op_type) in DOMAINS and ("input", 0) not in run.tensors:
+            return True  # what it read may be outside of its domain
         return arrived or reading.unseen or (memory.doubtful and not reading.known)
     if reading.known:
         return False
