@@ -49,7 +49,7 @@ SENTENCES: dict[str, str] = {
     "between": "{subject} must be an integer from {low} to {high}, got {got!r}",
     "integer": "{subject} must be an integer of at least {least}, got {got!r}",
     "integer-any": "{subject} must be an integer, got {got!r}",
-    "number": "{subject} must be a number, got {got!r}",
+    "number": "{subject}: expected a number, got {got!r}",
     "finite": "{subject} must be a finite number, got {got!r}",
     "finite-within": "{subject} must be a finite number {limits:list}, got {got!r}",
     "probability": "{subject} must be above 0 and at most 1, got {got!r}",
@@ -76,7 +76,7 @@ SENTENCES: dict[str, str] = {
     "window": "{subject} of a window must be {least} to {most:count}, got {got}",
     "window-reach": "the window covers {reach:count element}, but the padded input has {got}",
     "window-sizes": "a window needs one size, or one for each axis, got {got!r}",
-    "window-pad": "pad must be one integer, or two for each axis (top, bottom, left, right), got {got!r}",
+    "window-pad": "pad: expected one integer, or two for each axis (top, bottom, left, right), got {got!r}",
     # tracing
     "inputs-count": "{op} ({type}) needs {expected:count input}, got {got}",
     "input-type": "expected a tensor, an array or a number, got {got!r}",

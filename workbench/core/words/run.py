@@ -37,7 +37,7 @@ SENTENCES: dict[str, str] = {
     "implementation-line": "expected [ByOpType], [ByNodeName] or name=mode, got {got!r}",
     "option-twice": "{name} is given twice",
     "options-json": "invalid JSON: {why}",
-    "option-value": "{name} must be text or a number, got {got!r}",
+    "option-value": "{name}: expected text or a number, got {got!r}",
     "option-line": "expected --name=value, got {got!r}",
     "option-quotes": "cannot be taken apart: {why}",
     "kept-type": "expected an operator type such as MatMul after OpType::, got {got!r}",
