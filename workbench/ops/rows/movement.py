@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from math import inf, prod
 from typing import Any
 
@@ -480,14 +481,6 @@ ROWS: dict[str, OpDef] = {
         gradient=concat_gradient,
         effect="move",
     ),
-    "ConcatD": OpDef(
-        "tensors axis",
-        concat_shapes,
-        tensors=-1,
-        defaults={"axis": 0},
-        kernel=kernels.concat,
-        effect="move",
-    ),
     "Stack": OpDef(
         "x",
         stack_shapes,
@@ -497,27 +490,12 @@ ROWS: dict[str, OpDef] = {
         gradient=stack_gradient,
         effect="move",
     ),
-    "Pack": OpDef(
-        "x",
-        stack_shapes,
-        tensors=-1,
-        defaults={"axis": 0},
-        kernel=kernels.stack,
-        effect="move",
-    ),
     "Split": OpDef(
         "input_x axis output_num",
         split_shapes,
         defaults={"axis": 0},
         kernel=kernels.split,
         gradient=input_gradient(split_gradient),
-        effect="move",
-    ),
-    "SplitD": OpDef(
-        "input_x axis output_num",
-        split_shapes,
-        defaults={"axis": 0},
-        kernel=kernels.split,
         effect="move",
     ),
     "SplitV": OpDef(
@@ -638,3 +616,7 @@ ROWS: dict[str, OpDef] = {
     "TensorMove": foreign(effect="identity"),
     "View": foreign(effect="move"),
 }
+
+# the graph engine's own names; what it compiles is never differentiated
+for name, base in (("ConcatD", "Concat"), ("Pack", "Stack"), ("SplitD", "Split")):
+    ROWS[name] = replace(ROWS[base], gradient=None)
