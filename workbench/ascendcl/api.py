@@ -352,7 +352,7 @@ class _Operators:
             acl = self._acl
             acl._need("aclopExecuteV2", AclError.ACL_ERROR_UNINITIALIZE)
             graph = operator_graph(op_type, inputs, attr or {})
-            target = Target("acl", acl._chip.kind, Precision())  # not in ATC's mode
+            target = Target("acl", acl._chip.kind, Precision(training=True))  # not in ATC's mode
             model = load_model(graph, target, faults=faults, seed=acl._seed)
             model.device = acl._opened()
             job = model.job(None)._replace(first_task=acl._next_task)

@@ -129,7 +129,7 @@ def numeric_model(name: str, precision: Precision | str | None = None) -> Numeri
     device = profile(name)
     if not isinstance(precision, Precision):
         precision = Precision(precision or "")
-    mode = precision.mode or (device.training if precision.training else device.inference)
+    mode = precision.mode or (device.inference if precision.training is False else device.training)
     saturates = precision.saturate
     if saturates is None:
         saturates = device.overflow == "saturate"

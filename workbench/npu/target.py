@@ -95,11 +95,11 @@ class Target:
     def model(self) -> NumericModel:
         """How the device computes; raises GraphError for a mode that it does not have.
 
-        What ATC compiles never trains, whatever else is asked of it.
+        What ATC compiles does not train, unless the precision says so.
         """
         own: Precision | str = Precision() if self.precision is None else self.precision
-        if isinstance(own, Precision) and WRITERS[self.surface].is_offline:
-            own = replace(own, training=False)
+        if isinstance(own, Precision) and own.training is None:
+            own = replace(own, training=not WRITERS[self.surface].is_offline)
         return replace(numeric_model(self.device, own), orders=self.orders)
 
 

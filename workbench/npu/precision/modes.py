@@ -166,16 +166,16 @@ _HF32_SWITCH = {"enable_float_32_execution": False, "enable_hi_float_32_executio
 class Precision:
     """How a graph is compiled for a device.
 
-    ``mode`` is a name of ``precision_mode`` or ``precision_mode_v2``; ``""`` the device's own for
-    training or inference. ``by_name`` and ``by_type`` are the sections of ``op_precision_mode``;
-    ``select`` and ``select_types`` stand for ``op_select_implmode`` and ``optypelist_for_implmode``.
-    ``kept`` are operators that stay in the formats of the model whatever the mode, ``chosen`` has formats of others,
-    which count first. ``hf32`` says whether matrix products and convolutions read float32 as HF32 (``None``: not said).
-    ``saturate`` chooses what overflow gives on a device that knows both ways.
+    ``mode`` is a name of ``precision_mode`` or ``precision_mode_v2``; ``""`` the device's own for ``training`` or
+    inference (``None``: what the surface compiles for). ``by_name`` and ``by_type`` are the sections of
+    ``op_precision_mode``; ``select`` and ``select_types`` stand for ``op_select_implmode`` and
+    ``optypelist_for_implmode``. ``kept`` are operators that stay in the formats of the model whatever the mode,
+    ``chosen`` has formats of others, which count first. ``hf32`` says whether matrix products and convolutions read
+    float32 as HF32 (``None``: not said). ``saturate`` chooses what overflow gives on a device that knows both ways.
     """
 
     mode: str = ""
-    training: bool = True
+    training: bool | None = None
     mixlist: MixList = field(default_factory=MixList)
     kept: OperatorList = field(default_factory=OperatorList)
     chosen: FormatList = field(default_factory=FormatList)
@@ -242,7 +242,7 @@ def read_precision(options: Mapping[str, str]) -> Precision:
     types = options.get("optypelist_for_implmode", "").split(",")
     return Precision(
         mode=options.get("precision_mode") or options.get("precision_mode_v2", ""),
-        training=options.get("graph_run_mode", "1") != "0",
+        training=options["graph_run_mode"] != "0" if "graph_run_mode" in options else None,
         mixlist=read_mixlist(options.get("modify_mixlist", "")),
         kept=read_keep_dtype(options.get("keep_dtype", "")),
         chosen=read_customize_dtypes(options.get("customize_dtypes", "")),
