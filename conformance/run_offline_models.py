@@ -52,6 +52,8 @@ FAULTS = (
     "wrong-weight-element:{}:16", "dropped-k-tail:{}",
 )  # fmt: skip
 TRIES = 15
+BEYOND = ("compare/beyond-range", "compare/below-range")
+"""Codes of evidence that a format cannot hold the numbers of a network."""
 
 Place = tuple[str, str, int]
 """Operator, direction and slot."""
@@ -128,8 +130,8 @@ def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
 
 
 def _is_beyond(found: Finding) -> bool:
-    """Whether an operator's results are too large for the device's format: then the run was not clean."""
-    return any(getattr(one, "code", "") == "compare/beyond-range" for one in found.evidence)
+    """Whether numbers are too large or too small for the device's format: then the run was not clean."""
+    return any(getattr(one, "code", "") in BEYOND for one in found.evidence)
 
 
 def _share(result: wb.Comparison) -> dict[str, Any]:

@@ -358,6 +358,39 @@ def test_numbers_beyond_a_format_are_told_as_such(tmp_path, device):
     ]
 
 
+def test_numbers_below_a_format_are_told_as_such(tmp_path):
+    x = np.array([[1e-9, 2e-9, 1, 2]], np.float32)
+    small = {"one": np.array([1e-10], np.float32)}
+    nodes = [node("Max", ["x", "one"], ["a"], "floor"), node("Log", ["a"], ["y"], "log")]
+    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y"], small), x)
+    tree = simulated_net(tmp_path, tmp_path / "tree", precision_mode="force_fp16")
+    found = wb.compare(tree, tmp_path / "golden")
+    first = found.findings[0]
+    assert (found.verdict, first.op_name) == ("fail", "log")
+    said = [one for one in first.evidence if getattr(one, "code", "") == "compare/below-range"]
+    limit = float(np.finfo(np.float16).tiny)
+    assert [one.values for one in said] == [
+        {"count": 2, "golden": float(np.float32(2e-9)), "dtype": "float16", "limit": limit}
+    ]
+
+
+def test_a_result_that_a_compiler_knows_has_no_file(tmp_path):
+    """Its size is all that is asked of the input, so the model's result is a constant."""
+    x = np.arange(6, dtype=np.float32).reshape(1, 6)
+    nodes = [
+        node("Transpose", ["x"], ["t"], "turn", perm=[1, 0]),
+        node("Shape", ["t"], ["s"], "size"),
+        node("ConstantOfShape", ["s"], ["y"], "zeros"),
+        node("Neg", ["x"], ["z"], "neg"),
+    ]
+    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y", "z"], {}), x)
+    tree = simulated_net(tmp_path, tmp_path / "tree")
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert found.verdict in ("pass", "warn")
+    assert found.coverage.gaps_of("golden") == 0
+    assert found.coverage.outputs == ()
+
+
 @pytest.mark.parametrize("where", ["conv", "conv/BiasAdd"])
 def test_wrong_weights_are_named_though_little_of_their_effect_is_left(tmp_path, where):
     """The kernel does what its weights say, and its readers agree; those of the model say something else."""

@@ -30,7 +30,7 @@ from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.ops import argument_name
-from workbench.ops.compile_time import computed_before_the_run, taken_away
+from workbench.ops.compile_time import computed_before_the_run, never_read, taken_away
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -242,14 +242,17 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
 def _skip_unrun(
     claims: Claims, side: Side, runs: Runs, graph: Graph, partner: Mapping[int, int]
 ) -> None:
-    """Skip nodes of a model that its compiler leaves nothing of, but for those that give a result of the network."""
+    """Skip nodes of a model that its compiler leaves nothing of.
+
+    A result of the network that only renames a value is left: something must show that value.
+    """
     results = {one.op for one in graph.outputs if isinstance(one, Value)}
     reshaping = {number for number, op in enumerate(graph.ops) if op.op_type in RESHAPING}
     for reason, numbers in (
         (FOLDED, computed_before_the_run(graph)),
-        (NO_TASK, taken_away(graph) | reshaping),
+        (NO_TASK, (taken_away(graph) | reshaping | never_read(graph)) - results),
     ):
-        left = numbers - partner.keys() - results
+        left = numbers - partner.keys()
         claims.skip_left(side, [run for number, run in runs.items() if number in left], reason)
 
 
