@@ -85,6 +85,11 @@ class Case(NamedTuple):
         [network], _ = networks_with_inputs([str(self.path)], self._feeds(), {}, 0, 1)
         return [op.name for op in network.ops if OPS[op.op_type].engine != "none"]
 
+    def node(self, operator: str) -> str:
+        """The model's node that became an operator, alone or with others."""
+        nodes = {op.name for op in read_onnx_model(self.path).ops}
+        return operator if operator in nodes else operator.rpartition("/")[0] or operator
+
     def compare(self, tree: Path, *, graphs: bool) -> wb.Comparison:
         """Compare a dump with the golden data, with both graphs or none."""
         golden = self.place / "golden"
@@ -236,8 +241,8 @@ def _planted(
     if kernel is None or not visible(effect, usual.noise):
         shutil.rmtree(tree.parent)
         return None
-    right = {kernel, *map(standard_name, (name, name.rpartition("/")[0]))}
-    node = standard_name(name)
+    node = standard_name(case.node(name))
+    right = {kernel, standard_name(name), node}
     found: dict[str, Any] = {"fault": fault, "kernel": kernel, "effect": effect, "said": {}}
     for way in WAYS:
         own = tree if way == "full" else case.tree(way, device, mode, (fault,))

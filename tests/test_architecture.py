@@ -221,6 +221,7 @@ FILES_GROW = {
     "Numbers": "values that have a number by now",
     "NpySource": "cache: the header, once somebody asks",
     "PickleError": "the byte, where it is known",
+    "_Splicing": "nodes of a model while branches are put into it",
     "Records": "cache: rows as values, as long as somebody reads them",
     "TableReader": "line of a table, by now",
     "TextReader": "lines that nobody knows, counted",

@@ -257,6 +257,8 @@ COPIES = {
     "a copy of what nothing is compared with": ({"conv1": A, "b": B, "same": B}, []),
     "other elements": ({"conv1": A, "other": -A}, []),
     "another type": ({"conv1": A, "wide": A.astype(np.float64)}, []),
+    "a single number": ({"conv1": A[:1, :1], "flat": A[0, :1]}, ["flat"]),
+    "a single short number": ({"conv1": ONES[:1, :1], "flat": ONES[0, :1]}, []),
     "elements that are all alike": ({"conv1": ONES, "mask": ONES}, []),
     "parts along the last axis": ({"conv1": C, "left": C[:, :2], "right": C[:, 2:]}, []),
     "large parts along the last axis": ({"conv1": W, "left": W[:, :4], "right": W[:, 4:]}, ["left", "right"]),

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.comparison.findings.material import blamed_operator, place_blamed
-from workbench.comparison.follow.nan_origins import POLES, vanished
 from workbench.comparison.follow.ranks import is_meeting
 from workbench.comparison.follow.state import SOME_INPUT
 from workbench.comparison.graphs.ge_origins import original_names
@@ -124,6 +123,8 @@ def _beyond_range(worst: Measured) -> Iterator[Message]:
 
 def _below_range(flow: Trace, event: Assessment) -> Iterator[Message]:
     """Say that an operator gives infinity for zeros that the golden's numbers became: the format has none so small."""
+    from workbench.comparison.follow.nan_origins import POLES, vanished
+
     run = flow.pairing.target.runs[event.block].get(event.op)
     slot = POLES.get(run.op_type) if run is not None else None
     worst = event.worst

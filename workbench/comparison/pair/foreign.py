@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.align.rules import EXPANDED, JOINED, NEAREST
-from workbench.comparison.bind.wiring import array_of, infer_wiring
+from workbench.comparison.bind.wiring import array_of, elements_of, infer_wiring
 from workbench.comparison.graphs.named_kernels import take_apart
 from workbench.comparison.graphs.quantization import (
     ended_layer,
@@ -315,10 +315,15 @@ class _Known:
             self.add(record)
 
     def read(self, record: TensorRecord) -> NDArray[Any] | None:
-        """Return the elements of a tensor, if they can be read, are not all alike, and not too much was read before."""
+        """Return the elements of a tensor, if they can be read, tell it, and not too much was read before.
+
+        Elements that are all alike tell nothing, but for a single one with more digits than a short float has.
+        """
         checkpoint()
-        array = array_of(record) if self._left > 0 else None
-        if array is None or array.size < 2 or bool((array == array.flat[0]).all()):
+        array = elements_of(record) if self._left > 0 else None
+        if array is None or not array.size:
+            return None
+        if not (_is_long(array) if array.size == 1 else (array != array.flat[0]).any()):
             return None
         self._left -= array.nbytes
         return array
@@ -370,6 +375,14 @@ def _reached(ends: Mapping[int, int]) -> int:
     while place in ends:
         place = ends[place]
     return place
+
+
+def _is_long(array: NDArray[Any]) -> bool:
+    """Whether a single number is no short one, as constants and flags are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.dtype in (np.float32, np.float64) and bool(
+            (array.astype(np.float16) != array).all()
+        )
 
 
 def _digest(array: NDArray[Any]) -> bytes:
