@@ -26,8 +26,8 @@ from workbench.comparison.graphs.quantization import (
 )
 from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
+from workbench.comparison.pair.claims import is_of_one_size
 from workbench.comparison.pair.kernels import COPY, FUSED, PART
-from workbench.comparison.pair.producers import is_of_one_size
 from workbench.core.cancel import checkpoint
 from workbench.dump.formats.ge_name import standard_name
 

@@ -17,7 +17,7 @@ from workbench.comparison.align.rules import (
     PRODUCER,
     VALUE,
 )
-from workbench.comparison.pair.claims import Claims, ExecutionPair
+from workbench.comparison.pair.claims import Claims, ExecutionPair, is_of_one_size
 from workbench.comparison.pair.exclusions import unknown_entries
 from workbench.comparison.pair.executions import align_graphs, pair_executions
 from workbench.comparison.pair.kernels import (
@@ -30,7 +30,6 @@ from workbench.comparison.pair.kernels import (
 from workbench.comparison.pair.origins import pair_origins
 from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
 from workbench.comparison.pair.parameters import pair_parameters, pair_updates
-from workbench.comparison.pair.producers import is_of_one_size
 from workbench.core.cancel import checkpoint
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize

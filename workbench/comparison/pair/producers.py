@@ -16,9 +16,8 @@ from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.named_kernels import names_inserted
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.graphs.view import Origin
-from workbench.comparison.pair.claims import Given
+from workbench.comparison.pair.claims import Given, is_of_one_size
 from workbench.comparison.trust import Trust, may_say
-from workbench.core.errors import FormatError
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Value
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.pair.claims import Claims, ExecutionPair, Place
-    from workbench.core.tensors import TensorRecord
 
 
 def pair_producers(claims: Claims, at: ExecutionPair, score: float) -> None:
@@ -98,12 +96,3 @@ def pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
             and claims.share(at, run, ("output", 0), known, PRODUCER, score)
         ):
             givers[id(given)] = known
-
-
-def is_of_one_size(one: TensorRecord, other: TensorRecord) -> bool:
-    """Whether two tensors have as many elements on the host; not if either cannot tell."""
-    try:
-        size, there = one.spec.size, other.spec.size
-    except FormatError:
-        return False
-    return size is not None and size == there
