@@ -6,7 +6,7 @@ from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.form.settings import Unresolved
-from workbench.config.tensorflow.steps import step_fault
+from workbench.config.ge.steps import bridge_fault
 
 TENSORFLOW = surfaces.get("tensorflow")
 MANUAL = {"interface": "estimator", "porting": "manual"}
@@ -268,5 +268,5 @@ def test_steps_are_taken_and_refused_as_by_getline():
         texts += [text + character for text in texts[-(5**5) :] for character in alphabet]
     texts = sorted(set(texts))
     assert len(texts) > 3000
-    wrong = [text for text in texts if text and bool(step_fault(text)) != _npu_bridge(text)]
+    wrong = [text for text in texts if text and bool(bridge_fault(text)) != _npu_bridge(text)]
     assert wrong == []

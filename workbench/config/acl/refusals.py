@@ -18,9 +18,11 @@ from workbench.config.acl.examples import (
     scene,
     watch,
 )
-from workbench.config.acl.reading import MAX_PIECES, remote, step_pieces
-from workbench.config.acl.settings import ADUMP, EXCEPTIONS, GE_MANAGER, OLDER, STATISTICS
+from workbench.config.acl.reading import remote
+from workbench.config.acl.settings import ADUMP, EXCEPTIONS, GE_MANAGER, OLDER
 from workbench.config.form.rules import Example, Rule
+from workbench.config.ge.plans import STATISTICS
+from workbench.config.ge.steps import MAX_PIECES, adump_pieces
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def path_fault(path: str) -> bool:
 
 def step_faults(text: str) -> list[dict[str, Any]]:
     """Return what is wrong with ``dump_step``, whether it is looked at or not."""
-    pieces = list(step_pieces(text))
+    pieces = list(adump_pieces(text))
     if len(pieces) > MAX_PIECES:
         return [{"fault": Message("config/step-pieces", count=len(pieces), limit=MAX_PIECES)}]
     return [

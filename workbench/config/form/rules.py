@@ -171,12 +171,22 @@ class Row:
     keeps: Change
     source: str = ""
     on: str = ""
+    code: str = ""
 
 
 def rules_of(
-    rows: Iterable[Row], on: str, changed: Callable[[Mapping[str, Any]], Any], source: str = ""
+    rows: Iterable[Row],
+    on: str,
+    changed: Callable[[Mapping[str, Any]], Any],
+    source: str = "",
+    *,
+    model: type[Section] | None = None,
+    below: str = "",
 ) -> Iterator[Rule]:
-    """Yield the rules of one surface in the order of the table; ``changed`` makes a form of changes."""
+    """Yield the rules of one surface in the order of the table; ``changed`` makes a form of changes.
+
+    ``below`` is the section that holds the rows' settings; of a ``model`` they look at the places that it has.
+    """
 
     def fitted(change: Change) -> Example:
         example = change if isinstance(change, Example) else Example(change)
@@ -185,8 +195,25 @@ def rules_of(
     for row in rows:
         if not row.on or on in row.on.split():
             examples = (fitted(row.breaks), fitted(row.keeps))
+            at = " ".join(_places_of(row.at, below, model))
             words = (row.says, row.fix, row.source or source)
-            yield Rule(row.id, row.severity, row.at, row.when, *words, *examples)
+            yield Rule(row.id, row.severity, at, row.when, *words, *examples, row.code)
+
+
+def _places_of(paths: str, below: str, model: type[Section] | None) -> Iterator[str]:
+    for path in paths.split():
+        whole = f"{below}.{path}" if below else path
+        if model is None:
+            yield whole
+        else:
+            yield from (one for one in spread(whole) if has_place(model, one))
+
+
+def has_place(model: type[Section], path: str) -> bool:
+    """Whether a form has a setting or section of a plain path."""
+    key, _, rest = path.partition(".")
+    part = model.parts().get(key)
+    return has_place(part.model, rest) if part and rest else key in model.fields
 
 
 def _looked_at(reading: Any, path: str) -> Iterator[At]:

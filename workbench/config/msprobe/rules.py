@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.rules import Row, rules_of, spread
+from workbench.config.form.rules import Row, rules_of
 from workbench.config.msprobe.reading import MODULES, names
 from workbench.config.msprobe.settings import COMMON
 
@@ -348,13 +348,5 @@ GROUPS = (
 def rules_for(framework: Framework, model: type[Section]) -> Iterator[Rule]:
     """Yield the rules of one framework, in the order of the tables, each at the places that its form has."""
     for rows, code in GROUPS:
-        for rule in rules_of(rows, framework, changed):
-            places = [place for path in rule.at.split() for place in spread(path)]
-            at = " ".join(place for place in places if _exists(model, place))
-            yield replace(rule, at=at, code=code)
-
-
-def _exists(model: type[Section], path: str) -> bool:
-    key, _, rest = path.partition(".")
-    part = model.parts().get(key)
-    return _exists(part.model, rest) if part and rest else key in model.fields
+        for rule in rules_of(rows, framework, changed, model=model):
+            yield replace(rule, code=code)

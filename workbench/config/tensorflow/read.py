@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.form.json_text import Decoded
 from workbench.config.form.settings import Unresolved
-from workbench.config.ge_options import DEBUG_MODES
+from workbench.config.ge.options import DEBUG_MODES
 from workbench.config.python_text import literal
 from workbench.config.tensorflow.branches import branch_of, other_branches
 from workbench.config.tensorflow.counting import (

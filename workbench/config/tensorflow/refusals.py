@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.config.form.rules import Rule
+from workbench.config.ge.steps import bridge_fault
 from workbench.config.tensorflow.examples import make
 from workbench.config.tensorflow.settings import ATTRS
-from workbench.config.tensorflow.steps import step_fault
 
 if TYPE_CHECKING:
     from workbench.config.form.rules import At
@@ -38,7 +38,7 @@ def _lacks_folder(r: TensorFlowReading, at: At) -> bool:
 
 
 def _fault(r: TensorFlowReading, at: At) -> str:
-    return step_fault(at.value) if r.form.dump.enable_dump and at.value else ""
+    return bridge_fault(at.value) if r.form.dump.enable_dump and at.value else ""
 
 
 def _lacks_implmode(r: TensorFlowReading, at: At) -> bool:

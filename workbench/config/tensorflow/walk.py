@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.form.settings import Unresolved
-from workbench.config.ge_options import DEBUG_MODES, MODES
+from workbench.config.ge.options import DEBUG_MODES, MODES
+from workbench.config.ge.steps import bridge_fault
 from workbench.config.python_text import dotted
 from workbench.config.tensorflow.branches import branch_of
 from workbench.config.tensorflow.counting import is_idle
 from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.steps import step_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,6 +119,6 @@ def _is_wrong(key: str, value: Any) -> bool:
     if key == "dump_path":
         return not value
     if key == "dump_step":
-        return bool(value) and bool(step_fault(value))
+        return bool(value) and bool(bridge_fault(value))
     known = {"dump_mode": MODES, "dump_debug_mode": DEBUG_MODES, "dump_data": CONTENTS}.get(key)
     return known is not None and value not in known

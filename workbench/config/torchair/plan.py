@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import is_before
-from workbench.config.ge_options import (
-    IO,
-    MAX_PIECES,
-    step_fault,
-)
+from workbench.config.ge.plans import BINARY, IO, saved
+from workbench.config.ge.steps import ge_fault, step_text
 from workbench.config.surface import Lowered
 from workbench.config.torchair.settings import (
     CAPTURE_DUMP_SINCE,
@@ -26,17 +22,6 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io
 
 NEVER = Iterations(())
-STATISTICS = (
-    "max",
-    "min",
-    "avg",
-    "nan count",
-    "negative inf count",
-    "positive inf count",
-)
-"""What the device counts for ``dump_data = 'stats'``, beside a Count that no surface can choose."""
-
-_LARGEST = 2**31 - 1
 
 
 def to_plan(r: TorchairReading) -> DumpPlan:
@@ -50,23 +35,20 @@ def to_plan(r: TorchairReading) -> DumpPlan:
         when = Iterations() if dump.enable_dump and not early else NEVER
         outputs: frozenset[Io] = frozenset(("output",))
         return DumpPlan(dump.dump_path, iterations=when, io=outputs, files="pt")
-    plan = DumpPlan(
+    return DumpPlan(
         dump.dump_path,
         iterations=_when(dump),
         io=IO[dump.dump_mode],
         select=tuple(Selector("name", name) for name in dump.dump_layer.split()),
-        files="bin",
-        host_format=False,
         before_quantisation=dump.quant_dumpable,
+        **saved(dump.dump_data),
+        **BINARY,
     )
-    if dump.dump_data == "stats":
-        return replace(plan, saved="statistic", statistics=STATISTICS, statistics_on="device")
-    return plan
 
 
 def _when(dump: DumpConfig) -> Iterations:
     """Iterations of a dump; none if it is off or GE refuses the session over them."""
-    if not dump.enable_dump or step_fault(dump.dump_step):
+    if not dump.enable_dump or ge_fault(dump.dump_step):
         return NEVER
     return Iterations.parse(dump.dump_step) if dump.dump_step else Iterations()
 
@@ -83,7 +65,7 @@ def from_plan(plan: DumpPlan) -> Lowered:
     if plan.files == "pt":
         return Lowered({"mode": "reduce-overhead", "dump_config": dump}, tuple(losses))
     dump["dump_mode"] = "all" if plan.io == BOTH or not plan.io else next(iter(plan.io))
-    steps = ge_steps(plan.iterations)
+    steps = step_text(plan.iterations, rising=True)
     if steps is None:
         dump["enable_dump"] = False
     elif steps:
@@ -103,22 +85,3 @@ def names(select: tuple[Selector, ...]) -> list[str]:
         return []
     plain = [s.text for s in select if s.kind == "name"]
     return [name for name in plain if LAYER_TEXT.match(name) and re.fullmatch(r"\S+", name)]
-
-
-def ge_steps(iterations: Iterations) -> str | None:
-    """Return iterations in GE's words: rising, at most 100 pieces, 31 bits; ``None`` for never.
-
-    >>> ge_steps(Iterations(((7, 7), (2, 3), (3, 5), (9, 4))))
-    '2-5|7'
-    """
-    if iterations.ranges is None:
-        return ""
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(iterations.ranges):
-        if low > high or low > _LARGEST:
-            continue
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = merged[-1][0], max(merged[-1][1], min(high, _LARGEST))
-        else:
-            merged.append((low, min(high, _LARGEST)))
-    return str(Iterations(tuple(merged[:MAX_PIECES]))) if merged else None

@@ -86,8 +86,8 @@ _PIECES: dict[str, str] = {
     "step-digits": "piece {number} ({got!r}) is not a number or range",
     "step-order": "piece {number} ({got!r}) is a descending range",
     "ge-pieces": "more than {limit} pieces",
-    "ge-numbers": "pieces must be numbers up to {largest} or ranges of them",
-    "ge-order": "ranges must ascend",
+    "ge-numbers": "not every piece is a number up to {largest} or a range of them",
+    "ge-order": "a range does not ascend",
     # faults in a regular expression of C++
     "regex-alone": "unexpected {got!r}",
     "regex-states": "more than {limit} states",
