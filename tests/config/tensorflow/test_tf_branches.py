@@ -6,8 +6,8 @@ from kit.words import check_said, refused
 from workbench import config as surfaces
 from workbench.config.explain import plan_words
 from workbench.config.form.settings import Unresolved
+from workbench.config.tensorflow.lint import decode
 from workbench.config.tensorflow.settings import Dump
-from workbench.config.tensorflow.text_rules import decode
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kit.words import check_said
 from workbench import config as surfaces
 from workbench.config.form.settings import Unresolved
-from workbench.config.tensorflow.text_rules import TEXT_RULES, decode
+from workbench.config.tensorflow.lint import TEXT_RULES, decode
 from workbench.core.errors import FormatError
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"

@@ -12,7 +12,7 @@ from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.form.settings import Unresolved
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS
-from workbench.config.tensorflow.text_rules import decode
+from workbench.config.tensorflow.lint import decode
 from workbench.config.tensorflow.write import encode
 from workbench.core.errors import ConfigError
 

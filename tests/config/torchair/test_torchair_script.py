@@ -12,7 +12,7 @@ from workbench import config as surfaces
 from workbench.config.context import Context
 from workbench.config.form.reader import MANY
 from workbench.config.form.settings import Unresolved
-from workbench.config.torchair.read import decode, recognises
+from workbench.config.torchair.script import decode, recognises
 from workbench.config.torchair.write import encode
 from workbench.core.errors import ConfigError, FormatError
 from workbench.core.words import Message

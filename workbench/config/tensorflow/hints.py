@@ -8,10 +8,9 @@ from workbench.config.form.rules import Rule, rules_of
 from workbench.config.ge.options import ROWS as GE_ROWS
 from workbench.config.ge.options import SOURCE
 from workbench.config.ge.steps import bridge_fault, bridge_iterations
-from workbench.config.tensorflow.examples import make
-from workbench.config.tensorflow.facts import OPTIMIZER
+from workbench.config.tensorflow.find import OPTIMIZER
 from workbench.config.tensorflow.reading import variable
-from workbench.config.tensorflow.refusals import ARGUMENTS, REFUSALS
+from workbench.config.tensorflow.refusals import ARGUMENTS, REFUSALS, make
 from workbench.config.tensorflow.settings import ATTRS, GRAPHS, SEED, TensorFlowForm
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from workbench.config.ge.options import DEBUG_MODES
 from workbench.config.ge.plans import BINARY, IO, exception_folder, mode_of, nothing, saved
 from workbench.config.ge.steps import bridge_iterations, step_text
 from workbench.config.surface import Lowered
-from workbench.config.tensorflow.facts import OPTIMIZER
+from workbench.config.tensorflow.find import OPTIMIZER
 from workbench.core.plan import DumpPlan, Selector
 
 if TYPE_CHECKING:

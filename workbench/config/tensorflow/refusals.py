@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.rules import Rule
+from workbench.config.context import Context
+from workbench.config.form.rules import Example, Rule
 from workbench.config.ge.steps import bridge_fault
-from workbench.config.tensorflow.examples import make
 from workbench.config.tensorflow.settings import ATTRS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workbench.config.form.rules import At
     from workbench.config.tensorflow.reading import TensorFlowReading
 
@@ -24,6 +26,19 @@ MIXED = (
 )
 ARGUMENTS = {"script.interface": "estimator", "script.porting": "manual"}
 EXCEPTION = "run.enable_exception_dump"
+
+
+def make(change: Mapping[str, Any] | None = None, **context: Any) -> Example:
+    """Return a form that dumps, with settings changed by path, and its context."""
+    form: dict[str, Any] = {
+        "script": {"interface": "session", "porting": "automated"},
+        "dump": {"enable_dump": True, "dump_path": "/d", "dump_step": "0"},
+        "environment": {"DUMP_GE_GRAPH": "2"},
+    }
+    for path, value in (change or {}).items():
+        section, _, key = path.partition(".")
+        form[section] = {**form.get(section, {}), key: value}
+    return Example(form, Context(**context))
 
 
 def _any_by_hand(r: TensorFlowReading, at: At) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 from workbench.config.surface import Surface
 from workbench.config.torchair.code import code, notes
 from workbench.config.torchair.plan import from_plan, to_plan
-from workbench.config.torchair.read import TEXT_RULES, decode, recognises
 from workbench.config.torchair.reading import reading
 from workbench.config.torchair.rules import RULES, order
+from workbench.config.torchair.script import TEXT_RULES, decode, recognises
 from workbench.config.torchair.settings import SOURCE, Torchair, value_code
 from workbench.config.torchair.write import encode
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.config.form.rules import TEXT, Example, Rule
-from workbench.config.python_text import parse_python
+from workbench.config.script.literals import parse_python
 from workbench.config.tensorflow import faults
+from workbench.config.tensorflow.find import find_facts
 from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, JUDGED
-from workbench.config.tensorflow.read import form_of, read, section_of
-from workbench.config.tensorflow.scan import scan
+from workbench.config.tensorflow.script import form_of, read_script, section_of
 from workbench.config.tensorflow.settings import ATTRS, SEED
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def decode(text: str, where: str = "<text>") -> Decoded:
 
     Raises FormatError ``where:line:`` if it is no Python.
     """
-    reading = read(scan(parse_python(text, where)))
+    reading = read_script(find_facts(parse_python(text, where)))
     problems = [problem for rule in TEXT_RULES for problem in rule.problems(reading)]
     return replace(form_of(reading, text), problems=tuple(problems))
 
@@ -310,7 +310,7 @@ TEXT_RULES = (
         id="stray-run",
         severity="hint",
         at=TEXT,
-        when=faults.strays,
+        when=faults.unused_runs,
         says="line {line}: {got} computes nothing, but every sess.run is a graph of its own and may fail while dumping",
         fix="Remove it, or fetch it together with the training step.",
         source=SEED,

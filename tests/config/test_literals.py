@@ -7,7 +7,7 @@ import pytest
 
 from kit.words import refused
 from workbench.config.form.settings import Unresolved
-from workbench.config.python_text import (
+from workbench.config.script.literals import (
     bound_literals,
     bound_once,
     dotted,

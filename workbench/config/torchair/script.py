@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.form.json_text import Decoded
 from workbench.config.form.reader import Reader
 from workbench.config.form.rules import TEXT, Example, Rule
-from workbench.config.form.settings import Unresolved
-from workbench.config.python_text import bound_literals, dotted, literal, parse_python
-from workbench.config.torchair.branches import Branches, apart, branches_of
+from workbench.config.script.bindings import (
+    Variable,
+    assignments,
+    attribute_set,
+    variable_assigned,
+    variables_set,
+)
+from workbench.config.script.literals import (
+    bound_literals,
+    dotted,
+    literal,
+    parse_python,
+    unresolved,
+)
+from workbench.config.script.statements import Guard, apart, called, calls_in, statements
 from workbench.config.torchair.settings import (
     OTHER_OPTIONS,
     SOURCE,
@@ -22,7 +34,7 @@ from workbench.config.torchair.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from workbench.config.form.rules import At
     from workbench.core.problems import Problem
@@ -31,18 +43,27 @@ USERS = ("get_npu_backend", "get_compiler", "dynamo_export", "cache_compile")
 """Functions of torchair that take a ``CompilerConfig``."""
 
 
+class Assigned(NamedTuple):
+    """One setting: its path, value and line, and the branches that it stands in."""
+
+    path: str
+    value: Any
+    line: int
+    guard: Guard | None
+
+
 @dataclass(slots=True)
-class Found:
-    """What a script does to one ``CompilerConfig``: path, value and line, in order."""
+class ConfigObject:
+    """What a script does to one ``CompilerConfig``, in order."""
 
     name: str
     line: int
-    settings: list[tuple[str, Any, int]] = field(default_factory=list)
+    settings: list[Assigned] = field(default_factory=list)
     used: bool = False
 
     def dumps(self) -> bool:
         """Whether it sets anything about dumping."""
-        return any(path.startswith("dump_config") for path, _, _ in self.settings)
+        return any(one.path.startswith("dump_config") for one in self.settings)
 
 
 def recognises(text: Any) -> bool:
@@ -57,27 +78,27 @@ def decode(text: str, where: str = "<text>") -> Decoded:
     Raises FormatError ``where:line:`` if the text is not Python.
     """
     tree = parse_python(text, where)
-    scan = _Scan(bound_literals(tree), branches_of(tree))
+    scan = _Scan(bound_literals(tree))
     scan.run(tree)
-    config, form = chosen(scan.configs), _Form(scan.branches)
-    for path, value, line in [*scan.environment, *(config.settings if config else ())]:
-        form.put(path, value, line)
-    problems = tuple(_problems(scan))
-    return Decoded(form.data, text, form.lines, tuple(form.duplicates), problems=problems)
+    kept = chosen(scan.configs)
+    found = _form([*scan.environment, *(kept.settings if kept else ())])
+    return replace(found, text=text, problems=tuple(_problems(scan)))
 
 
-def chosen(configs: list[Found]) -> Found | None:
+def chosen(configs: list[ConfigObject]) -> ConfigObject | None:
     """Return the last configuration that is compiled with and sets dump options, else the last."""
     ranked = sorted(configs, key=lambda found: (found.used and found.dumps(), found.dumps()))
     return ranked[-1] if ranked else None
 
 
-def _dumping(scan: _Scan) -> list[Found]:
-    return [found for found in scan.configs if found.dumps()]
+def _last(config: ConfigObject | None) -> dict[str, Assigned]:
+    """Return the assignment of each setting that counts."""
+    return {one.path: one for one in config.settings} if config else {}
 
 
 def _has_several(scan: _Scan, _at: At) -> Any:
-    kept, lines = chosen(scan.configs), [found.line for found in _dumping(scan)]
+    kept = chosen(scan.configs)
+    lines = [found.line for found in scan.configs if found.dumps()]
     if kept is None or len(lines) < 2:
         return False
     return {"count": len(lines), "lines": lines, "name": kept.name, "line": kept.line}
@@ -85,11 +106,10 @@ def _has_several(scan: _Scan, _at: At) -> Any:
 
 def _in_other_branches(scan: _Scan, _at: At) -> Iterator[dict[str, Any]]:
     kept = chosen(scan.configs)
-    settings = kept.settings if kept else []
-    last = {path: line for path, _, line in settings}
-    for path, value, line in settings:
-        if apart(scan.branches, line, last[path]):
-            yield {"below": path, "got": value, "line": line, "counting": last[path]}
+    last = _last(kept)
+    for path, value, line, guard in kept.settings if kept else ():
+        if apart(guard, last[path].guard):
+            yield {"below": path, "got": value, "line": line, "counting": last[path].line}
 
 
 _ONE = "config.dump_config.enable_dump = True\n"
@@ -130,12 +150,11 @@ def _problems(scan: _Scan) -> Iterator[Problem]:
     An assignment that raises stops the script, even if a later one would replace its value.
     """
     yield from (problem for rule in TEXT_RULES for problem in rule.problems(scan))
-    kept = chosen(scan.configs)
-    last = {path: line for path, _, line in kept.settings} if kept else {}
+    held = {id(one) for one in _last(chosen(scan.configs)).values()}
     for found in scan.configs:
-        for path, value, line in found.settings:
-            if found is not kept or last[path] != line:
-                yield from _refusals(path, value, line)
+        for one in found.settings:
+            if id(one) not in held:
+                yield from _refusals(one.path, one.value, one.line)
 
 
 def _refusals(path: str, value: Any, line: int) -> Iterator[Problem]:
@@ -149,73 +168,62 @@ def _refusals(path: str, value: Any, line: int) -> Iterator[Problem]:
     yield from (replace(p, line=line) for p in reader.problems if p.severity == "error")
 
 
-class _Form:
-    """The form that a script's assignments make, with their lines."""
-
-    def __init__(self, branches: Branches) -> None:
-        self.data: dict[str, Any] = {}
-        self.lines: dict[str, int] = {}
-        self.duplicates: list[tuple[str, int]] = []
-        self._branches = branches
-
-    def put(self, path: str, value: Any, line: int) -> None:
-        """Store a setting; a later assignment wins and is noted unless it is of another branch."""
+def _form(settings: Iterable[Assigned]) -> Decoded:
+    """Return the form that assignments make; a later one wins and is noted unless it is of another branch."""
+    data: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    guards: dict[str, Guard | None] = {}
+    duplicates: list[tuple[str, int]] = []
+    for path, value, line, guard in settings:
         head, _, rest = path.partition(".")
-        holder, key = self.data, head
+        holder, key = data, head
         if rest and head in ("dump_config", "options", "environment"):
             inner = holder.setdefault(head, {})
-            self.lines.setdefault(head, line)
+            lines.setdefault(head, line)
             if not isinstance(inner, dict):  # the section itself was replaced by an expression
-                return
+                continue
             holder, key = inner, rest
-        if key in holder and not apart(self._branches, self.lines[path], line):
-            self.duplicates.append((path, line))
-        holder[key] = value
-        self.lines[path] = line
+        if key in holder and not apart(guards.get(path), guard):
+            duplicates.append((path, line))
+        holder[key], lines[path], guards[path] = value, line, guard
+    return Decoded(data, "", lines, tuple(duplicates))
 
 
 class _Scan:
     """One pass over a script's statements in their order."""
 
-    def __init__(self, names: dict[str, Any], branches: Branches) -> None:
+    def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
-        self.branches = branches
-        self._owners: dict[str, Found] = {}
+        self._owners: dict[str, ConfigObject] = {}
         self._aliases: dict[str, str] = {}
-        self.configs: list[Found] = []
-        self.environment: list[tuple[str, Any, int]] = []
+        self.configs: list[ConfigObject] = []
+        self.environment: list[Assigned] = []
 
     def run(self, tree: ast.Module) -> None:
-        nodes = [n for n in ast.walk(tree) if isinstance(n, ast.stmt | ast.Call)]
-        for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        self._assign(target, value)
-                case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    self._assign(target, value)
-                case ast.AugAssign(target=ast.Attribute() as target, op=op, value=value):
-                    changed = ast.BinOp(left=target, op=op, right=value)
-                    self._set(self._whole(dotted(target)), _unknown(changed), node.lineno)
-                case ast.Call():
-                    self._call(node)
+        for place in statements(tree):
+            for target, value in assignments(place.node):
+                self._assign(target, value, place.guard)
+            for call in calls_in(place.node):
+                self._call(call, place.guard)
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+    def _assign(self, target: ast.expr, value: ast.expr, guard: Guard | None) -> None:
         if isinstance(target, ast.Tuple | ast.List):
-            self._unpack(target.elts, value)
-        elif isinstance(target, ast.Subscript):
-            self._variable(dotted(target.value), target.slice, value)
-        elif name := dotted(target):
+            for one in target.elts:  # what each of them gets, only a run knows
+                if name := dotted(one):
+                    self._set(self._whole(name), unresolved(value), target.lineno, guard)
+            return
+        self._environment(variable_assigned(target, value, self._names), guard)
+        if name := dotted(target):
             name = self._whole(name) if "." in name else name
             if isinstance(value, ast.Call) and dotted(value.func).endswith("CompilerConfig"):
                 self._forget(name)
-                self._owners[name] = Found(name, target.lineno)
+                self._owners[name] = ConfigObject(name, target.lineno)
                 self.configs.append(self._owners[name])
             elif source := self._alias(value):
                 self._forget(name)
                 self._aliases[name] = source
             elif "." in name:
-                self._set(name, literal(value, self._names), target.lineno)
+                self._set(name, literal(value, self._names), target.lineno, guard)
             else:
                 self._forget(name)
 
@@ -231,41 +239,29 @@ class _Scan:
         section = path.partition(".")[0] in ("", "dump_config", *OTHER_OPTIONS)
         return name if (owner and section) or name.endswith(".dump_config") else ""
 
-    def _unpack(self, targets: list[ast.expr], value: ast.expr) -> None:
-        values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
-        for index, target in enumerate(targets):
-            if len(values) == len(targets):
-                self._assign(target, values[index])
-            elif name := self._whole(dotted(target)):
-                self._set(name, _unknown(value), target.lineno)
-
-    def _call(self, call: ast.Call) -> None:
-        name = dotted(call.func)
-        if name.rpartition(".")[2] in USERS:
+    def _call(self, call: ast.Call, guard: Guard | None) -> None:
+        if called(call) in USERS:
             for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
                 if owner := self._owners.get(self._whole(dotted(argument))):
                     owner.used = True
-        elif name == "setattr" and len(call.args) == 3:
-            holder, key, value = call.args
-            attribute = literal(key, self._names)
-            if isinstance(attribute, str) and not isinstance(attribute, Unresolved):
-                path = f"{self._whole(dotted(holder))}.{attribute}"
-                self._set(path, literal(value, self._names), call.lineno)
-        elif name in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2:
-            self._variable("os.environ", call.args[0], call.args[1])
+        elif given := attribute_set(call, self._names):
+            holder, name, value = given
+            path = f"{self._whole(dotted(holder))}.{name}"
+            self._set(path, literal(value, self._names), call.lineno, guard)
+        self._environment(variables_set(call, self._names), guard)
 
-    def _variable(self, holder: str, key: ast.expr, value: ast.expr) -> None:
-        name = literal(key, self._names)
-        if holder in ("os.environ", "environ") and name in Environment.fields:
-            setting = (f"environment.{name}", literal(value, self._names), value.lineno)
-            self.environment.append(setting)
+    def _environment(self, variables: Iterable[Variable], guard: Guard | None) -> None:
+        for name, value, line in variables:
+            if name in Environment.fields:
+                path, known = f"environment.{name}", literal(value, self._names)
+                self.environment.append(Assigned(path, known, line, guard))
 
     def _whole(self, name: str) -> str:
         """Name with the alias at its head replaced by what it stands for."""
         head, dot, rest = name.partition(".")
         return self._aliases.get(name) or self._aliases.get(head, head) + dot + rest
 
-    def _split(self, name: str) -> tuple[Found | None, str]:
+    def _split(self, name: str) -> tuple[ConfigObject | None, str]:
         """Configuration that a dotted name belongs to, and the path inside it."""
         parts = name.split(".")
         for end in range(len(parts), 0, -1):
@@ -273,11 +269,11 @@ class _Scan:
                 return owner, ".".join(parts[end:])
         return None, ""
 
-    def _set(self, name: str, value: Any, line: int) -> None:
+    def _set(self, name: str, value: Any, line: int, guard: Guard | None) -> None:
         owner, path = self._split(name)
         before, dump, _ = name.partition(".dump_config.")
         if owner is None and dump:  # made elsewhere: a parameter, another module
-            owner, path = Found(before, line), name[len(before) + 1 :]
+            owner, path = ConfigObject(before, line), name[len(before) + 1 :]
             self._owners[before] = owner
             self.configs.append(owner)
         if owner is None or not path:
@@ -285,12 +281,4 @@ class _Scan:
         head, _, rest = path.partition(".")
         if head != "dump_config" and (rest or head in OTHER_OPTIONS):
             path = f"options.{path}"
-        owner.settings.append((path, value, line))
-
-
-def _unknown(node: ast.expr) -> Unresolved:
-    """Expression that only a run can value."""
-    try:
-        return Unresolved(ast.unparse(node))
-    except RecursionError:
-        return Unresolved("an expression")
+        owner.settings.append(Assigned(path, value, line, guard))

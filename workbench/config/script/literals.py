@@ -138,7 +138,12 @@ def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
     try:
         return _value(node, names or {})
     except (_Unknown, RecursionError):
-        return Unresolved(source_of(node))
+        return unresolved(node)
+
+
+def unresolved(node: ast.expr) -> Unresolved:
+    """Return an expression that only a run can value."""
+    return Unresolved(source_of(node))
 
 
 class _Unknown(Exception):
@@ -212,7 +217,7 @@ def _constant(value: Any) -> Any:
     raise _Unknown
 
 
-def source_of(node: ast.expr) -> str:
+def source_of(node: ast.AST) -> str:
     """Python text of an expression on one line, ``an expression`` if it cannot be written."""
     try:
         return ast.unparse(node)
