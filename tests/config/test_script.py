@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from workbench.config import read
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.script.bindings import (
     assignments,
     attribute_set,
@@ -171,9 +171,9 @@ def test_attributes_that_are_set_by_name(line, given):
         (["a"], "['a']", "['a']"),
         (True, "True", "True"),
         (None, "None", "None"),
-        (Unresolved("f(x)"), "f(x)", "f(x)"),
-        (Unresolved("f(\nx)"), "(f(\nx))", "(f(\nx))"),
-        (Unresolved("f("), "'f('", '"f("'),
+        (RuntimeValue("f(x)"), "f(x)", "f(x)"),
+        (RuntimeValue("f(\nx)"), "(f(\nx))", "(f(\nx))"),
+        (RuntimeValue("f("), "'f('", '"f("'),
     ],
 )
 def test_values_as_source(value, plain, quoted):
@@ -211,7 +211,7 @@ def test_what_is_added_to_a_setting_is_known_to_a_run_alone(surface):
     given = sets.format(key="dump_step", member="s", value="b'0'")
     section = SETS[surface][1]
     form = read(f"{head}\n{given}\n{given.replace(' = ', ' += ')}\n", surface)
-    assert isinstance(form.data[section]["dump_step"], Unresolved)
+    assert isinstance(form.data[section]["dump_step"], RuntimeValue)
     assert "unresolved" in [p.id for p in form.check() if p.path == f"{section}.dump_step"]
 
 

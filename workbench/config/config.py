@@ -141,7 +141,7 @@ def new(name: str, **settings: Any) -> Config:
     '/tmp'
     """
     surface = get(name)
-    config = Config(surface, surface.start())
+    config = Config(surface, surface.template())
     for path, value in settings.items():
         config = config.set(path.replace("__", "."), value)
     return config

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kit.words import check_said
 from workbench import config as surfaces
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.tensorflow.lint import TEXT_RULES, decode
 from workbench.core.errors import FormatError
 
@@ -67,7 +67,7 @@ def test_settings_of_dumps_are_read(text, expected):
 
 def test_values_of_a_run_stay_expressions():
     value = dump("DumpConfig(dump_path=args.path)")["dump_path"]
-    assert isinstance(value, Unresolved)
+    assert isinstance(value, RuntimeValue)
     config = surfaces.read("DumpConfig(True, args.path)\n", "tensorflow")
     assert [(p.id, p.path) for p in config.check() if "dump." in p.path] == [
         ("unresolved", "dump.dump_path"),
@@ -127,7 +127,7 @@ def test_one_rank_is_read_where_the_switch_stands_under_the_condition():
 def test_other_conditions_are_no_rank(condition):
     form = read(f"{condition}DumpConfig(enable_dump=on, dump_path='/d')\n")
     assert "rank" not in form["script"]
-    assert isinstance(form["dump"]["enable_dump"], Unresolved)
+    assert isinstance(form["dump"]["enable_dump"], RuntimeValue)
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_long_chains_of_conditions_are_read():
 
 def test_numbers_that_no_form_holds_stay_expressions():
     for value in ("0x" + "f" * 5000, "1e999", "...", "2j", "'\\ud800'"):
-        assert isinstance(dump(f"DumpConfig(dump_step={value})")["dump_step"], Unresolved)
+        assert isinstance(dump(f"DumpConfig(dump_step={value})")["dump_step"], RuntimeValue)
         surfaces.read(f"DumpConfig(dump_step={value})", "tensorflow").check()
 
 

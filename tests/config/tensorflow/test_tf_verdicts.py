@@ -5,7 +5,7 @@ import pytest
 from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.ge.steps import bridge_fault
 
 TENSORFLOW = surfaces.get("tensorflow")
@@ -185,8 +185,8 @@ ROWS = [
     ("other optimizer", form({"optimizer": "Npu"}), {}, (WARN, "optimizer-name", "")),
     ("on the host", form({"use_off_line": False}), {}, (WARN, "host-only", "")),
     # an expression is shown, not judged
-    ("path of a run", form(dump_path=Unresolved("args.path")), {"here": True}, (HINT, "unresolved", "")),
-    ("mode of a run", form(dump_mode=Unresolved("args.mode")), {}, (HINT, "unresolved", "")),
+    ("path of a run", form(dump_path=RuntimeValue("args.path")), {"here": True}, (HINT, "unresolved", "")),
+    ("mode of a run", form(dump_mode=RuntimeValue("args.mode")), {}, (HINT, "unresolved", "")),
     # precautions
     ("manual: no remapping", form(by_hand("remapping_off")), {}, (HINT, "remapping", "")),
     ("manual: memory optimization", form(by_hand("memory_optimization_off")), {}, (HINT, "memory-optimization", "")),

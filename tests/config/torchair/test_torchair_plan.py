@@ -74,7 +74,7 @@ def test_what_torchair_cannot_say_is_a_sentence():
     plan = DumpPlan("/d", kind="overflow")
     lowered = from_plan(plan)
     assert lowered.data["dump_config"]["enable_dump"] is False
-    assert lowered.losses == (Message("config/lost-kind", kind="overflow"),)
+    assert lowered.unsupported == (Message("config/lost-kind", kind="overflow"),)
 
 
 def test_names_that_torchair_refuses_are_left_out():

@@ -11,7 +11,7 @@ from kit.words import check_said, refused
 from workbench import config as surfaces
 from workbench.config.context import Context
 from workbench.config.form.reader import MANY
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.torchair.script import decode, recognises
 from workbench.config.torchair.write import encode
 from workbench.core.errors import ConfigError, FormatError
@@ -76,7 +76,7 @@ def test_problems_name_the_line_of_the_script():
         ("config.debug.graph_dump.type = 'txt'", {"options": {"debug.graph_dump.type": "txt"}}),
         (
             "config.post_grad_custom_pre_pass = f",
-            {"options": {"post_grad_custom_pre_pass": Unresolved("f")}},
+            {"options": {"post_grad_custom_pre_pass": RuntimeValue("f")}},
         ),
         ("config.dumps = 1", {"dumps": 1}),
         ("setattr(config.dump_config, 'dump_step', '1')", {"dump_config": {"dump_step": "1"}}),
@@ -96,11 +96,11 @@ def test_problems_name_the_line_of_the_script():
         ),
         (
             "config.dump_config.dump_step = '|'.join(steps)",
-            {"dump_config": {"dump_step": Unresolved("'|'.join(steps)")}},
+            {"dump_config": {"dump_step": RuntimeValue("'|'.join(steps)")}},
         ),
         (
             "config.dump_config.dump_layer += ' Add'",
-            {"dump_config": {"dump_layer": Unresolved("config.dump_config.dump_layer + ' Add'")}},
+            {"dump_config": {"dump_layer": RuntimeValue("config.dump_config.dump_layer + ' Add'")}},
         ),
         (
             "if debug:\n    config.dump_config.enable_dump = True",

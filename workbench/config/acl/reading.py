@@ -31,7 +31,7 @@ def is_strict(context: Context) -> bool:
     return context.release() >= (9, 2)
 
 
-def view(form: AclForm, context: Context) -> Dump:
+def known_settings(form: AclForm, context: Context) -> Dump:
     """Return the settings as the version reads them: keys that it does not know are at default."""
     dump = form.dump or Dump()
     if not is_old(context):
@@ -125,7 +125,7 @@ class AclReading(Reading):
 
 def reading(form: AclForm, context: Context) -> AclReading:
     """Return what the version of the context makes of a form."""
-    dump = view(form, context)
+    dump = known_settings(form, context)
     kind, given = kind_of(dump), bool(dump.given)
     named = "dump_path" in dump.given and kind != "exception"
     other = remote(dump.dump_path) if named else None

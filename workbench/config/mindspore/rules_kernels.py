@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
 from workbench.config.form.rules import Example, Row
-from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
+from workbench.config.mindspore.kernels import is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.settings import SEEN, TUTORIAL, WHOLE_GRAPH, common_path
 from workbench.core.errors import FormatError
 

@@ -14,7 +14,7 @@ from workbench.config.mindspore.settings import (
     common_path,
     e2e_path,
 )
-from workbench.config.mindspore.start import ABSENT
+from workbench.config.mindspore.template import ABSENT
 
 if TYPE_CHECKING:
     from workbench.config.form.rules import At

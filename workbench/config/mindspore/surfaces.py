@@ -25,7 +25,7 @@ from workbench.config.mindspore.settings import (
     MindSporeForm,
     O2Form,
 )
-from workbench.config.mindspore.start import changed, start
+from workbench.config.mindspore.template import changed, template
 from workbench.config.surface import Surface
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _surface(
         model=model,
         rules=tuple(rules_of(ROWS, target, partial(changed, target), PARSER)),
         reading=reading,
-        start=partial(start, target),
+        template=partial(template, target),
         plan=plan,
         from_plan=partial(from_plan, target),
         notes=notes,

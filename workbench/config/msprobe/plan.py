@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.ge.steps import bounded, merged
-from workbench.config.mindspore.kernel_list import read_kernel, write_kernel
+from workbench.config.mindspore.kernels import read_kernel, write_kernel
 from workbench.config.msprobe.kinds import LARGEST, STATISTICS, number_range
 from workbench.config.msprobe.reading import names
 from workbench.config.msprobe.settings import MindSporeStatistics

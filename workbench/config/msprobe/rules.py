@@ -138,7 +138,7 @@ def _is_no_single_mode(r: MsprobeReading, at: At) -> bool:
     return r.reads(at) and r.kernels and r.task in ("statistics", "tensor") and not single
 
 
-START: dict[str, Any] = {
+TEMPLATE: dict[str, Any] = {
     "task": "tensor",
     "dump_path": "./dump",
     "rank": [],
@@ -151,7 +151,7 @@ START: dict[str, Any] = {
 
 def changed(change: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form to start with with keys changed; the section of the task by ``section``."""
-    form = START | {key: value for key, value in change.items() if key != "section"}
+    form = TEMPLATE | {key: value for key, value in change.items() if key != "section"}
     if "section" in change:
         form[form["task"]] = change["section"]
     return form

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.script.literals import dotted, literal
 from workbench.config.script.statements import called
 
@@ -53,7 +53,7 @@ def attribute_set(call: ast.Call, names: dict[str, Any]) -> tuple[ast.expr, str,
         return None
     holder, key, value = call.args
     name = literal(key, names)
-    if not isinstance(name, str) or isinstance(name, Unresolved):
+    if not isinstance(name, str) or isinstance(name, RuntimeValue):
         return None
     return holder, name, value
 

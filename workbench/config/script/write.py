@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 
 
 def expression(value: Any, text: Callable[[str], str] = repr) -> str:
     """Python source of a value; ``text`` writes text. What only a run knows keeps its own words, if they are Python."""
-    if not isinstance(value, Unresolved):
+    if not isinstance(value, RuntimeValue):
         return text(value) if isinstance(value, str) else repr(value)
     try:
         ast.parse(str(value), mode="eval")

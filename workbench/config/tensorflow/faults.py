@@ -277,7 +277,7 @@ def _condition(guard: Guard | None) -> Guard | None:
     return next((one for one in outward(guard) if one.test is None or not is_main(one.test)), None)
 
 
-def untold(reading: ScriptReading, _at: At) -> Faults:
+def runtime_arguments(reading: ScriptReading, _at: At) -> Faults:
     """Arguments that only a run knows."""
     for name, calls in (("DumpConfig", reading.facts.dumps), ("NPURunConfig", reading.facts.runs)):
         for call in calls:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.script.bindings import (
     Variable,
     assignments,
@@ -78,7 +78,7 @@ class OptimizerBlock:
     @property
     def name_is_known(self) -> bool:
         """Whether the script tells the name."""
-        return not isinstance(self.name, Unresolved)
+        return not isinstance(self.name, RuntimeValue)
 
     @property
     def only_init(self) -> bool:
@@ -368,7 +368,7 @@ def _parameter(
     elif not (dotted(owner) and key in JUDGED and member in ("b", "i", "s")):
         return  # a map under another name, such as the parameter of a function
     block = _block(facts, place.scope, source_of(owner), target.lineno)
-    if isinstance(key, Unresolved):
+    if isinstance(key, RuntimeValue):
         block.extra.append((source_of(value), target.lineno))
     elif isinstance(key, str):
         block.entries.append(Entry(key, member, value, target.lineno, place.guard))
@@ -391,7 +391,7 @@ def _attribute(facts: ScriptFacts, scope: str, target: ast.Attribute, value: ast
     elif target.attr in ("remapping", "memory_optimization"):
         switch = dotted(value).rpartition(".")[2]
         known = {"OFF": True, "ON": False, "DEFAULT": False, "AGGRESSIVE": False}
-        off = known.get(switch, Unresolved(source_of(value)))
+        off = known.get(switch, RuntimeValue(source_of(value)))
         facts.rewrites[f"{target.attr}_off"] = (off, target.lineno)
 
 
@@ -432,7 +432,7 @@ def _arguments(place: Place, call: ast.Call, order: tuple[str, ...], facts: Scri
     found = Call(call, source_of(target) if target is not None else "", call.lineno)
 
     def add(key: Any, value: ast.expr) -> None:
-        if isinstance(key, str) and not isinstance(key, Unresolved):
+        if isinstance(key, str) and not isinstance(key, RuntimeValue):
             if key in found.entries:
                 found.refused.append(Message("config/argument-twice", name=key))
             found.entries[key] = Entry(key, "", value, value.lineno, place.guard)

@@ -46,7 +46,7 @@ def plan(r: TensorFlowReading) -> DumpPlan:
     )
 
 
-def start() -> dict[str, Any]:
+def template() -> dict[str, Any]:
     """Return a form that dumps outputs and inputs of one iteration."""
     return {
         "script": {"interface": "session", "porting": "automated"},
@@ -62,7 +62,7 @@ def start() -> dict[str, Any]:
 
 def from_plan(wanted: DumpPlan) -> Lowered:
     """Return a form that dumps what a plan wants, as far as the surface can."""
-    data = start()
+    data = template()
     path = wanted.path or "./"
     steps = step_text(wanted.iterations)
     if wanted.kind == "exception":

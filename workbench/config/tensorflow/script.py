@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.form.json_text import Decoded
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.ge.options import DEBUG_MODES
 from workbench.config.script.literals import dotted, literal, source_of
 from workbench.config.tensorflow.conditions import (
@@ -149,7 +149,7 @@ def dropped_modes(facts: ScriptFacts, call: Call) -> Iterator[Entry]:
     if mode is None or debug is None or not facts.runs or not is_none(mode.node):
         return
     value = literal(debug.node, facts.names)
-    if value not in DEBUG_MODES and not isinstance(value, Unresolved):
+    if value not in DEBUG_MODES and not isinstance(value, RuntimeValue):
         yield debug
 
 
@@ -179,7 +179,7 @@ def _value(reading: ScriptReading, entry: Entry) -> Any:
     member = MEMBERS.get(entry.key, entry.member or "s")
     if entry.member and entry.member != member:
         return {entry.member: value}
-    if entry.key in SWITCHES and isinstance(value, Unresolved):
+    if entry.key in SWITCHES and isinstance(value, RuntimeValue):
         rank = true_on(entry.node, reading.facts.once)
         if rank is None and isinstance(entry.node, ast.Name):
             rank = reading.flags.get(entry.node.id)
@@ -221,7 +221,7 @@ def _note(
 
 def _differ(one: Any, two: Any) -> bool:
     """Whether two values differ; what only a run knows may be the same."""
-    return one != two and not isinstance(one, Unresolved) and not isinstance(two, Unresolved)
+    return one != two and not isinstance(one, RuntimeValue) and not isinstance(two, RuntimeValue)
 
 
 def _form(reading: ScriptReading) -> tuple[dict[str, Any], dict[str, int]]:
@@ -248,8 +248,8 @@ def _form(reading: ScriptReading) -> tuple[dict[str, Any], dict[str, int]]:
         put("environment", key, value, line)
     for key in ("enable_dump", "dump_path"):
         if key not in data.get("dump", {}):
-            for text, line in sources_at_run_time(facts, key):
-                put("dump", key, Unresolved(text), line)
+            for text, line in runtime_sources(facts, key):
+                put("dump", key, RuntimeValue(text), line)
     _strange_dump(facts, data, lines)
     return data, lines
 
@@ -261,7 +261,7 @@ def _strange_dump(facts: ScriptFacts, data: dict[str, Any], lines: dict[str, int
         if entry is not None and is_no_dump(facts, entry.node):
             value = literal(entry.node, facts.names)
             if value is not None:
-                value = str(value) if isinstance(value, Unresolved) else value
+                value = str(value) if isinstance(value, RuntimeValue) else value
                 data["dump"], lines["dump"] = value, entry.line
 
 
@@ -350,7 +350,7 @@ def chosen_rank(facts: ScriptFacts, choice: ast.IfExp) -> int | None:
     return found.rank if found is not None and found.is_it == is_none(choice.orelse) else None
 
 
-def sources_at_run_time(facts: ScriptFacts, key: str) -> Iterator[tuple[str, int]]:
+def runtime_sources(facts: ScriptFacts, key: str) -> Iterator[tuple[str, int]]:
     """Yield expressions that a setting may come from, and that only a run knows."""
     for call in effective_dumps(facts):
         for text in call.extra:

@@ -10,7 +10,7 @@ from workbench.config.tensorflow.code import code, notes
 from workbench.config.tensorflow.hints import RULES
 from workbench.config.tensorflow.keys import JUDGED
 from workbench.config.tensorflow.lint import TEXT_RULES, decode
-from workbench.config.tensorflow.plan import from_plan, plan, start
+from workbench.config.tensorflow.plan import from_plan, plan, template
 from workbench.config.tensorflow.reading import reading
 from workbench.config.tensorflow.settings import ATTRS, TensorFlowForm, misread
 from workbench.config.tensorflow.write import encode
@@ -58,7 +58,7 @@ TENSORFLOW = Surface(
     model=TensorFlowForm,
     rules=(*TEXT_RULES, *RULES),
     reading=reading,
-    start=start,
+    template=template,
     plan=plan,
     from_plan=from_plan,
     notes=notes,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.ge.options import DEBUG_MODES, MODES
 from workbench.config.ge.steps import bridge_fault
 from workbench.config.script.literals import dotted
@@ -90,7 +90,7 @@ def _walk_one(
         own = {entry.key: entry for entry in block.entries}
         for switch in on.keys() & own.keys():
             value = value_of(own[switch])
-            on[switch] = value if isinstance(value, Unresolved) else value is True
+            on[switch] = value if isinstance(value, RuntimeValue) else value is True
         if True in on.values() and "dump_path" not in own and not block.extra:
             found.troubles.append(Trouble("dump_path", None, block.line))
         last = number == len(blocks) - 1 and not estimator
@@ -109,7 +109,7 @@ def _walk_one(
 
 def _is_wrong(key: str, value: Any) -> bool:
     """Whether npu_bridge refuses a value at once, whatever comes later."""
-    if isinstance(value, Unresolved):
+    if isinstance(value, RuntimeValue):
         return False
     if isinstance(value, dict):  # a member that is not read
         return key in ("dump_path", "dump_mode", "dump_debug_mode", "dump_data")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.script.write import double_quoted, expression
 from workbench.config.tensorflow.find import OPTIMIZER
 from workbench.config.tensorflow.keys import MEMBERS, UNTOLD
@@ -159,7 +159,7 @@ def _rewrites(script: Mapping[str, Any]) -> Iterator[str]:
         if f"{key}_off" in script:
             value = script[f"{key}_off"]
             switch = f"RewriterConfig.{'OFF' if value else 'ON'}"
-            text = _text(value) if isinstance(value, Unresolved) else switch
+            text = _text(value) if isinstance(value, RuntimeValue) else switch
             yield f"session_config.graph_options.rewrite_options.{key} = {text}"
 
 
@@ -168,7 +168,7 @@ def _parameter(key: str, value: Any, flag: str = "") -> str:
     if misread(value, member):
         ((member, value),) = value.items()
     text = _switch(key, value, flag)
-    if member == "s" and not isinstance(value, Unresolved):
+    if member == "s" and not isinstance(value, RuntimeValue):
         text = f"tf.compat.as_bytes({text})"
     return f"custom_op.parameter_map[{_text(key)}].{member} = {text}"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEVER = Iterations(())
 
 
-def to_plan(r: TorchairReading) -> DumpPlan:
+def plan(r: TorchairReading) -> DumpPlan:
     """Return what a run would write; the JSON of ``dump_config_path`` counts where it can be read."""
     file, dump = r.file, r.dump
     if file.judged is not None:
@@ -53,28 +53,28 @@ def _when(dump: DumpConfig) -> Iterations:
     return Iterations.parse(dump.dump_step) if dump.dump_step else Iterations()
 
 
-def from_plan(plan: DumpPlan) -> Lowered:
+def from_plan(wanted: DumpPlan) -> Lowered:
     """Say a plan as a form; what cannot be said is left out or widened."""
-    dump: dict[str, Any] = {"enable_dump": plan.iterations.ranges != (), "dump_path": "./"}
-    if plan.path and "\0" not in plan.path:
-        dump["dump_path"] = plan.path
+    dump: dict[str, Any] = {"enable_dump": wanted.iterations.ranges != (), "dump_path": "./"}
+    if wanted.path and "\0" not in wanted.path:
+        dump["dump_path"] = wanted.path
     losses = []
-    if plan.kind != "data":
+    if wanted.kind != "data":
         dump["enable_dump"] = False
-        losses.append(Message("config/lost-kind", kind=plan.kind))
-    if plan.files == "pt":
+        losses.append(Message("config/lost-kind", kind=wanted.kind))
+    if wanted.files == "pt":
         return Lowered({"mode": "reduce-overhead", "dump_config": dump}, tuple(losses))
-    dump["dump_mode"] = "all" if plan.io == BOTH or not plan.io else next(iter(plan.io))
-    steps = step_text(plan.iterations, rising=True)
+    dump["dump_mode"] = "all" if wanted.io == BOTH or not wanted.io else next(iter(wanted.io))
+    steps = step_text(wanted.iterations, rising=True)
     if steps is None:
         dump["enable_dump"] = False
     elif steps:
         dump["dump_step"] = steps
-    if layers := " ".join(names(plan.select)):
+    if layers := " ".join(names(wanted.select)):
         dump["dump_layer"] = layers
-    if plan.saved == "statistic":
+    if wanted.saved == "statistic":
         dump["dump_data"] = "stats"
-    if plan.before_quantisation:
+    if wanted.before_quantisation:
         dump["quant_dumpable"] = True
     return Lowered({"mode": "max-autotune", "dump_config": dump}, tuple(losses))
 

@@ -21,7 +21,7 @@ from workbench.config.script.literals import (
     dotted,
     literal,
     parse_python,
-    unresolved,
+    runtime_value,
 )
 from workbench.config.script.statements import Guard, apart, called, calls_in, statements
 from workbench.config.torchair.settings import (
@@ -210,7 +210,7 @@ class _Scan:
         if isinstance(target, ast.Tuple | ast.List):
             for one in target.elts:  # what each of them gets, only a run knows
                 if name := dotted(one):
-                    self._set(self._whole(name), unresolved(value), target.lineno, guard)
+                    self._set(self._whole(name), runtime_value(value), target.lineno, guard)
             return
         self._environment(variable_assigned(target, value, self._names), guard)
         if name := dotted(target):

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.ge.plans import STATISTICS
-from workbench.config.mindspore.kernel_list import compiled, is_regex, kernel_text, read_kernel
+from workbench.config.mindspore.kernels import compiled, is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.reading import (
     MindSporeReading,
     iterations,
