@@ -105,8 +105,8 @@ VALUES = (
         when=lambda r, at: (
             at.value not in STATISTICS and {"code": "EP0002" if at.value else "EP0001"}
         ),
-        says=f"{{path}} must be one of {', '.join(STATISTICS)}, got {{got!r}}",
-        fix="The names are case-sensitive.",
+        says="{path}: unknown statistic {got!r}",
+        fix=f"Choose from {', '.join(STATISTICS)} (case-sensitive).",
         source=ADUMP,
         breaks=data(dump_data="stats", dump_stats=["Max", "Mean"]),
         keeps=data(dump_data="stats", dump_stats=["Max", "Avg"]),
@@ -226,8 +226,8 @@ SCENES = (
         severity="error",
         at="dump.dump_mode",
         when=lambda r, at: r.dump.dump_scene == "watcher" and at.value != "output",
-        says="{key} must be 'output' with dump_scene 'watcher', got {got!r}",
-        fix="Only outputs can be watched.",
+        says="{key} {got!r} is not supported with dump_scene 'watcher'",
+        fix="Set it to 'output': only outputs can be watched.",
         source=ADUMP,
         breaks=watch(dump_mode="all"),
         keeps=watch(dump_mode="output"),

@@ -273,7 +273,7 @@ WARNINGS = (
         severity="hint",
         at="dump",
         when=_is_in_a_container,
-        says="Models do not dump inside a container",
+        says="Models are not dumped inside a container",
         fix="Run the process outside of containers.",
         source=OFFLINE,
         breaks=data(Context(env={"container": "docker"})),

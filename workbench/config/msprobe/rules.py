@@ -233,7 +233,7 @@ CHECKED = (
     Row(
         "kernel-list", "error", f"{_SECTIONS}.list",
         lambda r, at: r.reads(at) and r.kernels and len(names(at.value)) != 1,
-        "{path} must name exactly one API at level L2, got {got}", "Name one, like 'Functional.conv2d.0.forward'.",
+        "{path}: level L2 dumps exactly one API, got {got}", "Name one, like 'Functional.conv2d.0.forward'.",
         {"level": "L2", "section": {"list": []}}, _KERNEL, PYTORCH, "pytorch",
     ),
     Row(
@@ -269,7 +269,7 @@ MADE = (
 SCOPED = (
     Row(
         "scope-pair", "error", f"{_SECTIONS}.scope", _is_no_pair,
-        "{path} must have two names, got {count}", "Name the first and the last call or module.",
+        "{path} has {count:count name}, not two", "Name the first and the last call or module.",
         {"section": {"scope": _PAIR[:1]}}, {"section": {"scope": _PAIR}}, SCOPE,
     ),
     Row(

@@ -135,7 +135,7 @@ def no_member(reading: ScriptReading, _at: At) -> Faults:
     strange = [entry for entry in _assigned(reading) if entry.member not in VALUE_MEMBERS]
     for entry in (*reading.facts.bare, *strange):
         path = f"{section_of(entry.key)}.{entry.key}"
-        got = f".{entry.member}" if entry.member else f"= {source_of(entry.node)}"
+        got = f".{entry.member}" if entry.member else "assignment"
         code = "AttributeError" if entry.member else "ValueError"
         member = MEMBERS.get(entry.key, "s")
         yield _fault(path, got, entry.line, member=member, code=code, raised=code)
