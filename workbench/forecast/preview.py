@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
-from workbench.config.explain import run_only
+from workbench.config.explain import runtime_settings
 from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
@@ -138,7 +138,7 @@ def _of_rank(
         config=config,
         compiling=compiling,
     )
-    unknown = run_only(config.check(context))
+    unknown = runtime_settings(config.check(context))
     notes = (Message("pipeline/late-value", path=path) for path in unknown)
     return replace(result, notes=(*notes, *result.notes))
 

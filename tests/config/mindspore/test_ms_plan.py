@@ -230,7 +230,7 @@ def test_a_form_made_of_a_plan_is_accepted_and_says_the_same_again(surface, want
     assert [p for p in there.check() if p.severity == "error"] == []
     plan = there.plan()
     again = surface.from_plan(plan)
-    assert again.losses == ()
+    assert again.unsupported == ()
     assert wb.config.of(surface.name, again.data).plan() == plan
 
 
@@ -291,7 +291,7 @@ def test_an_accepted_form_becomes_itself(surface, version, data):
         return
     plan = config.plan(context)
     lowered = surface.from_plan(plan)
-    assert lowered.losses == ()
+    assert lowered.unsupported == ()
     there = wb.config.of(surface.name, lowered.data)
     assert there.accepted(context)
     assert there.plan(context) == plan
@@ -325,7 +325,7 @@ def test_any_json_is_judged_and_never_raises(surface, data):
     )
     section = st.dictionaries(keys, anything, max_size=5) | anything
     names = st.sampled_from(("common_dump_settings", "e2e_dump_settings", "other"))
-    value = surface.start() if data.draw(st.booleans()) else {}
+    value = surface.template() if data.draw(st.booleans()) else {}
     for name, part in data.draw(st.dictionaries(names, section, max_size=3)).items():
         old = value.get(name)
         merge = isinstance(part, dict) and isinstance(old, dict)

@@ -215,9 +215,9 @@ def test_a_form_is_known_by_two_of_its_keys(data, ours):
 
 
 def test_a_new_form_is_its_own(tmp_path):
-    first = PYTORCH.start()
+    first = PYTORCH.template()
     first["tensor"]["list"].append("changed")
-    assert PYTORCH.start()["tensor"]["list"] == []
+    assert PYTORCH.template()["tensor"]["list"] == []
 
 
 def test_statistics_of_kernels_are_computed_where_the_form_says():

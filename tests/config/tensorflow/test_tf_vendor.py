@@ -6,7 +6,7 @@ import pytest
 
 from workbench.config import files
 from workbench.config.context import Context
-from workbench.config.tensorflow.text_rules import decode
+from workbench.config.tensorflow.lint import decode
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
 OP = ADD + 'op.name = "NpuOptimizer"\n'

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS
-from workbench.config.tensorflow.text_rules import decode
+from workbench.config.tensorflow.lint import decode
 from workbench.config.tensorflow.write import encode
 from workbench.core.errors import ConfigError
 
@@ -28,7 +28,7 @@ KINDS = [
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
 EXPRESSIONS = st.sampled_from(["args.x", "os.path.join(a, 'b')", "f'{x}'", "[n for n in y]"])
-UNRESOLVED = EXPRESSIONS.map(Unresolved)
+UNRESOLVED = EXPRESSIONS.map(RuntimeValue)
 DUMP = {
     "enable_dump": st.booleans() | UNRESOLVED,
     "dump_path": TEXT | UNRESOLVED,
@@ -172,7 +172,10 @@ def test_a_dump_config_that_is_none_comes_back():
 
 
 def test_expressions_that_are_none_are_written_as_text():
-    data = {"script": {"interface": "session"}, "dump": {"dump_path": Unresolved("an expression")}}
+    data = {
+        "script": {"interface": "session"},
+        "dump": {"dump_path": RuntimeValue("an expression")},
+    }
     assert '.s = "an expression"' in encode(data)
     ast.parse(encode(data))
 
@@ -211,8 +214,8 @@ def test_anything_is_judged_and_written(data, context):
 
 
 def test_the_flag_has_a_name_that_the_script_does_not_use():
-    dump = {"enable_dump": True, "enable_dump_debug": Unresolved("dump_flag")}
+    dump = {"enable_dump": True, "enable_dump_debug": RuntimeValue("dump_flag")}
     data = {"script": {"interface": "session", "porting": "automated", "rank": 3}, "dump": dump}
     read = decode(encode(data)).data
     assert read == data
-    assert isinstance(read["dump"]["enable_dump_debug"], Unresolved)
+    assert isinstance(read["dump"]["enable_dump_debug"], RuntimeValue)

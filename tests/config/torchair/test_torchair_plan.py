@@ -11,7 +11,7 @@ from workbench.config.context import Context
 from workbench.config.explain import plan_words
 from workbench.config.files import read
 from workbench.config.torchair.code import rank_folder
-from workbench.config.torchair.plan import from_plan, ge_steps
+from workbench.config.torchair.plan import from_plan
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
 
@@ -70,29 +70,11 @@ def test_the_json_file_decides_where_it_can_be_read(tmp_path):
     assert plan.select == (Selector("name", "A", model="m"),)
 
 
-@pytest.mark.parametrize(
-    ("ranges", "text"),
-    [
-        (None, ""),
-        ((), None),
-        (((9, 3),), None),
-        (((0, 0),), "0"),
-        (((3, 4), (4, 9), (1, 1)), "1|3-9"),
-        (((3, 4), (5, 9)), "3-9"),
-        (((0, 2**40),), "0-2147483647"),
-        (((2**31, 2**31),), None),
-        (tuple((n, n) for n in range(0, 400, 2)), "|".join(map(str, range(0, 200, 2)))),
-    ],
-)
-def test_iterations_are_said_in_ges_words(ranges, text):
-    assert ge_steps(Iterations(ranges)) == text
-
-
 def test_what_torchair_cannot_say_is_a_sentence():
     plan = DumpPlan("/d", kind="overflow")
     lowered = from_plan(plan)
     assert lowered.data["dump_config"]["enable_dump"] is False
-    assert lowered.losses == (Message("config/lost-kind", kind="overflow"),)
+    assert lowered.unsupported == (Message("config/lost-kind", kind="overflow"),)
 
 
 def test_names_that_torchair_refuses_are_left_out():

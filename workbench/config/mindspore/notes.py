@@ -189,7 +189,7 @@ NOTES = (
         "o2 ge",
         'set_context(ascend_config={{"exception_dump": "2"}}) does not work during a dump; "1" does.',
     ),
-    Note("sink-size", "o2", "Sink size must be 1; any other value ends the run."),
+    Note("sink-size", "o2", "Use sink size 1; any other value ends the run."),
     Note("sink-mode", "gpu", "Turn data sink off, or some steps are not dumped."),
     Note(
         "constants",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from workbench.config.tensorflow.plan import exception_root
+from workbench.config.ge.plans import exception_folder
 from workbench.config.tensorflow.reading import variable
 from workbench.config.tensorflow.settings import Environment
 from workbench.config.tensorflow.write import encode
@@ -95,7 +95,7 @@ def _graphs(r: TensorFlowReading) -> Iterator[Message]:
 def _exceptions(r: TensorFlowReading) -> Iterator[Message]:
     value = r.form.run.enable_exception_dump
     if value in (1, 2):
-        root = exception_root(r.context).rstrip("/") or "/"
+        root = (exception_folder(r.context)[0] or "./").rstrip("/") or "/"
         code = "config/tf-exception-full" if value == 1 else "config/tf-exception-brief"
         yield Message(code, folder=root)
 

@@ -33,7 +33,7 @@ from workbench.config.form.settings import (
     switch,
     text,
 )
-from workbench.config.ge_options import DEBUG_MODES, MODES
+from workbench.config.ge.options import DEBUG_MODES, MODES
 
 if TYPE_CHECKING:
     from workbench.core.problems import Severity

@@ -13,7 +13,7 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.mindspore.regex import to_python
+from workbench.config.mindspore.cpp_regex import to_python
 from workbench.core.errors import FormatError
 from workbench.core.plan import Selector
 
@@ -65,19 +65,19 @@ def read_kernels(entries: Iterable[Any]) -> tuple[Selector, ...]:
     return tuple(sorted(dict.fromkeys(found), key=lambda selector: order.index(selector.kind)))
 
 
-def told_acl(selectors: Iterable[Selector], *, anywhere: bool) -> tuple[Selector, ...]:
+def for_ascendcl(selectors: Iterable[Selector], *, anywhere: bool) -> tuple[Selector, ...]:
     """Return what entries mean to AscendCL, which O2 hands them on to.
 
     AscendCL knows no types: it looks for an operator of that name. ``anywhere``: whether expressions
     are searched for in names, as MindSpore does up to 2.6, or match whole ones, as msprobe has it.
 
-    >>> [found.text for found in told_acl([Selector("regex", "fc[12]")], anywhere=True)]
+    >>> [found.text for found in for_ascendcl([Selector("regex", "fc[12]")], anywhere=True)]
     ['.*(?:fc[12]).*']
     """
-    return tuple(_told(selector, anywhere) for selector in selectors)
+    return tuple(_for_ascendcl(selector, anywhere) for selector in selectors)
 
 
-def _told(selector: Selector, anywhere: bool) -> Selector:
+def _for_ascendcl(selector: Selector, anywhere: bool) -> Selector:
     text = selector.text
     if selector.kind == "type":
         return replace(selector, kind="name")
@@ -90,10 +90,10 @@ def _told(selector: Selector, anywhere: bool) -> Selector:
     return replace(selector, text=f".*(?:{text}).*") if searched else selector
 
 
-def write_for_acl(selector: Selector) -> str | None:
+def ascendcl_entry(selector: Selector) -> str | None:
     """Entry by which AscendCL is told of a selector, whatever the release; ``None`` if none does.
 
-    >>> [write_for_acl(Selector(kind, "MatMul")) for kind in ("name", "regex", "type")]
+    >>> [ascendcl_entry(Selector(kind, "MatMul")) for kind in ("name", "regex", "type")]
     ['MatMul', 'name-regex(^MatMul$)', None]
     """
     if selector.kind == "name":
@@ -112,7 +112,7 @@ def write_for_acl(selector: Selector) -> str | None:
 def _anchored(entry: str | None) -> str | None:
     """Return the expression for a name so that it matches the whole of it."""
     found = read_kernel(entry) if entry else None
-    return write_for_acl(found) if found and found.kind == "regex" else None
+    return ascendcl_entry(found) if found and found.kind == "regex" else None
 
 
 def _between_anchors(text: str) -> str | None:

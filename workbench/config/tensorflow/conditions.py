@@ -1,16 +1,21 @@
-"""Conditions on the rank: ``if int(os.getenv("RANK_ID")) == 7:`` and its variants."""
+"""Conditions of a script: on the rank (``if int(os.getenv("RANK_ID")) == 7:`` and its variants), and branches apart.
+
+No run need take two branches together: ``if args.dump: … elif args.overflow: …``.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.config.python_text import dotted
+from workbench.config.script.literals import dotted
+from workbench.config.script.statements import outward
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from workbench.config.tensorflow.facts import Facts, Place, Test
+    from workbench.config.script.statements import Guard, Place
+    from workbench.config.tensorflow.find import Entry, ScriptFacts
 
 _GETTERS = ("getenv", "get")
 _HCCL = ("get_rank_id", "get_npu_rank_id")
@@ -92,17 +97,16 @@ def rank_type(node: ast.expr, once: dict[str, ast.expr]) -> type[int] | type[str
     return (kind or str) if known else None
 
 
-def rank_around(test: Test | None, once: dict[str, ast.expr]) -> OnRank | None:
+def rank_around(guard: Guard | None, once: dict[str, ast.expr]) -> OnRank | None:
     """Return the innermost condition on the rank around a statement."""
-    while test is not None:
-        found = rank_test(test.node, once)
+    for one in outward(guard):
+        found = rank_test(one.test, once) if one.test is not None else None
         if found is not None:
-            return OnRank(found.rank, found.is_it == test.holds)
-        test = test.outer
+            return OnRank(found.rank, found.is_it == one.holds)
     return None
 
 
-def flags(facts: Facts) -> dict[str, int]:
+def flags(facts: ScriptFacts) -> dict[str, int]:
     """Names that are true on one rank and false on every other, with that rank."""
     found: dict[str, int] = {}
     spoilt: set[str] = set()
@@ -124,7 +128,7 @@ def _bound(place: Place) -> Iterator[tuple[str, ast.expr]]:
 
 def _true_on(value: ast.expr, place: Place, once: dict[str, ast.expr]) -> int | None:
     """Rank on which an assignment makes its name true, and on no other."""
-    around = rank_around(place.test, once)
+    around = rank_around(place.guard, once)
     if constant(value) is True and around is not None and around.is_it:
         return around.rank
     return true_on(value, once)
@@ -140,3 +144,46 @@ def true_on(value: ast.expr, once: dict[str, ast.expr]) -> int | None:
         return None
     found = rank_test(value, once)
     return found.rank if found is not None and found.is_it else None
+
+
+Branch = frozenset[tuple[str, bool]]
+"""Conditions around a statement, by their text, and whether each must hold."""
+
+
+def branch_of(guard: Guard | None, once: dict[str, ast.expr]) -> Branch:
+    """Return the conditions around a statement; the rank and being the main module are none."""
+    return frozenset(
+        (one.condition, one.holds)
+        for one in outward(guard)
+        if one.test is None or not (is_main(one.test) or rank_test(one.test, once))
+    )
+
+
+def is_main(node: ast.expr) -> bool:
+    """Whether a condition asks for the main module."""
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node))
+
+
+def other_branches(
+    facts: ScriptFacts, entries: Iterable[Entry]
+) -> dict[Branch, tuple[Entry, Entry]]:
+    """Return branches that turn the overflow dump on and stand apart from every data dump.
+
+    Each with its switch, and the switch of the data dump that is judged instead.
+    """
+    switches = [
+        (entry, branch_of(entry.guard, facts.once))
+        for entry in entries
+        if entry.key in ("enable_dump", "enable_dump_debug") and constant(entry.node) is not False
+    ]
+    data = [(entry, branch) for entry, branch in switches if entry.key == "enable_dump"]
+    return {
+        branch: (entry, data[0][0])
+        for entry, branch in switches
+        if entry.key != "enable_dump" and data and all(_apart(branch, b) for _, b in data)
+    }
+
+
+def _apart(one: Branch, two: Branch) -> bool:
+    """Whether neither branch lies inside the other."""
+    return not (one <= two or two <= one)

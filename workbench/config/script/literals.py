@@ -1,7 +1,7 @@
 """Read settings out of Python source without running it.
 
 Only literals count, and names that the script binds once to a literal. Whatever else stands in
-place of a value is `Unresolved`: shown, not judged.
+place of a value is `RuntimeValue`: shown, not judged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def bindings(node: ast.AST) -> Iterator[str]:
 
 
 def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
-    """Value of an expression, `Unresolved` if only a run knows it.
+    """Value of an expression, `RuntimeValue` if only a run knows it.
 
     Knows constants, lists and tuples, signs, joined strings, names of ``names``, the wrappers
     ``tf.compat.as_bytes(…)``, ``bytes(…)``, ``str.encode`` of text, and ``str`` of a whole number.
@@ -138,7 +138,12 @@ def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
     try:
         return _value(node, names or {})
     except (_Unknown, RecursionError):
-        return Unresolved(source_of(node))
+        return runtime_value(node)
+
+
+def runtime_value(node: ast.expr) -> RuntimeValue:
+    """Return an expression that only a run can value."""
+    return RuntimeValue(source_of(node))
 
 
 class _Unknown(Exception):
@@ -212,7 +217,7 @@ def _constant(value: Any) -> Any:
     raise _Unknown
 
 
-def source_of(node: ast.expr) -> str:
+def source_of(node: ast.AST) -> str:
     """Python text of an expression on one line, ``an expression`` if it cannot be written."""
     try:
         return ast.unparse(node)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.mindspore.kernel_list import compiled, is_regex, kernel_text, read_kernel
+from workbench.config.ge.plans import STATISTICS
+from workbench.config.mindspore.kernels import compiled, is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.reading import (
     MindSporeReading,
     iterations,
@@ -30,15 +31,6 @@ NEVER = "2147483647"
 """Step that never comes."""
 
 _MODES = ("all", "input", "output")
-_STATISTICS = {
-    "max": "Max",
-    "min": "Min",
-    "avg": "Avg",
-    "l2norm": "L2norm",
-    "nan count": "Nan",
-    "negative inf count": "Negative Inf",
-    "positive inf count": "Positive Inf",
-}
 
 
 def acl_dump_files(
@@ -150,5 +142,6 @@ def _msprobe(r: MindSporeReading, layer: list[str], place: Any, wanted: bool) ->
     by_host = r.common.saved_data == "tensor" or "md5" in named
     if by_host:
         return dump | {"dump_data": "tensor"}
-    options = [_STATISTICS[name] for name in named if name in _STATISTICS]
+    names = {word: name for name, word in STATISTICS.items()}
+    options = [names[word] for word in named if word in names]
     return dump | {"dump_data": "stats", "dump_stats": options}

@@ -28,7 +28,7 @@ _COMMON: dict[str, Any] = {
 }
 
 
-def start(target: Target) -> dict[str, Any]:
+def template(target: Target) -> dict[str, Any]:
     """Return a form that passes its check and dumps every tensor of the first iteration."""
     form: dict[str, Any] = {COMMON: copy.deepcopy(_COMMON)}
     if target in ("o2", "ge"):
@@ -43,7 +43,7 @@ def changed(target: Target, change: Mapping[str, Any]) -> dict[str, Any]:
 
     Keys are those of the common section, ``e2e.KEY``, or names of sections.
     """
-    form = start(target)
+    form = template(target)
     for key, value in change.items():
         section, name = form.setdefault(COMMON, {}), key
         if key.startswith("e2e."):

@@ -6,7 +6,7 @@ import pytest
 
 from kit.cases import mindspore_form
 from workbench.config import Context
-from workbench.config.mindspore.acl_steps import acl_dump_files
+from workbench.config.mindspore.acl_files import acl_dump_files
 
 OLD, MSPROBE = Context("2.5"), Context("2.7")
 INIT = (

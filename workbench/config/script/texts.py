@@ -6,7 +6,8 @@ import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from workbench.config.python_text import BINDING, bindings, dotted
+from workbench.config.script.literals import BINDING, bindings, dotted
+from workbench.config.script.statements import called
 
 _MAKERS_WORDS = """
 str repr ascii chr hex oct bin format input as_str as_text as_str_any getenv getcwd gettempdir mkdtemp
@@ -50,7 +51,7 @@ def bound(tree: ast.Module) -> Bound:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 found.setdefault(dotted(target), []).append(node.value)
-            if isinstance(node.value, ast.Call) and _called(node.value) in _PARSERS:
+            if isinstance(node.value, ast.Call) and called(node.value) in _PARSERS:
                 parsed |= {dotted(target) for target in targets}
         elif isinstance(node, ast.ClassDef):
             others.add(node.name)
@@ -84,20 +85,16 @@ def _option(call: ast.Call) -> list[str]:
     first = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
     if not isinstance(first, str):
         return []
-    if _called(call) in _FLAGS:
+    if called(call) in _FLAGS:
         return [first]
     kept = all(
         one.arg not in ("type", "action", "nargs")
         or (one.arg == "type" and dotted(one.value) == "str")
         for one in call.keywords
     )
-    if _called(call) != "add_argument" or not first.startswith("--") or not kept:
+    if called(call) != "add_argument" or not first.startswith("--") or not kept:
         return []
     return [first.lstrip("-").replace("-", "_")]
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
 
 
 def is_text(node: ast.expr, known: Bound, depth: int = _DEPTH) -> bool:
@@ -147,7 +144,5 @@ def _returns_text(call: ast.Call, known: Bound, depth: int) -> bool:
 def _may_be_bytes(node: ast.expr) -> bool:
     """Whether an expression looks like bytes."""
     if isinstance(node, ast.Call):
-        func = node.func
-        called = func.attr if isinstance(func, ast.Attribute) else dotted(func)
-        return called in ("as_bytes", "bytes", "encode", "fsencode", "getcwdb")
+        return called(node) in ("as_bytes", "bytes", "encode", "fsencode", "getcwdb")
     return isinstance(node, ast.Constant) and isinstance(node.value, bytes)

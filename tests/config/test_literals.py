@@ -6,8 +6,8 @@ import re
 import pytest
 
 from kit.words import refused
-from workbench.config.form.settings import Unresolved
-from workbench.config.python_text import (
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.script.literals import (
     bound_literals,
     bound_once,
     dotted,
@@ -85,13 +85,13 @@ def test_literals_have_their_value(text, expected):
 )
 def test_other_expressions_stay_expressions(text):
     found = value(text)
-    assert isinstance(found, Unresolved)
+    assert isinstance(found, RuntimeValue)
     assert found == text
 
 
 def test_what_no_form_can_hold_stays_an_expression():
-    assert isinstance(value("0x" + "f" * 5000), Unresolved)
-    assert isinstance(value("'\\ud800'"), Unresolved)
+    assert isinstance(value("0x" + "f" * 5000), RuntimeValue)
+    assert isinstance(value("'\\ud800'"), RuntimeValue)
     assert value("0x" + "f" * 8) == 0xFFFFFFFF
 
 

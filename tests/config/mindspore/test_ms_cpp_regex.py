@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import refused
-from workbench.config.mindspore.regex import to_python
+from workbench.config.mindspore.cpp_regex import to_python
 from workbench.core.errors import FormatError
 
 

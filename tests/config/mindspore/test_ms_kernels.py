@@ -5,12 +5,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kit.words import refused
-from workbench.config.mindspore.kernel_list import (
+from workbench.config.mindspore.kernels import (
+    ascendcl_entry,
+    for_ascendcl,
     kernel_text,
     read_kernel,
     read_kernels,
-    told_acl,
-    write_for_acl,
     write_kernel,
 )
 from workbench.core.errors import FormatError
@@ -138,15 +138,15 @@ NAMES = ("Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1", "fc1", "Add", "a|b"
      ".*(?:fc1|Add).*", ".*(?:fc1)|(?:Add).*", "^(?:fc1)|(?:Add)$", r"op\d$", r".*\.*", ""],
 )  # fmt: skip
 def test_expressions_are_searched_for_until_msprobe_matches_whole_names(text):
-    (found,) = told_acl([Selector("regex", text)], anywhere=True)
-    (whole,) = told_acl([Selector("regex", text)], anywhere=False)
+    (found,) = for_ascendcl([Selector("regex", text)], anywhere=True)
+    (whole,) = for_ascendcl([Selector("regex", text)], anywhere=False)
     for name in NAMES:
         assert found.matches(name, "") == bool(re.search(text, name)), (found, name)
         assert whole.matches(name, "") == bool(re.fullmatch(text, name)), (whole, name)
 
 
 def test_a_type_is_the_name_of_an_operator_for_acl():
-    (told,) = told_acl([Selector("type", "Add")], anywhere=True)
+    (told,) = for_ascendcl([Selector("type", "Add")], anywhere=True)
     assert told.matches("Add", "Mul")
     assert not told.matches("Default/Add-op1", "Add")
 
@@ -159,11 +159,11 @@ def test_a_type_is_the_name_of_an_operator_for_acl():
 )
 def test_what_is_written_for_acl_means_the_same_whoever_reads_it(text, kind, anywhere):
     selector = Selector(kind, text)
-    entry = write_for_acl(selector)
+    entry = ascendcl_entry(selector)
     assert entry is None or kind != "type"
     if entry is None:
         return
-    (again,) = told_acl(read_kernels([entry]), anywhere=anywhere)
+    (again,) = for_ascendcl(read_kernels([entry]), anywhere=anywhere)
     if again != selector:
         assert (kind, again.kind) == ("name", "regex")
         assert again.matches(text, "")
@@ -183,4 +183,4 @@ def test_what_is_written_for_acl_means_the_same_whoever_reads_it(text, kind, any
     ],
 )
 def test_selectors_are_written_as_entries_for_acl(selector, entry):
-    assert write_for_acl(selector) == entry
+    assert ascendcl_entry(selector) == entry

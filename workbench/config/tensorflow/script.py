@@ -1,4 +1,4 @@
-"""Read the form out of a training script; the script is parsed, never run."""
+"""The form that a training script holds: which of its settings count, and what they are."""
 
 from __future__ import annotations
 
@@ -8,30 +8,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.form.json_text import Decoded
-from workbench.config.form.settings import Unresolved
-from workbench.config.ge_options import DEBUG_MODES
-from workbench.config.python_text import literal
-from workbench.config.tensorflow.branches import branch_of, other_branches
-from workbench.config.tensorflow.counting import (
-    chosen_rank,
-    counting_blocks,
-    counting_dumps,
-    dump_choices,
-    is_no_dump,
-    is_none,
-    read_blocks,
-    untold,
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.ge.options import DEBUG_MODES
+from workbench.config.script.literals import dotted, literal, source_of
+from workbench.config.tensorflow.conditions import (
+    branch_of,
+    flags,
+    other_branches,
+    rank_around,
+    rank_test,
+    true_on,
 )
-from workbench.config.tensorflow.facts import OPTIMIZER, Call, Entry, Facts
+from workbench.config.tensorflow.find import OPTIMIZER, Call, Entry, OptimizerBlock, ScriptFacts
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
-from workbench.config.tensorflow.rank import flags, rank_around, true_on
 from workbench.config.tensorflow.settings import Dump, Run
 from workbench.config.tensorflow.walk import Walk, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.tensorflow.branches import Branch
+    from workbench.config.tensorflow.conditions import Branch
 
 SWITCHES = ("enable_dump", "enable_dump_debug")
 
@@ -43,6 +39,9 @@ INTERFACES = (
     ("set_keras_session_npu_config", "keras", "automated"),
 )
 """What a script is, by the first of these that it calls."""
+
+HELPERS = ("session_dump_config", "update_custom_op")
+"""Functions of the vendor's precision_tool that put dump settings into a configuration."""
 
 SESSIONS = ("Session", "InteractiveSession", "MonitoredTrainingSession", "managed_session")
 
@@ -56,7 +55,7 @@ INIT_KEYS = (*Run.fields, "dump_data")
 
 
 @dataclass(slots=True)
-class Found:
+class EffectiveSetting:
     """One setting as it counts: its section, value, line, and the weight of where it stands."""
 
     section: str
@@ -67,17 +66,17 @@ class Found:
 
 
 @dataclass(slots=True)
-class Reading:
+class ScriptReading:
     """The form that a script holds, and what was overridden on the way.
 
     ``other`` are the branches that are not judged: they turn on the overflow dump where another
     branch turns on the data dump. ``walk`` tells what npu_bridge does not read of several optimizers.
     """
 
-    facts: Facts
-    found: dict[tuple[str, str], Found] = field(default_factory=dict)
+    facts: ScriptFacts
+    found: dict[tuple[str, str], EffectiveSetting] = field(default_factory=dict)
     rank: tuple[int, int] | None = None
-    conflicts: list[tuple[str, Found, Found]] = field(default_factory=list)
+    conflicts: list[tuple[str, EffectiveSetting, EffectiveSetting]] = field(default_factory=list)
     duplicates: list[tuple[str, int]] = field(default_factory=list)
     flags: dict[str, int] = field(default_factory=dict)
     other: dict[Branch, tuple[Entry, Entry]] = field(default_factory=dict)
@@ -87,33 +86,37 @@ class Reading:
         """Whether a setting stands in none of the other branches."""
         if not self.other:
             return True
-        around = branch_of(entry.test, self.facts.once)
+        around = branch_of(entry.guard, self.facts.once)
         return not any(branch <= around for branch in self.other)
 
 
-def form_of(reading: Reading, text: str) -> Decoded:
+def form_of(reading: ScriptReading, text: str) -> Decoded:
     """Return the form that a script holds."""
     data, lines = _form(reading)
     return Decoded(data, text, lines, tuple(reading.duplicates))
 
 
-def read(facts: Facts) -> Reading:
+def read_script(facts: ScriptFacts) -> ScriptReading:
     """Return the settings of a script as they count."""
-    reading = Reading(facts, flags=flags(facts), other=other_branches(facts, _settings(facts)))
+    reading = ScriptReading(
+        facts, flags=flags(facts), other=other_branches(facts, _settings(facts))
+    )
     reading.walk = walk(facts, partial(_value, reading))
-    for block in read_blocks(facts):
+    for block in blocks_in_use(facts):
         for entry in filter(reading.judged, block.entries):
             if id(entry) in reading.walk.unread:
                 continue
             weight = 1 if block.only_init == (entry.key not in INIT_KEYS) else 2
-            found = Found(section_of(entry.key), _value(reading, entry), entry.line, weight, block)
+            found = EffectiveSetting(
+                section_of(entry.key), _value(reading, entry), entry.line, weight, block
+            )
             _take(reading, entry, found)
     for home, call, entry in _arguments(facts):
         value = _value(reading, entry)
         if not reading.judged(entry):
             continue
         if value is not None or entry.key in NO_DEFAULT:
-            _take(reading, entry, Found(home, value, entry.line, 3, call))
+            _take(reading, entry, EffectiveSetting(home, value, entry.line, 3, call))
     for choice in dump_choices(facts):
         rank = chosen_rank(facts, choice)
         if rank is not None:
@@ -124,20 +127,20 @@ def read(facts: Facts) -> Reading:
     return reading
 
 
-def _arguments(facts: Facts) -> Iterator[tuple[str, Call, Entry]]:
+def _arguments(facts: ScriptFacts) -> Iterator[tuple[str, Call, Entry]]:
     """Yield section, call and entry of the arguments of ``NPURunConfig`` and ``DumpConfig``."""
     for call in facts.runs:
         for entry in call.entries.values():
             if entry.key not in UNTOLD:
                 judged = entry.key in Run.fields or entry.key not in RUN_ARGUMENTS
                 yield "run" if judged else "options", call, entry
-    for call in counting_dumps(facts):
+    for call in effective_dumps(facts):
         for entry in call.entries.values():
             if entry not in dropped_modes(facts, call):
                 yield "dump", call, entry
 
 
-def dropped_modes(facts: Facts, call: Call) -> Iterator[Entry]:
+def dropped_modes(facts: ScriptFacts, call: Call) -> Iterator[Entry]:
     """Yield a ``dump_debug_mode`` that nobody could take and that ``NPUEstimator`` does not pass on.
 
     It does so only beside a ``dump_mode`` that is not None.
@@ -146,15 +149,15 @@ def dropped_modes(facts: Facts, call: Call) -> Iterator[Entry]:
     if mode is None or debug is None or not facts.runs or not is_none(mode.node):
         return
     value = literal(debug.node, facts.names)
-    if value not in DEBUG_MODES and not isinstance(value, Unresolved):
+    if value not in DEBUG_MODES and not isinstance(value, RuntimeValue):
         yield debug
 
 
-def _settings(facts: Facts) -> Iterator[Entry]:
+def _settings(facts: ScriptFacts) -> Iterator[Entry]:
     """Yield the settings of dumps."""
-    for block in counting_blocks(facts):
+    for block in effective_blocks(facts):
         yield from block.entries
-    for call in counting_dumps(facts):
+    for call in effective_dumps(facts):
         yield from call.entries.values()
 
 
@@ -170,13 +173,13 @@ def section_of(key: str) -> str:
     return "dump" if "dump" in key else "run"
 
 
-def _value(reading: Reading, entry: Entry) -> Any:
+def _value(reading: ScriptReading, entry: Entry) -> Any:
     """Value of a setting; one under another proto member keeps that."""
     value: Any = literal(entry.node, reading.facts.names)
     member = MEMBERS.get(entry.key, entry.member or "s")
     if entry.member and entry.member != member:
         return {entry.member: value}
-    if entry.key in SWITCHES and isinstance(value, Unresolved):
+    if entry.key in SWITCHES and isinstance(value, RuntimeValue):
         rank = true_on(entry.node, reading.facts.once)
         if rank is None and isinstance(entry.node, ast.Name):
             rank = reading.flags.get(entry.node.id)
@@ -188,9 +191,9 @@ def _value(reading: Reading, entry: Entry) -> Any:
     return int(value) if member == "i" and type(value) is bool else value
 
 
-def _take(reading: Reading, entry: Entry, new: Found) -> None:
+def _take(reading: ScriptReading, entry: Entry, new: EffectiveSetting) -> None:
     """Keep a setting, unless one that counts more stands already."""
-    around = rank_around(entry.test, reading.facts.once) if entry.key in SWITCHES else None
+    around = rank_around(entry.guard, reading.facts.once) if entry.key in SWITCHES else None
     if around is not None:
         if new.value is around.is_it:
             reading.rank = around.rank, entry.line
@@ -204,10 +207,12 @@ def _take(reading: Reading, entry: Entry, new: Found) -> None:
         reading.found[place] = new
 
 
-def _note(reading: Reading, entry: Entry, old: Found, new: Found) -> None:
+def _note(
+    reading: ScriptReading, entry: Entry, old: EffectiveSetting, new: EffectiveSetting
+) -> None:
     """Note that a setting stands twice: in one place, or in two that differ."""
     path = f"{new.section}.{entry.key}"
-    if old.source is new.source and entry.test is None:
+    if old.source is new.source and entry.guard is None:
         reading.duplicates.append((path, new.line))
     elif old.source is not new.source and _differ(old.value, new.value):
         wins, loses = (new, old) if new.weight >= old.weight else (old, new)
@@ -216,10 +221,10 @@ def _note(reading: Reading, entry: Entry, old: Found, new: Found) -> None:
 
 def _differ(one: Any, two: Any) -> bool:
     """Whether two values differ; what only a run knows may be the same."""
-    return one != two and not isinstance(one, Unresolved) and not isinstance(two, Unresolved)
+    return one != two and not isinstance(one, RuntimeValue) and not isinstance(two, RuntimeValue)
 
 
-def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
+def _form(reading: ScriptReading) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the form and the line of every setting."""
     facts = reading.facts
     data: dict[str, Any] = {"script": _script(facts)}
@@ -236,31 +241,31 @@ def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
         put("script", key, value, line)
     if reading.rank is not None:
         put("script", "rank", *reading.rank)
-    blocks = counting_blocks(facts)
+    blocks = effective_blocks(facts)
     if blocks and blocks[0].name != OPTIMIZER:
         put("script", "optimizer", blocks[0].name, blocks[0].line)
     for key, (value, line) in facts.environment.items():
         put("environment", key, value, line)
     for key in ("enable_dump", "dump_path"):
         if key not in data.get("dump", {}):
-            for text, line in untold(facts, key):
-                put("dump", key, Unresolved(text), line)
+            for text, line in runtime_sources(facts, key):
+                put("dump", key, RuntimeValue(text), line)
     _strange_dump(facts, data, lines)
     return data, lines
 
 
-def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> None:
+def _strange_dump(facts: ScriptFacts, data: dict[str, Any], lines: dict[str, int]) -> None:
     """Keep a ``dump_config`` that is plainly no ``DumpConfig``."""
     for run in facts.runs:
         entry = run.entries.get("dump_config")
         if entry is not None and is_no_dump(facts, entry.node):
             value = literal(entry.node, facts.names)
             if value is not None:
-                value = str(value) if isinstance(value, Unresolved) else value
+                value = str(value) if isinstance(value, RuntimeValue) else value
                 data["dump"], lines["dump"] = value, entry.line
 
 
-def _script_line(facts: Facts) -> dict[str, int]:
+def _script_line(facts: ScriptFacts) -> dict[str, int]:
     """Line of the call that tells the interface, else of the first block."""
     names = [*(name for name, _, _ in INTERFACES), *SESSIONS, "init_resource"]
     found = [facts.calls[name] for name in names if name in facts.calls]
@@ -268,7 +273,7 @@ def _script_line(facts: Facts) -> dict[str, int]:
     return {"script": found[0]} if found else {}
 
 
-def _script(facts: Facts) -> dict[str, Any]:
+def _script(facts: ScriptFacts) -> dict[str, Any]:
     """Say what kind of script it is."""
     init = "init_resource" in facts.calls
     script: dict[str, Any] = {"interface": "any", "porting": "automated" if init else "manual"}
@@ -285,3 +290,123 @@ def _script(facts: Facts) -> dict[str, Any]:
     if init:
         script["init_resource"] = True
     return script
+
+
+def effective_blocks(facts: ScriptFacts) -> list[OptimizerBlock]:
+    """Return the blocks that npu_bridge reads; every one if it reads none of them."""
+    blocks = [block for block in facts.blocks if block.entries or block.extra]
+    return [block for block in blocks if block.name == OPTIMIZER] or blocks
+
+
+def blocks_in_use(facts: ScriptFacts) -> list[OptimizerBlock]:
+    """Return the blocks whose settings npu_bridge reads: of its own name, in what a session is given."""
+    return [
+        block
+        for block in effective_blocks(facts)
+        if not block.name_is_known or (block.name == OPTIMIZER and not facts.is_idle(block))
+    ]
+
+
+def effective_dumps(facts: ScriptFacts) -> list[Call]:
+    """Return the ``DumpConfig`` that ``NPURunConfig`` is given; every one if that cannot be told."""
+    if facts.runs and not any("dump_config" in run.entries or run.extra for run in facts.runs):
+        return []
+    given = [run.entries["dump_config"].node for run in facts.runs if "dump_config" in run.entries]
+    known = {key for call in facts.dumps for key in (id(call.node), call.variable)}
+    meant: set[int | str] = set()
+    for value in given:
+        parts = [part for part in ast.walk(value) if isinstance(part, ast.expr)]
+        here: set[int | str] = {id(part) for part in parts}
+        here |= {source_of(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
+        if here.isdisjoint(known) and not isinstance(value, ast.Constant):
+            return facts.dumps
+        meant |= here
+    found = [call for call in facts.dumps if id(call.node) in meant or call.variable in meant]
+    return found if given else facts.dumps
+
+
+def unknown_dumps(facts: ScriptFacts) -> Iterator[ast.expr]:
+    """Yield what ``NPURunConfig`` is given for a ``DumpConfig`` that the script does not make."""
+    for run in facts.runs:
+        entry = run.entries.get("dump_config")
+        if entry is None or is_none(entry.node) or is_no_dump(facts, entry.node):
+            continue
+        if not facts.dumps:
+            yield entry.node
+
+
+def dump_choices(facts: ScriptFacts) -> Iterator[ast.IfExp]:
+    """Yield each ``dump_config=config if … else None`` of ``NPURunConfig``, and its reverse."""
+    for run in facts.runs:
+        entry = run.entries.get("dump_config")
+        node = None if entry is None else entry.node
+        if isinstance(node, ast.IfExp) and is_none(node.body) != is_none(node.orelse):
+            yield node
+
+
+def chosen_rank(facts: ScriptFacts, choice: ast.IfExp) -> int | None:
+    """Rank on which a choice is no ``None``, and on no other."""
+    found = rank_test(choice.test, facts.once)
+    return found.rank if found is not None and found.is_it == is_none(choice.orelse) else None
+
+
+def runtime_sources(facts: ScriptFacts, key: str) -> Iterator[tuple[str, int]]:
+    """Yield expressions that a setting may come from, and that only a run knows."""
+    for call in effective_dumps(facts):
+        for text in call.extra:
+            name = text.lstrip("*")
+            yield (f"{name}[{key!r}]" if text.startswith("**") else name), call.line
+    for block in effective_blocks(facts):
+        yield from block.extra
+    for node in unknown_dumps(facts):
+        yield f"{source_of(node)}._{key}", node.lineno
+    yield from _elsewhere(facts, key)
+
+
+def _elsewhere(facts: ScriptFacts, key: str) -> Iterator[tuple[str, int]]:
+    """Yield what sets a dump outside the script, or in a way that is not read."""
+    for name in HELPERS:
+        if name in facts.calls:
+            yield name, facts.calls[name]
+    if facts.dumps or facts.blocks:
+        return
+    for place in facts.places:
+        targets = place.node.targets if isinstance(place.node, ast.Assign) else []
+        for target in targets:
+            if isinstance(target, ast.Attribute) and is_npu_device(target.value):
+                yield f"{source_of(target.value)}.{key}", target.lineno
+
+
+def is_npu_device(node: ast.expr) -> bool:
+    """Whether an expression is ``npu_device.global_options().dump_config``."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "dump_config"
+        and isinstance(node.value, ast.Call)
+        and dotted(node.value.func).endswith("global_options")
+    )
+
+
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+_OTHERS = (
+    *("ProfilingConfig", "MemoryConfig", "ExperimentalConfig", "NPURunConfig"),
+    *("dict", "list", "tuple", "set", "str", "int", "float", "bool", "bytes"),
+)
+"""What is called and makes no ``DumpConfig``."""
+
+
+def is_no_dump(facts: ScriptFacts, node: ast.expr) -> bool:
+    """Whether an expression is plainly no ``DumpConfig``: another object, or the class itself."""
+    if isinstance(node, ast.Name) and node.id in facts.once:
+        node = facts.once[node.id]
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = dotted(node).rpartition(".")[2]
+        return facts.meaning.get(name, name) == "DumpConfig"
+    if isinstance(node, ast.Call):
+        return dotted(node.func).rpartition(".")[2] in _OTHERS
+    plain = ast.Constant | ast.Dict | ast.List | ast.Tuple | ast.Set | ast.JoinedStr | ast.Lambda
+    return isinstance(node, plain) and not is_none(node)
