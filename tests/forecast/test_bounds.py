@@ -81,7 +81,7 @@ def test_the_sentence_and_the_json_tell_the_bound(name):
     kind = "exception" if "exception" in name else "overflow"
     first = str(told).splitlines()[0]
     assert f"At most {told.bound.files} file" in first
-    assert told.doubts[0] == Message(f"pipeline/late-{kind}")
+    assert told.doubts[0] == Message(f"forecast/late-{kind}")
     assert str(told.doubts[0]) in first
     assert told.slow_down.name == "unknown"
     assert told.to_dict()["at_most"] == {"files": told.bound.files, "bytes": told.bound.nbytes}
@@ -98,15 +98,15 @@ def test_a_device_that_does_not_dump_writes_what_is_certain_alone():
     config = asked("mindspore-o0o1", 3, (f"{COMMON}.support_device", [1]))
     told = preview(config, HOT, context=Context())
     assert told.bound.files == told.files == 3
-    assert "pipeline/device-left-out" in {note.code for note in told.notes}
+    assert "forecast/device-left-out" in {note.code for note in told.notes}
 
 
 def test_the_notes_say_what_the_bound_leaves_out():
     limited = asked("mindspore-o0o1", 3, (f"{COMMON}.overflow_number", 1))
     notes = preview(limited, HOT).notes
-    assert Message("pipeline/overflow-limit", limit=1) in notes
-    assert Message("pipeline/ms-overflow") in notes
-    assert Message("pipeline/no-failures") in preview(FORMS["cpu exception"], HOT).notes
+    assert Message("forecast/overflow-limit", limit=1) in notes
+    assert Message("forecast/ms-overflow") in notes
+    assert Message("forecast/no-failures") in preview(FORMS["cpu exception"], HOT).notes
 
 
 @pytest.mark.parametrize("kind", ["overflow", "exception"])

@@ -235,19 +235,19 @@ def test_all_graphs_of_a_dump_are_taken(tmp_path):
 
 @pytest.mark.parametrize("what", ["nothing.ir", "resnet5000"])
 def test_a_graph_that_is_nowhere_is_refused(tmp_path, what):
-    with refused("pipeline/graph", GraphError, got=what):
+    with refused("forecast/graph", GraphError, got=what):
         preview(form(), what)
 
 
 def test_a_dump_without_graphs_is_refused(tmp_path):
     (tmp_path / "rank_0").mkdir()
-    with refused("pipeline/dump-without-graph", GraphError, got=str(tmp_path)):
+    with refused("forecast/dump-without-graph", GraphError, got=str(tmp_path)):
         preview(form(), tmp_path)
 
 
 def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
     graph = parse_ge_text(GE.format('op { name: "a" type: "Relu" }'))
-    with refused("pipeline/preview-ge", GraphError, surface="mindspore-cpu"):
+    with refused("forecast/preview-ge", GraphError, surface="mindspore-cpu"):
         preview(form(), graph)
 
 
@@ -262,7 +262,7 @@ def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
         (
             Selector("range", CONV, "Default/none"),
             "entry-range",
-            {"end": "Default/none", "why": Message("pipeline/entry-name")},
+            {"end": "Default/none", "why": Message("forecast/entry-name")},
         ),
     ],
 )
@@ -270,7 +270,7 @@ def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")
     found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
     (unmet,) = found.matches.unmet
-    check_said(unmet.reason, f"pipeline/{code}", **values)
+    check_said(unmet.reason, f"forecast/{code}", **values)
     assert unmet.entry.startswith(entry.text)
     assert [name.rpartition("/")[2] for name in found.matches.operators] == ["Conv2D-op0"] * 2
 
@@ -297,9 +297,9 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     )
     found = plan_of("acl", plan, graph)
     assert [(u.where, u.entry, u.reason) for u in found.matches.unmet] == [
-        ("list", "relu", Message("pipeline/entry-fused", near="conv_relu")),
-        ("list", "", Message("pipeline/entry-model", got="resnet", names=["ge_default_1"])),
-        ("blacklist", "Nothing", Message("pipeline/entry-type")),
+        ("list", "relu", Message("forecast/entry-fused", near="conv_relu")),
+        ("list", "", Message("forecast/entry-model", got="resnet", names=["ge_default_1"])),
+        ("blacklist", "Nothing", Message("forecast/entry-type")),
     ]
     assert found.matches.operators == ()
 
@@ -310,7 +310,7 @@ def test_msprobe_saves_tensors_or_statistics(version, told):
     found = preview(asked, "mlp", version=version)
     assert any(name.endswith(".npy") for name in found.names) is not told
     codes = {note.code for note in found.notes}
-    assert ({"pipeline/msprobe", "pipeline/msprobe-statistics"} <= codes) is told
+    assert ({"forecast/msprobe", "forecast/msprobe-statistics"} <= codes) is told
     names = [name for name in found.names if not name.startswith(("acl_dump", "graphs/"))]
     assert all(name.endswith("statistic.csv") for name in names) is told
 
@@ -320,9 +320,9 @@ def test_marked_operators_are_unknown_before_the_run():
                     load_graph("mlp"))  # fmt: skip
     assert found.matches.operators == ()
     assert not found.exact
-    check_said(found.doubts[0], "pipeline/late-marked")
+    check_said(found.doubts[0], "forecast/late-marked")
     counts = {"matched": 0, "operators": found.operators, "files": found.files}
-    about = Message("pipeline/headline-about", **counts, iterations=1, size=found.bytes)
+    about = Message("forecast/headline-about", **counts, iterations=1, size=found.bytes)
     assert str(about) in str(found).splitlines()[0]
 
 
@@ -336,7 +336,7 @@ def test_marked_operators_are_unknown_before_the_run():
 def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     found = plan_of(surface, plan, load_graph("mlp"))
     assert (found.files, found.bytes, found.exact) == (0, 0, False)
-    check_said(found.doubts[0], f"pipeline/{code}")
+    check_said(found.doubts[0], f"forecast/{code}")
     assert found.slow_down.name == "unknown"
     assert str(found.doubts[0]) in str(found).splitlines()[0]
 
@@ -354,7 +354,7 @@ def test_a_run_that_dumps_nothing_says_why(plan, context, code):
     found = plan_of("acl", plan, load_graph("mlp"), context=context)
     compiled = plan.devices is None and plan.ranks is None
     assert [name.rpartition("_")[2] for name in found.names] == ["Build.txt"] * compiled
-    assert f"pipeline/{code}" in {note.code for note in found.notes}
+    assert f"forecast/{code}" in {note.code for note in found.notes}
     assert found.slow_down.name == "none"
     assert sum(name.startswith("Default/") for name in found.matches.operators) == 3
 
@@ -373,7 +373,7 @@ def test_disk_space_is_looked_at_only_here(tmp_path):
     assert plan_of("mindspore-cpu", plan, load_graph("mlp")).disk is None
     found = plan_of("mindspore-cpu", plan, load_graph("mlp"), context=Context(here=True))
     disk = found.disk
-    said = Message("pipeline/disk-enough", free=disk.free, path=disk.path)
+    said = Message("forecast/disk-enough", free=disk.free, path=disk.path)
     assert str(said) in str(found)
     assert disk.path == str(tmp_path)
     assert disk.fits == (disk.needed <= disk.free)
@@ -432,9 +432,9 @@ def test_the_text_says_the_same_in_a_screen():
     found = preview(form(dump_mode=1, kernels=["conv", "lstm"]), "lenet")
     text = str(found)
     counts = {"matched": 2, "operators": 15, "files": 14, "iterations": 1, "size": found.bytes}
-    assert str(Message("pipeline/headline", **counts)) in text
-    assert f"lstm  ({Message('pipeline/entry-type')})" in text
-    assert str(Message("pipeline/more", count=found.files - SHOWN)) in text
+    assert str(Message("forecast/headline", **counts)) in text
+    assert f"lstm  ({Message('forecast/entry-type')})" in text
+    assert str(Message("forecast/more", count=found.files - SHOWN)) in text
     assert len(text.splitlines()) < 50
 
 
@@ -497,8 +497,8 @@ def test_a_setting_that_only_the_run_knows_is_noted():
     found = preview(config.read(text, "tensorflow"), "mlp", iterations=2)
     assert found.iterations == (0, 1)
     assert found.notes[:2] == (
-        Message("pipeline/late-value", path="dump.dump_path"),
-        Message("pipeline/late-value", path="dump.dump_step"),
+        Message("forecast/late-value", path="dump.dump_path"),
+        Message("forecast/late-value", path="dump.dump_step"),
     )
 
 
@@ -518,12 +518,14 @@ def test_the_preview_says_which_iterations_are_not_dumped_and_what_to_set(surfac
         preview(form.set(key, "20"), "mlp", iterations=12),
     )
     every = preview(form.set(key, "0-11"), "mlp", iterations=12)
-    codes = ("pipeline/iterations-set", "pipeline/iteration-left-out")
+    codes = ("simulation/iterations-set", "forecast/iteration-left-out")
     said = [[note for note in one.notes if note.code in codes] for one in (some, none, every)]
     assert [len(notes) for notes in said] == [1, 1, 0]
-    for (note,), inner in zip(said[:2], ("iterations-some", "iteration-left-out"), strict=True):
-        check_said(note, "pipeline/iterations-set", key=key, value="0-11")
-        assert note.values["said"].code == f"pipeline/{inner}"
+    for (note,), inner in zip(
+        said[:2], ("simulation/iterations-some", "forecast/iteration-left-out"), strict=True
+    ):
+        check_said(note, "simulation/iterations-set", key=key, value="0-11")
+        assert note.values["said"].code == inner
     assert (len(some.iterations), len(every.iterations)) == (1, 12)
 
 
@@ -531,7 +533,7 @@ def test_without_iterations_no_tensor_is_promised_and_other_files_are_counted():
     form = config.new("mindspore-o0o1").set("common_dump_settings.iteration", "20")
     result = preview(form, "mlp", iterations=12)
     assert result.files > 0
-    expected = Message("pipeline/headline-none", files=result.files, size=result.bytes)
+    expected = Message("forecast/headline-none", files=result.files, size=result.bytes)
     assert headline(result) == str(expected)
     assert result.slow_down.reason == Message("dump/slow-down-none")
 
@@ -540,7 +542,7 @@ def test_without_iterations_no_tensor_is_promised_and_other_files_are_counted():
 def test_folders_of_a_scripts_calls_are_told_by_step_and_process(ranks, processes):
     form = config.new("msprobe").set("step", [0, "2-3", 7]).set("dump_path", "/d/")
     found = preview(form, "mlp", iterations=6, ranks=ranks)
-    told = [note for note in found.notes if note.code == "pipeline/call-folders"]
+    told = [note for note in found.notes if note.code == "forecast/call-folders"]
     assert {note.values["process"] for note in told} == processes
     for note in told:
         assert (note.values["path"], note.values["count"]) == ("/d", 3)
@@ -549,4 +551,4 @@ def test_folders_of_a_scripts_calls_are_told_by_step_and_process(ranks, processe
 
 def test_kernels_lie_elsewhere_than_calls():
     form = config.new("msprobe-mindspore").set("level", "L2")
-    assert "pipeline/call-folders" not in [note.code for note in preview(form, "mlp").notes]
+    assert "forecast/call-folders" not in [note.code for note in preview(form, "mlp").notes]

@@ -112,14 +112,14 @@ def test_operators_of_one_scope_and_type_are_counted_anew(tmp_path):
         (
             "name of the graph",
             (),
-            [Message("pipeline/entry-of-graph", near="Default/TopK-op1")],
+            [Message("forecast/entry-of-graph", near="Default/TopK-op1")],
             [],
         ),
         (
             "name of the files",
             ("Default/TopK-op0",),
             [],
-            [Message("pipeline/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
+            [Message("forecast/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, note
     found = foreseen(tmp_path, name)
     assert found.matches.operators == met
     assert [one.reason for one in found.matches.unmet] == unmet
-    assert [note for note in found.notes if note.code == "pipeline/entry-renamed"] == notes
+    assert [note for note in found.notes if note.code == "forecast/entry-renamed"] == notes
     assert all(str(one) in str(found) for one in (*notes, *unmet))
 
 
@@ -135,7 +135,7 @@ def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, note
     ("name", "met", "hint"),
     [
         ("name of the graph", ("Default/TopK-op3",), None),
-        ("name of the files", (), Message("pipeline/entry-of-file", near="Default/TopK-op2")),
+        ("name of the files", (), Message("forecast/entry-of-file", near="Default/TopK-op2")),
     ],
 )
 def test_releases_that_were_not_seen_keep_the_graphs_numbers_with_a_doubt(
@@ -166,9 +166,9 @@ def test_graphs_before_the_given_one_count_too(tmp_path):
 def test_without_a_schedule_networks_run_in_turn_with_a_doubt(tmp_path):
     found = foreseen(tmp_path, "alternating", schedule=None, iterations=2)
     assert timeless(found) == written("alternating")
-    assert [doubt.code for doubt in found.doubts] == ["pipeline/in-turn"]
+    assert [doubt.code for doubt in found.doubts] == ["forecast/in-turn"]
     assert str(found.doubts[0]) in str(found)
-    with refused("pipeline/schedule", GraphError, got=3, last=2):
+    with refused("simulation/schedule", GraphError, got=3, last=2):
         foreseen(tmp_path / "again", "alternating", schedule=(0, 3))
 
 
@@ -182,7 +182,7 @@ def test_several_traced_networks_are_foretold_as_they_are_simulated(tmp_path):
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert set(found.names) == files
     assert found.exact
-    with refused("pipeline/several-networks", GraphError):
+    with refused("simulation/several-networks", GraphError):
         preview(config.new("acl"), ["mlp", "lenet"])
 
 
@@ -222,10 +222,10 @@ def test_a_process_that_only_compiles_writes_nothing(tmp_path, name, files):
         report=told.append,
     )
     assert (tmp_path / "out").exists() == files
-    assert ("pipeline/run-nothing" in {one.code for one in told}) == (not files)
+    assert ("simulation/run-nothing" in {one.code for one in told}) == (not files)
     found = preview(form, graph, **more)
     assert bool(found.files) == files
-    assert ("pipeline/only-compiles" in {one.code for one in found.notes}) == (not files)
+    assert ("forecast/only-compiles" in {one.code for one in found.notes}) == (not files)
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ def test_models_of_ascendcl_may_be_quantized():
 def test_only_the_graph_engine_quantizes(tmp_path):
     graph = load_graph("mlp")
     for surface, device in (("mindspore-o0o1", "a2"), ("acl", "reference")):
-        with refused("pipeline/quantize-surface", GraphError, got=surface, device=device):
+        with refused("run/quantize-surface", GraphError, got=surface, device=device):
             simulate(
                 graph, None, PLAN, tmp_path / surface, surface=surface, device=device,
                 quantization=Quantization("w8a8"),

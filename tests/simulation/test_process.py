@@ -86,9 +86,9 @@ def test_schedules_name_networks_by_their_places():
     assert schedule_of(networks, None, 2) == [0, 1, 0, 1]
     assert schedule_of(networks, (1, 0), 9) == [1, 0]
     for wrong, got in (((0, 2), 2), ((-1,), -1)):
-        with refused("pipeline/schedule", GraphError, got=got, last=1):
+        with refused("simulation/schedule", GraphError, got=got, last=1):
             schedule_of(networks, wrong, 1)
-    with refused("pipeline/schedule-empty", GraphError):
+    with refused("simulation/schedule-empty", GraphError):
         schedule_of(networks, (), 1)
 
 

@@ -144,4 +144,4 @@ def test_a_network_of_the_notebook_is_fed_files_by_the_names_of_its_inputs(tmp_p
     (result,) = [one for one in records if (one.key.op_type, one.key.io) == ("Add", "output")]
     np.testing.assert_array_equal(result.source.array(), 2 * fed)
     bench.inputs = ["x=2,3"]
-    assert bench.reason().code == "pipeline/shape-of-traced"
+    assert bench.reason().code == "simulation/shape-of-traced"

@@ -57,7 +57,7 @@ def test_the_selected_row_is_the_first_divergence_and_is_born_there(real):
     view = real.operator()
     assert (view.name, view.row.io) == (GUILTY, "output")
     assert view.blame.kind == "origin"
-    check_said(view.blame.text, "pipeline/defect-figures", own=view.blame.own)
+    check_said(view.blame.text, "views/defect-figures", own=view.blame.own)
     assert view.blame.inherited == 0.0
     assert view.blame.own > 1e5 * view.blame.explained
 
@@ -65,7 +65,7 @@ def test_the_selected_row_is_the_first_divergence_and_is_born_there(real):
 def test_what_follows_the_guilty_one_inherits(real):
     view = real.operator("Default/relu-ReLU/ReLU-op2")
     assert view.blame.kind == "propagated"
-    check_said(view.blame.text, "pipeline/propagated", inherited=view.blame.inherited)
+    check_said(view.blame.text, "views/propagated", inherited=view.blame.inherited)
     assert view.blame.inherited == pytest.approx(real.operator().row.error)
 
 
@@ -103,7 +103,7 @@ def test_an_operator_is_found_by_row_index_name_and_end_of_name(real):
     ],
 )
 def test_a_name_that_fits_several_or_none_is_refused_with_what_fits(real, wanted, code):
-    with refused(f"pipeline/{code}", got=wanted):
+    with refused(f"session/{code}", got=wanted):
         real.operator(wanted)
 
 
@@ -238,10 +238,10 @@ def test_a_file_that_is_gone_leaves_the_rest(real, tmp_path):
     assert view.why_no_elements.count("is gone") == 2
     assert view.blame.kind == "origin"
     text = operator_html(view)
-    assert str(Message("pipeline/ir-changed")) in text
+    assert str(Message("views/ir-changed")) in text
     assert label("show/elements") in text
     assert "<table" not in operator_html(view, sections=("worst",))
-    with refused("pipeline/no-elements", name=view.name, why=view.why_no_elements):
+    with refused("views/no-elements", name=view.name, why=view.why_no_elements):
         view.worst()
 
 
@@ -261,7 +261,7 @@ def test_of_a_large_tensor_the_beginning_is_shown_and_said(real, monkeypatch):
     limited = partial(read_elements, limit=100)
     monkeypatch.setattr("workbench.views.operator.read_elements", limited)
     view = real.operator()
-    assert view.doubts == (Message("pipeline/elements-cut", read=96, total=512),)
+    assert view.doubts == (Message("views/elements-cut", read=96, total=512),)
     assert view.elements.shape == (1, 6, 4, 4)
     assert str(view.doubts[0]) in operator_html(view)
 
@@ -277,16 +277,16 @@ def test_what_is_odd_about_a_side_is_said(real, monkeypatch):
         monkeypatch.setattr(view._places, "flow", odd)
         said += real.operator(GUILTY).doubts
     assert said == [
-        Message("pipeline/side-updated", side="target", kind=REWRITTEN),
-        Message("pipeline/side-odd", side="target", kind="mislabelled"),
+        Message("views/side-updated", side="target", kind=REWRITTEN),
+        Message("views/side-odd", side="target", kind="mislabelled"),
     ]
 
 
 def test_a_side_without_the_tensor_is_said(real, monkeypatch):
     view = real.operator(GUILTY)
     monkeypatch.setattr(type(view._found), "record", lambda *_: None)
-    lacks = [Message("pipeline/side-lacks", side=side) for side in ("target", "golden")]
-    assert view.why_no_elements == str(Message("pipeline/several", said=lacks))
+    lacks = [Message("views/side-lacks", side=side) for side in ("target", "golden")]
+    assert view.why_no_elements == str(Message("views/several", said=lacks))
 
 
 def test_a_parameter_belongs_to_no_operator():
@@ -296,7 +296,7 @@ def test_a_parameter_belongs_to_no_operator():
     sides = [in_memory(shoot(graph, some), graph) for some in (other, values)]
     view = wb.compare(*sides).operator("fc0_weight")
     assert view.blame.kind == "unknown"
-    check_said(view.blame.text, "pipeline/parameter-kept")
+    check_said(view.blame.text, "views/parameter-kept")
     assert wb.compare(sides[1], sides[1]).operator("fc0_weight").blame.kind == "equal"
 
 
@@ -313,7 +313,7 @@ def test_statistics_alone_show_figures_instead_of_elements(tmp_path):
     view = wb.compare(tmp_path / "a", tmp_path / "b").operator("ReLU-op0")
     assert view.elements is None
     assert view.why_no_elements == "; ".join(
-        str(Message("pipeline/side-statistics", side=side)) for side in ("target", "golden")
+        str(Message("views/side-statistics", side=side)) for side in ("target", "golden")
     )
     text = operator_html(view)
     assert view.why_no_elements in text
@@ -364,8 +364,8 @@ def test_the_result_of_another_tool_says_that_it_has_no_dumps(tmp_path):
     found = read_result(path)
     view = found.operator(0)
     assert (view.blame.kind, view.elements) == ("unknown", None)
-    assert view.why_no_elements == str(Message("pipeline/no-dumps"))
-    check_said(view.blame.text, "pipeline/foreign-result")
+    assert view.why_no_elements == str(Message("views/no-dumps"))
+    check_said(view.blame.text, "views/foreign-result")
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_sections_can_be_chosen_and_unknown_ones_are_refused(real):
     assert "<svg" not in operator_html(view, sections=("source", "attributes")).replace(
         "wb-mark", ""
     )
-    with refused("pipeline/sections", got=["x"]):
+    with refused("views/sections", got=["x"]):
         operator_html(view, sections=("x",))
     assert len(SECTIONS) == len(set(SECTIONS))
 

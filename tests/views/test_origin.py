@@ -99,8 +99,8 @@ def test_blame(case):
     facts, (kind, code, values) = CASES[case]
     found = judged(*facts)
     assert found.kind == kind
-    check_said(found.text, f"pipeline/{code}", **values)
-    check_said(found.title, f"pipeline/blame-{kind}")
+    check_said(found.text, f"views/{code}", **values)
+    check_said(found.title, f"views/origin-{kind}")
 
 
 @pytest.mark.parametrize(

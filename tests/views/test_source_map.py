@@ -112,7 +112,7 @@ def test_a_file_that_has_changed_is_not_shown(tmp_path):
     some = frames(path, 2, 4)
     path.write_text(path.read_text().replace("line_4", "secret"))
     (file,) = found_in(some).files
-    assert (file.origin, file.note) == ("dump", Message("pipeline/lines-differ", line=4))
+    assert (file.origin, file.note) == ("dump", Message("views/lines-differ", line=4))
     assert [line.text for line in file.lines] == ["x = line_2(x)", "x = line_4(x)"]
     assert "secret" not in source_html(found_in(some))
 
@@ -128,7 +128,7 @@ def test_only_python_files_are_opened(tmp_path, name):
     path = written(tmp_path, name=name)
     context = in_context(*frames(path, 2))
     assert (context.origin, len(context.lines)) == ("dump", 1)
-    assert context.note == Message("pipeline/not-python")
+    assert context.note == Message("views/not-python")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_names_that_are_no_files_of_this_machine_are_left_alone(name):
 def test_a_line_that_the_dump_does_not_state_proves_nothing(tmp_path):
     context = in_context(SourceFrame(str(written(tmp_path)), 2, ""))
     assert context.origin == "dump"
-    assert context.note == Message("pipeline/line-unknown")
+    assert context.note == Message("views/line-unknown")
 
 
 def test_a_line_is_shown_in_its_surroundings(tmp_path):
@@ -196,7 +196,7 @@ def test_a_cell_of_another_notebook_is_as_the_dump_has_it(monkeypatch):
     for name in ("cell In[3]", "/tmp/ipykernel_77/999.py"):
         context = in_context(SourceFrame(name, 2, "y = net(x)"))
         assert (context.origin, context.lines[0].text) == ("dump", "y = net(x)")
-        assert context.note == Message("pipeline/cell-gone")
+        assert context.note == Message("views/cell-gone")
 
 
 def test_library_files_stand_last_and_folded(tmp_path):

@@ -89,7 +89,7 @@ def test_why_an_own_error_is_not_known_is_said():
     dump = in_memory(last, graph)
     found = wb.compare(dump, dump).operator("Neg-op0")
     assert found.blame.own is None
-    check_said(found.blame.lacking, "pipeline/stated")
+    check_said(found.blame.lacking, "views/stated")
     assert label("show/unknown") in operator_html(found, sections=("head",))
     assert str(found.blame.lacking) in operator_html(found, sections=("head",))
     whole = in_memory(shoot(graph, given(graph)), graph)
@@ -99,7 +99,7 @@ def test_why_an_own_error_is_not_known_is_said():
     known = wb.compare(in_memory(shoot(graph, fed), graph), whole)
     assert known.operator("Neg-op0").blame.lacking is None
     read = next(n for n, row in enumerate(known.rows) if row.io == "input")
-    assert known.operator(read).blame.lacking == Message("pipeline/read-here")
+    assert known.operator(read).blame.lacking == Message("views/read-here")
     alone = Comparison(known.result).operator("Neg-op0")
     assert alone.blame.own == known.operator("Neg-op0").blame.own
     assert math.isfinite(known.operator("Neg-op0").blame.own)

@@ -134,11 +134,11 @@ class AscendCL:
 
     def _init(self, path: str) -> None:
         if self._ready:
-            said = Message("pipeline/acl-repeated", call="aclInit")
+            said = Message("ascendcl/acl-repeated", call="aclInit")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, said)
         data = read_config(path) if path else b""
         if self._config is not None and data != self._config:
-            said = Message("pipeline/acl-other-config", got=path)
+            said = Message("ascendcl/acl-other-config", got=path)
             raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, said, _FILE)
         if data:
             self._dump.configure_by_init(data, path, device_is_set=self._device is not None)
@@ -146,14 +146,14 @@ class AscendCL:
 
     def _finalize(self) -> None:
         if self._finalized:
-            said = Message("pipeline/acl-repeated", call="aclFinalize")
+            said = Message("ascendcl/acl-repeated", call="aclFinalize")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_FINALIZE, said)
         self._models.clear()
         self._ready, self._finalized = False, True
 
     def _need(self, call: str, code: AclError, word: str = "") -> None:
         if not self._ready:
-            said = Message("pipeline/acl-order", call=call, before="aclInit")
+            said = Message("ascendcl/acl-order", call=call, before="aclInit")
             raise AclRefusal(code, said, word)
 
     def _opened(self) -> int:
@@ -278,7 +278,7 @@ class _Models:
         self._acl._need(call, AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
         if number not in self._acl._models:
             known = sorted(self._acl._models)
-            said = Message("pipeline/acl-model-id", got=number, known=known)
+            said = Message("ascendcl/acl-model-id", got=number, known=known)
             raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, said)
         return self._acl._models[number]
 
@@ -308,7 +308,7 @@ class _Runtime:
 
     def _known(self, device_id: int) -> int:
         if device_id not in range(DEVICES):
-            said = Message("pipeline/acl-device-id", got=device_id, last=DEVICES - 1)
+            said = Message("ascendcl/acl-device-id", got=device_id, last=DEVICES - 1)
             raise AclRefusal(AclError.ACL_ERROR_RT_INVALID_DEVICEID, said)
         return device_id
 

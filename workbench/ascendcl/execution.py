@@ -157,4 +157,4 @@ def _failure(event: DeviceEvent, job: Job) -> AclRefusal:
         code = AclError.ACL_ERROR_RT_AICORE_EXCEPTION
         if event.unit == "vector":
             code = AclError.ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
-    return AclRefusal(code, Message("pipeline/acl-exception", op=event.op_name))
+    return AclRefusal(code, Message("ascendcl/acl-exception", op=event.op_name))

@@ -63,7 +63,7 @@ class Model:
             parameter_values(self.graph, feeds)
         except (WorkbenchError, ValueError, TypeError) as error:
             code = AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH
-            raise AclRefusal(code, Message("pipeline/acl-inputs-misfit", why=error)) from error
+            raise AclRefusal(code, Message("ascendcl/acl-inputs-misfit", why=error)) from error
         records = partial(self.run, feeds, iteration=self.executions)
         return Job(self.compiled, records, self.executions, self.device, self.number)
 
@@ -132,7 +132,7 @@ def _read(text: str) -> Graph:
     except (OSError, ValueError):
         found = False
     if not found:
-        said = Message("pipeline/acl-model-missing", got=text, known=sorted(MODELS))
+        said = Message("ascendcl/acl-model-missing", got=text, known=sorted(MODELS))
         raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, said)
     if ".py:" in text:
         return one_graph(load_graph(text), "a model")
@@ -142,7 +142,7 @@ def _read(text: str) -> Graph:
 def _check_runnable(graph: Graph) -> None:
     """Raise GraphError for what no simulated device computes."""
     if graph.subgraphs:
-        raise GraphError("pipeline/acl-control-flow", name=graph.name)
+        raise GraphError("ascendcl/acl-control-flow", name=graph.name)
     for op in graph.ops:
         op_def(op.op_type)
 
@@ -153,6 +153,6 @@ def _named(graph: Graph, inputs: Inputs) -> Mapping[str, Any]:
         return inputs or {}
     names = [one.name for one in graph.parameters if not one.is_weight]
     if len(inputs) != len(names):
-        said = Message("pipeline/acl-inputs", expected=len(names), names=names, got=len(inputs))
+        said = Message("ascendcl/acl-inputs", expected=len(names), names=names, got=len(inputs))
         raise AclRefusal(AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH, said)
     return dict(zip(names, inputs, strict=True))

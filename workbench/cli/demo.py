@@ -38,15 +38,15 @@ def demo(
     """
     root = Path(out)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise FormatError("pipeline/demo-folder", got=str(root))
+        raise FormatError("cli/demo-folder", got=str(root))
     graph = one_graph(load_graph(MODEL), "the demonstration")
-    say(str(Message("pipeline/demo-golden", model=MODEL, ops=len(graph.ops))))
+    say(str(Message("cli/demo-golden", model=MODEL, ops=len(graph.ops))))
     golden = simulate(graph, None, plan(str(root / "golden")), root / "golden")
-    say(str(Message("pipeline/demo-target", device=DEVICE, fault=FAULT)))
+    say(str(Message("cli/demo-target", device=DEVICE, fault=FAULT)))
     target = simulate(
         graph, None, plan(str(root / "target")), root / "target", device=DEVICE, faults=(FAULT,)
     )
     comparison = compare(target, golden)
-    report = comparison.to_html(root / "report.html", title=str(Message("pipeline/demo-title")))
+    report = comparison.to_html(root / "report.html", title=str(Message("cli/demo-title")))
     found = bool(comparison.findings) and comparison.findings[0].op_name == GUILTY
     return comparison, report, found

@@ -36,16 +36,16 @@ class Verdict:
         """Verdict and counts in one line."""
         counts = Counter(problem.severity for problem in self.problems)
         found = [
-            Message(f"pipeline/check-{severity}s", count=counts[severity])
+            Message(f"cli/check-{severity}s", count=counts[severity])
             for severity in ("error", "warning", "hint")
             if counts[severity]
         ]
         said = Message(
-            "pipeline/check-accepted" if self.accepted else "pipeline/check-refused",
+            "cli/check-accepted" if self.accepted else "cli/check-refused",
             product=self.product,
             version=self.version,
             surface=self.surface,
-            found=found or [Message("pipeline/check-none")],
+            found=found or [Message("cli/check-none")],
         )
         return str(said)
 

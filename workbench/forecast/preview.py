@@ -139,7 +139,7 @@ def _of_rank(
         compiling=compiling,
     )
     unknown = run_only(config.check(context))
-    notes = (Message("pipeline/late-value", path=path) for path in unknown)
+    notes = (Message("forecast/late-value", path=path) for path in unknown)
     return replace(result, notes=(*notes, *result.notes))
 
 
@@ -287,12 +287,12 @@ class _Run:
 def _writer_of(surface: str, graphs: Sequence[Graph]) -> Writer:
     """Return who writes the tree; raises GraphError if nobody does, or not of such graphs."""
     if not graphs:
-        raise GraphError("pipeline/preview-graph")
+        raise GraphError("forecast/preview-graph")
     writer = WRITERS.get(surface)
     if writer is None:
         raise GraphError("core/choice", subject="surface", known=list(WRITERS), got=surface)
     if writer.by_mindspore and graphs[0].dialect == "ge":
-        raise GraphError("pipeline/preview-ge", surface=surface)
+        raise GraphError("forecast/preview-ge", surface=surface)
     return writer
 
 

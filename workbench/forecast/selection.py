@@ -65,9 +65,9 @@ class _Numbers:
     def hint(self, name: str) -> Message | None:
         """Say what a name that no operator has is in the graph, or in files of a release that numbers anew."""
         if self._by_file and name in self._anew:
-            return Message("pipeline/entry-of-graph", near=self._anew[name])
+            return Message("forecast/entry-of-graph", near=self._anew[name])
         if not self._by_file and name in self._own:
-            return Message("pipeline/entry-of-file", near=self._own[name])
+            return Message("forecast/entry-of-file", near=self._own[name])
         return None
 
     def taken(self, plan: DumpPlan) -> Iterator[Message]:
@@ -75,7 +75,7 @@ class _Numbers:
         for entry in plan.select:
             own = self._own.get(entry.text) if entry.kind == "name" else None
             if own is not None and self._by_file:
-                yield Message("pipeline/entry-renamed", entry=entry.text, own=own)
+                yield Message("forecast/entry-renamed", entry=entry.text, own=own)
 
 
 def match(
@@ -130,11 +130,11 @@ def _unmet(
         elif entry.kind in ("type", "regex", "all") and not any(
             entry.matches(name, kind) for name, kind in types.items()
         ):
-            yield Unmet("list", _text(entry), Message(f"pipeline/entry-{entry.kind}"))
+            yield Unmet("list", _text(entry), Message(f"forecast/entry-{entry.kind}"))
         elif entry.kind == "range":
             for end in (entry.text, entry.end):
                 if end not in types:
-                    why = Message("pipeline/entry-range", end=end, why=hints.of(end))
+                    why = Message("forecast/entry-range", end=end, why=hints.of(end))
                     yield Unmet("range", _text(entry), why)
     for name in plan.watched:
         if name not in types:
@@ -142,7 +142,7 @@ def _unmet(
     kinds = set(types.values())
     for bar in plan.omit:
         if bar.text not in (types if bar.kind == "name" else kinds):
-            yield Unmet("blacklist", bar.text, Message(f"pipeline/entry-{bar.kind}"))
+            yield Unmet("blacklist", bar.text, Message(f"forecast/entry-{bar.kind}"))
 
 
 def _text(entry: Selector) -> str:
@@ -151,7 +151,7 @@ def _text(entry: Selector) -> str:
 
 def _other_model(model: str, blocks: Iterable[Graph]) -> Message:
     names = [graph.name for graph in blocks]
-    return Message("pipeline/entry-model", got=model, names=names)
+    return Message("forecast/entry-model", got=model, names=names)
 
 
 class _Hints:
@@ -177,11 +177,11 @@ class _Hints:
             return known
         near = self._written.get(name)
         if near:
-            return Message("pipeline/entry-file-name", near=near)
+            return Message("forecast/entry-file-name", near=near)
         near = self._fused.get(name)
         if near:
-            return Message("pipeline/entry-fused", near=near)
+            return Message("forecast/entry-fused", near=near)
         near = self._without_id.get(_ID.sub("", name))
         if near:
-            return Message("pipeline/entry-number", near=near)
-        return Message("pipeline/entry-name")
+            return Message("forecast/entry-number", near=near)
+        return Message("forecast/entry-name")

@@ -67,7 +67,7 @@ class Target:
     def __post_init__(self) -> None:
         if self.quantization and not self.is_compiled:
             raise GraphError(
-                "pipeline/quantize-surface",
+                "run/quantize-surface",
                 surfaces=[*COMPILED_SURFACES],
                 devices=[*PROFILES],
                 got=self.surface,
@@ -111,7 +111,7 @@ def fusions_off(fusion: str | Path) -> frozenset[str]:
     if fusion in ("on", "off"):
         return frozenset(SWITCHES) if fusion == "off" else frozenset()
     if not Path(fusion).exists():
-        raise FormatError("pipeline/fusion", got=str(fusion))
+        raise FormatError("run/fusion", got=str(fusion))
     text = file_content(fusion, _LARGEST, "fusion_switch_file").decode("utf-8", "replace")
     return read_switch(text, str(fusion))
 
@@ -124,16 +124,16 @@ def read_switch(text: str, path: str) -> frozenset[str]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError("pipeline/switch-json", place=path, why=error) from None
+        raise FormatError("run/switch-json", place=path, why=error) from None
     parts = _object(
-        _object(content, Message("pipeline/switch-file"), path).get("Switch"), "Switch", path
+        _object(content, Message("run/switch-file"), path).get("Switch"), "Switch", path
     )
     off = set()
     for part, level in LEVELS.items():
         switches = _object(parts.get(part, {}), part, path)
         for name, state in switches.items():
             if state not in ("on", "off"):
-                raise FormatError("pipeline/switch-state", place=path, name=name, got=state)
+                raise FormatError("run/switch-state", place=path, name=name, got=state)
         for name, belongs in SWITCHES.items():
             state = switches.get(name, switches.get("ALL", "on"))
             if belongs == level and state == "off":
@@ -143,5 +143,5 @@ def read_switch(text: str, path: str) -> frozenset[str]:
 
 def _object(value: Any, name: str | Message, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise FormatError("pipeline/switch-object", place=path, name=name, got=value)
+        raise FormatError("run/switch-object", place=path, name=name, got=value)
     return value

@@ -172,7 +172,7 @@ def _required(percent: float) -> Limits | None:
     """What to judge by where less than everything has to be compared."""
     number = isinstance(percent, int | float) and not isinstance(percent, bool)
     if not number or not 0 < percent <= 100:
-        raise AlignError("pipeline/require", got=percent)
+        raise AlignError("session/require", got=percent)
     return None if percent == 100 else replace(limits(), coverage_least=float(percent))
 
 
@@ -186,5 +186,5 @@ def _two(name: str, value: object) -> tuple[int, int] | None:
     if value is None:
         return None
     if len(given) != 2 or not all(type(number) is int and number >= 0 for number in given):
-        raise AlignError("pipeline/chosen", name=name, got=value)
+        raise AlignError("session/chosen", name=name, got=value)
     return given

@@ -100,7 +100,7 @@ class Comparison:
         elif isinstance(wanted, Row):
             found = columns.number_of(wanted)
         if found < 0:
-            raise WorkbenchError("pipeline/selected", got=wanted, last=len(self.rows) - 1)
+            raise WorkbenchError("session/selected", got=wanted, last=len(self.rows) - 1)
         return found
 
     @property
@@ -315,13 +315,13 @@ class Comparison:
         flow = self._followed()
         finding = finding or next((one for one in self.findings if one.defect), None)
         if finding is None:
-            raise WorkbenchError("pipeline/no-defect")
+            raise WorkbenchError("session/no-defect")
         return extract(flow, finding, folder)
 
     def _followed(self) -> Trace:
         flow = self._trace()
         if flow is None:
-            raise WorkbenchError("pipeline/result-alone")
+            raise WorkbenchError("views/result-alone")
         return flow
 
     def _trace(self) -> Trace | None:
@@ -354,7 +354,7 @@ class Comparison:
         if wanted is None:
             wanted = self.selected
             if wanted is None:
-                raise WorkbenchError("pipeline/no-row")
+                raise WorkbenchError("session/no-row")
         if isinstance(wanted, str):
             return self.places.worst(self._named(wanted))
         if isinstance(wanted, int):
@@ -362,7 +362,7 @@ class Comparison:
         else:
             found = self.result.columns.number_of(wanted)
         if found < 0:
-            raise WorkbenchError("pipeline/row", got=wanted, last=len(self.rows) - 1)
+            raise WorkbenchError("session/row", got=wanted, last=len(self.rows) - 1)
         return found
 
     def _named(self, wanted: str) -> list[int]:

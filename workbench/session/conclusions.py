@@ -31,7 +31,7 @@ def explain(comparison: Comparison, wanted: str) -> list[Message | str]:
     """
     flow = comparison.places.flow
     if flow is None:
-        raise WorkbenchError("pipeline/result-alone")
+        raise WorkbenchError("views/result-alone")
     names = {place: _name(flow, *place) for place in flow.events}
     name = full_name(names.values(), wanted)
     places = [place for place, one in names.items() if one == name]

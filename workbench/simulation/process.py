@@ -235,7 +235,7 @@ def _own(feeds: Mapping[str, Any], network: Network, networks: Sequence[Network]
     known = {parameter.name for one in networks for parameter in one.parameters}
     for name in feeds:
         if name not in known:
-            raise GraphError("pipeline/feed", known=sorted(known), got=name)
+            raise GraphError("simulation/feed", known=sorted(known), got=name)
     own = {parameter.name for parameter in network.parameters}
     return {name: value for name, value in feeds.items() if name in own}
 
@@ -284,9 +284,9 @@ def schedule_of(
         return [*range(len(networks))] * iterations
     wrong = [place for place in schedule if place not in range(len(networks))]
     if wrong:
-        raise GraphError("pipeline/schedule", got=wrong[0], last=len(networks) - 1)
+        raise GraphError("simulation/schedule", got=wrong[0], last=len(networks) - 1)
     if not schedule:
-        raise GraphError("pipeline/schedule-empty")
+        raise GraphError("simulation/schedule-empty")
     return list(schedule)
 
 

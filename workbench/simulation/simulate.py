@@ -265,7 +265,7 @@ def _orders(given: Orders | str | Path | None, device: str) -> Orders:
     """Return the orders that are given, read if it is a file; the reference takes none."""
     found = read_orders(given) if isinstance(given, str | Path) else given or NO_ORDERS
     if found and device == REFERENCE:
-        raise GraphError("pipeline/reference-orders", known=list(PROFILES), got=device)
+        raise GraphError("simulation/reference-orders", known=list(PROFILES), got=device)
     return found
 
 
@@ -284,11 +284,11 @@ def _messages(
     unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
         for said in work.reports.messages(about_overflow=looks, unseen=unseen):
-            on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
+            on_rank = Message("simulation/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)
     if unknown:
-        yield Message("pipeline/options-unknown", names=unknown)
+        yield Message("simulation/options-unknown", names=unknown)
     left = undumped(plan, run, form)
     if left is not None and not all(work.reports.is_empty for work in works):
         yield left
@@ -324,7 +324,7 @@ def _check(
     check_seed(seed)
     for name, number in (("iterations", iterations), ("max_turns", max_turns)):
         if number < 1:
-            raise GraphError("pipeline/count", name=name, got=number)
+            raise GraphError("simulation/count", name=name, got=number)
 
 
 def _check_surface(surface: str) -> None:
@@ -341,7 +341,7 @@ def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
     for fault in faults:
         if fault.iteration is not None and fault.iteration not in run:
             raise GraphError(
-                "pipeline/fault-iteration",
+                "simulation/fault-iteration",
                 fault=fault,
                 got=fault.iteration,
                 first=min(run),
@@ -353,12 +353,12 @@ def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Netwo
     """Return the networks of a process; raises GraphError for what a surface does not run."""
     networks = (network,) if isinstance(network, Graph | ControlFlow) else tuple(network)
     if not networks:
-        raise GraphError("pipeline/no-network")
+        raise GraphError("simulation/no-network")
     if WRITERS[surface].by_mindspore:
         return tuple(map(parted, networks))
     if len(networks) > 1:
         names = [one.name for one in networks]
-        raise GraphError("pipeline/several-networks", surface=surface, names=names)
+        raise GraphError("simulation/several-networks", surface=surface, names=names)
     return (one_graph(networks[0], surface),)
 
 
@@ -370,11 +370,11 @@ def check_device(
     if device not in known:
         raise GraphError("core/choice", subject="device", known=known, got=device)
     if device == REFERENCE and faults:
-        raise GraphError("pipeline/reference-faults", known=list(PROFILES), got=device)
+        raise GraphError("simulation/reference-faults", known=list(PROFILES), got=device)
     if device == REFERENCE and precision_mode:
         mode = precision_mode if isinstance(precision_mode, str) else precision_mode.mode
         raise GraphError(
-            "pipeline/reference-precision",
+            "simulation/reference-precision",
             mode=mode or "--ge-options",
             known=list(PROFILES),
             got=device,
@@ -407,8 +407,8 @@ def _lower(
 
         loaded = load(config, surface) if isinstance(config, str | Path) else config
         if loaded.surface.product != get(surface).product:
-            message = Message("pipeline/other-surface", expected=loaded.surface.name, got=surface)
-            fix = Message("pipeline/other-surface-fix")
+            message = Message("simulation/other-surface", expected=loaded.surface.name, got=surface)
+            fix = Message("simulation/other-surface-fix")
             raise ConfigError([Problem("surface", "error", "", message, fix)])
         form = replace(loaded, surface=get(surface))
         plan = form.plan(Context(version=version), out=str(out))
@@ -421,20 +421,20 @@ def _lower(
 def unsupported(plan: DumpPlan, surface: str, device: str) -> Problem | None:
     """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
     if not WRITERS[surface].is_simulated:
-        return Problem("surface", "error", "", Message("pipeline/not-simulated", surface=surface))
+        return Problem("surface", "error", "", Message("simulation/not-simulated", surface=surface))
     kinds = WRITERS[surface].kinds
     if plan.kind not in kinds:
-        message = Message("pipeline/plan-kind", surface=surface, known=list(kinds), got=plan.kind)
+        message = Message("simulation/plan-kind", surface=surface, known=list(kinds), got=plan.kind)
         return Problem("kind", "error", "", message)
     if plan.kind == "overflow" and device == REFERENCE:
-        message = Message("pipeline/overflow-device", known=list(PROFILES), got=device)
-        fix = Message("pipeline/overflow-device-fix")
+        message = Message("simulation/overflow-device", known=list(PROFILES), got=device)
+        fix = Message("simulation/overflow-device-fix")
         return Problem("device", "error", "", message, fix)
     if plan.kind == "exception" and plan.detail == "detail" and device not in CHIPS:
-        message = Message("pipeline/exception-device", known=list(CHIPS), got=device)
-        fix = Message("pipeline/exception-device-fix")
+        message = Message("simulation/exception-device", known=list(CHIPS), got=device)
+        fix = Message("simulation/exception-device-fix")
         return Problem("device", "error", "", message, fix)
     if plan.files == "pt":
-        message, fix = Message("pipeline/captured"), Message("pipeline/captured-fix")
+        message, fix = Message("simulation/captured"), Message("simulation/captured-fix")
         return Problem("files", "error", "mode", message, fix)
     return None

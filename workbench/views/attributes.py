@@ -86,7 +86,7 @@ def ir_text(graph: Graph | None, number: int, around: int = 3) -> IrText | None:
     why = "ir-binary" if path is not None and path.is_file() else "ir-none"
     if path is not None and path.suffix in _TEXT_FILES:
         why = "ir-changed"
-    return _anew(graph, op, Message(f"pipeline/{why}"))
+    return _anew(graph, op, Message(f"views/{why}"))
 
 
 def _from_file(path: Path, op: Op, around: int) -> IrText | None:

@@ -108,13 +108,13 @@ class MatchContext:
             return str(rule_meaning(self.rule))
         if self.match is not None:
             meaning = rule_meaning(self.rule)
-            said = Message("pipeline/tensor-unmatched", meaning=meaning, why=self.row.reason)
+            said = Message("views/tensor-unmatched", meaning=meaning, why=self.row.reason)
         elif all(self._centre(side) for side in SIDES):
-            said = Message("pipeline/tensor-only", why=self.row.reason)
+            said = Message("views/tensor-only", why=self.row.reason)
         elif self.row.reason:
             return str(self.row.reason)
         else:
-            said = Message("pipeline/unmatched")
+            said = Message("views/unmatched")
         return str(said)
 
     @cached_property
@@ -146,7 +146,7 @@ class MatchContext:
         if graph is None or block is None or not centre:
             name = self.row.op_name if side == "target" else self.row.golden_op_name
             code = "side-unknown" if name else "side-nothing"
-            note = Message(f"pipeline/{code}", side=side)
+            note = Message(f"views/{code}", side=side)
             return SideView(side, (name,) if name else (), Neighbourhood(), (), note)
         own = self._places.node(side, self._found, self._blocks)
         quoted = (ir_text(graph, split(key)[1]) for key in centre[:QUOTED] if key.startswith("op"))
@@ -160,7 +160,7 @@ class MatchContext:
     def _opposite(self, side: Side, first: SideView) -> SideView:
         """What the neighbours of an operator without a partner are matched with, and what lies between that."""
         graph, block = self._graph(side), self._blocks.get(side)
-        note = Message("pipeline/side-nothing", side=side)
+        note = Message("views/side-nothing", side=side)
         if graph is None or block is None or self._partners is None:
             return SideView(side, (), Neighbourhood(), (), note)
         levels: dict[str, int] = {}
@@ -201,10 +201,10 @@ class MatchContext:
         """The match in one sentence."""
         ours, theirs = (", ".join(self.sides[side].operators) for side in SIDES)
         if not ours or not theirs:
-            return str(Message("pipeline/match-alone", name=ours or theirs, why=self.why))
+            return str(Message("views/match-alone", name=ours or theirs, why=self.why))
         code = "match-pair" if self.rule else "match-pair-plain"
         values = {"target": ours, "golden": theirs, "rule": self.rule, "score": self.score}
-        return str(Message(f"pipeline/{code}", **values, why=self.why))
+        return str(Message(f"views/{code}", **values, why=self.why))
 
     def frame(self) -> pd.DataFrame:
         """Return `lines` as a DataFrame."""

@@ -162,18 +162,18 @@ class OperatorView:
         """Read the elements; else why there are none."""
         row, found = self.row, self._found
         if self._places.flow is None:
-            return None, Message("pipeline/no-dumps")
+            return None, Message("views/no-dumps")
         if not row.match_rule:
-            return None, Message("pipeline/no-counterpart", why=row.reason)
+            return None, Message("views/no-counterpart", why=row.reason)
         if found.target is None or found.golden is None:
-            return None, Message("pipeline/files-unknown")
+            return None, Message("views/files-unknown")
         lacking = [said for side in SIDES if (said := _lacking(found.record(side), side))]
         if lacking:
-            return None, Message("pipeline/several", said=lacking)
+            return None, Message("views/several", said=lacking)
         try:
             return self._open(found), None
         except (WorkbenchError, OSError) as error:
-            return None, Message("pipeline/stated", reason=error)
+            return None, Message("views/stated", reason=error)
 
     def _open(self, found: RowRecords) -> Elements | None:
         ours, theirs = found.target, found.golden
@@ -205,10 +205,10 @@ class OperatorView:
             ):
                 for kind in binding.oddities.get(id(found.record(side)), ()):
                     code = "side-updated" if kind == REWRITTEN else "side-odd"
-                    told.append(Message(f"pipeline/{code}", side=side, kind=kind))
+                    told.append(Message(f"views/{code}", side=side, kind=kind))
         elements = self.elements
         if elements is not None and elements.size < elements.total:
-            cut = Message("pipeline/elements-cut", read=elements.size, total=elements.total)
+            cut = Message("views/elements-cut", read=elements.size, total=elements.total)
             told.append(cut)
         return tuple(told)
 
@@ -246,7 +246,7 @@ class OperatorView:
     def _some(self) -> Elements:
         if self.elements is None:
             raise WorkbenchError(
-                "pipeline/no-elements",
+                "views/no-elements",
                 name=self.name,
                 io=self.row.io,
                 slot=self.row.slot,
@@ -311,11 +311,11 @@ class OperatorView:
 def _lacking(record: TensorRecord | None, side: Side) -> Message | None:
     """Why the elements of a record cannot be read; ``None`` if they may."""
     if record is None:
-        return Message("pipeline/side-lacks", side=side)
+        return Message("views/side-lacks", side=side)
     if record.source is None:
-        return Message("pipeline/side-statistics", side=side)
+        return Message("views/side-statistics", side=side)
     if record.path and not os.path.exists(record.path):
-        return Message("pipeline/side-gone", side=side, path=record.path)
+        return Message("views/side-gone", side=side, path=record.path)
     return None
 
 

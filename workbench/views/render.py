@@ -88,7 +88,7 @@ def operator_html(
     wanted = tuple(sections)
     unknown = sorted(set(wanted) - set(SECTIONS))
     if unknown:
-        raise WorkbenchError("pipeline/sections", known=list(SECTIONS), got=unknown)
+        raise WorkbenchError("views/sections", known=list(SECTIONS), got=unknown)
     return render(
         "operator.html.j2",
         view=view,

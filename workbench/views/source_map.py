@@ -247,7 +247,7 @@ def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, LineOperato
     text, origin, why = find_source(name)
     wrong = [n for n, frame in sorted(frames.items()) if not says_so(text, n, frame.code)]
     if text and wrong:
-        why = Message("pipeline/lines-differ", line=wrong[0])
+        why = Message("views/lines-differ", line=wrong[0])
     if not text or wrong:
         lines = tuple(SourceLine(n, frames[n].code.rstrip(), operators[n]) for n in sorted(frames))
         return SourceFile(name, lines, "dump", why, library)
