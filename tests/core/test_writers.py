@@ -43,7 +43,7 @@ def test_calls_of_a_script_are_neither_simulated_nor_foretold(tmp_path, surface)
     with misconfigured("surface", "simulation/not-simulated", surface=surface):
         wb.simulate(network, None, form, tmp_path / "t", surface=surface)
     foretold = wb.preview(form, network)
-    assert foretold.doubts == (Message("forecast/late-calls"),)
+    assert foretold.inexact_because == (Message("forecast/late-calls"),)
     assert (foretold.forecast.files, foretold.exact) == ((), False)
     said = [note.code for note in foretold.notes]
     assert said[:3] == ["forecast/call-folders", "config/mp-tree", "config/mp-tensors"]

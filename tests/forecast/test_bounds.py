@@ -81,9 +81,9 @@ def test_the_sentence_and_the_json_tell_the_bound(name):
     kind = "exception" if "exception" in name else "overflow"
     first = str(told).splitlines()[0]
     assert f"At most {told.bound.files} file" in first
-    assert told.doubts[0] == Message(f"forecast/late-{kind}")
-    assert str(told.doubts[0]) in first
-    assert told.slow_down.name == "unknown"
+    assert told.inexact_because[0] == Message(f"forecast/late-{kind}")
+    assert str(told.inexact_because[0]) in first
+    assert told.overhead.name == "unknown"
     assert told.to_dict()["at_most"] == {"files": told.bound.files, "bytes": told.bound.nbytes}
     assert f"At most {told.bound.files} file" in told._repr_html_()
 

@@ -19,7 +19,7 @@ from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
-from workbench.dump.write.cost import CLASSES, slow_down
+from workbench.dump.write.cost import CLASSES, estimate_overhead
 from workbench.dump.write.targets import Target
 from workbench.forecast.preview import preview, preview_plan
 from workbench.forecast.render import SHOWN, headline
@@ -197,7 +197,7 @@ def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surfac
     )  # before and after it, at both ends; five weights are fed
     casts = 2 * (surface == "acl")
     assert foreseen.to_dict()["statistic_rows"] == own + beside + 2 * (moves + casts)
-    assert foreseen.doubts == (Message("dump/size-bound"),)
+    assert foreseen.inexact_because == (Message("dump/size-bound"),)
 
 
 @pytest.mark.parametrize("graph", ["lenet", "ir", "dump", "file"])
@@ -217,7 +217,7 @@ def test_a_graph_is_given_by_name_file_or_dump(tmp_path, graph):
         )
         text = f"{tmp_path}/net.py:Net"
     found = preview(form(), text)
-    assert len(found.matches.operators) == (2 if graph == "file" else len(traced.ops))
+    assert len(found.selection.operators) == (2 if graph == "file" else len(traced.ops))
     assert found.forecast.files
 
 
@@ -269,16 +269,16 @@ def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
 def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")
     found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
-    (unmet,) = found.matches.unmet
+    (unmet,) = found.selection.unmatched
     check_said(unmet.reason, f"forecast/{code}", **values)
     assert unmet.entry.startswith(entry.text)
-    assert [name.rpartition("/")[2] for name in found.matches.operators] == ["Conv2D-op0"] * 2
+    assert [name.rpartition("/")[2] for name in found.selection.operators] == ["Conv2D-op0"] * 2
 
 
 def test_an_entry_that_matches_a_parameter_alone_is_met():
     plan = DumpPlan("/d", select=(Selector("type", "conv1.WEIGHT"),))
     found = plan_of("mindspore-cpu", plan, load_graph("lenet"))
-    assert found.matches.unmet == ()
+    assert found.selection.unmatched == ()
     assert [name.split("/")[-1].split(".")[1] for name in found.names if name.endswith("npy")] == [
         "conv1_weight"
     ]
@@ -296,12 +296,12 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
         files="bin",
     )
     found = plan_of("acl", plan, graph)
-    assert [(u.where, u.entry, u.reason) for u in found.matches.unmet] == [
+    assert [(u.where, u.entry, u.reason) for u in found.selection.unmatched] == [
         ("list", "relu", Message("forecast/entry-fused", near="conv_relu")),
         ("list", "", Message("forecast/entry-model", got="resnet", names=["ge_default_1"])),
         ("blacklist", "Nothing", Message("forecast/entry-type")),
     ]
-    assert found.matches.operators == ()
+    assert found.selection.operators == ()
 
 
 @pytest.mark.parametrize(("version", "told"), [("2.6", False), ("2.7", True)])
@@ -318,9 +318,9 @@ def test_msprobe_saves_tensors_or_statistics(version, told):
 def test_marked_operators_are_unknown_before_the_run():
     found = plan_of("mindspore-o0o1", DumpPlan("/d", select=(Selector("marked"),)),
                     load_graph("mlp"))  # fmt: skip
-    assert found.matches.operators == ()
+    assert found.selection.operators == ()
     assert not found.exact
-    check_said(found.doubts[0], "forecast/late-marked")
+    check_said(found.inexact_because[0], "forecast/late-marked")
     counts = {"matched": 0, "operators": found.operators, "files": found.files}
     about = Message("forecast/headline-about", **counts, iterations=1, size=found.bytes)
     assert str(about) in str(found).splitlines()[0]
@@ -336,9 +336,9 @@ def test_marked_operators_are_unknown_before_the_run():
 def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     found = plan_of(surface, plan, load_graph("mlp"))
     assert (found.files, found.bytes, found.exact) == (0, 0, False)
-    check_said(found.doubts[0], f"forecast/{code}")
-    assert found.slow_down.name == "unknown"
-    assert str(found.doubts[0]) in str(found).splitlines()[0]
+    check_said(found.inexact_because[0], f"forecast/{code}")
+    assert found.overhead.name == "unknown"
+    assert str(found.inexact_because[0]) in str(found).splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -355,8 +355,8 @@ def test_a_run_that_dumps_nothing_says_why(plan, context, code):
     compiled = plan.devices is None and plan.ranks is None
     assert [name.rpartition("_")[2] for name in found.names] == ["Build.txt"] * compiled
     assert f"forecast/{code}" in {note.code for note in found.notes}
-    assert found.slow_down.name == "none"
-    assert sum(name.startswith("Default/") for name in found.matches.operators) == 3
+    assert found.overhead.name == "none"
+    assert sum(name.startswith("Default/") for name in found.selection.operators) == 3
 
 
 def test_the_device_and_rank_of_the_context_are_in_the_tree():
@@ -395,17 +395,17 @@ def test_disk_space_is_looked_at_only_here(tmp_path):
         (17 << 30, 1, 1, "extreme"),
     ],
 )
-def test_the_class_of_slow_down_follows_bytes_and_files(moved, written, count, name):
-    found = slow_down(DumpPlan("/d"), moved, written, count)
+def test_the_class_of_overhead_follows_bytes_and_files(moved, written, count, name):
+    found = estimate_overhead(DumpPlan("/d"), moved, written, count)
     meaning = found.reason.values.get("meaning", found.reason)
-    assert (found.name, meaning.code) == (name, f"dump/slow-down-{name}")
+    assert (found.name, meaning.code) == (name, f"dump/overhead-{name}")
 
 
 def test_statistics_on_the_device_spare_the_copies():
     host = DumpPlan("/d", saved="statistic")
     device = replace(host, statistics_on="device")
-    assert slow_down(host, 5 << 30, 1000, 1).name == "heavy"
-    assert slow_down(device, 5 << 30, 1000, 1).name == "light"
+    assert estimate_overhead(host, 5 << 30, 1000, 1).name == "heavy"
+    assert estimate_overhead(device, 5 << 30, 1000, 1).name == "light"
     assert [row.nbytes for row in CLASSES] == sorted(row.nbytes for row in CLASSES)
 
 
@@ -476,8 +476,8 @@ def test_what_never_runs_matches_no_kind_of_dump(kind):
     ops = 'op { name: "x" type: "Data" } op { name: "y" type: "Add" input: "x:0" }'
     (graph,) = load_graphs(parse_ge_text(GE.format(ops)))
     found = plan_of("acl", DumpPlan("/d", kind=kind, files="bin"), graph)
-    assert found.matches.operators == ("y",)
-    assert [name for name, _ in found.silent] == ["x"]
+    assert found.selection.operators == ("y",)
+    assert [name for name, _ in found.never_dumped] == ["x"]
 
 
 @pytest.mark.parametrize("surface", ["mindspore-o0o1", "acl"])
@@ -487,9 +487,9 @@ def test_a_node_without_a_name_is_called_by_its_type(surface):
         Op("", "call", (Value(0),), {}, (F,), (F,)),
     )
     found = plan_of(surface, DumpPlan("/d"), Graph("g", (Parameter("x", F),), ops, (Value(1),)))
-    own = [name for name in found.matches.operators if not name.startswith("trans_Cast_")]
+    own = [name for name in found.selection.operators if not name.startswith("trans_Cast_")]
     assert own == ["Default/Add-op0"]
-    assert [name for name, _ in found.silent] == ["call"]
+    assert [name for name, _ in found.never_dumped] == ["call"]
 
 
 def test_a_setting_that_only_the_run_knows_is_noted():
@@ -504,7 +504,9 @@ def test_a_setting_that_only_the_run_knows_is_noted():
 
 def test_one_file_is_no_plural():
     for count in (1, 2):
-        check_said(slow_down(DumpPlan("/d"), 10, 10, count).reason, "dump/slow-down", files=count)
+        check_said(
+            estimate_overhead(DumpPlan("/d"), 10, 10, count).reason, "dump/overhead", files=count
+        )
 
 
 @pytest.mark.parametrize(("surface", "key"), [
@@ -535,7 +537,7 @@ def test_without_iterations_no_tensor_is_promised_and_other_files_are_counted():
     assert result.files > 0
     expected = Message("forecast/headline-none", files=result.files, size=result.bytes)
     assert headline(result) == str(expected)
-    assert result.slow_down.reason == Message("dump/slow-down-none")
+    assert result.overhead.reason == Message("dump/overhead-none")
 
 
 @pytest.mark.parametrize(("ranks", "processes"), [(1, {"proc{pid}"}), (2, {"rank0", "rank1"})])

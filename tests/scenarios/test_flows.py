@@ -197,7 +197,7 @@ def test_the_graph_engine_refuses_control_flow_and_several_networks(tmp_path, su
 
 def test_a_preview_has_every_graph_once_and_says_so(tmp_path):
     foretold = preview(form_of("mindspore-cpu"), flow_of("both"))
-    assert any(doubt.code == "dump/branches" for doubt in foretold.doubts)
+    assert any(doubt.code == "dump/branches" for doubt in foretold.inexact_because)
     tree = dumped(tmp_path / "out", "both", iterations=1)
     names = lambda paths: {".".join(path.split(".")[:4]) for path in paths}  # noqa: E731
     files = {path.relative_to(tree).as_posix() for path in tree.rglob("*.npy")}

@@ -200,11 +200,11 @@ def test_a_skipped_step_is_told_where_no_later_one_was_dumped(tmp_path):
 def test_a_preview_says_that_the_optimizer_may_be_left_out():
     graph = training(nn.FixedLossScaleUpdateCell(1.0))
     whole = preview(new("mindspore-o2"), graph)
-    assert any(FLAG in str(doubt) for doubt in whole.doubts)
+    assert any(FLAG in str(doubt) for doubt in whole.inexact_because)
     form = new("mindspore-o0o1")
     foreseen = preview(form, graph)
     assert not foreseen.exact
-    assert any(doubt.code == "dump/branches" for doubt in foreseen.doubts)
+    assert any(doubt.code == "dump/branches" for doubt in foreseen.inexact_because)
     own = preview(form, graph, compiling=Target("mindspore-o0o1", "910a"))
     assert any("NPUGetFloatStatusV2" in name for name in own.names)
     assert not any("AllFinite" in name for name in own.names)

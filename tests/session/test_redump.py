@@ -67,7 +67,7 @@ def test_the_suspects_of_a_poor_dump_are_dumped_in_full_and_the_culprit_is_named
         assert found.operators == ()
     else:
         assert found.losses == ()
-        assert set(shown.matches.operators) == set(found.operators)
+        assert set(shown.selection.operators) == set(found.operators)
         assert set(found.suspects) <= set(found.operators)
         assert len(found.operators) <= 4
     again = dump_twice(found.config, tmp_path / "again", first.next_config(side="golden").config)

@@ -41,7 +41,7 @@ def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
     return None
 
 
-def list_doubts(
+def why_inexact(
     plan: DumpPlan, closed: Message | None, forecast: Forecast, *, assumed: bool
 ) -> Iterator[Message | str]:
     """Yield why names and bytes are only as near as a graph comes; ``assumed`` is the order of several networks."""

@@ -1,7 +1,7 @@
 """Preview: what a configuration will write of a graph, and what it will not, before any run.
 
 Names and bytes are those that the simulated device writes with the same seed; ``exact`` says so. Where
-it is false, ``doubts`` say why they are only as near as a graph comes.
+it is false, ``inexact_because`` say why they are only as near as a graph comes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
 from workbench.dump.selection import dumped_iterations
-from workbench.dump.write.cost import SlowDown, slow_down
+from workbench.dump.write.cost import Overhead, estimate_overhead
 from workbench.dump.write.forecast import Forecast, foretell
 from workbench.dump.write.targets import Clock, Target, tree_version
 from workbench.dump.write.trees import check_net_name
@@ -31,8 +31,8 @@ from workbench.forecast.forecast import (
     merge_forecasts,
     totals,
 )
-from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
-from workbench.forecast.selection import Matches, match
+from workbench.forecast.notes import WITHOUT_FORECAST, list_notes, reason_against, why_inexact
+from workbench.forecast.selection import Selection, select_operators
 from workbench.forecast.sources import load_workload, version_of
 from workbench.network.nn.parallel import check_ranks
 from workbench.npu import target as npu
@@ -153,7 +153,9 @@ def _together(previews: Sequence[Preview]) -> Preview:
     return replace(
         first,
         iterations=tuple(iterations),
-        doubts=tuple(dict.fromkeys(doubt for one in previews for doubt in one.doubts)),
+        inexact_because=tuple(
+            dict.fromkeys(doubt for one in previews for doubt in one.inexact_because)
+        ),
         notes=tuple(dict.fromkeys(note for one in previews for note in one.notes)),
         disk=replace(first.disk, needed=totals(forecast)[1]) if first.disk else None,
         forecast=forecast,
@@ -212,11 +214,11 @@ def preview_plan(
     elif closed:
         forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
-    cost = slow_down(plan, forecast.moved, each[1], each[0])
+    cost = estimate_overhead(plan, forecast.moved, each[1], each[0])
     version = target.version if writer.by_mindspore else ""
-    found = Matches(())
+    found = Selection(())
     if writer.is_simulated:
-        found = match(
+        found = select_operators(
             plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore, version=version
         )
     notes = list_notes(plan, graphs, writer, context, run.iterations, numbers, config)
@@ -226,10 +228,10 @@ def preview_plan(
         kind=plan.kind,
         graph=", ".join(graph.name for graph in graphs),
         operators=sum(len(block.ops) for g in graphs for block in (g, *g.subgraphs)),
-        matches=found,
+        selection=found,
         iterations=tuple(numbers),
-        slow_down=SlowDown("unknown", closed) if closed else cost,
-        doubts=tuple(list_doubts(plan, closed, forecast, assumed=work.is_assumed)),
+        overhead=Overhead("unknown", closed) if closed else cost,
+        inexact_because=tuple(why_inexact(plan, closed, forecast, assumed=work.is_assumed)),
         notes=(*found.renamed, *notes),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,

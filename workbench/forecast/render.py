@@ -31,13 +31,15 @@ def to_dict(preview: Preview) -> dict[str, Any]:
         "kind": preview.kind,
         "graph": {"name": preview.graph, "operators": preview.operators},
         "matched": {
-            "count": len(preview.matches.operators),
-            "operators": list(preview.matches.operators),
+            "count": len(preview.selection.operators),
+            "operators": list(preview.selection.operators),
         },
         "unmatched": [
-            entry._asdict() | {"reason": str(entry.reason)} for entry in preview.matches.unmet
+            entry._asdict() | {"reason": str(entry.reason)} for entry in preview.selection.unmatched
         ],
-        "silent": [{"op_name": name, "reason": str(reason)} for name, reason in preview.silent],
+        "silent": [
+            {"op_name": name, "reason": str(reason)} for name, reason in preview.never_dumped
+        ],
         "iterations": list(preview.iterations),
         "files": preview.files,
         "bytes": preview.bytes,
@@ -53,9 +55,9 @@ def to_dict(preview: Preview) -> dict[str, Any]:
             for entry in preview.forecast.files
         ],
         "exact": preview.exact,
-        "doubts": list(map(str, preview.doubts)),
+        "doubts": list(map(str, preview.inexact_because)),
         "notes": list(map(str, preview.notes)),
-        "slow_down": {"class": preview.slow_down.name, "reason": str(preview.slow_down.reason)},
+        "slow_down": {"class": preview.overhead.name, "reason": str(preview.overhead.reason)},
         "disk": None
         if preview.disk is None
         else {
@@ -77,16 +79,16 @@ def headline(preview: Preview) -> str:
     if preview.bound is not None:
         known = preview.bound.nbytes
         code = "headline-bound" if known is None else "headline-bound-size"
-        values = {"files": preview.bound.files, "size": known, "why": preview.slow_down.reason}
+        values = {"files": preview.bound.files, "size": known, "why": preview.overhead.reason}
         return str(Message(f"forecast/{code}", **values))
-    if preview.slow_down.name == "unknown":
-        return str(Message("forecast/headline-unknown", why=preview.slow_down.reason))
+    if preview.overhead.name == "unknown":
+        return str(Message("forecast/headline-unknown", why=preview.overhead.reason))
     if not preview.iterations:
         values = {"files": preview.files, "size": preview.bytes}
         return str(Message("forecast/headline-none", **values))
     said = Message(
         "forecast/headline" if preview.exact else "forecast/headline-about",
-        matched=len(preview.matches.operators),
+        matched=len(preview.selection.operators),
         operators=preview.operators,
         iterations=len(preview.iterations),
         files=preview.files,
@@ -102,21 +104,21 @@ def facts(preview: Preview) -> list[tuple[str, str]]:
     files, size = preview.per_iteration
     if files:
         found.append(("each", Message("forecast/per-iteration", files=files, size=size)))
-    name, reason = preview.slow_down.name, preview.slow_down.reason
+    name, reason = preview.overhead.name, preview.overhead.reason
     found.append(("overhead", Message("forecast/overhead", name=name, reason=reason)))
     if preview.disk is not None:
         code = "disk-enough" if preview.disk.fits else "disk-short"
         said = Message(f"forecast/{code}", free=preview.disk.free, path=preview.disk.path)
         found.append(("disk", said))
     found += [("note", note) for note in preview.notes]
-    found += [("doubt", doubt) for doubt in preview.doubts]
+    found += [("doubt", doubt) for doubt in preview.inexact_because]
     return [(str(Message(f"forecast/title-{title}")), str(said)) for title, said in found]
 
 
 def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
     """Title, length and first lines of every list that is not empty."""
-    matches = preview.matches
-    why = Counter(str(reason) for _, reason in preview.silent).most_common(3)
+    selection = preview.selection
+    why = Counter(str(reason) for _, reason in preview.never_dumped).most_common(3)
     silent = [Message("forecast/silent-reason", count=n, reason=r) for r, n in why]
     folders = [
         Message("forecast/folder", path=f.path or ".", files=f.files, size=f.bytes)
@@ -124,12 +126,15 @@ def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
     ]
     sure = "" if preview.bound is None else "-sure"
     found: list[tuple[Message, Sequence[object]]] = [
-        (Message("forecast/title-unmet"), [f"{u.entry}  ({u.reason})" for u in matches.unmet]),
+        (
+            Message("forecast/title-unmet"),
+            [f"{u.entry}  ({u.reason})" for u in selection.unmatched],
+        ),
         (
             Message("forecast/title-silent", reasons=silent),
-            [f"{name}  ({reason})" for name, reason in preview.silent],
+            [f"{name}  ({reason})" for name, reason in preview.never_dumped],
         ),
-        (Message("forecast/title-matched"), matches.operators),
+        (Message("forecast/title-matched"), selection.operators),
         (Message(f"forecast/title-folders{sure}"), folders),
         (Message(f"forecast/title-files{sure}"), preview.names),
     ]
