@@ -265,7 +265,7 @@ def test_a_refused_call_changes_nothing(program):
     assert program.leaves() == ["a/T/0/One/1/0"]
     lines = program.acl.get_recent_err_msg().splitlines()
     assert [line.partition(":")[0] for line in lines[-3:]] == ["EP0008"] * 3
-    said = Message("ascendcl/acl-model-id", got=7, known=[1])
+    said = Message("ascendcl/model-id", got=7, known=[1])
     assert lines[0] == str(said)  # the latest first
 
 
@@ -738,7 +738,7 @@ def test_control_flow_is_not_loaded(program):
     inner = Graph("body", (), (), ())
     number, status = program.acl.mdl.load_from_file(Graph("loop", (), (), (), subgraphs=(inner,)))
     assert (number, status) == (0, AclError.ACL_ERROR_GE_LOAD_MODEL)
-    said = Message("ascendcl/acl-control-flow", name="loop")
+    said = Message("ascendcl/control-flow", name="loop")
     assert program.acl.get_recent_err_msg() == str(said)
 
 

@@ -134,11 +134,11 @@ class AscendCL:
 
     def _init(self, path: str) -> None:
         if self._ready:
-            said = Message("ascendcl/acl-repeated", call="aclInit")
+            said = Message("ascendcl/repeated", call="aclInit")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, said)
         data = read_config(path) if path else b""
         if self._config is not None and data != self._config:
-            said = Message("ascendcl/acl-other-config", got=path)
+            said = Message("ascendcl/other-config", got=path)
             raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, said, _FILE)
         if data:
             self._dump.configure_by_init(data, path, device_is_set=self._device is not None)
@@ -146,15 +146,15 @@ class AscendCL:
 
     def _finalize(self) -> None:
         if self._finalized:
-            said = Message("ascendcl/acl-repeated", call="aclFinalize")
+            said = Message("ascendcl/repeated", call="aclFinalize")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_FINALIZE, said)
         self._models.clear()
         self._ready, self._finalized = False, True
 
-    def _need(self, call: str, code: AclError, word: str = "") -> None:
+    def _need(self, call: str, code: AclError, error_code: str = "") -> None:
         if not self._ready:
-            said = Message("ascendcl/acl-order", call=call, before="aclInit")
-            raise AclRefusal(code, said, word)
+            said = Message("ascendcl/order", call=call, before="aclInit")
+            raise AclRefusal(code, said, error_code)
 
     def _opened(self) -> int:
         """Number of the device in use: that of ``set_device``, else 0."""
@@ -249,11 +249,11 @@ class _Models:
 
         def execute() -> None:
             acl, model = self._acl, self._model("aclmdlExecute", model_id)
-            job = model.job(input)
+            execution = model.next_execution(input)
             plans = [(one, model.plan(one)) for one in model.settings]
             model.executions += 1
             dumps = [(one, plan) for one, plan in plans if plan is not None]
-            found = acl._chip.perform(job, dumps)
+            found = acl._chip.execute(execution, dumps)
             if output is not None:
                 output[:] = found
 
@@ -278,7 +278,7 @@ class _Models:
         self._acl._need(call, AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
         if number not in self._acl._models:
             known = sorted(self._acl._models)
-            said = Message("ascendcl/acl-model-id", got=number, known=known)
+            said = Message("ascendcl/model-id", got=number, known=known)
             raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, said)
         return self._acl._models[number]
 
@@ -308,7 +308,7 @@ class _Runtime:
 
     def _known(self, device_id: int) -> int:
         if device_id not in range(DEVICES):
-            said = Message("ascendcl/acl-device-id", got=device_id, last=DEVICES - 1)
+            said = Message("ascendcl/device-id", got=device_id, last=DEVICES - 1)
             raise AclRefusal(AclError.ACL_ERROR_RT_INVALID_DEVICEID, said)
         return device_id
 
@@ -355,10 +355,10 @@ class _Operators:
             target = Target("acl", acl._chip.kind, Precision(training=True))  # not in ATC's mode
             model = load_model(graph, target, faults=faults, seed=acl._seed)
             model.device = acl._opened()
-            job = model.job(None)._replace(first_task=acl._next_task)
+            execution = model.next_execution(None)._replace(first_task=acl._next_task)
             acl._next_task += len(model.compiled.ops) + 1
             dumps = [(one, plan) for one in acl._dump.current if (plan := plan_alone(one))]
-            found = acl._chip.perform(job, dumps)
+            found = acl._chip.execute(execution, dumps)
             if outputs is not None:
                 outputs[:] = found
 

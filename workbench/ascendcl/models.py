@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.ascendcl.errors import AclError, AclRefusal
-from workbench.ascendcl.execution import Job
+from workbench.ascendcl.execution import Execution
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
@@ -56,16 +56,16 @@ class Model:
     settings: tuple[ActiveDump, ...] = ()
     executions: int = 0
 
-    def job(self, inputs: Inputs) -> Job:
+    def next_execution(self, inputs: Inputs) -> Execution:
         """Return the next execution; raises AclRefusal if the inputs do not fit."""
         feeds = {**self.feeds, **_named(self.graph, inputs)}
         try:
             parameter_values(self.graph, feeds)
         except (WorkbenchError, ValueError, TypeError) as error:
             code = AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH
-            raise AclRefusal(code, Message("ascendcl/acl-inputs-misfit", why=error)) from error
+            raise AclRefusal(code, Message("ascendcl/inputs-misfit", why=error)) from error
         records = partial(self.run, feeds, iteration=self.executions)
-        return Job(self.compiled, records, self.executions, self.device, self.number)
+        return Execution(self.compiled, records, self.executions, self.device, self.number)
 
     def plan(self, setting: ActiveDump) -> DumpPlan | None:
         """Return what a configuration wants of the next execution; ``None`` if nothing."""
@@ -132,7 +132,7 @@ def _read(text: str) -> Graph:
     except (OSError, ValueError):
         found = False
     if not found:
-        said = Message("ascendcl/acl-model-missing", got=text, known=sorted(MODELS))
+        said = Message("ascendcl/model-missing", got=text, known=sorted(MODELS))
         raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, said)
     if ".py:" in text:
         return one_graph(load_graph(text), "a model")
@@ -142,7 +142,7 @@ def _read(text: str) -> Graph:
 def _check_runnable(graph: Graph) -> None:
     """Raise GraphError for what no simulated device computes."""
     if graph.subgraphs:
-        raise GraphError("ascendcl/acl-control-flow", name=graph.name)
+        raise GraphError("ascendcl/control-flow", name=graph.name)
     for op in graph.ops:
         op_def(op.op_type)
 
@@ -153,6 +153,6 @@ def _named(graph: Graph, inputs: Inputs) -> Mapping[str, Any]:
         return inputs or {}
     names = [one.name for one in graph.parameters if not one.is_weight]
     if len(inputs) != len(names):
-        said = Message("ascendcl/acl-inputs", expected=len(names), names=names, got=len(inputs))
+        said = Message("ascendcl/inputs", expected=len(names), names=names, got=len(inputs))
         raise AclRefusal(AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH, said)
     return dict(zip(names, inputs, strict=True))
