@@ -4,7 +4,7 @@ import pytest
 
 from kit.commands import run
 from kit.words import refused
-from workbench.cli.demo import DEVICE, FAULT, MODEL, demo
+from workbench.cli.demo import DEVICE, FAULT, MODEL, run_demo
 from workbench.core.words import Message
 
 
@@ -25,5 +25,5 @@ def test_the_command_names_the_fault_and_writes_the_report(tmp_path, capsys):
 def test_a_folder_that_holds_anything_is_kept(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with refused("cli/demo-folder", got=str(tmp_path)):
-        demo(tmp_path)
+        run_demo(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
