@@ -10,6 +10,7 @@ from kit.words import refused
 from workbench.config.context import Context
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan, Iterations
+from workbench.graph.control_flow import graphs_of
 from workbench.network import nn
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
@@ -19,7 +20,7 @@ from workbench.run import reference
 from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
 from workbench.simulation import process
-from workbench.simulation.process import Process, graphs_of, number_graphs, schedule_of, turns
+from workbench.simulation.process import Process, number_graphs, schedule_of, turns
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 ORDERS = {
@@ -109,6 +110,6 @@ def test_a_network_is_planned_once_for_all_of_its_iterations(monkeypatch, device
         number_graphs((network,), [0] * 3), [0] * 3, None, Target("mindspore-o0o1", device)
     )
     plan = DumpPlan("/dump", iterations=Iterations(None))
-    records = [list(records) for records, _ in ran.runs(plan, Context())]
+    records = [list(records) for records, _ in ran.iterate(plan, Context())]
     assert [len(one) for one in records] == [len(records[0])] * 3
     assert sorted(planned) == [graph.graph_id for graph in graphs_of(network)]

@@ -103,8 +103,8 @@ def test_reports_of_the_same_rehearsal_are_the_same_bytes(tmp_path):
 
 
 def made_from(comparison):
-    """Python and form of a recipe as one text."""
-    return "\n".join(comparison.recipe.values())
+    """Python and form of the provenance as one text."""
+    return "\n".join(comparison.provenance.values())
 
 
 def test_the_recipe_tells_the_settings_of_the_run_and_not_those_of_later():

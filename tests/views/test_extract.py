@@ -255,7 +255,7 @@ def test_kernels_of_every_operand_are_read_as_they_were_written(tmp_path):
 
 @pytest.mark.parametrize("name", ["transformer_fp16", "lenet_train_fp16", "optimizer_lr"])
 def test_every_operator_of_real_dumps_computes_the_same_after_a_round_trip(real_pairs, name):
-    flow = wb.compare(real_pairs[name].target, real_pairs[name].golden).places.flow
+    flow = wb.compare(real_pairs[name].target, real_pairs[name].golden).row_index.flow
     assert len(flow.replayed.own_errors) > 20
     for place in flow.replayed.own_errors:
         attempt = flow.replayed.attempt(*place)

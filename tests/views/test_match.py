@@ -189,7 +189,7 @@ def test_matches_with_an_operator_in_common_are_one():
 def test_members_of_a_large_match_are_counted_beyond_what_is_drawn():
     graph = chain(*["Tanh"] * (TOGETHER + 5))
     dump = in_memory(shoot(graph, given(graph)), graph)
-    places = wb.compare(dump, dump).places
-    (block,) = places.flow.pairing.block_order
-    found = surroundings(places, "target", block, [f"op {n}" for n in range(TOGETHER + 5)])
+    row_index = wb.compare(dump, dump).row_index
+    (block,) = row_index.flow.pairing.block_order
+    found = surroundings(row_index, "target", block, [f"op {n}" for n in range(TOGETHER + 5)])
     assert (len(found.centre), found.hidden[0], found.depth) == (TOGETHER, 5, TOGETHER - 1)

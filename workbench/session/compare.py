@@ -16,7 +16,7 @@ from workbench.core.errors import AlignError
 from workbench.dump.dump import Dump
 from workbench.dump.reader import load
 from workbench.session.comparison import Comparison
-from workbench.session.recipe import recipe
+from workbench.session.provenance import provenance_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -130,7 +130,9 @@ def compare(
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
-        compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
+        compared.result,
+        lambda: compared.flow,
+        provenance_texts(sides, given, map_file or NO_OVERRIDES),
     )
 
 

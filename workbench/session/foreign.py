@@ -39,7 +39,7 @@ _JSON_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
 _RANK_FILE = re.compile(r"compare_result_?rank(\d{1,9})", re.A)
 
 
-class _Table:
+class ResultReader:
     """What was read so far of one result."""
 
     def __init__(self, path: Path) -> None:
@@ -121,7 +121,7 @@ def read_result(path: str | Path | Mapping[str, Any]) -> Comparison:
     """
     if isinstance(path, Mapping):
         return Comparison(from_json(path))
-    table = _Table(Path(path))
+    table = ResultReader(Path(path))
     try:
         if (own := _own_result(table.path)) is not None:
             return Comparison(own)
@@ -169,7 +169,7 @@ def _judge(layout: Layout, titles: tuple[str, ...]) -> str:
     return layout.judge or str(Message("session/foreign-unjudged"))
 
 
-def _result(table: _Table, layout: Layout) -> Result:
+def _result(table: ResultReader, layout: Layout) -> Result:
     paired = [row for row in table.rows if row.match_rule]
     lonely = [row for row in table.rows if not row.match_rule]
     bad = table.bad
@@ -190,13 +190,13 @@ def _result(table: _Table, layout: Layout) -> Result:
     )
 
 
-def _side(table: _Table, layout: Layout, side: str, tensors: int) -> SideInfo:
+def _side(table: ResultReader, layout: Layout, side: str, tensors: int) -> SideInfo:
     return SideInfo(
         str(table.path), str(Message("session/foreign-side", side=side, tool=layout.tool)), tensors
     )
 
 
-def _facts(table: _Table, layout: Layout) -> dict[str, str]:
+def _facts(table: ResultReader, layout: Layout) -> dict[str, str]:
     limits = ", ".join(str(limit) for limit in layout.thresholds)
     facts = {
         "result of": f"{layout.tool}, {layout.kind}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import GraphError
 from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations, renamed
 from workbench.dump.watched import watch_of
-from workbench.graph.control_flow import ControlFlow, If, Run, While, one_graph
+from workbench.graph.control_flow import ControlFlow, If, Run, While, graphs_of, one_graph
 from workbench.graph.graph import Graph
 from workbench.npu.compile.pipeline import compile_flow, compile_graph
 from workbench.npu.compile.program import Program
@@ -142,7 +142,7 @@ class Process:
             found.setdefault(graph_id, []).append(turn.iteration)
         return found
 
-    def runs(
+    def iterate(
         self, plan: DumpPlan, context: Context, peers: Sequence[Context] = ()
     ) -> Iterator[tuple[Iterator[TensorRecord], bool]]:
         """Yield the records of every run, and whether they count.
@@ -308,11 +308,6 @@ def number_graphs(networks: Sequence[Network], schedule: Sequence[int]) -> tuple
     return tuple(found[place] for place in range(len(networks)))
 
 
-def graphs_of(network: Network) -> tuple[Graph, ...]:
-    """Return the graphs of a network."""
-    return network.graphs if isinstance(network, ControlFlow) else (network,)
-
-
 def _renumbered(network: Network, first: int, counts: Mapping[str, int]) -> Network:
     """Return a network whose first graph has another id, behind operators that have been counted."""
     if isinstance(network, Graph):
@@ -323,10 +318,10 @@ def _renumbered(network: Network, first: int, counts: Mapping[str, int]) -> Netw
 
 
 def _renamed(graph: Graph, counts: Mapping[str, int]) -> Graph:
-    return renamed(graph, {op.name: _behind(op.name, counts) for op in graph.ops})
+    return renamed(graph, {op.name: _renumbered_name(op.name, counts) for op in graph.ops})
 
 
-def _behind(name: str, counts: Mapping[str, int]) -> str:
+def _renumbered_name(name: str, counts: Mapping[str, int]) -> str:
     stem, _, number = name.rpartition("-op")
     return f"{stem}-op{int(number) + counts[stem]}" if counts.get(stem) else name
 

@@ -225,12 +225,12 @@ class _Work:
     rank: Rank
     contexts: Sequence[Context]
     dump: _Dump
-    reports: DeviceEvents
+    events: DeviceEvents
 
     def run(self) -> None:
         """Run the process up to the last iteration that any rank dumps."""
-        records = self.reports.observe(
-            self.process.runs(self.dump.plan, self.rank.context, self.contexts)
+        records = self.events.observe(
+            self.process.iterate(self.dump.plan, self.rank.context, self.contexts)
         )
         if self.rank.dumps and not only_compiles(self.dump.writer.surface, self.rank.context):
             self._write(records)
@@ -243,7 +243,7 @@ class _Work:
             self.dump.out,
             graph=self.process.graphs,
             target=self._target(),
-            progress=self.reports.dumped,
+            progress=self.events.dumped,
             clock=Clock(self.dump.seed + self.rank.number),
             part=self.rank.part,
         )
@@ -283,14 +283,14 @@ def _messages(
     looks = plan.kind == "overflow"
     unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
-        for said in work.reports.messages(about_overflow=looks, unseen=unseen):
+        for said in work.events.messages(about_overflow=looks, unseen=unseen):
             on_rank = Message("simulation/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)
     if unknown:
         yield Message("simulation/options-unknown", names=unknown)
     left = undumped(plan, run, form)
-    if left is not None and not all(work.reports.is_empty for work in works):
+    if left is not None and not all(work.events.is_empty for work in works):
         yield left
 
 

@@ -103,7 +103,7 @@ class Extracted:
         )
 
 
-def extract(flow: Trace | None, finding: Finding, folder: str | Path) -> Extracted:
+def extract_operator(flow: Trace | None, finding: Finding, folder: str | Path) -> Extracted:
     """Write the operator of a finding alone into a new or empty folder.
 
     The inputs are those that the target gave it; ``golden.…`` are the golden's tensors where there are any.

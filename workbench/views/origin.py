@@ -29,16 +29,16 @@ Kind = Literal["origin", "propagated", "amplified", "expected", "equal", "unmatc
 class ErrorOrigin:
     """Where the error of a tensor comes from.
 
-    ``text`` says why. Errors are relative: ``own`` is the local error, ``explained`` the expected rounding error,
-    ``factor`` how much a propagated error grows (0: unknown). ``lacking`` says why the local error is unknown.
+    ``text`` says why. Errors are relative; ``expected_error`` is the rounding error to expect, ``factor`` how much a
+    propagated error grows (0: unknown). ``lacking`` says why the local error is unknown.
     """
 
     kind: Kind
     text: Message
     error: float | None = None
-    own: float | None = None
-    inherited: float | None = None
-    explained: float | None = None
+    local_error: float | None = None
+    propagated_error: float | None = None
+    expected_error: float | None = None
     factor: float = 0.0
     lacking: Message | None = None
 
@@ -48,7 +48,7 @@ class ErrorOrigin:
         return Message(f"views/origin-{self.kind}")
 
 
-def blame(
+def error_origin(
     row: Row, found: RowRecords, flow: Trace | None, findings: Sequence[Finding]
 ) -> ErrorOrigin:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
