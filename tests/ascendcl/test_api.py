@@ -878,6 +878,15 @@ def test_single_operators_lie_beside_the_models(program):
     assert {record.key.op_type for record in wb.load(time).records} >= {"ConcatD", "MatMul"}
 
 
+def test_single_operators_run_on_the_reference_too(tmp_path):
+    program = Program(tmp_path, device="reference")
+    single(program, dump_op_switch="on", dump_mode="all")
+    outputs: list = []
+    assert program.acl.op.execute_v2("ReLU", [np.float32([1, -1])], outputs) == 0
+    assert outputs[0].tolist() == [1, 0]
+    assert program.leaves() == ["a/T/0"]
+
+
 @pytest.mark.parametrize(
     "dump",
     [

@@ -44,8 +44,7 @@ FORMS = {
 @pytest.mark.parametrize("device", ["910a", "a2"])
 def test_a_run_writes_what_is_certain_and_no_more_than_the_bound(tmp_path, name, device):
     config = FORMS[name]
-    compiling = Target(config.surface.name, device, "force_fp16")
-    told = preview(config, HOT, iterations=2, seed=4, compiling=compiling)
+    told = preview(config, HOT, iterations=2, seed=4, device=device, precision_mode="force_fp16")
     faults = ["aicore-exception:Add"] if "exception" in name else []
     simulate(
         HOT, None, config, tmp_path / "out", device=device, surface=config.surface.name, seed=4,
@@ -111,11 +110,13 @@ def test_the_notes_say_what_the_bound_leaves_out():
 
 @pytest.mark.parametrize("kind", ["overflow", "exception"])
 def test_a_plan_needs_no_form(kind):
-    from workbench.dump.write.targets import Target
+    from workbench.dump.write.targets import Target as TreeTarget
     from workbench.forecast.preview import preview_plan
     from workbench.forecast.sources import load_workload
 
     plan = DumpPlan("/d", kind=kind, files="bin")
-    told = preview_plan(plan, load_workload(HOT, "acl"), "acl", context=Context(), target=Target())
+    told = preview_plan(
+        plan, load_workload(HOT, "acl"), Target("acl"), TreeTarget(), context=Context()
+    )
     kernels = 5  # its three operators, and Casts at both ends
     assert told.bound.files == 1 + (2 * kernels if kind == "overflow" else 1)  # one is the graph

@@ -42,9 +42,9 @@ def form(surface="mindspore-cpu", **settings):
 
 
 def plan_of(surface, plan, graph, iterations=1, **more):
-    more = {"context": Context(), "target": Target(surface)} | more
+    more = {"context": Context()} | more
     work = load_workload(graph, surface, iterations=iterations)
-    return preview_plan(plan, work, surface, **more)
+    return preview_plan(plan, work, npu.Target(surface), Target(surface), **more)
 
 
 FORMS = {
@@ -171,7 +171,7 @@ def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_pat
     known = config.new("mindspore-o0o1")
     graph = load_graph("lstm")
     simulate(graph, None, known, tmp_path, device=device, precision_mode=mode)
-    told = preview(known, graph, compiling=npu.Target("mindspore-o0o1", device, mode))
+    told = preview(known, graph, device=device, precision_mode=mode)
     assert foretold(told.forecast) == sizes(tmp_path)
 
 
@@ -307,7 +307,7 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
 @pytest.mark.parametrize(("version", "told"), [("2.6", False), ("2.7", True)])
 def test_msprobe_saves_tensors_or_statistics(version, told):
     asked = config.new("mindspore-o2").set("common_dump_settings.saved_data", "full")
-    found = preview(asked, "mlp", version=version)
+    found = preview(asked, "mlp", context=Context(version))
     assert any(name.endswith(".npy") for name in found.names) is not told
     codes = {note.code for note in found.notes}
     assert ({"forecast/msprobe", "forecast/msprobe-statistics"} <= codes) is told
@@ -457,6 +457,16 @@ def test_names_that_cannot_be_files_are_refused():
         plan_of("mindspore-cpu", DumpPlan("/d", ".."), load_graph("mlp"))
 
 
+@pytest.mark.parametrize(("options", "code"), [
+    ({"device": "a9"}, "core/choice"),
+    ({"device": "reference", "precision_mode": "force_fp16"}, "run/reference-precision"),
+    ({"quantization": "w4"}, "core/choice"),
+])  # fmt: skip
+def test_what_a_graph_is_compiled_for_is_checked_as_for_a_run(options, code):
+    with refused(code, GraphError):
+        preview(form(), "mlp", **options)
+
+
 @pytest.mark.parametrize("iterations", [0, -1, 10**9])
 def test_a_count_of_iterations_that_makes_no_sense_is_refused(iterations):
     with refused("dump/iterations", FormatError, got=iterations):
@@ -467,7 +477,7 @@ def test_the_version_of_the_context_decides_the_names():
     old = preview(form(), "lenet", context=Context("2.3"))
     assert any(name.endswith(".output.0.DefaultFormat.npy") for name in old.names)
     assert old.version == "2.3"
-    newer = preview(form(), "lenet", context=Context("2.3"), version="2.10.0")
+    newer = preview(form(), "lenet", context=Context("2.10.0"))
     assert any(name.endswith(".DefaultFormat.Float32.npy") for name in newer.names)
 
 

@@ -150,7 +150,7 @@ def test_releases_that_were_not_seen_keep_the_graphs_numbers_with_a_doubt(
 
 def test_other_devices_have_a_doubt(tmp_path):
     form = config.of("mindspore-o0o1", CASES["mixed"]["form"])
-    found = preview(form, dump(tmp_path, "mixed"), version="2.10.0")
+    found = preview(form, dump(tmp_path, "mixed"), context=Context("2.10.0"))
     assert "dump/numbers" in {doubt.code for doubt in found.inexact_because}
 
 
@@ -202,7 +202,7 @@ def test_a_graph_as_protobuf_has_a_doubt(tmp_path):
     form = config.new("mindspore-cpu").set("common_dump_settings.iteration", "0")
     simulate(load_graph("mlp"), None, form, tmp_path)
     told = preview(
-        form, tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb", version="2.10.0"
+        form, tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb", context=Context("2.10.0")
     )
     assert "dump/from-pb" in {doubt.code for doubt in told.inexact_because}
     assert ".ir" in str(told)
@@ -247,7 +247,7 @@ def test_a_dump_tells_its_release(tmp_path, told, version):
     assert (found.version, found.exact) == (version, version == "2.10.0")
     for same in ([str(root)], root / "rank_0", [*root.glob("rank_0/graphs/*.ir")]):
         assert preview(form, same).version == version
-    assert preview(form, root, version="2.7.0").version == "2.7.0"
+    assert preview(form, root, context=Context("2.7.0")).version == "2.7.0"
     assert preview(form, root / "rank_0", context=Context("2.8")).version == "2.8"
 
 

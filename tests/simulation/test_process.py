@@ -20,7 +20,8 @@ from workbench.run import reference
 from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
 from workbench.simulation import process
-from workbench.simulation.process import Process, number_graphs, schedule_of, turns
+from workbench.simulation.numbering import number_graphs, schedule_of, turns
+from workbench.simulation.process import Process
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 ORDERS = {

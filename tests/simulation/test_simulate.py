@@ -224,10 +224,10 @@ def test_the_forms_own_folder_does_not_matter(tmp_path):
     [
         ({"device": "tpu"}, "core/choice", {"got": "tpu"}),
         ({"iterations": 0}, "simulation/count", {"got": 0}),
-        ({"faults": ["scaled-output:ReLU:2"]}, "simulation/reference-faults", {}),
+        ({"faults": ["scaled-output:ReLU:2"]}, "run/reference-faults", {}),
         (
             {"precision_mode": "force_fp16"},
-            "simulation/reference-precision",
+            "run/reference-precision",
             {"mode": "force_fp16"},
         ),
         ({"device": "a2", "faults": ["nonsense:ReLU"]}, "core/choice", {"got": "nonsense"}),

@@ -34,10 +34,8 @@ from workbench.config.context import Context, version_numbers
 from workbench.core.errors import check_seed
 from workbench.core.words import Message
 from workbench.dump.write.targets import Clock
-from workbench.npu.compile.quantize import Quantization, quantization_of
 from workbench.npu.precision import Precision
-from workbench.npu.target import Target, fusions_off
-from workbench.simulation.simulate import check_device
+from workbench.npu.target import REFERENCE, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +43,8 @@ if TYPE_CHECKING:
 
     from workbench.ascendcl.models import Inputs
     from workbench.graph.graph import Graph
+    from workbench.npu.compile.quantize import Quantization
     from workbench.npu.faults import Fault
-    from workbench.npu.precision import Precision
 
 DEVICES = 8
 """Devices of the simulated host."""
@@ -84,7 +82,7 @@ class AscendCL:
         version: str = "",
         env: Mapping[str, str] | None = None,
     ) -> None:
-        check_device(device)
+        Target("acl", device)  # refuses an unknown device
         check_seed(seed)
         version_numbers(version)
         clock = Clock(seed)
@@ -222,10 +220,16 @@ class _Models:
             nonlocal number
             acl = self._acl
             acl._need("aclmdlLoadFromFile", AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
-            int8 = quantization_of(quantization, feeds)
-            kind, off = acl._chip.kind, fusions_off(fusion)
-            target = Target("acl", kind, precision_mode, off, int8)
-            model = load_model(model_path, target, faults=faults, seed=acl._seed, feeds=feeds)
+            target = Target.of(
+                "acl",
+                acl._chip.kind,
+                precision_mode=precision_mode,
+                fusion=fusion,
+                quantization=quantization,
+                faults=faults,
+                seed=acl._seed,
+            )
+            model = load_model(model_path, target.calibrated(feeds), feeds)
             model.device, model.settings = acl._opened(), acl._dump.current
             number = model.number = next(acl._numbers)
             acl._models[number] = model
@@ -352,8 +356,10 @@ class _Operators:
             acl = self._acl
             acl._need("aclopExecuteV2", AclError.ACL_ERROR_UNINITIALIZE)
             graph = operator_graph(op_type, inputs, attr or {})
-            target = Target("acl", acl._chip.kind, Precision(training=True))  # not in ATC's mode
-            model = load_model(graph, target, faults=faults, seed=acl._seed)
+            kind = acl._chip.kind
+            own = Precision(training=True) if kind != REFERENCE else None  # not in ATC's mode
+            target = Target.of("acl", kind, precision_mode=own, faults=faults, seed=acl._seed)
+            model = load_model(graph, target)
             model.device = acl._opened()
             execution = model.next_execution(None)._replace(first_task=acl._next_task)
             acl._next_task += len(model.compiled.ops) + 1

@@ -21,11 +21,10 @@ from workbench.graph.control_flow import one_graph
 from workbench.graph.graph import Graph
 from workbench.network.models import MODELS, load_graph
 from workbench.network.models.load import read_network
-from workbench.npu.faults import check_faults, parse_fault
+from workbench.npu.faults import check_faults
 from workbench.ops import op_def
 from workbench.run.executor import parameter_values
 from workbench.simulation.process import prepare
-from workbench.simulation.simulate import check_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from workbench.ascendcl.dump_state import ActiveDump
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.npu.faults import Fault
     from workbench.npu.target import Target
 
     Inputs = Mapping[str, Any] | Sequence[Any] | None
@@ -85,9 +83,6 @@ class Model:
 def load_model(
     source: Graph | str | os.PathLike[str],
     target: Target,
-    *,
-    faults: Sequence[Fault | str] = (),
-    seed: int = 0,
     feeds: Mapping[str, Any] | None = None,
 ) -> Model:
     """Compile a model.
@@ -95,13 +90,10 @@ def load_model(
     Raises AclRefusal for a source that is none, GraphError for faults and modes that do not fit it.
     """
     graph, name = _graph(source)
-    planted = [parse_fault(item) if isinstance(item, str) else item for item in faults]
-    check_device(target.device, planted, target.precision)
-    seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in planted)
-    ready = prepare(graph, replace(target, faults=seeded))
+    ready = prepare(graph, target)
     program, (compiled,) = ready.program, ready.graphs
     if program is not None:
-        check_faults(seeded, [*program.network.ops, *program.computed], graph.name)
+        check_faults(target.faults, [*program.network.ops, *program.computed], graph.name)
     return Model((name, graph.name), graph, compiled, ready.run, dict(feeds or {}))
 
 

@@ -56,21 +56,21 @@ def check(
     json: JSON = False,
 ) -> int:
     """Show what the vendor refuses, changes or ignores. Exit status: 0 accepted, 1 refused, 2 trouble."""
-    from workbench.cli.verdict import judge, unreadable
+    from workbench.cli.verdict import unreadable_json, verdict_json, verdict_message
 
     context = _context(target_version, here, env)
     try:
         config = _load(file, surface)
     except FormatError as error:
         if json:
-            print_json(unreadable(error, surface, target_version))
+            print_json(unreadable_json(error, surface, target_version))
         raise
-    verdict = judge(config, context)
+    judged = config.judge(context)
     if json:
-        print_json(verdict.to_dict())
+        print_json(verdict_json(judged))
     else:
-        print_lines(*_lines(file, verdict.problems), verdict.sentence)
-    return Exit.ACCEPTED if verdict.accepted else Exit.REFUSED
+        print_lines(*_lines(file, judged.problems), verdict_message(judged))
+    return Exit.ACCEPTED if judged.accepted else Exit.REFUSED
 
 
 @app.command()
@@ -128,25 +128,19 @@ def preview(
 ) -> int:
     """Forecast operators, files and bytes of a dump before the run."""
     from workbench.forecast.preview import preview as predict
-    from workbench.npu.compile.quantize import quantization_of
-    from workbench.npu.target import Target, fusions_off
 
     form = _load(file, surface)
     asked = compiler_options(ge_options, precision_mode, fusion)
-    target = Target(
-        form.surface.name,
-        device,
-        asked.precision,
-        fusions_off(asked.fusion),
-        quantization_of(quantization or None),
-    )
     result = predict(
         form,
         tuple(graph),
         context=_context(target_version, here, env),
         iterations=iterations,
         ranks=ranks,
-        compiling=target,
+        device=device,
+        precision_mode=asked.precision,
+        fusion=asked.fusion,
+        quantization=quantization or None,
         schedule=places_of(schedule),
     )
     if json:

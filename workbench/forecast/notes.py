@@ -14,8 +14,8 @@ from workbench.simulation.ranks import only_compiles
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.config.config import Config
     from workbench.config.context import Context
+    from workbench.config.judge import Judged
     from workbench.core.plan import DumpPlan
     from workbench.core.writers import Writer
     from workbench.dump.write.forecast import Forecast
@@ -62,12 +62,13 @@ def list_notes(
     context: Context,
     run: Sequence[int],
     numbers: Sequence[int],
-    form: Config | None,
+    judged: Judged | None,
 ) -> Iterator[Message]:
     """Yield what else a user should know.
 
-    ``run`` are the iterations that run, ``numbers`` those that dump, too, ``form`` is what the plan came from.
+    ``run`` are the iterations that run, ``numbers`` those that dump, too, ``judged`` is what the plan came from.
     """
+    form = None if judged is None else judged.config
     if only_compiles(writer.surface, context):
         yield Message("forecast/only-compiles")
     elif plan.devices is not None and context.device not in plan.devices:
@@ -82,7 +83,7 @@ def list_notes(
         yield some
     yield from _kind_notes(plan, writer, context.version)
     if not writer.is_simulated:
-        yield from _call_notes(plan, context, numbers, form)
+        yield from _call_notes(plan, context, numbers, judged)
     if writer.is_compiled and graphs[0].dialect != "ge":
         yield Message("forecast/ge-compiled")
     if runs_alone(plan, writer):
@@ -93,7 +94,7 @@ def list_notes(
 
 
 def _call_notes(
-    plan: DumpPlan, context: Context, numbers: Sequence[int], form: Config | None
+    plan: DumpPlan, context: Context, numbers: Sequence[int], judged: Judged | None
 ) -> Iterator[Message]:
     """What is known of a dump of a script's calls: its folders, and what the form says."""
     if numbers and any(entry.kind in _CALLED for entry in plan.select):
@@ -104,7 +105,7 @@ def _call_notes(
             "steps": _spans(numbers),
         }
         yield Message("forecast/call-folders", count=len(numbers), **values)
-    yield from form.judge(context).notes() if form else ()
+    yield from judged.notes() if judged is not None else ()
 
 
 def _spans(numbers: Sequence[int]) -> list[str]:

@@ -15,7 +15,7 @@ from workbench.dump.releases import check_version
 from workbench.dump.selection import check_count
 from workbench.graph.control_flow import ControlFlow, graphs_of
 from workbench.network.partition import parted
-from workbench.simulation.process import Turn, number_graphs, schedule_of, turns
+from workbench.simulation.numbering import Turn, number_graphs, schedule_of, turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -148,4 +148,4 @@ def test_simulate_and_compare_take_the_file(tmp_path):
     assert f"--orders {path}" in found.provenance["Command"]
     with pytest.raises(GraphError) as error:
         wb.simulate(graph, None, DumpPlan("/dump"), tmp_path / "other", orders=path)
-    assert error.value.code == "simulation/reference-orders"
+    assert error.value.code == "run/reference-orders"

@@ -98,6 +98,9 @@ SENTENCES: dict[str, str] = {
     "overrun-harmless": "fault 'overrun': behind the output of {op!r} is no tensor still in use; try {others:or}",
     "overrun-nowhere": "fault 'overrun': no output of this graph has a tensor still in use behind it (operator {op!r})",
     # simulate
+    "reference-faults": "faults need a simulated device ({known:list}), not {got!r}",
+    "reference-precision": "a precision mode ({mode}) needs a simulated device ({known:list}), not {got!r}",
+    "reference-orders": "orders of summation need a simulated device, got {got!r} (choose from {known:list})",
     "quantize-surface": (
         "quantization needs one of the surfaces {surfaces:list} and of the devices {devices:list}, "
         "got {got!r} on {device!r}"

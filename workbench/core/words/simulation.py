@@ -10,8 +10,6 @@ SENTENCES: dict[str, str] = {
     "fault-rank": "fault {fault} is set for rank {got}, but the ranks are {known:list}",
     "no-network": "no network was given",
     "several-networks": "{surface} runs one network, got {names:list}",
-    "reference-faults": "faults need a simulated device ({known:list}), not {got!r}",
-    "reference-precision": "a precision mode ({mode}) needs a simulated device ({known:list}), not {got!r}",
     "other-surface": "the configuration is for {expected}, not for {got!r}",
     "other-surface-fix": "Convert the configuration first.",
     "plan-kind": "{surface} has no {got} dump (it has {known:list})",
@@ -44,5 +42,4 @@ SENTENCES: dict[str, str] = {
     "inputs-of-several": "--input and --shape are for one network; {count} are given",
     "shape-of-traced": "--shape {name}: {network!r} has fixed shapes; --shape is for ONNX models",
     # envelopes
-    "reference-orders": "orders of summation need a simulated device, got {got!r} (choose from {known:list})",
 }
