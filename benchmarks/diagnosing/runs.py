@@ -22,7 +22,7 @@ from workbench.graph.graph import Param, Value
 from workbench.network.models import load_graph
 from workbench.npu import target as npu
 from workbench.run.executor import feeds_at
-from workbench.simulation.process import REFERENCE, prepare
+from workbench.simulation.process import prepare
 from workbench.simulation.targets import ge_target
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def network(model: str, seed: int) -> Graph:
 
 def reference_run(model: str, seed: int, iterations: int) -> Run:
     """The trusted run."""
-    return _run(network(model, seed), npu.Target("mindspore-cpu", REFERENCE), iterations)
+    return _run(network(model, seed), npu.Target("mindspore-cpu", npu.REFERENCE), iterations)
 
 
 def device_run(setting: Setting, faults: Sequence[Fault] = ()) -> Run:
@@ -110,7 +110,8 @@ def write_tree(run: Run, way: str, out: Path, surface: str, files: str, device: 
     """Write what one way of dumping keeps of a run."""
     given = get(surface)
     form = Config(given, given.from_plan(replace(WAYS[way], files=files)).data)
-    plan = form.plan(Context(), out=str(out))
+    judged = form.judge()
+    plan = judged.plan(out=str(out))
     if plan.saved != WAYS[way].saved or plan.io != WAYS[way].io:
         raise ValueError(f"{surface} has no dump of {way}")
     if WRITERS[surface].by_mindspore:
@@ -118,7 +119,7 @@ def write_tree(run: Run, way: str, out: Path, surface: str, files: str, device: 
         target = Target(surface, config_text=form.to_text(), ran=numbers)
     else:
         runs = run.program or run.graph
-        target = ge_target(surface, form, plan, runs, run.iterations, Context(), device)
+        target = ge_target(surface, judged, plan, runs, run.iterations, Context(), device)
     return trees.write_tree(run.records, plan, out, graph=run.graph, target=target, clock=Clock(0))
 
 

@@ -93,7 +93,7 @@ def steps(bench: Workbench, shell: Shell, folder: Path) -> Iterator[Step]:
     yield "source", "open again", turn
     yield "source", "choose an operator", partial(setattr, bench.comparison, "selected", rows // 3)
     known = bench.comparison
-    other = Comparison(known.result, known._flow, known.recipe)
+    other = Comparison(known.result, known._flow, known.provenance)
     yield "all", "another comparison comes", partial(setattr, bench, "comparison", other)
     yield "all", "another language", partial(setattr, bench, "language", "zh")
 

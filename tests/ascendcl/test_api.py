@@ -265,7 +265,7 @@ def test_a_refused_call_changes_nothing(program):
     assert program.leaves() == ["a/T/0/One/1/0"]
     lines = program.acl.get_recent_err_msg().splitlines()
     assert [line.partition(":")[0] for line in lines[-3:]] == ["EP0008"] * 3
-    said = Message("pipeline/acl-model-id", got=7, known=[1])
+    said = Message("ascendcl/model-id", got=7, known=[1])
     assert lines[0] == str(said)  # the latest first
 
 
@@ -738,7 +738,7 @@ def test_control_flow_is_not_loaded(program):
     inner = Graph("body", (), (), ())
     number, status = program.acl.mdl.load_from_file(Graph("loop", (), (), (), subgraphs=(inner,)))
     assert (number, status) == (0, AclError.ACL_ERROR_GE_LOAD_MODEL)
-    said = Message("pipeline/acl-control-flow", name="loop")
+    said = Message("ascendcl/control-flow", name="loop")
     assert program.acl.get_recent_err_msg() == str(said)
 
 
@@ -748,7 +748,7 @@ def test_a_detailed_dump_needs_a_device_that_can(tmp_path, device):
     detail = program.config("a", dump_scene="aic_err_detail_dump", dump_list=None)
     program.play("init, init_dump")
     assert program.acl.mdl.set_dump(detail) == CODES["internal"]
-    said = Message("pipeline/detail-device", known=["a2", "a3"], got=device)
+    said = Message("ascendcl/detail-device", known=["a2", "a3"], got=device)
     assert str(said) in program.acl.get_recent_err_msg()
 
 
@@ -876,6 +876,15 @@ def test_single_operators_lie_beside_the_models(program):
     assert block(alone[1]) == block(alone[4]) == [11]
     (time,) = program.acl.dumps
     assert {record.key.op_type for record in wb.load(time).records} >= {"ConcatD", "MatMul"}
+
+
+def test_single_operators_run_on_the_reference_too(tmp_path):
+    program = Program(tmp_path, device="reference")
+    single(program, dump_op_switch="on", dump_mode="all")
+    outputs: list = []
+    assert program.acl.op.execute_v2("ReLU", [np.float32([1, -1])], outputs) == 0
+    assert outputs[0].tolist() == [1, 0]
+    assert program.leaves() == ["a/T/0"]
 
 
 @pytest.mark.parametrize(

@@ -534,7 +534,7 @@ def test_thresholds_grade_to_the_last_row_as_python_does(visit, tmp_path):
 @pytest.mark.parametrize("sections", [None, ("provenance",)])
 def test_how_it_is_made_again_is_copied_or_selected(visit_with, tmp_path, allowed, sections):
     code = "import workbench as wb\n\nprint('<&>')\n"
-    extras = Extras(recipe={"Command": "workbench 'a b'", "Python": code})
+    extras = Extras(provenance={"Command": "workbench 'a b'", "Python": code})
     path = tmp_path / "r.html"
     path.write_text(report_html(network_result(20, 1), sections=sections, extras=extras))
 

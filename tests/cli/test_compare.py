@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import make_result
 from kit.commands import run
-from workbench.cli import _summary
+from workbench.cli.compare import summary
 from workbench.comparison.result import Anomaly
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
@@ -65,5 +65,5 @@ def test_the_time_of_each_stage_is_told_beside_the_result(tmp_path, capsys, json
 
 def test_a_model_of_several_is_named(tmp_path):
     one = Anomaly("target", "model", "net", "one of two")
-    lines = _summary(wb.Comparison(make_result(anomalies=(one,))))
+    lines = summary(wb.Comparison(make_result(anomalies=(one,))))
     assert Message("cli/model", side="target", name="net", detail="one of two") in lines

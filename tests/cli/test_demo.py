@@ -4,7 +4,7 @@ import pytest
 
 from kit.commands import run
 from kit.words import refused
-from workbench.cli.demo import DEVICE, FAULT, MODEL, demo
+from workbench.cli.demo import DEVICE, FAULT, MODEL, run_demo
 from workbench.core.words import Message
 
 
@@ -15,7 +15,7 @@ def test_the_command_names_the_fault_and_writes_the_report(tmp_path, capsys):
     report = tmp_path / "out/report.html"
     assert shown.out.splitlines()[-1] == str(Message("cli/report", path=report))
     assert report.stat().st_size > 10_000
-    target = Message("pipeline/demo-target", device=DEVICE, fault=FAULT)
+    target = Message("cli/demo-target", device=DEVICE, fault=FAULT)
     assert [line.startswith(MODEL) or line == str(target) for line in shown.err.splitlines()] == [
         True,
         True,
@@ -24,6 +24,6 @@ def test_the_command_names_the_fault_and_writes_the_report(tmp_path, capsys):
 
 def test_a_folder_that_holds_anything_is_kept(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with refused("pipeline/demo-folder", got=str(tmp_path)):
-        demo(tmp_path)
+    with refused("cli/demo-folder", got=str(tmp_path)):
+        run_demo(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

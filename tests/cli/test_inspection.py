@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.cli.inspection import text_of
+from workbench.cli.inspection import dump_text
 from workbench.core.words import Message
 
 NOTHING = {
@@ -64,10 +64,10 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_lines(case):
     facts, lines = CASES[case]
-    assert list(map(str, text_of(NOTHING | facts)[2:])) == list(map(str, lines))
+    assert list(map(str, dump_text(NOTHING | facts)[2:])) == list(map(str, lines))
 
 
 def test_long_lists_are_cut():
-    lines = text_of(NOTHING | {"overflows": [RECORD] * 13})
+    lines = dump_text(NOTHING | {"overflows": [RECORD] * 13})
     assert len(lines) == 2 + 10 + 1
     assert lines[-1] == Message("cli/more", count=3)

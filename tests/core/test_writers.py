@@ -40,10 +40,10 @@ def test_a_tree_tells_whose_it_is(tmp_path, surface):
 @pytest.mark.parametrize("surface", sorted(WRITERS.keys() - {*SIMULATED_SURFACES}))
 def test_calls_of_a_script_are_neither_simulated_nor_foretold(tmp_path, surface):
     network, form = wb.models.load_graph("mlp"), wb.config.new(surface)
-    with misconfigured("surface", "pipeline/not-simulated", surface=surface):
+    with misconfigured("surface", "simulation/not-simulated", surface=surface):
         wb.simulate(network, None, form, tmp_path / "t", surface=surface)
     foretold = wb.preview(form, network)
-    assert foretold.doubts == (Message("pipeline/late-calls"),)
+    assert foretold.inexact_because == (Message("forecast/late-calls"),)
     assert (foretold.forecast.files, foretold.exact) == ((), False)
     said = [note.code for note in foretold.notes]
-    assert said[:3] == ["pipeline/call-folders", "config/mp-tree", "config/mp-tensors"]
+    assert said[:3] == ["forecast/call-folders", "config/mp-tree", "config/mp-tensors"]

@@ -44,8 +44,7 @@ FORMS = {
 @pytest.mark.parametrize("device", ["910a", "a2"])
 def test_a_run_writes_what_is_certain_and_no_more_than_the_bound(tmp_path, name, device):
     config = FORMS[name]
-    compiling = Target(config.surface.name, device, "force_fp16")
-    told = preview(config, HOT, iterations=2, seed=4, compiling=compiling)
+    told = preview(config, HOT, iterations=2, seed=4, device=device, precision_mode="force_fp16")
     faults = ["aicore-exception:Add"] if "exception" in name else []
     simulate(
         HOT, None, config, tmp_path / "out", device=device, surface=config.surface.name, seed=4,
@@ -81,9 +80,9 @@ def test_the_sentence_and_the_json_tell_the_bound(name):
     kind = "exception" if "exception" in name else "overflow"
     first = str(told).splitlines()[0]
     assert f"At most {told.bound.files} file" in first
-    assert told.doubts[0] == Message(f"pipeline/late-{kind}")
-    assert str(told.doubts[0]) in first
-    assert told.slow_down.name == "unknown"
+    assert told.inexact_because[0] == Message(f"forecast/late-{kind}")
+    assert str(told.inexact_because[0]) in first
+    assert told.overhead.name == "unknown"
     assert told.to_dict()["at_most"] == {"files": told.bound.files, "bytes": told.bound.nbytes}
     assert f"At most {told.bound.files} file" in told._repr_html_()
 
@@ -98,24 +97,26 @@ def test_a_device_that_does_not_dump_writes_what_is_certain_alone():
     config = asked("mindspore-o0o1", 3, (f"{COMMON}.support_device", [1]))
     told = preview(config, HOT, context=Context())
     assert told.bound.files == told.files == 3
-    assert "pipeline/device-left-out" in {note.code for note in told.notes}
+    assert "forecast/device-left-out" in {note.code for note in told.notes}
 
 
 def test_the_notes_say_what_the_bound_leaves_out():
     limited = asked("mindspore-o0o1", 3, (f"{COMMON}.overflow_number", 1))
     notes = preview(limited, HOT).notes
-    assert Message("pipeline/overflow-limit", limit=1) in notes
-    assert Message("pipeline/ms-overflow") in notes
-    assert Message("pipeline/no-failures") in preview(FORMS["cpu exception"], HOT).notes
+    assert Message("forecast/overflow-limit", limit=1) in notes
+    assert Message("forecast/ms-overflow") in notes
+    assert Message("forecast/no-failures") in preview(FORMS["cpu exception"], HOT).notes
 
 
 @pytest.mark.parametrize("kind", ["overflow", "exception"])
 def test_a_plan_needs_no_form(kind):
-    from workbench.dump.write.targets import Target
+    from workbench.dump.write.targets import Target as TreeTarget
     from workbench.forecast.preview import preview_plan
     from workbench.forecast.sources import load_workload
 
     plan = DumpPlan("/d", kind=kind, files="bin")
-    told = preview_plan(plan, load_workload(HOT, "acl"), "acl", context=Context(), target=Target())
+    told = preview_plan(
+        plan, load_workload(HOT, "acl"), Target("acl"), TreeTarget(), context=Context()
+    )
     kernels = 5  # its three operators, and Casts at both ends
     assert told.bound.files == 1 + (2 * kernels if kind == "overflow" else 1)  # one is the graph

@@ -19,7 +19,7 @@ from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
-from workbench.dump.write.cost import CLASSES, slow_down
+from workbench.dump.write.cost import CLASSES, estimate_overhead
 from workbench.dump.write.targets import Target
 from workbench.forecast.preview import preview, preview_plan
 from workbench.forecast.render import SHOWN, headline
@@ -42,9 +42,9 @@ def form(surface="mindspore-cpu", **settings):
 
 
 def plan_of(surface, plan, graph, iterations=1, **more):
-    more = {"context": Context(), "target": Target(surface)} | more
+    more = {"context": Context()} | more
     work = load_workload(graph, surface, iterations=iterations)
-    return preview_plan(plan, work, surface, **more)
+    return preview_plan(plan, work, npu.Target(surface), Target(surface), **more)
 
 
 FORMS = {
@@ -171,7 +171,7 @@ def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_pat
     known = config.new("mindspore-o0o1")
     graph = load_graph("lstm")
     simulate(graph, None, known, tmp_path, device=device, precision_mode=mode)
-    told = preview(known, graph, compiling=npu.Target("mindspore-o0o1", device, mode))
+    told = preview(known, graph, device=device, precision_mode=mode)
     assert foretold(told.forecast) == sizes(tmp_path)
 
 
@@ -197,7 +197,7 @@ def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surfac
     )  # before and after it, at both ends; five weights are fed
     casts = 2 * (surface == "acl")
     assert foreseen.to_dict()["statistic_rows"] == own + beside + 2 * (moves + casts)
-    assert foreseen.doubts == (Message("dump/size-bound"),)
+    assert foreseen.inexact_because == (Message("dump/size-bound"),)
 
 
 @pytest.mark.parametrize("graph", ["lenet", "ir", "dump", "file"])
@@ -217,7 +217,7 @@ def test_a_graph_is_given_by_name_file_or_dump(tmp_path, graph):
         )
         text = f"{tmp_path}/net.py:Net"
     found = preview(form(), text)
-    assert len(found.matches.operators) == (2 if graph == "file" else len(traced.ops))
+    assert len(found.selection.operators) == (2 if graph == "file" else len(traced.ops))
     assert found.forecast.files
 
 
@@ -235,19 +235,19 @@ def test_all_graphs_of_a_dump_are_taken(tmp_path):
 
 @pytest.mark.parametrize("what", ["nothing.ir", "resnet5000"])
 def test_a_graph_that_is_nowhere_is_refused(tmp_path, what):
-    with refused("pipeline/graph", GraphError, got=what):
+    with refused("forecast/graph", GraphError, got=what):
         preview(form(), what)
 
 
 def test_a_dump_without_graphs_is_refused(tmp_path):
     (tmp_path / "rank_0").mkdir()
-    with refused("pipeline/dump-without-graph", GraphError, got=str(tmp_path)):
+    with refused("forecast/dump-without-graph", GraphError, got=str(tmp_path)):
         preview(form(), tmp_path)
 
 
 def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
     graph = parse_ge_text(GE.format('op { name: "a" type: "Relu" }'))
-    with refused("pipeline/preview-ge", GraphError, surface="mindspore-cpu"):
+    with refused("forecast/preview-ge", GraphError, surface="mindspore-cpu"):
         preview(form(), graph)
 
 
@@ -262,23 +262,23 @@ def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
         (
             Selector("range", CONV, "Default/none"),
             "entry-range",
-            {"end": "Default/none", "why": Message("pipeline/entry-name")},
+            {"end": "Default/none", "why": Message("forecast/entry-name")},
         ),
     ],
 )
 def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")
     found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
-    (unmet,) = found.matches.unmet
-    check_said(unmet.reason, f"pipeline/{code}", **values)
+    (unmet,) = found.selection.unmatched
+    check_said(unmet.reason, f"forecast/{code}", **values)
     assert unmet.entry.startswith(entry.text)
-    assert [name.rpartition("/")[2] for name in found.matches.operators] == ["Conv2D-op0"] * 2
+    assert [name.rpartition("/")[2] for name in found.selection.operators] == ["Conv2D-op0"] * 2
 
 
 def test_an_entry_that_matches_a_parameter_alone_is_met():
     plan = DumpPlan("/d", select=(Selector("type", "conv1.WEIGHT"),))
     found = plan_of("mindspore-cpu", plan, load_graph("lenet"))
-    assert found.matches.unmet == ()
+    assert found.selection.unmatched == ()
     assert [name.split("/")[-1].split(".")[1] for name in found.names if name.endswith("npy")] == [
         "conv1_weight"
     ]
@@ -296,21 +296,21 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
         files="bin",
     )
     found = plan_of("acl", plan, graph)
-    assert [(u.where, u.entry, u.reason) for u in found.matches.unmet] == [
-        ("list", "relu", Message("pipeline/entry-fused", near="conv_relu")),
-        ("list", "", Message("pipeline/entry-model", got="resnet", names=["ge_default_1"])),
-        ("blacklist", "Nothing", Message("pipeline/entry-type")),
+    assert [(u.where, u.entry, u.reason) for u in found.selection.unmatched] == [
+        ("list", "relu", Message("forecast/entry-fused", near="conv_relu")),
+        ("list", "", Message("forecast/entry-model", got="resnet", names=["ge_default_1"])),
+        ("blacklist", "Nothing", Message("forecast/entry-type")),
     ]
-    assert found.matches.operators == ()
+    assert found.selection.operators == ()
 
 
 @pytest.mark.parametrize(("version", "told"), [("2.6", False), ("2.7", True)])
 def test_msprobe_saves_tensors_or_statistics(version, told):
     asked = config.new("mindspore-o2").set("common_dump_settings.saved_data", "full")
-    found = preview(asked, "mlp", version=version)
+    found = preview(asked, "mlp", context=Context(version))
     assert any(name.endswith(".npy") for name in found.names) is not told
     codes = {note.code for note in found.notes}
-    assert ({"pipeline/msprobe", "pipeline/msprobe-statistics"} <= codes) is told
+    assert ({"forecast/msprobe", "forecast/msprobe-statistics"} <= codes) is told
     names = [name for name in found.names if not name.startswith(("acl_dump", "graphs/"))]
     assert all(name.endswith("statistic.csv") for name in names) is told
 
@@ -318,11 +318,11 @@ def test_msprobe_saves_tensors_or_statistics(version, told):
 def test_marked_operators_are_unknown_before_the_run():
     found = plan_of("mindspore-o0o1", DumpPlan("/d", select=(Selector("marked"),)),
                     load_graph("mlp"))  # fmt: skip
-    assert found.matches.operators == ()
+    assert found.selection.operators == ()
     assert not found.exact
-    check_said(found.doubts[0], "pipeline/late-marked")
+    check_said(found.inexact_because[0], "forecast/late-marked")
     counts = {"matched": 0, "operators": found.operators, "files": found.files}
-    about = Message("pipeline/headline-about", **counts, iterations=1, size=found.bytes)
+    about = Message("forecast/headline-about", **counts, iterations=1, size=found.bytes)
     assert str(about) in str(found).splitlines()[0]
 
 
@@ -336,9 +336,9 @@ def test_marked_operators_are_unknown_before_the_run():
 def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     found = plan_of(surface, plan, load_graph("mlp"))
     assert (found.files, found.bytes, found.exact) == (0, 0, False)
-    check_said(found.doubts[0], f"pipeline/{code}")
-    assert found.slow_down.name == "unknown"
-    assert str(found.doubts[0]) in str(found).splitlines()[0]
+    check_said(found.inexact_because[0], f"forecast/{code}")
+    assert found.overhead.name == "unknown"
+    assert str(found.inexact_because[0]) in str(found).splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -354,9 +354,9 @@ def test_a_run_that_dumps_nothing_says_why(plan, context, code):
     found = plan_of("acl", plan, load_graph("mlp"), context=context)
     compiled = plan.devices is None and plan.ranks is None
     assert [name.rpartition("_")[2] for name in found.names] == ["Build.txt"] * compiled
-    assert f"pipeline/{code}" in {note.code for note in found.notes}
-    assert found.slow_down.name == "none"
-    assert sum(name.startswith("Default/") for name in found.matches.operators) == 3
+    assert f"forecast/{code}" in {note.code for note in found.notes}
+    assert found.overhead.name == "none"
+    assert sum(name.startswith("Default/") for name in found.selection.operators) == 3
 
 
 def test_the_device_and_rank_of_the_context_are_in_the_tree():
@@ -373,7 +373,7 @@ def test_disk_space_is_looked_at_only_here(tmp_path):
     assert plan_of("mindspore-cpu", plan, load_graph("mlp")).disk is None
     found = plan_of("mindspore-cpu", plan, load_graph("mlp"), context=Context(here=True))
     disk = found.disk
-    said = Message("pipeline/disk-enough", free=disk.free, path=disk.path)
+    said = Message("forecast/disk-enough", free=disk.free, path=disk.path)
     assert str(said) in str(found)
     assert disk.path == str(tmp_path)
     assert disk.fits == (disk.needed <= disk.free)
@@ -395,17 +395,17 @@ def test_disk_space_is_looked_at_only_here(tmp_path):
         (17 << 30, 1, 1, "extreme"),
     ],
 )
-def test_the_class_of_slow_down_follows_bytes_and_files(moved, written, count, name):
-    found = slow_down(DumpPlan("/d"), moved, written, count)
+def test_the_class_of_overhead_follows_bytes_and_files(moved, written, count, name):
+    found = estimate_overhead(DumpPlan("/d"), moved, written, count)
     meaning = found.reason.values.get("meaning", found.reason)
-    assert (found.name, meaning.code) == (name, f"dump/slow-down-{name}")
+    assert (found.name, meaning.code) == (name, f"dump/overhead-{name}")
 
 
 def test_statistics_on_the_device_spare_the_copies():
     host = DumpPlan("/d", saved="statistic")
     device = replace(host, statistics_on="device")
-    assert slow_down(host, 5 << 30, 1000, 1).name == "heavy"
-    assert slow_down(device, 5 << 30, 1000, 1).name == "light"
+    assert estimate_overhead(host, 5 << 30, 1000, 1).name == "heavy"
+    assert estimate_overhead(device, 5 << 30, 1000, 1).name == "light"
     assert [row.nbytes for row in CLASSES] == sorted(row.nbytes for row in CLASSES)
 
 
@@ -432,9 +432,9 @@ def test_the_text_says_the_same_in_a_screen():
     found = preview(form(dump_mode=1, kernels=["conv", "lstm"]), "lenet")
     text = str(found)
     counts = {"matched": 2, "operators": 15, "files": 14, "iterations": 1, "size": found.bytes}
-    assert str(Message("pipeline/headline", **counts)) in text
-    assert f"lstm  ({Message('pipeline/entry-type')})" in text
-    assert str(Message("pipeline/more", count=found.files - SHOWN)) in text
+    assert str(Message("forecast/headline", **counts)) in text
+    assert f"lstm  ({Message('forecast/entry-type')})" in text
+    assert str(Message("forecast/more", count=found.files - SHOWN)) in text
     assert len(text.splitlines()) < 50
 
 
@@ -457,6 +457,16 @@ def test_names_that_cannot_be_files_are_refused():
         plan_of("mindspore-cpu", DumpPlan("/d", ".."), load_graph("mlp"))
 
 
+@pytest.mark.parametrize(("options", "code"), [
+    ({"device": "a9"}, "core/choice"),
+    ({"device": "reference", "precision_mode": "force_fp16"}, "run/reference-precision"),
+    ({"quantization": "w4"}, "core/choice"),
+])  # fmt: skip
+def test_what_a_graph_is_compiled_for_is_checked_as_for_a_run(options, code):
+    with refused(code, GraphError):
+        preview(form(), "mlp", **options)
+
+
 @pytest.mark.parametrize("iterations", [0, -1, 10**9])
 def test_a_count_of_iterations_that_makes_no_sense_is_refused(iterations):
     with refused("dump/iterations", FormatError, got=iterations):
@@ -467,7 +477,7 @@ def test_the_version_of_the_context_decides_the_names():
     old = preview(form(), "lenet", context=Context("2.3"))
     assert any(name.endswith(".output.0.DefaultFormat.npy") for name in old.names)
     assert old.version == "2.3"
-    newer = preview(form(), "lenet", context=Context("2.3"), version="2.10.0")
+    newer = preview(form(), "lenet", context=Context("2.10.0"))
     assert any(name.endswith(".DefaultFormat.Float32.npy") for name in newer.names)
 
 
@@ -476,8 +486,8 @@ def test_what_never_runs_matches_no_kind_of_dump(kind):
     ops = 'op { name: "x" type: "Data" } op { name: "y" type: "Add" input: "x:0" }'
     (graph,) = load_graphs(parse_ge_text(GE.format(ops)))
     found = plan_of("acl", DumpPlan("/d", kind=kind, files="bin"), graph)
-    assert found.matches.operators == ("y",)
-    assert [name for name, _ in found.silent] == ["x"]
+    assert found.selection.operators == ("y",)
+    assert [name for name, _ in found.never_dumped] == ["x"]
 
 
 @pytest.mark.parametrize("surface", ["mindspore-o0o1", "acl"])
@@ -487,9 +497,9 @@ def test_a_node_without_a_name_is_called_by_its_type(surface):
         Op("", "call", (Value(0),), {}, (F,), (F,)),
     )
     found = plan_of(surface, DumpPlan("/d"), Graph("g", (Parameter("x", F),), ops, (Value(1),)))
-    own = [name for name in found.matches.operators if not name.startswith("trans_Cast_")]
+    own = [name for name in found.selection.operators if not name.startswith("trans_Cast_")]
     assert own == ["Default/Add-op0"]
-    assert [name for name, _ in found.silent] == ["call"]
+    assert [name for name, _ in found.never_dumped] == ["call"]
 
 
 def test_a_setting_that_only_the_run_knows_is_noted():
@@ -497,14 +507,16 @@ def test_a_setting_that_only_the_run_knows_is_noted():
     found = preview(config.read(text, "tensorflow"), "mlp", iterations=2)
     assert found.iterations == (0, 1)
     assert found.notes[:2] == (
-        Message("pipeline/late-value", path="dump.dump_path"),
-        Message("pipeline/late-value", path="dump.dump_step"),
+        Message("forecast/late-value", path="dump.dump_path"),
+        Message("forecast/late-value", path="dump.dump_step"),
     )
 
 
 def test_one_file_is_no_plural():
     for count in (1, 2):
-        check_said(slow_down(DumpPlan("/d"), 10, 10, count).reason, "dump/slow-down", files=count)
+        check_said(
+            estimate_overhead(DumpPlan("/d"), 10, 10, count).reason, "dump/overhead", files=count
+        )
 
 
 @pytest.mark.parametrize(("surface", "key"), [
@@ -518,12 +530,14 @@ def test_the_preview_says_which_iterations_are_not_dumped_and_what_to_set(surfac
         preview(form.set(key, "20"), "mlp", iterations=12),
     )
     every = preview(form.set(key, "0-11"), "mlp", iterations=12)
-    codes = ("pipeline/iterations-set", "pipeline/iteration-left-out")
+    codes = ("simulation/iterations-set", "forecast/iteration-left-out")
     said = [[note for note in one.notes if note.code in codes] for one in (some, none, every)]
     assert [len(notes) for notes in said] == [1, 1, 0]
-    for (note,), inner in zip(said[:2], ("iterations-some", "iteration-left-out"), strict=True):
-        check_said(note, "pipeline/iterations-set", key=key, value="0-11")
-        assert note.values["said"].code == f"pipeline/{inner}"
+    for (note,), inner in zip(
+        said[:2], ("simulation/iterations-some", "forecast/iteration-left-out"), strict=True
+    ):
+        check_said(note, "simulation/iterations-set", key=key, value="0-11")
+        assert note.values["said"].code == inner
     assert (len(some.iterations), len(every.iterations)) == (1, 12)
 
 
@@ -531,16 +545,16 @@ def test_without_iterations_no_tensor_is_promised_and_other_files_are_counted():
     form = config.new("mindspore-o0o1").set("common_dump_settings.iteration", "20")
     result = preview(form, "mlp", iterations=12)
     assert result.files > 0
-    expected = Message("pipeline/headline-none", files=result.files, size=result.bytes)
+    expected = Message("forecast/headline-none", files=result.files, size=result.bytes)
     assert headline(result) == str(expected)
-    assert result.slow_down.reason == Message("dump/slow-down-none")
+    assert result.overhead.reason == Message("dump/overhead-none")
 
 
 @pytest.mark.parametrize(("ranks", "processes"), [(1, {"proc{pid}"}), (2, {"rank0", "rank1"})])
 def test_folders_of_a_scripts_calls_are_told_by_step_and_process(ranks, processes):
     form = config.new("msprobe").set("step", [0, "2-3", 7]).set("dump_path", "/d/")
     found = preview(form, "mlp", iterations=6, ranks=ranks)
-    told = [note for note in found.notes if note.code == "pipeline/call-folders"]
+    told = [note for note in found.notes if note.code == "forecast/call-folders"]
     assert {note.values["process"] for note in told} == processes
     for note in told:
         assert (note.values["path"], note.values["count"]) == ("/d", 3)
@@ -549,4 +563,4 @@ def test_folders_of_a_scripts_calls_are_told_by_step_and_process(ranks, processe
 
 def test_kernels_lie_elsewhere_than_calls():
     form = config.new("msprobe-mindspore").set("level", "L2")
-    assert "pipeline/call-folders" not in [note.code for note in preview(form, "mlp").notes]
+    assert "forecast/call-folders" not in [note.code for note in preview(form, "mlp").notes]

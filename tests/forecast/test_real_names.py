@@ -95,7 +95,7 @@ def test_there_is_one_case_of_each_kind():
 def test_operators_of_one_scope_and_type_are_counted_anew(tmp_path):
     """Read off the record by eye: the graph has TopK-op2 and -op3, the files TopK-op0 and -op1."""
     found = foreseen(tmp_path, "mixed")
-    topk = [name for name in found.matches.operators if "TopK" in name]
+    topk = [name for name in found.selection.operators if "TopK" in name]
     assert topk == ["Default/TopK-op0", "Default/TopK-op1"]
     order = next(e for e in found.forecast.files if "ms_execution_order" in e.path)
     graph = read_network(
@@ -112,22 +112,22 @@ def test_operators_of_one_scope_and_type_are_counted_anew(tmp_path):
         (
             "name of the graph",
             (),
-            [Message("pipeline/entry-of-graph", near="Default/TopK-op1")],
+            [Message("forecast/entry-of-graph", near="Default/TopK-op1")],
             [],
         ),
         (
             "name of the files",
             ("Default/TopK-op0",),
             [],
-            [Message("pipeline/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
+            [Message("forecast/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
         ),
     ],
 )
 def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, notes):
     found = foreseen(tmp_path, name)
-    assert found.matches.operators == met
-    assert [one.reason for one in found.matches.unmet] == unmet
-    assert [note for note in found.notes if note.code == "pipeline/entry-renamed"] == notes
+    assert found.selection.operators == met
+    assert [one.reason for one in found.selection.unmatched] == unmet
+    assert [note for note in found.notes if note.code == "forecast/entry-renamed"] == notes
     assert all(str(one) in str(found) for one in (*notes, *unmet))
 
 
@@ -135,40 +135,40 @@ def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, note
     ("name", "met", "hint"),
     [
         ("name of the graph", ("Default/TopK-op3",), None),
-        ("name of the files", (), Message("pipeline/entry-of-file", near="Default/TopK-op2")),
+        ("name of the files", (), Message("forecast/entry-of-file", near="Default/TopK-op2")),
     ],
 )
 def test_releases_that_were_not_seen_keep_the_graphs_numbers_with_a_doubt(
     tmp_path, name, met, hint
 ):
     found = foreseen(tmp_path, name, "2.6.0")
-    assert found.matches.operators == met
-    assert [one.reason for one in found.matches.unmet] == ([hint] if hint else [])
-    assert [doubt.code for doubt in found.doubts] == ["dump/numbers"]
+    assert found.selection.operators == met
+    assert [one.reason for one in found.selection.unmatched] == ([hint] if hint else [])
+    assert [doubt.code for doubt in found.inexact_because] == ["dump/numbers"]
     assert "Default/TopK-op" in str(found)
 
 
 def test_other_devices_have_a_doubt(tmp_path):
     form = config.of("mindspore-o0o1", CASES["mixed"]["form"])
-    found = preview(form, dump(tmp_path, "mixed"), version="2.10.0")
-    assert "dump/numbers" in {doubt.code for doubt in found.doubts}
+    found = preview(form, dump(tmp_path, "mixed"), context=Context("2.10.0"))
+    assert "dump/numbers" in {doubt.code for doubt in found.inexact_because}
 
 
 def test_graphs_before_the_given_one_count_too(tmp_path):
     folder = dump(tmp_path, "alternating") / "rank_0/graphs"
     form, more = asked("mixed")
     second = preview(form, folder / "ms_output_trace_code_graph_1.ir", **more)
-    assert [doubt.code for doubt in second.doubts] == ["dump/numbers-before"]
-    assert str(second.doubts[0]) in str(second)
+    assert [doubt.code for doubt in second.inexact_because] == ["dump/numbers-before"]
+    assert str(second.inexact_because[0]) in str(second)
     assert preview(form, folder / "ms_output_trace_code_graph_0.ir", **more).exact
 
 
 def test_without_a_schedule_networks_run_in_turn_with_a_doubt(tmp_path):
     found = foreseen(tmp_path, "alternating", schedule=None, iterations=2)
     assert timeless(found) == written("alternating")
-    assert [doubt.code for doubt in found.doubts] == ["pipeline/in-turn"]
-    assert str(found.doubts[0]) in str(found)
-    with refused("pipeline/schedule", GraphError, got=3, last=2):
+    assert [doubt.code for doubt in found.inexact_because] == ["forecast/in-turn"]
+    assert str(found.inexact_because[0]) in str(found)
+    with refused("simulation/schedule", GraphError, got=3, last=2):
         foreseen(tmp_path / "again", "alternating", schedule=(0, 3))
 
 
@@ -182,7 +182,7 @@ def test_several_traced_networks_are_foretold_as_they_are_simulated(tmp_path):
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert set(found.names) == files
     assert found.exact
-    with refused("pipeline/several-networks", GraphError):
+    with refused("simulation/several-networks", GraphError):
         preview(config.new("acl"), ["mlp", "lenet"])
 
 
@@ -202,9 +202,9 @@ def test_a_graph_as_protobuf_has_a_doubt(tmp_path):
     form = config.new("mindspore-cpu").set("common_dump_settings.iteration", "0")
     simulate(load_graph("mlp"), None, form, tmp_path)
     told = preview(
-        form, tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb", version="2.10.0"
+        form, tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb", context=Context("2.10.0")
     )
-    assert "dump/from-pb" in {doubt.code for doubt in told.doubts}
+    assert "dump/from-pb" in {doubt.code for doubt in told.inexact_because}
     assert ".ir" in str(told)
 
 
@@ -222,10 +222,10 @@ def test_a_process_that_only_compiles_writes_nothing(tmp_path, name, files):
         report=told.append,
     )
     assert (tmp_path / "out").exists() == files
-    assert ("pipeline/run-nothing" in {one.code for one in told}) == (not files)
+    assert ("simulation/run-nothing" in {one.code for one in told}) == (not files)
     found = preview(form, graph, **more)
     assert bool(found.files) == files
-    assert ("pipeline/only-compiles" in {one.code for one in found.notes}) == (not files)
+    assert ("forecast/only-compiles" in {one.code for one in found.notes}) == (not files)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_a_dump_tells_its_release(tmp_path, told, version):
     assert (found.version, found.exact) == (version, version == "2.10.0")
     for same in ([str(root)], root / "rank_0", [*root.glob("rank_0/graphs/*.ir")]):
         assert preview(form, same).version == version
-    assert preview(form, root, version="2.7.0").version == "2.7.0"
+    assert preview(form, root, context=Context("2.7.0")).version == "2.7.0"
     assert preview(form, root / "rank_0", context=Context("2.8")).version == "2.8"
 
 

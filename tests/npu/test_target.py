@@ -45,7 +45,7 @@ def test_a_switch_file_turns_fusions_off_part_by_part(tmp_path, switch, off):
 def test_a_switch_is_a_word_or_a_file(tmp_path):
     assert fusions_off("on") == frozenset()
     assert fusions_off("off") == GRAPH | BUFFER
-    with refused("pipeline/fusion", FormatError, got="maybe"):
+    with refused("run/fusion", FormatError, got="maybe"):
         fusions_off("maybe")
 
 
@@ -61,7 +61,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("text", "code", "values"), BROKEN, ids=range(len(BROKEN)))
 def test_a_broken_switch_file_is_refused_with_its_place(text, code, values):
-    with refused(f"pipeline/switch-{code}", FormatError, place="f", **values):
+    with refused(f"run/switch-{code}", FormatError, place="f", **values):
         read_switch(text, "f")
 
 
@@ -95,7 +95,7 @@ def test_a_surface_says_how_weights_are_held(surface, weights):
 def test_only_compiled_graphs_are_quantized_and_only_known_fusions_switched():
     Target("acl", quantization=Quantization("w8a8"))
     for surface, device in (("mindspore-o0o1", "a2"), ("acl", "reference")):
-        with refused("pipeline/quantize-surface", GraphError, got=surface, device=device):
+        with refused("run/quantize-surface", GraphError, got=surface, device=device):
             Target(surface, device, quantization=Quantization("w8a8"))
     with refused("core/choice", GraphError, subject="fusion", got="Nothing", known=[*SWITCHES]):
         Target("acl", fusions_off=frozenset(("Nothing", ONE)))

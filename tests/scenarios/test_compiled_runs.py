@@ -312,7 +312,7 @@ def test_a_switch_file_turns_fusions_off_by_name(tmp_path):
 
 
 def test_a_switch_that_is_none_is_refused(tmp_path):
-    with refused("pipeline/fusion", FormatError, got="maybe"):
+    with refused("run/fusion", FormatError, got="maybe"):
         target(load_graph("mlp"), tmp_path / "t", fusion="maybe")
     with refused("run/fault-nowhere", GraphError, got="nobody"):
         target(load_graph("mlp"), tmp_path / "u", faults=["wrong-sign:nobody"])

@@ -173,7 +173,7 @@ def test_a_failure_in_a_turn_ends_the_run(tmp_path):
     said = []
     dumped(tmp_path / "out", "loop", "mindspore-o0o1", "a2", say=said.append,
            faults=["aicore-exception:Default/fc-Dense/MatMul-op0"])  # fmt: skip
-    assert said == [str(Message("pipeline/run-failed", op="Default/fc-Dense/MatMul-op0"))]
+    assert said == [str(Message("simulation/run-failed", op="Default/fc-Dense/MatMul-op0"))]
 
 
 def test_statistics_of_turns_are_rows_of_one_table(tmp_path):
@@ -191,13 +191,13 @@ def test_the_graph_engine_refuses_control_flow_and_several_networks(tmp_path, su
             flow_of("both"), None, new(surface), tmp_path / "out", surface=surface, device="a2"
         )
     two = [load_graph("mlp"), load_graph("lenet")]
-    with refused("pipeline/several-networks", surface=surface, names=["MLP", "LeNet"]):
+    with refused("simulation/several-networks", surface=surface, names=["MLP", "LeNet"]):
         wb.simulate(two, None, new(surface), tmp_path / "out", surface=surface, device="a2")
 
 
 def test_a_preview_has_every_graph_once_and_says_so(tmp_path):
     foretold = preview(form_of("mindspore-cpu"), flow_of("both"))
-    assert any(doubt.code == "dump/branches" for doubt in foretold.doubts)
+    assert any(doubt.code == "dump/branches" for doubt in foretold.inexact_because)
     tree = dumped(tmp_path / "out", "both", iterations=1)
     names = lambda paths: {".".join(path.split(".")[:4]) for path in paths}  # noqa: E731
     files = {path.relative_to(tree).as_posix() for path in tree.rglob("*.npy")}
@@ -271,7 +271,7 @@ def test_feeds_go_to_the_networks_that_know_them(tmp_path):
     tree = wb.simulate(networks, {"b": X * 0}, form_of("mindspore-cpu"), tmp_path / "out")
     (record,) = tensors_of(tree, 1, 1)["Exp", "output", 0]
     np.testing.assert_array_equal(record.source.array(), X)
-    with refused("pipeline/feed", GraphError, known=["a", "b"], got="c"):
+    with refused("simulation/feed", GraphError, known=["a", "b"], got="c"):
         wb.simulate(networks, {"c": X}, form_of("mindspore-cpu"), tmp_path / "other")
     with refused("run/fault-nowhere", GraphError, graph="A, B"):
         wb.simulate(networks, None, form_of("mindspore-o0o1"), tmp_path / "third", device="a2",
@@ -295,8 +295,8 @@ def test_the_command_line_runs_several_networks_in_their_order(tmp_path, capsys)
     assert found == {"0/0", "1/1", "0/1"}
     wrong = {
         ("--schedule", "0;1"): Message("cli/schedule", got="0;1"),
-        ("--schedule", "2"): Message("pipeline/schedule", got=2, last=1),
-        ("--max-turns", "0"): Message("pipeline/count", name="max_turns", got=0),
+        ("--schedule", "2"): Message("simulation/schedule", got=2, last=1),
+        ("--max-turns", "0"): Message("simulation/count", name="max_turns", got=0),
     }
     for option, message in wrong.items():
         assert status(*line, *option, "--out", tmp_path / "other") == 2

@@ -25,7 +25,7 @@ from workbench.core.words import Message
 from workbench.core.writers import SIMULATED_SURFACES
 from workbench.network.models import MODELS, load_graph
 from workbench.npu.profiles import PROFILES
-from workbench.simulation.simulate import REFERENCE
+from workbench.npu.target import REFERENCE
 
 NETWORKS = ("lenet", "alexnet", "mlp", "resnet", "transformer", "lstm")
 DEVICES = ("reference", "910a", "310p", "a2", "a3", "950")

@@ -18,7 +18,6 @@ from workbench.network.models import MLP, TRAININGS
 from workbench.network.nn import functional as F
 from workbench.network.symbolic import record
 from workbench.network.tracer import trace, trace_batches
-from workbench.npu.target import Target
 
 CAST = "Gradients/Default/network-WithLossCell/_loss_fn-Loss/Grad_Cast/Cast-op0"
 FLAG = "Default/AllFinite-op0"
@@ -200,12 +199,12 @@ def test_a_skipped_step_is_told_where_no_later_one_was_dumped(tmp_path):
 def test_a_preview_says_that_the_optimizer_may_be_left_out():
     graph = training(nn.FixedLossScaleUpdateCell(1.0))
     whole = preview(new("mindspore-o2"), graph)
-    assert any(FLAG in str(doubt) for doubt in whole.doubts)
+    assert any(FLAG in str(doubt) for doubt in whole.inexact_because)
     form = new("mindspore-o0o1")
     foreseen = preview(form, graph)
     assert not foreseen.exact
-    assert any(doubt.code == "dump/branches" for doubt in foreseen.doubts)
-    own = preview(form, graph, compiling=Target("mindspore-o0o1", "910a"))
+    assert any(doubt.code == "dump/branches" for doubt in foreseen.inexact_because)
+    own = preview(form, graph, device="910a")
     assert any("NPUGetFloatStatusV2" in name for name in own.names)
     assert not any("AllFinite" in name for name in own.names)
 
@@ -217,7 +216,7 @@ def test_a_check_in_a_later_graph_is_foretold_as_the_device_makes_it():
 
     flow = trace(doubled, np.ones(4, np.float32))
     assert [op.op_type for op in flow.graphs[-1].ops] == ["Cast", "AllFinite"]
-    told = preview(new("mindspore-o0o1"), flow, compiling=Target("mindspore-o0o1", "910a"))
+    told = preview(new("mindspore-o0o1"), flow, device="910a")
     assert any("NPUGetFloatStatusV2" in name for name in told.names)
     assert not any("AllFinite" in name for name in told.names)
 

@@ -20,7 +20,6 @@ from workbench.graph.graph import Value
 from workbench.graph_files.formats import read_graph
 from workbench.network.models import load_graph
 from workbench.npu.compile.quantize import MODES, Quantization
-from workbench.npu.target import Target
 from workbench.run.reference import run_reference
 from workbench.simulation.simulate import simulate
 
@@ -211,9 +210,7 @@ def test_a_preview_knows_the_files_of_a_quantized_network(tmp_path, surface, set
     for key, value in settings.items():
         form = form.set(key, value)
     graph = load_graph("alexnet")
-    foreseen = preview(
-        form, graph, seed=5, compiling=Target(surface, quantization=Quantization(mode))
-    )
+    foreseen = preview(form, graph, seed=5, quantization=mode)
     simulate(graph, None, form, tmp_path, device="a2", seed=5, quantization=mode)
     assert foretold(foreseen.forecast) == sizes(tmp_path)
     assert foreseen.exact
@@ -242,7 +239,7 @@ def test_models_of_ascendcl_may_be_quantized():
 def test_only_the_graph_engine_quantizes(tmp_path):
     graph = load_graph("mlp")
     for surface, device in (("mindspore-o0o1", "a2"), ("acl", "reference")):
-        with refused("pipeline/quantize-surface", GraphError, got=surface, device=device):
+        with refused("run/quantize-surface", GraphError, got=surface, device=device):
             simulate(
                 graph, None, PLAN, tmp_path / surface, surface=surface, device=device,
                 quantization=Quantization("w8a8"),

@@ -78,7 +78,7 @@ def test_one_rank_may_dump_alone(mlp, tmp_path):
     alone = contents(run(mlp, "mindspore-o0o1", tmp_path / "b", env={"RANK_ID": "1"}))
     assert alone
     assert alone == {name: data for name, data in both.items() if name.startswith("rank_1/")}
-    with refused("pipeline/rank-range", GraphError, ranks=2, got=5):
+    with refused("simulation/rank-range", GraphError, ranks=2, got=5):
         run(mlp, "mindspore-o0o1", tmp_path / "c", env={"RANK_ID": "5"})
 
 
@@ -108,9 +108,9 @@ def test_a_failing_rank_ends_the_others(mlp, tmp_path):
     said = []
     faults = [f"aicore-exception:{PRODUCT}:rank=1"]
     run(mlp, "mindspore-o0o1", tmp_path / "t", faults=faults, say=said.append)
-    ended = Message("pipeline/run-failed", op=PRODUCT)
+    ended = Message("simulation/run-failed", op=PRODUCT)
     assert "Default/grad_reducer" in said[0]
-    assert said[1] == str(Message("pipeline/run-rank", rank=1, said=ended))
+    assert said[1] == str(Message("simulation/run-rank", rank=1, said=ended))
 
 
 def test_a_fault_of_every_rank_is_told_to_be_on_all(tmp_path):
@@ -124,7 +124,7 @@ def test_a_fault_of_every_rank_is_told_to_be_on_all(tmp_path):
 
 @pytest.mark.parametrize("rank", [2, -1])
 def test_a_fault_of_no_rank_is_refused(rank, mlp, tmp_path):
-    with refused("pipeline/fault-rank", GraphError, known=[0, 1], got=rank):
+    with refused("simulation/fault-rank", GraphError, known=[0, 1], got=rank):
         run(mlp, "torchair", tmp_path / "t", faults=[f"scaled-output:{PRODUCT}:rank={rank}"])
     assert not (tmp_path / "t").exists()
 
@@ -144,7 +144,7 @@ def test_feeds_may_be_given_rank_by_rank(mlp, tmp_path):
 
 def test_every_rank_must_be_fed(mlp, tmp_path):
     config = wb.config.new("mindspore-cpu")
-    with refused("pipeline/rank-feeds", GraphError, rank=1, got=1):
+    with refused("simulation/rank-feeds", GraphError, rank=1, got=1):
         wb.simulate(mlp, [mlp.batches(0)], config, tmp_path / "a", ranks=2)
 
 
@@ -252,9 +252,9 @@ def test_a_type_of_the_network_plants_a_fault_whatever_the_graph_engine_calls_it
 
 
 def test_more_ranks_than_a_machine_runs_are_refused_at_once(mlp, tmp_path):
-    with refused("pipeline/ranks-limit", GraphError, limit=256, got=99999):
+    with refused("simulation/ranks-limit", GraphError, limit=256, got=99999):
         run(mlp, "mindspore-o0o1", tmp_path / "out", ranks=99999)
-    with refused("pipeline/ranks-limit", GraphError, limit=256, got=99999):
+    with refused("simulation/ranks-limit", GraphError, limit=256, got=99999):
         wb.preview(wb.config.new("mindspore-o0o1"), mlp, ranks=99999)
 
 
@@ -270,5 +270,5 @@ def test_a_rank_or_iteration_that_no_dump_has_is_said(mlp, tmp_path):
     values = {"what": "iteration", "number": 2, "side": "golden", "known": (0,)}
     check_said(said, "compare/nothing", why=Message("compare/absent-side", **values))
     for wrong in ("0:2", -1, True, (1, 2, 3), (0, None)):
-        with refused("pipeline/chosen", wb.AlignError, name="iteration", got=wrong):
+        with refused("session/chosen", wb.AlignError, name="iteration", got=wrong):
             wb.compare(tree, tree, iteration=wrong)

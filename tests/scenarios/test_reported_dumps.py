@@ -105,7 +105,7 @@ def simulate(tmp_path, capsys):
             "--surface", surface, "--device", device, "--precision-mode", "force_fp16",
             "--out", out, *more,
         )  # fmt: skip
-        assert status == int(told == f"{Message('pipeline/run-nothing')}\n"), told
+        assert status == int(told == f"{Message('simulation/run-nothing')}\n"), told
         return out, told
 
     return run
@@ -150,7 +150,7 @@ def test_only_operators_that_overflow_are_dumped_each_with_its_record(simulate, 
     root, told = simulate(surface, text, device)
     count = len(OVERFLOW[device])
     names = [f"Default/{name}" for name in OVERFLOW[device]]
-    first = Message("pipeline/run-overflows", count=count, names=names)
+    first = Message("simulation/run-overflows", count=count, names=names)
     assert told.splitlines()[0] == str(first)
     records = files(root, "Opdebug.*")
     tensors = files(root, "Mul.*")
@@ -239,7 +239,7 @@ def test_every_step_is_looked_at_whatever_the_iterations(simulate):
     text = mindspore(op_debug_mode=3, file_format="bin", iteration="1")
     root, told = simulate("mindspore-o2", text, "a2", "--iterations", "3")
     names = ["Default/Mul-op0"]
-    assert told == f"{Message('pipeline/run-overflows', count=3, names=names)}\n"
+    assert told == f"{Message('simulation/run-overflows', count=3, names=names)}\n"
     found = [path.name for path in sorted(root.iterdir())]
     assert found == ["0", "1", "2", "acl_dump_0.json", "graphs"]
     form = json.loads((root / "acl_dump_0.json").read_text())
@@ -265,7 +265,7 @@ def test_a_network_without_overflow_leaves_nothing(simulate):
     root, told = simulate(
         "acl", acl(dump_debug="on"), "a2", "--precision-mode", "must_keep_origin_dtype"
     )
-    assert told == f"{Message('pipeline/run-no-overflow')}\n"
+    assert told == f"{Message('simulation/run-no-overflow')}\n"
     assert not root.exists() or files(root) == []
 
 
@@ -281,7 +281,7 @@ def test_mindspore_dumps_who_has_infinity_in_its_output(simulate, device):
     for path in tensors:
         if ".output." in path.name:
             assert not np.isfinite(np.load(path)).all()
-    assert (str(Message("pipeline/run-saturating")) in told) == (device == "910a")
+    assert (str(Message("simulation/run-saturating")) in told) == (device == "910a")
     assert (root / "rank_0/graphs/ms_output_trace_code_graph_0.ir").exists()
     assert wb.load(root).tensors == len(tensors)
 
@@ -297,7 +297,7 @@ def test_mindspore_stops_at_the_number_of_overflows_over_all_iterations(simulate
 
 X, W = np.full((2, 4), 100, np.float32), np.full((4, 3), 100, np.float32)
 FAULT = ("--fault", "aicore-exception:MatMul")
-TOLD = f"{Message('pipeline/run-failed', op='Default/MatMul-op0')}\n"
+TOLD = f"{Message('simulation/run-failed', op='Default/MatMul-op0')}\n"
 STAMP = r"20\d{15}"
 
 NORM = tensorflow(("run.enable_exception_dump", 1))
@@ -411,7 +411,7 @@ def test_failures_are_read_back_told_and_converted(simulate, capsys, tmp_path, a
 def test_mindspore_itself_saves_the_inputs_of_what_fails(simulate):
     text = mindspore({"enable": True}, op_debug_mode=4)
     root, told = simulate("mindspore-o0o1", text, "a2", "--fault", "aicore-exception:*Mul-op1")
-    assert told == f"{Message('pipeline/run-failed', op='Default/Mul-op1')}\n"
+    assert told == f"{Message('simulation/run-failed', op='Default/Mul-op1')}\n"
     found = files(root, "*.npy")
     assert [short(p.name.split(".")[1]) for p in found] == ["Mul-op1"] * 2
     assert [p.name.split(".")[5] for p in found] == ["input"] * 2
@@ -442,7 +442,7 @@ def test_an_ordinary_dump_of_a_run_that_fails_ends_before_the_operator(simulate,
         "--iterations",
         "3",
     )
-    assert told == f"{Message('pipeline/run-failed', op='Default/Mul-op1')}\n"
+    assert told == f"{Message('simulation/run-failed', op='Default/Mul-op1')}\n"
     found = {(r.key.iteration, r.key.op_name) for r in wb.load(root).records}
     inserted = {one for one in found if re.fullmatch(r"trans_(Cast|TransData)_\d", one[1])}
     assert len(inserted) == (0 if surface == "mindspore-o0o1" else INSERTED)
@@ -458,13 +458,13 @@ def test_a_run_fails_in_its_first_iteration_whichever_is_dumped(simulate):
     root, told = simulate(
         "mindspore-o0o1", text, "a2", "--fault", "aicore-exception:ReLU", "--iterations", "3"
     )
-    assert told == f"{Message('pipeline/run-failed', op='Default/ReLU-op0')}\n"
+    assert told == f"{Message('simulation/run-failed', op='Default/ReLU-op0')}\n"
     assert files(root, "*.npy") == []
 
 
 def test_without_a_failure_there_is_no_exception_dump(simulate):
     root, told = simulate("acl", acl(dump_scene="aic_err_norm_dump"), "a2")
-    assert (told, files(root)) == (f"{Message('pipeline/run-nothing')}\n", [])
+    assert (told, files(root)) == (f"{Message('simulation/run-nothing')}\n", [])
 
 
 def test_a_name_that_is_too_long_is_in_a_table(simulate, tmp_path):
@@ -524,5 +524,5 @@ def test_what_no_such_device_dumps_is_refused(
         tmp_path / "form.json", "--surface", surface, "--device", device, "--out", tmp_path / "out",
     )  # fmt: skip
     assert status == 2
-    assert str(Message(f"pipeline/{code}", **values)) in told
+    assert str(Message(f"simulation/{code}", **values)) in told
     assert not (tmp_path / "out").exists()

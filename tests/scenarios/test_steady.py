@@ -13,7 +13,7 @@ from kit.cases import asked, nightly, two_by_two
 from kit.evidence import defects
 from workbench.core.writers import SIMULATED_SURFACES
 from workbench.network.models import TRAININGS, load_graph
-from workbench.simulation.simulate import REFERENCE
+from workbench.npu.target import REFERENCE
 
 pytestmark = pytest.mark.slow
 

@@ -180,7 +180,7 @@ def test_a_fault_in_an_iteration_that_does_not_run_is_refused(tmp_path, first):
     fault = f"scaled-output:{GRADIENT}:3,iteration={first + 2}"
     graph, options = load_graph("mlp_train"), {"device": "a2", "faults": [fault]}
     span = {"first": first, "last": first + 1, "got": first + 2}
-    with refused("pipeline/fault-iteration", GraphError, **span):
+    with refused("simulation/fault-iteration", GraphError, **span):
         wb.simulate(graph, None, form, tmp_path / "out", iterations=2, **options)
     assert not (tmp_path / "out").exists()
     wb.simulate(graph, None, form, tmp_path / "out", iterations=3, **options)

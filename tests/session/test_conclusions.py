@@ -109,7 +109,7 @@ def test_every_execution_is_told_up_to_a_number():
 
 @pytest.mark.parametrize(
     ("wanted", "code"),
-    [("op0", "pipeline/operator-ambiguous"), ("Conv2D-op0", "pipeline/operator")],
+    [("op0", "session/operator-ambiguous"), ("Conv2D-op0", "session/operator")],
 )
 def test_a_name_must_be_that_of_one_operator(wanted, code):
     with refused(code, got=wanted):
@@ -134,7 +134,7 @@ NAMES = [
 def test_of_an_unknown_name_only_similar_ones_are_named_and_all_are_counted(wanted, near):
     with pytest.raises(WorkbenchError) as raised:
         full_name(NAMES, wanted)
-    assert raised.value.code == "pipeline/operator-near"
+    assert raised.value.code == "session/operator-near"
     assert raised.value.values["count"] == len(NAMES)
     assert raised.value.values["near"][:1] == near[:1]
     assert len(raised.value.values["near"]) <= 5
@@ -142,19 +142,19 @@ def test_of_an_unknown_name_only_similar_ones_are_named_and_all_are_counted(want
 
 @pytest.mark.parametrize("wanted", ["", "qqqqqqqq", "x" * 100_000])
 def test_a_name_that_none_is_like_names_no_other(wanted):
-    with refused("pipeline/operator", got=wanted, count=len(NAMES)):
+    with refused("session/operator", got=wanted, count=len(NAMES)):
         full_name(NAMES, wanted)
 
 
 def test_of_many_that_a_name_fits_a_few_are_named():
-    with refused("pipeline/operator-ambiguous", count=4, known=["a/x", "b/x", "c/x", "d/x"]):
+    with refused("session/operator-ambiguous", count=4, known=["a/x", "b/x", "c/x", "d/x"]):
         full_name(["a/x", "b/x", "c/x", "d/x"], "x")
-    with refused("pipeline/operator-ambiguous", count=26):
+    with refused("session/operator-ambiguous", count=26):
         full_name([f"{one}/x" for one in "abcdefghijklmnopqrstuvwxyz"], "x")
 
 
 def test_a_result_alone_explains_nothing():
-    with refused("pipeline/result-alone"):
+    with refused("views/result-alone"):
         explain(Comparison(compared(None).result), "Default/ReLU-op0")
 
 

@@ -114,14 +114,14 @@ def test_every_view_of_a_comparison_shows_it(path, tmp_path):
 def test_the_sentence_says_whose_verdict_it_is():
     own = wb.read_result(RESULTS / "msprobe_tensor.csv")
     said = Message(
-        "pipeline/foreign-fail",
+        "session/foreign-fail",
         failing=1,
         judged=4,
         first="Functional.conv2d.0.forward output:0",
-        open=Message("pipeline/foreign-open", count=2),
+        open=Message("session/foreign-open", count=2),
         tool="msprobe",
         kind="real data",
-        judge=Message("pipeline/foreign-verdicts", column="Result"),
+        judge=Message("session/foreign-verdicts", column="Result"),
     )
     assert own.sentence == str(said)
     assert own.selected.op_name == "Functional.conv2d.0.forward"
@@ -201,8 +201,8 @@ def test_rows_that_cannot_be_read_are_counted_with_their_line(tmp_path):
     assert [row.op_name for row in found.rows] == ["conv", "conv"]
     lines = [f"{path}:{number}" for number in (5, 6, 7)]
     details = [anomaly.detail for anomaly in found.anomalies]
-    cells = Message("pipeline/sheet-cells", place=lines[0], expected=9, got=10)
-    assert details[:2] == [str(cells), str(Message("pipeline/sheet-operator", place=lines[1]))]
+    cells = Message("session/sheet-cells", place=lines[0], expected=9, got=10)
+    assert details[:2] == [str(cells), str(Message("session/sheet-operator", place=lines[1]))]
     assert details[2].startswith(f"{lines[2]}: ")
     assert found.coverage.skipped == {"target:bad-row": 3}
     assert found.result.target.tensors == 5
@@ -233,7 +233,7 @@ def test_a_byte_order_mark_is_no_title(tmp_path):
 def test_what_is_no_result_is_refused_with_its_place(tmp_path, data, code, values):
     path = tmp_path / "r.csv"
     path.write_bytes(data)
-    with refused(f"pipeline/{code}", FormatError, **values) as caught:
+    with refused(f"session/{code}", FormatError, **values) as caught:
         wb.read_result(path)
     assert str(caught.value).startswith(str(path))
 
@@ -247,7 +247,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
     book = as_workbook(FILES[0], tmp_path / "r.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with refused("pipeline/openpyxl", path=str(book)):
+    with refused("session/openpyxl", path=str(book)):
         wb.read_result(book)
 
 
@@ -260,7 +260,7 @@ def test_other_sheets_of_a_workbook_are_named_and_left_out(tmp_path):
     found = wb.read_result(path)
     assert len(found.rows) == 3
     assert [(a.kind, a.detail) for a in found.anomalies] == [
-        ("unknown-sheet", str(Message("pipeline/sheet-kind", place=f"{path}:notes!1")))
+        ("unknown-sheet", str(Message("session/sheet-kind", place=f"{path}:notes!1")))
     ]
 
 
@@ -298,7 +298,7 @@ def repack(source, target, change):
 def test_hostile_workbooks_are_refused(tmp_path, change, code):
     good = as_workbook(RESULTS / "msprobe_digests.csv", tmp_path / "good.xlsx")
     bad = repack(good, tmp_path / "bad.xlsx", change)
-    with refused(f"pipeline/{code}", FormatError) as caught:
+    with refused(f"session/{code}", FormatError) as caught:
         wb.read_result(bad)
     assert str(caught.value).startswith(str(bad))
 
@@ -314,7 +314,7 @@ def test_a_sheet_that_claims_to_be_huge_stays_small(tmp_path):
         return data.replace(b'<row r="4"', b'<row r="1048000"') if "sheet1" in name else data
 
     assert len(wb.read_result(repack(good, tmp_path / "wide.xlsx", grown)).rows) == 3
-    with refused("pipeline/sheet-blank", FormatError, limit=1000):
+    with refused("session/sheet-blank", FormatError, limit=1000):
         wb.read_result(repack(good, tmp_path / "far.xlsx", far))
 
 
@@ -323,10 +323,10 @@ def test_bounds_hold_for_csv_and_parts(tmp_path, monkeypatch):
     with refused("core/too-large", FormatError, limit=100):
         wb.read_result(RESULTS / "msprobe_tensor.csv")
     book = as_workbook(RESULTS / "msprobe_digests.csv", tmp_path / "r.xlsx")
-    with refused("pipeline/sheet-size", FormatError):
+    with refused("session/sheet-size", FormatError):
         wb.read_result(book)
     monkeypatch.setattr(sheets, "MAX_PARTS", 2)
-    with refused("pipeline/sheet-parts", FormatError, limit=2):
+    with refused("session/sheet-parts", FormatError, limit=2):
         wb.read_result(book)
 
 
@@ -339,14 +339,14 @@ def test_very_many_rows_that_cannot_be_read_are_counted_and_some_told(tmp_path):
     told = [anomaly.detail for anomaly in found.anomalies]
     assert len(told) == MANY + 1
     assert told[0].startswith(f"{path}:3: ")
-    assert told[-1] == str(Message("pipeline/sheet-rows", place=f"{path}:{MANY + 3}"))
+    assert told[-1] == str(Message("session/sheet-rows", place=f"{path}:{MANY + 3}"))
 
 
 def test_a_header_of_very_many_columns_is_refused(tmp_path):
     path = tmp_path / "r.csv"
     head = (RESULTS / "msprobe_tensor.csv").read_text().splitlines()[0]
     path.write_text(head + ",x" * 1000 + "\n")
-    with refused("pipeline/result-header", FormatError):
+    with refused("session/result-header", FormatError):
         wb.read_result(path)
 
 

@@ -204,7 +204,7 @@ def test_no_cell_is_a_formula(table):
 
 
 def test_the_recipe_of_the_report_can_be_run(found, tmp_path):
-    given = {"Python": found.recipe["Python"], "Command": found.recipe["Command"]}
+    given = {"Python": found.provenance["Python"], "Command": found.provenance["Command"]}
     call = ast.parse(given["Python"]).body[-1].value
     assert [ast.literal_eval(one) for one in call.args] == [
         found.result.target.path,
@@ -217,7 +217,9 @@ def test_the_recipe_of_the_report_can_be_run(found, tmp_path):
         + hostile.SHELL
     )
     for given_path in (path, "a\udcff\x1b[31m", "plain/path", "größe/权重"):
-        line = wb.session.recipe.recipe((given_path, "b"), {"map_file": given_path})["Command"]
+        line = wb.session.provenance.provenance_texts((given_path, "b"), {"map_file": given_path})[
+            "Command"
+        ]
         assert controls(line) == []
         told = subprocess.run(
             ["bash", "-c", f"set -- {line}; printf '%s\\0' \"$@\""],

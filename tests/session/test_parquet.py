@@ -127,9 +127,9 @@ def test_every_column_says_its_title_unit_and_meaning():
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with refused("pipeline/pyarrow"):
+    with refused("session/pyarrow"):
         to_parquet(RESULT)
-    with refused("pipeline/pyarrow"):
+    with refused("session/pyarrow"):
         from_parquet(GOOD)
 
 
@@ -149,7 +149,7 @@ def test_what_unpacks_to_too_much_is_refused(limit, what, monkeypatch):
     monkeypatch.setattr(parquet, limit, 1000 if what == "rows" else 100_000)
     with pytest.raises(WorkbenchError) as caught:
         from_parquet(large)
-    assert (caught.value.code, caught.value.values["what"]) == ("pipeline/parquet-size", what)
+    assert (caught.value.code, caught.value.values["what"]) == ("session/parquet-size", what)
 
 
 def changed(name, values, type_=None):
@@ -163,18 +163,18 @@ COUNT = len(RESULT.rows)
 @pytest.mark.parametrize(
     ("table", "code"),
     [
-        (lambda: table_of(GOOD).replace_schema_metadata({}), "pipeline/parquet-foreign"),
-        (lambda: table_of(GOOD).drop_columns(["error"]), "pipeline/parquet-column"),
-        (lambda: table_of(GOOD).append_column("error", pa.nulls(COUNT, pa.float64())), "pipeline/parquet-column"),
-        (lambda: changed("slot", ["0"] * COUNT), "pipeline/parquet-column"),
-        (lambda: changed("slot", [None] * COUNT, pa.int64()), "pipeline/parquet-column"),
-        (lambda: changed("op_name", [None] * COUNT, pa.string()), "pipeline/parquet-column"),
-        (lambda: changed("metric.TargetNaN", ["x"] * COUNT), "pipeline/parquet-column"),
+        (lambda: table_of(GOOD).replace_schema_metadata({}), "session/parquet-foreign"),
+        (lambda: table_of(GOOD).drop_columns(["error"]), "session/parquet-column"),
+        (lambda: table_of(GOOD).append_column("error", pa.nulls(COUNT, pa.float64())), "session/parquet-column"),
+        (lambda: changed("slot", ["0"] * COUNT), "session/parquet-column"),
+        (lambda: changed("slot", [None] * COUNT, pa.int64()), "session/parquet-column"),
+        (lambda: changed("op_name", [None] * COUNT, pa.string()), "session/parquet-column"),
+        (lambda: changed("metric.TargetNaN", ["x"] * COUNT), "session/parquet-column"),
         (lambda: changed("status", ["good"] * COUNT), "show/json-choice"),
-        (lambda: about(table_of(GOOD), b"{"), "pipeline/parquet"),
-        (lambda: about(table_of(GOOD), b"[" * 100_000), "pipeline/parquet"),
+        (lambda: about(table_of(GOOD), b"{"), "session/parquet"),
+        (lambda: about(table_of(GOOD), b"[" * 100_000), "session/parquet"),
         (lambda: about(table_of(GOOD), b"{}"), "show/json-key"),
-        (lambda: about(table_of(GOOD), b"\xff"), "pipeline/parquet"),
+        (lambda: about(table_of(GOOD), b"\xff"), "session/parquet"),
     ],
     ids=[
         "no-metadata", "column-missing", "column-twice", "text-for-number", "gap", "gap-in-text", "metric-text",
@@ -213,16 +213,16 @@ def test_a_damaged_file_is_refused(seed):
     if content == GOOD:
         assert from_parquet(content).rows == RESULT.rows
         return
-    with refused(("pipeline/parquet-damaged", "pipeline/parquet-foreign")):
+    with refused(("session/parquet-damaged", "session/parquet-foreign")):
         from_parquet(content)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 4, b"{}", bytes(1000)], ids=repr)
 def test_what_is_no_parquet_is_refused(content):
-    with refused("pipeline/parquet-foreign"):
+    with refused("session/parquet-foreign"):
         from_parquet(content)
 
 
 def test_a_file_of_pyarrow_that_is_cut_but_states_its_digest_is_refused():
-    with refused("pipeline/parquet"):
+    with refused("session/parquet"):
         from_parquet(signed(GOOD[: GOOD.rfind(b"PAR1")]))

@@ -67,7 +67,7 @@ def test_the_suspects_of_a_poor_dump_are_dumped_in_full_and_the_culprit_is_named
         assert found.operators == ()
     else:
         assert found.losses == ()
-        assert set(shown.matches.operators) == set(found.operators)
+        assert set(shown.selection.operators) == set(found.operators)
         assert set(found.suspects) <= set(found.operators)
         assert len(found.operators) <= 4
     again = dump_twice(found.config, tmp_path / "again", first.next_config(side="golden").config)
@@ -118,7 +118,7 @@ def test_what_a_surface_cannot_name_is_left_out_and_said(tmp_path, monkeypatch):
     monkeypatch.setattr(taken, lambda _config, operator, _context: operator != other)
     found = comparison.next_config()
     assert set(found.operators) == set(whole.operators) - {other}
-    said = Message("pipeline/unnamed", surface=whole.surface, names=[other])
+    said = Message("session/unnamed", surface=whole.surface, names=[other])
     assert found.losses == (str(said),)
 
 
@@ -162,17 +162,17 @@ def test_the_form_of_the_run_is_kept_but_for_what_is_dumped(tmp_path):
 
 def test_a_form_that_nobody_can_make_is_refused(tmp_path):
     target, golden = trees(tmp_path, GRAPH)
-    with refused("pipeline/no-suspect"):
+    with refused("session/no-suspect"):
         wb.compare(golden, golden).next_config()
     with misconfigured("surface"):
         wb.compare(target, golden).next_config("pytorch")
-    with refused("pipeline/result-alone"):
+    with refused("views/result-alone"):
         wb.Comparison(wb.compare(target, golden).result).next_config()
     dump = small.in_memory(shoot(GRAPH, VALUES))
     assert infer_surface(dump) == "mindspore-cpu"
     from dataclasses import replace
 
-    with refused("pipeline/tree-surface", layout="golden"):
+    with refused("session/tree-surface", layout="golden"):
         infer_surface(replace(dump, layout="golden"))
 
 

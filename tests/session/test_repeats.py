@@ -186,9 +186,9 @@ def test_the_command_takes_several_and_its_recipe_says_so(tmp_path, capsys):
     with computing_otherwise(1e-5, 2):
         again = str(wb.simulate(graph, None, plan, tmp_path / "again", device="a2"))
     found = wb.compare(target, golden, repeats=[again, again])
-    command = shlex.split(found.recipe["Command"])
+    command = shlex.split(found.provenance["Command"])
     assert command[4:] == ["--repeat", again, "--repeat", again]
-    assert f"repeats={[again, again]!r}" in found.recipe["Python"]
+    assert f"repeats={[again, again]!r}" in found.provenance["Python"]
     shown = run(capsys, *command[1:])
     assert shown.status == 0
     assert f"not deterministic: MatMul {FIRST}" in shown.out

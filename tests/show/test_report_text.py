@@ -32,7 +32,7 @@ def test_two_reports_of_one_result_are_the_same_text():
 
 def test_what_the_user_adds_is_text_and_what_was_rendered_is_kept():
     extras = Extras(
-        notes="<b>first</b>\nsecond", recipe={"Command": "workbench compare '<i>'"},
+        notes="<b>first</b>\nsecond", provenance={"Command": "workbench compare '<i>'"},
         operators={"Default/<b>": "<p class='x'>one</p>"}, source="<p class='y'>two</p>",
     )  # fmt: skip
     page = Document(report_html(make_result(), extras=extras))

@@ -106,6 +106,6 @@ def test_several_ranks_are_rehearsed_together():
 
 
 def test_what_no_device_simulates_is_refused_before_the_reference_runs(tmp_path):
-    with misconfigured("surface", "pipeline/not-simulated", surface="msprobe"):
+    with misconfigured("surface", "simulation/not-simulated", surface="msprobe"):
         dump_both(load_graph("mlp"), new("msprobe"), tmp_path)
     assert list(tmp_path.iterdir()) == []

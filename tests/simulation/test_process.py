@@ -10,6 +10,7 @@ from kit.words import refused
 from workbench.config.context import Context
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan, Iterations
+from workbench.graph.control_flow import graphs_of
 from workbench.network import nn
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
@@ -19,7 +20,8 @@ from workbench.run import reference
 from workbench.run.plan import plan_execution
 from workbench.run.reference import run_reference
 from workbench.simulation import process
-from workbench.simulation.process import Process, graphs_of, number_graphs, schedule_of, turns
+from workbench.simulation.numbering import number_graphs, schedule_of, turns
+from workbench.simulation.process import Process
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 ORDERS = {
@@ -86,9 +88,9 @@ def test_schedules_name_networks_by_their_places():
     assert schedule_of(networks, None, 2) == [0, 1, 0, 1]
     assert schedule_of(networks, (1, 0), 9) == [1, 0]
     for wrong, got in (((0, 2), 2), ((-1,), -1)):
-        with refused("pipeline/schedule", GraphError, got=got, last=1):
+        with refused("simulation/schedule", GraphError, got=got, last=1):
             schedule_of(networks, wrong, 1)
-    with refused("pipeline/schedule-empty", GraphError):
+    with refused("simulation/schedule-empty", GraphError):
         schedule_of(networks, (), 1)
 
 
@@ -109,6 +111,6 @@ def test_a_network_is_planned_once_for_all_of_its_iterations(monkeypatch, device
         number_graphs((network,), [0] * 3), [0] * 3, None, Target("mindspore-o0o1", device)
     )
     plan = DumpPlan("/dump", iterations=Iterations(None))
-    records = [list(records) for records, _ in ran.runs(plan, Context())]
+    records = [list(records) for records, _ in ran.iterate(plan, Context())]
     assert [len(one) for one in records] == [len(records[0])] * 3
     assert sorted(planned) == [graph.graph_id for graph in graphs_of(network)]

@@ -166,7 +166,7 @@ def o2_trees(tmp_path_factory):
 def test_a_tree_of_o2_is_foretold_and_read_back(o2_trees, kind, version):
     root = o2_trees / kind / version
     written, dump = sizes(root), load(root)
-    foreseen = preview(o2_form(kind), LENET, version=version, iterations=2)
+    foreseen = preview(o2_form(kind), LENET, context=Context(version), iterations=2)
     told = foretold(foreseen.forecast)
     if kind == "statistic":
         assert sorted(told) == sorted(written)

@@ -179,7 +179,7 @@ def test_a_surface_can_be_chosen(tmp_path):
         simulate(GRAPH, None, cfg, tmp_path / "cpu")
     with misconfigured("surface", "core/choice", got="pytorch"):
         simulate(GRAPH, None, cfg, tmp_path / "tf", surface="pytorch")
-    with misconfigured("surface", "pipeline/other-surface", got="tensorflow"):
+    with misconfigured("surface", "simulation/other-surface", got="tensorflow"):
         simulate(GRAPH, None, cfg, tmp_path / "tf", surface="tensorflow")
     assert not (tmp_path / "cpu").exists()
 
@@ -202,7 +202,7 @@ def test_a_form_tells_its_surface(tmp_path, surface, name, layout):
 @pytest.mark.parametrize("surface", ["torchair", "mindspore-cpu", "mindspore-gpu"])
 def test_what_a_surface_never_writes_is_refused(tmp_path, surface):
     plan = DumpPlan("/d", kind="overflow")
-    with misconfigured("kind", "pipeline/plan-kind", got="overflow"):
+    with misconfigured("kind", "simulation/plan-kind", got="overflow"):
         simulate(GRAPH, None, plan, tmp_path / "out", surface=surface, device="a2")
     assert not (tmp_path / "out").exists()
 
@@ -223,9 +223,13 @@ def test_the_forms_own_folder_does_not_matter(tmp_path):
     ("arguments", "code", "values"),
     [
         ({"device": "tpu"}, "core/choice", {"got": "tpu"}),
-        ({"iterations": 0}, "pipeline/count", {"got": 0}),
-        ({"faults": ["scaled-output:ReLU:2"]}, "pipeline/reference-faults", {}),
-        ({"precision_mode": "force_fp16"}, "pipeline/reference-precision", {"mode": "force_fp16"}),
+        ({"iterations": 0}, "simulation/count", {"got": 0}),
+        ({"faults": ["scaled-output:ReLU:2"]}, "run/reference-faults", {}),
+        (
+            {"precision_mode": "force_fp16"},
+            "run/reference-precision",
+            {"mode": "force_fp16"},
+        ),
         ({"device": "a2", "faults": ["nonsense:ReLU"]}, "core/choice", {"got": "nonsense"}),
         (
             {"device": "a2", "faults": ["scaled-output:Conv9"]},
@@ -504,12 +508,12 @@ def test_a_run_says_which_iterations_it_did_not_dump_and_what_to_set(
         load_graph("mlp"), None, cfg, tmp_path / "one", surface=surface, device="a2",
         iterations=run, report=told.append,
     )  # fmt: skip
-    assert [one.code for one in told] == ([] if left is None else ["pipeline/iterations-set"])
+    assert [one.code for one in told] == ([] if left is None else ["simulation/iterations-set"])
     if left is None:
         return
     dumped, whole, key, value = left
-    check_said(told[0].values["said"], "pipeline/iterations-some", dumped=dumped, run=whole)
-    check_said(told[0], "pipeline/iterations-set", key=key, value=value)
+    check_said(told[0].values["said"], "simulation/iterations-some", dumped=dumped, run=whole)
+    check_said(told[0], "simulation/iterations-set", key=key, value=value)
     again = []
     simulate(
         load_graph("mlp"), None, cfg.set(key, value), tmp_path / "two", surface=surface, device="a2",
@@ -522,13 +526,13 @@ def test_an_exception_dump_without_a_failure_says_so(tmp_path):
     cfg = read('{"dump": {"dump_path": "./", "dump_scene": "aic_err_norm_dump"}}', surface="acl")
     said = []
     simulate(load_graph("mlp"), None, cfg, tmp_path, surface="acl", device="a2", say=said.append)
-    assert said == [str(Message("pipeline/run-nothing"))]
+    assert said == [str(Message("simulation/run-nothing"))]
 
 
 def test_operators_that_are_captured_are_refused(tmp_path):
     cfg = new("torchair").set("mode", "reduce-overhead").unset("dump_config.dump_step")
     cfg = cfg.unset("dump_config.dump_mode")
-    with misconfigured("files", "pipeline/captured"):
+    with misconfigured("files", "simulation/captured"):
         simulate(load_graph("mlp"), None, cfg, tmp_path / "out", surface="torchair")
     assert not (tmp_path / "out").exists()
 
@@ -550,5 +554,5 @@ def test_a_fault_shows_in_a_container(tmp_path):
 @pytest.mark.parametrize("device", ["reference", "a2"])
 def test_a_fusion_switch_is_read_even_where_nothing_is_fused(tmp_path, device):
     form = new("mindspore-o0o1")
-    with refused("pipeline/fusion", FormatError, got="maybe"):
+    with refused("run/fusion", FormatError, got="maybe"):
         simulate(GRAPH, None, form, tmp_path / "out", device=device, fusion="maybe")

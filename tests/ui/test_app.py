@@ -103,8 +103,8 @@ def test_reports_of_the_same_rehearsal_are_the_same_bytes(tmp_path):
 
 
 def made_from(comparison):
-    """Python and form of a recipe as one text."""
-    return "\n".join(comparison.recipe.values())
+    """Python and form of the provenance as one text."""
+    return "\n".join(comparison.provenance.values())
 
 
 def test_the_recipe_tells_the_settings_of_the_run_and_not_those_of_later():
@@ -144,4 +144,4 @@ def test_a_network_of_the_notebook_is_fed_files_by_the_names_of_its_inputs(tmp_p
     (result,) = [one for one in records if (one.key.op_type, one.key.io) == ("Add", "output")]
     np.testing.assert_array_equal(result.source.array(), 2 * fed)
     bench.inputs = ["x=2,3"]
-    assert bench.reason().code == "pipeline/shape-of-traced"
+    assert bench.reason().code == "simulation/shape-of-traced"

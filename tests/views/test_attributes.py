@@ -6,7 +6,7 @@ import pytest
 
 from workbench.graph.graph import Graph
 from workbench.views import attributes
-from workbench.views.attributes import ir_text
+from workbench.views.attributes import graph_lines
 
 
 def graph_of(path, names):
@@ -30,7 +30,7 @@ def test_an_operator_is_found_wherever_a_piece_of_the_file_ends(
     path = tmp_path / "graph.ir"
     path.write_bytes(ending.join(["# head", *lines, "}", ""]).encode())
     for number in range(len(names)):
-        found = ir_text(graph_of(path, names), number)
+        found = graph_lines(graph_of(path, names), number)
         own = [found.lines[place] for place in found.here]
         assert own == lines[2 * number : 2 * number + 2]
         assert found.first + found.here.start == 2 + 2 * number

@@ -75,7 +75,7 @@ def test_a_file_is_named_by_its_end_whole_parts_only(dump, place, found):
 
 @pytest.mark.parametrize("text", ["net.py", "net.py:", ":12", "net.py:x", "net.py:-1", ""])
 def test_what_is_no_place_is_refused(text):
-    with refused("pipeline/place", got=text):
+    with refused("views/place", got=text):
         parse_place(text)
 
 

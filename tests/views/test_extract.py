@@ -171,13 +171,13 @@ def test_what_is_missing_is_said(tmp_path):
         return shot.io == "output" and shot.op_type != "Parameter" and "ReLU" not in shot.name
 
     comparison = wb.compare(*trees(tmp_path, keep=outputs))
-    with refused("pipeline/not-extracted", op=comparison.findings[0].op_name):
+    with refused("views/not-extracted", op=comparison.findings[0].op_name):
         comparison.extract(tmp_path / "case")
     assert not (tmp_path / "case").exists()
     golden = tmp_path / "g"
-    with refused("pipeline/no-defect"):
+    with refused("session/no-defect"):
         wb.compare(golden, golden).extract(tmp_path / "case")
-    with refused("pipeline/result-alone"):
+    with refused("views/result-alone"):
         wb.Comparison(comparison.result).extract(tmp_path / "case")
 
 
@@ -189,14 +189,14 @@ def test_statistics_alone_are_not_enough_and_it_says_so(tmp_path):
         graph, None, config, tmp_path / "t", device="a2", surface="mindspore-o0o1",
         faults=["scaled-output:Default/head-Dense/MatMul-op0:1.5"],
     )  # fmt: skip
-    with refused("pipeline/not-extracted"):
+    with refused("views/not-extracted"):
         wb.compare(target, golden).extract(tmp_path / "case")
 
 
 def test_without_a_graph_nothing_tells_what_an_operator_computes(tmp_path):
     shots = shoot(GRAPH, VALUES, alter={"Default/MatMul-op1": lambda a: a * 1.5})
     target, golden = on_disk(tmp_path / "t", shots), on_disk(tmp_path / "g", shoot(GRAPH, VALUES))
-    with refused("pipeline/not-extracted", why=[Message("pipeline/not-extracted-graph")]):
+    with refused("views/not-extracted", why=[Message("views/not-extracted-graph")]):
         wb.compare(target, golden).extract(tmp_path / "case")
 
 
@@ -208,7 +208,7 @@ def test_a_case_that_computes_otherwise_is_refused(tmp_path, monkeypatch):
             return defaultdict(lambda: np.zeros(1))
 
     monkeypatch.setattr("workbench.views.extract.read_case", lambda _: Other())
-    with refused("pipeline/case-differs", GraphError, folder=str(tmp_path / "case")):
+    with refused("views/case-differs", GraphError, folder=str(tmp_path / "case")):
         comparison.extract(tmp_path / "case")
 
 
@@ -255,7 +255,7 @@ def test_kernels_of_every_operand_are_read_as_they_were_written(tmp_path):
 
 @pytest.mark.parametrize("name", ["transformer_fp16", "lenet_train_fp16", "optimizer_lr"])
 def test_every_operator_of_real_dumps_computes_the_same_after_a_round_trip(real_pairs, name):
-    flow = wb.compare(real_pairs[name].target, real_pairs[name].golden).places.flow
+    flow = wb.compare(real_pairs[name].target, real_pairs[name].golden).row_index.flow
     assert len(flow.replayed.own_errors) > 20
     for place in flow.replayed.own_errors:
         attempt = flow.replayed.attempt(*place)

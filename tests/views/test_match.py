@@ -96,9 +96,9 @@ def test_data_operators_correspond_to_the_parameters_of_the_other_graph(bench):
 def test_what_one_side_alone_dumped_is_told_from_what_it_alone_has(bench):
     comparison = bench.comparison
     context = comparison.context("body_1_weight")
-    only = Message("pipeline/tensor-only", why=context.row.reason)
+    only = Message("views/tensor-only", why=context.row.reason)
     names = {"target": "body.1.weight", "golden": "body.1.weight"}
-    assert context.words == str(Message("pipeline/match-pair-plain", **names, why=only))
+    assert context.words == str(Message("views/match-pair-plain", **names, why=only))
     assert context.sides["target"].found.nodes
 
 
@@ -112,7 +112,7 @@ def test_a_tensor_that_one_side_of_a_match_lacks_is_said():
     context = comparison.context(next(row for row in comparison.rows if not row.match_rule))
     why = context.row.reason
     meaning = MATCH_RULES[context.match.rule].meaning
-    assert context.why == str(Message("pipeline/tensor-unmatched", meaning=meaning, why=why))
+    assert context.why == str(Message("views/tensor-unmatched", meaning=meaning, why=why))
 
 
 def test_around_an_operator_without_a_partner_stand_the_partners_of_its_neighbours():
@@ -120,13 +120,13 @@ def test_around_an_operator_without_a_partner_stand_the_partners_of_its_neighbou
     alone = next(n for n, row in enumerate(comparison.rows) if row.op_type == "Neg")
     context = comparison.context(alone)
     assert context.match is None
-    said = Message("pipeline/match-alone", name="Default/Neg-op0", why=context.row.reason)
+    said = Message("views/match-alone", name="Default/Neg-op0", why=context.row.reason)
     assert context.words == str(said)
     assert names(context.sides["target"])["Default/Neg-op0"] == 0
     golden = names(context.sides["golden"])
     assert golden["Default/Tanh-op0"] == -1
     assert golden["Default/Exp-op0"] == 1
-    assert str(Message("pipeline/side-nothing", side="golden")) in context._repr_html_()
+    assert str(Message("views/side-nothing", side="golden")) in context._repr_html_()
     (own,) = [one for one in context.lines if "Default/Neg-op0" in one.target]
     assert (own.number, own.golden) == (0, ())
 
@@ -168,7 +168,7 @@ def test_names_are_text_whatever_is_in_them():
 def test_a_result_without_dumps_says_that_no_graph_tells(real):
     context = Comparison(real.result).context(0)
     assert context.lines == ()
-    assert context.sides["target"].note == Message("pipeline/side-unknown", side="target")
+    assert context.sides["target"].note == Message("views/side-unknown", side="target")
     assert str(context.sides["target"].note) in context._repr_html_()
 
 
@@ -189,7 +189,7 @@ def test_matches_with_an_operator_in_common_are_one():
 def test_members_of_a_large_match_are_counted_beyond_what_is_drawn():
     graph = chain(*["Tanh"] * (TOGETHER + 5))
     dump = in_memory(shoot(graph, given(graph)), graph)
-    places = wb.compare(dump, dump).places
-    (block,) = places.flow.pairing.block_order
-    found = surroundings(places, "target", block, [f"op {n}" for n in range(TOGETHER + 5)])
+    row_index = wb.compare(dump, dump).row_index
+    (block,) = row_index.flow.pairing.block_order
+    found = surroundings(row_index, "target", block, [f"op {n}" for n in range(TOGETHER + 5)])
     assert (len(found.centre), found.hidden[0], found.depth) == (TOGETHER, 5, TOGETHER - 1)

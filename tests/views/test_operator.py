@@ -56,21 +56,21 @@ def spoiled(data):
 def test_the_selected_row_is_the_first_divergence_and_is_born_there(real):
     view = real.operator()
     assert (view.name, view.row.io) == (GUILTY, "output")
-    assert view.blame.kind == "origin"
-    check_said(view.blame.text, "pipeline/defect-figures", own=view.blame.own)
-    assert view.blame.inherited == 0.0
-    assert view.blame.own > 1e5 * view.blame.explained
+    assert view.origin.kind == "origin"
+    check_said(view.origin.text, "views/defect-figures", own=view.origin.local_error)
+    assert view.origin.propagated_error == 0.0
+    assert view.origin.local_error > 1e5 * view.origin.expected_error
 
 
 def test_what_follows_the_guilty_one_inherits(real):
     view = real.operator("Default/relu-ReLU/ReLU-op2")
-    assert view.blame.kind == "propagated"
-    check_said(view.blame.text, "pipeline/propagated", inherited=view.blame.inherited)
-    assert view.blame.inherited == pytest.approx(real.operator().row.error)
+    assert view.origin.kind == "propagated"
+    check_said(view.origin.text, "views/propagated", inherited=view.origin.propagated_error)
+    assert view.origin.propagated_error == pytest.approx(real.operator().row.error)
 
 
 def test_what_lies_before_it_agrees(real):
-    assert real.operator("Default/conv1-Conv2d/Conv2D-op0").blame.kind == "equal"
+    assert real.operator("Default/conv1-Conv2d/Conv2D-op0").origin.kind == "equal"
 
 
 def test_where_nothing_differs_no_plane_is_drawn(real):
@@ -81,7 +81,7 @@ def test_where_nothing_differs_no_plane_is_drawn(real):
 
 def test_what_is_read_has_no_error_of_the_operators_own(real):
     read = next(n for n in real.operator().tensors if real.rows[n].io == "input")
-    assert real.operator(read).blame.own is None
+    assert real.operator(read).origin.local_error is None
 
 
 def test_an_operator_is_found_by_row_index_name_and_end_of_name(real):
@@ -103,7 +103,7 @@ def test_an_operator_is_found_by_row_index_name_and_end_of_name(real):
     ],
 )
 def test_a_name_that_fits_several_or_none_is_refused_with_what_fits(real, wanted, code):
-    with refused(f"pipeline/{code}", got=wanted):
+    with refused(f"session/{code}", got=wanted):
         real.operator(wanted)
 
 
@@ -236,12 +236,12 @@ def test_a_file_that_is_gone_leaves_the_rest(real, tmp_path):
     view = found.operator()
     assert view.elements is None
     assert view.why_no_elements.count("is gone") == 2
-    assert view.blame.kind == "origin"
+    assert view.origin.kind == "origin"
     text = operator_html(view)
-    assert str(Message("pipeline/ir-changed")) in text
+    assert str(Message("views/ir-changed")) in text
     assert label("show/elements") in text
     assert "<table" not in operator_html(view, sections=("worst",))
-    with refused("pipeline/no-elements", name=view.name, why=view.why_no_elements):
+    with refused("views/no-elements", name=view.name, why=view.why_no_elements):
         view.worst()
 
 
@@ -261,32 +261,32 @@ def test_of_a_large_tensor_the_beginning_is_shown_and_said(real, monkeypatch):
     limited = partial(read_elements, limit=100)
     monkeypatch.setattr("workbench.views.operator.read_elements", limited)
     view = real.operator()
-    assert view.doubts == (Message("pipeline/elements-cut", read=96, total=512),)
+    assert view.doubts == (Message("views/elements-cut", read=96, total=512),)
     assert view.elements.shape == (1, 6, 4, 4)
     assert str(view.doubts[0]) in operator_html(view)
 
 
 def test_what_is_odd_about_a_side_is_said(real, monkeypatch):
     view = real.operator(GUILTY)
-    flow = view._places.flow
+    flow = view._row_index.flow
     record = view._found.record("target")
     said = []
     for kind in (REWRITTEN, "mislabelled"):
         target = replace(flow.pairing.target, oddities={id(record): (kind,)})
         odd = replace(flow, pairing=replace(flow.pairing, target=target))
-        monkeypatch.setattr(view._places, "flow", odd)
+        monkeypatch.setattr(view._row_index, "flow", odd)
         said += real.operator(GUILTY).doubts
     assert said == [
-        Message("pipeline/side-updated", side="target", kind=REWRITTEN),
-        Message("pipeline/side-odd", side="target", kind="mislabelled"),
+        Message("views/side-updated", side="target", kind=REWRITTEN),
+        Message("views/side-odd", side="target", kind="mislabelled"),
     ]
 
 
 def test_a_side_without_the_tensor_is_said(real, monkeypatch):
     view = real.operator(GUILTY)
     monkeypatch.setattr(type(view._found), "record", lambda *_: None)
-    lacks = [Message("pipeline/side-lacks", side=side) for side in ("target", "golden")]
-    assert view.why_no_elements == str(Message("pipeline/several", said=lacks))
+    lacks = [Message("views/side-lacks", side=side) for side in ("target", "golden")]
+    assert view.why_no_elements == str(Message("views/several", said=lacks))
 
 
 def test_a_parameter_belongs_to_no_operator():
@@ -295,9 +295,9 @@ def test_a_parameter_belongs_to_no_operator():
     other = {**values, "fc0.weight": values["fc0.weight"] + 1}
     sides = [in_memory(shoot(graph, some), graph) for some in (other, values)]
     view = wb.compare(*sides).operator("fc0_weight")
-    assert view.blame.kind == "unknown"
-    check_said(view.blame.text, "pipeline/parameter-kept")
-    assert wb.compare(sides[1], sides[1]).operator("fc0_weight").blame.kind == "equal"
+    assert view.origin.kind == "unknown"
+    check_said(view.origin.text, "views/parameter-kept")
+    assert wb.compare(sides[1], sides[1]).operator("fc0_weight").origin.kind == "equal"
 
 
 def test_statistics_alone_show_figures_instead_of_elements(tmp_path):
@@ -313,7 +313,7 @@ def test_statistics_alone_show_figures_instead_of_elements(tmp_path):
     view = wb.compare(tmp_path / "a", tmp_path / "b").operator("ReLU-op0")
     assert view.elements is None
     assert view.why_no_elements == "; ".join(
-        str(Message("pipeline/side-statistics", side=side)) for side in ("target", "golden")
+        str(Message("views/side-statistics", side=side)) for side in ("target", "golden")
     )
     text = operator_html(view)
     assert view.why_no_elements in text
@@ -332,7 +332,7 @@ def test_a_tensor_without_a_partner_says_so(real):
         else found.operator("Neg-op0")
     )
     assert view.side == "golden"
-    assert view.blame.kind == "unmatched"
+    assert view.origin.kind == "unmatched"
     assert "only in the golden" in view.why_no_elements
     assert [node.level for node in view.neighbours.nodes] == [0, -1]
 
@@ -363,9 +363,9 @@ def test_the_result_of_another_tool_says_that_it_has_no_dumps(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     found = read_result(path)
     view = found.operator(0)
-    assert (view.blame.kind, view.elements) == ("unknown", None)
-    assert view.why_no_elements == str(Message("pipeline/no-dumps"))
-    check_said(view.blame.text, "pipeline/foreign-result")
+    assert (view.origin.kind, view.elements) == ("unknown", None)
+    assert view.why_no_elements == str(Message("views/no-dumps"))
+    check_said(view.origin.text, "views/foreign-result")
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_sections_can_be_chosen_and_unknown_ones_are_refused(real):
     assert "<svg" not in operator_html(view, sections=("source", "attributes")).replace(
         "wb-mark", ""
     )
-    with refused("pipeline/sections", got=["x"]):
+    with refused("views/sections", got=["x"]):
         operator_html(view, sections=("x",))
     assert len(SECTIONS) == len(set(SECTIONS))
 
@@ -437,4 +437,6 @@ def test_what_is_blamed_does_not_rest_on_thresholds_of_ones_own(real, thresholds
     graded = real.regrade(**thresholds)
     indices = [n for n, row in enumerate(real.rows) if row.match_rule and row.io == "output"][:12]
     assert any(graded.rows[n].status != real.rows[n].status for n in indices)
-    assert [graded.operator(n).blame for n in indices] == [real.operator(n).blame for n in indices]
+    assert [graded.operator(n).origin for n in indices] == [
+        real.operator(n).origin for n in indices
+    ]

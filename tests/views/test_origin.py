@@ -6,7 +6,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.limits import LIMITS
-from workbench.views.origin import blame
+from workbench.views.origin import error_origin
 
 
 def row(**changes):
@@ -49,7 +49,7 @@ def judged(one, replayed=None, walked=None, findings=()):
         replayed=SimpleNamespace(reasons={}),
     )
     found = SimpleNamespace(run=SimpleNamespace(block=place[0], op=place[1]))
-    return blame(one, found, flow, findings)
+    return error_origin(one, found, flow, findings)
 
 
 DEFECT = SimpleNamespace(defect=True, own_error=None, noise_floor=None, evidence=("it is wrong",))
@@ -99,8 +99,8 @@ def test_blame(case):
     facts, (kind, code, values) = CASES[case]
     found = judged(*facts)
     assert found.kind == kind
-    check_said(found.text, f"pipeline/{code}", **values)
-    check_said(found.title, f"pipeline/blame-{kind}")
+    check_said(found.text, f"views/{code}", **values)
+    check_said(found.title, f"views/origin-{kind}")
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,10 @@ def frames(path, *numbers):
 def test_the_guilty_line_stands_out(real):
     (file,) = real.files
     assert file.name == "/srv/train/alexnet_padmode/script.py"
-    born = [line for line in file.made if line.worst.born]
+    born = [line for line in file.made if line.worst.originates]
     assert [(line.number, line.text.strip()) for line in born] == [(41, "x = self.conv3(x)")]
     assert born[0].own == pytest.approx(0.99166, rel=1e-4)
-    assert 5.9 < born[0].worst.excess <= 6.0
+    assert 5.9 < born[0].worst.log_ratio <= 6.0
     others = [line.own for line in file.made if line not in born]
     assert max(others) < 1e-6
 
@@ -86,7 +86,7 @@ def test_a_file_of_this_machine_is_shown_whole(tmp_path):
     assert (file.origin, file.note) == ("file", None)
     assert [line.text for line in file.lines] == path.read_text().splitlines()
     assert [line.number for line in file.made] == [2, 4]
-    assert [line.worst.born for line in file.made] == [False, True]
+    assert [line.worst.originates for line in file.made] == [False, True]
 
 
 def test_of_a_long_file_the_lines_around_are_shown_and_the_gaps_counted(tmp_path):
@@ -101,7 +101,7 @@ def test_of_very_many_lines_the_worst_are_kept_and_the_others_counted(tmp_path):
     path = written(tmp_path, 30)
     (file,) = found_in(frames(path, *range(1, 31)), spoil=[17]).files
     cut = file.cut(10)
-    assert 18 in [line.number for line in cut.lines if line.worst.born]
+    assert 18 in [line.number for line in cut.lines if line.worst.originates]
     assert len(cut.lines) == 10
     assert sum(line.gap for line in cut.lines) + cut.gap + len(cut.lines) == 30
     assert file.cut(30) is file
@@ -112,7 +112,7 @@ def test_a_file_that_has_changed_is_not_shown(tmp_path):
     some = frames(path, 2, 4)
     path.write_text(path.read_text().replace("line_4", "secret"))
     (file,) = found_in(some).files
-    assert (file.origin, file.note) == ("dump", Message("pipeline/lines-differ", line=4))
+    assert (file.origin, file.note) == ("dump", Message("views/lines-differ", line=4))
     assert [line.text for line in file.lines] == ["x = line_2(x)", "x = line_4(x)"]
     assert "secret" not in source_html(found_in(some))
 
@@ -128,7 +128,7 @@ def test_only_python_files_are_opened(tmp_path, name):
     path = written(tmp_path, name=name)
     context = in_context(*frames(path, 2))
     assert (context.origin, len(context.lines)) == ("dump", 1)
-    assert context.note == Message("pipeline/not-python")
+    assert context.note == Message("views/not-python")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_names_that_are_no_files_of_this_machine_are_left_alone(name):
 def test_a_line_that_the_dump_does_not_state_proves_nothing(tmp_path):
     context = in_context(SourceFrame(str(written(tmp_path)), 2, ""))
     assert context.origin == "dump"
-    assert context.note == Message("pipeline/line-unknown")
+    assert context.note == Message("views/line-unknown")
 
 
 def test_a_line_is_shown_in_its_surroundings(tmp_path):
@@ -196,7 +196,7 @@ def test_a_cell_of_another_notebook_is_as_the_dump_has_it(monkeypatch):
     for name in ("cell In[3]", "/tmp/ipykernel_77/999.py"):
         context = in_context(SourceFrame(name, 2, "y = net(x)"))
         assert (context.origin, context.lines[0].text) == ("dump", "y = net(x)")
-        assert context.note == Message("pipeline/cell-gone")
+        assert context.note == Message("views/cell-gone")
 
 
 def test_library_files_stand_last_and_folded(tmp_path):
@@ -245,8 +245,8 @@ def test_an_infinite_own_error_has_the_longest_bar():
     sides = [in_memory(shoot(graph, values, alter=alter), graph) for alter in (spoil, None)]
     shown = wb.compare(*sides).source_map()
     ((line,),) = [file.made for file in shown.files]
-    assert line.worst.excess == 6.0
-    assert line.worst.born
+    assert line.worst.log_ratio == 6.0
+    assert line.worst.originates
     assert not math.isnan(line.own or 0.0)
 
 

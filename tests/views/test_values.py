@@ -88,18 +88,18 @@ def test_why_an_own_error_is_not_known_is_said():
     last = [one for one in shots if one.op_type == "Neg"]
     dump = in_memory(last, graph)
     found = wb.compare(dump, dump).operator("Neg-op0")
-    assert found.blame.own is None
-    check_said(found.blame.lacking, "pipeline/stated")
+    assert found.origin.local_error is None
+    check_said(found.origin.lacking, "views/stated")
     assert label("show/unknown") in operator_html(found, sections=("head",))
-    assert str(found.blame.lacking) in operator_html(found, sections=("head",))
+    assert str(found.origin.lacking) in operator_html(found, sections=("head",))
     whole = in_memory(shoot(graph, given(graph)), graph)
     equal = wb.compare(whole, whole).operator("Neg-op0")  # replayed for the view alone
-    assert (equal.blame.lacking, equal.blame.own) == (None, 0.0)
+    assert (equal.origin.lacking, equal.origin.local_error) == (None, 0.0)
     fed = {name: value * np.float32(1.5) for name, value in given(graph).items()}
     known = wb.compare(in_memory(shoot(graph, fed), graph), whole)
-    assert known.operator("Neg-op0").blame.lacking is None
+    assert known.operator("Neg-op0").origin.lacking is None
     read = next(n for n, row in enumerate(known.rows) if row.io == "input")
-    assert known.operator(read).blame.lacking == Message("pipeline/read-here")
+    assert known.operator(read).origin.lacking == Message("views/read-here")
     alone = Comparison(known.result).operator("Neg-op0")
-    assert alone.blame.own == known.operator("Neg-op0").blame.own
-    assert math.isfinite(known.operator("Neg-op0").blame.own)
+    assert alone.origin.local_error == known.operator("Neg-op0").origin.local_error
+    assert math.isfinite(known.operator("Neg-op0").origin.local_error)

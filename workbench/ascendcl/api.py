@@ -34,10 +34,8 @@ from workbench.config.context import Context, version_numbers
 from workbench.core.errors import check_seed
 from workbench.core.words import Message
 from workbench.dump.write.targets import Clock
-from workbench.npu.compile.quantize import Quantization, quantization_of
 from workbench.npu.precision import Precision
-from workbench.npu.target import Target, fusions_off
-from workbench.simulation.simulate import check_device
+from workbench.npu.target import REFERENCE, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +43,8 @@ if TYPE_CHECKING:
 
     from workbench.ascendcl.models import Inputs
     from workbench.graph.graph import Graph
+    from workbench.npu.compile.quantize import Quantization
     from workbench.npu.faults import Fault
-    from workbench.npu.precision import Precision
 
 DEVICES = 8
 """Devices of the simulated host."""
@@ -84,7 +82,7 @@ class AscendCL:
         version: str = "",
         env: Mapping[str, str] | None = None,
     ) -> None:
-        check_device(device)
+        Target("acl", device)  # refuses an unknown device
         check_seed(seed)
         version_numbers(version)
         clock = Clock(seed)
@@ -134,11 +132,11 @@ class AscendCL:
 
     def _init(self, path: str) -> None:
         if self._ready:
-            said = Message("pipeline/acl-repeated", call="aclInit")
+            said = Message("ascendcl/repeated", call="aclInit")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, said)
         data = read_config(path) if path else b""
         if self._config is not None and data != self._config:
-            said = Message("pipeline/acl-other-config", got=path)
+            said = Message("ascendcl/other-config", got=path)
             raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, said, _FILE)
         if data:
             self._dump.configure_by_init(data, path, device_is_set=self._device is not None)
@@ -146,15 +144,15 @@ class AscendCL:
 
     def _finalize(self) -> None:
         if self._finalized:
-            said = Message("pipeline/acl-repeated", call="aclFinalize")
+            said = Message("ascendcl/repeated", call="aclFinalize")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_FINALIZE, said)
         self._models.clear()
         self._ready, self._finalized = False, True
 
-    def _need(self, call: str, code: AclError, word: str = "") -> None:
+    def _need(self, call: str, code: AclError, error_code: str = "") -> None:
         if not self._ready:
-            said = Message("pipeline/acl-order", call=call, before="aclInit")
-            raise AclRefusal(code, said, word)
+            said = Message("ascendcl/order", call=call, before="aclInit")
+            raise AclRefusal(code, said, error_code)
 
     def _opened(self) -> int:
         """Number of the device in use: that of ``set_device``, else 0."""
@@ -222,10 +220,16 @@ class _Models:
             nonlocal number
             acl = self._acl
             acl._need("aclmdlLoadFromFile", AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
-            int8 = quantization_of(quantization, feeds)
-            kind, off = acl._chip.kind, fusions_off(fusion)
-            target = Target("acl", kind, precision_mode, off, int8)
-            model = load_model(model_path, target, faults=faults, seed=acl._seed, feeds=feeds)
+            target = Target.of(
+                "acl",
+                acl._chip.kind,
+                precision_mode=precision_mode,
+                fusion=fusion,
+                quantization=quantization,
+                faults=faults,
+                seed=acl._seed,
+            )
+            model = load_model(model_path, target.calibrated(feeds), feeds)
             model.device, model.settings = acl._opened(), acl._dump.current
             number = model.number = next(acl._numbers)
             acl._models[number] = model
@@ -249,11 +253,11 @@ class _Models:
 
         def execute() -> None:
             acl, model = self._acl, self._model("aclmdlExecute", model_id)
-            job = model.job(input)
+            execution = model.next_execution(input)
             plans = [(one, model.plan(one)) for one in model.settings]
             model.executions += 1
             dumps = [(one, plan) for one, plan in plans if plan is not None]
-            found = acl._chip.perform(job, dumps)
+            found = acl._chip.execute(execution, dumps)
             if output is not None:
                 output[:] = found
 
@@ -278,7 +282,7 @@ class _Models:
         self._acl._need(call, AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
         if number not in self._acl._models:
             known = sorted(self._acl._models)
-            said = Message("pipeline/acl-model-id", got=number, known=known)
+            said = Message("ascendcl/model-id", got=number, known=known)
             raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, said)
         return self._acl._models[number]
 
@@ -308,7 +312,7 @@ class _Runtime:
 
     def _known(self, device_id: int) -> int:
         if device_id not in range(DEVICES):
-            said = Message("pipeline/acl-device-id", got=device_id, last=DEVICES - 1)
+            said = Message("ascendcl/device-id", got=device_id, last=DEVICES - 1)
             raise AclRefusal(AclError.ACL_ERROR_RT_INVALID_DEVICEID, said)
         return device_id
 
@@ -352,13 +356,15 @@ class _Operators:
             acl = self._acl
             acl._need("aclopExecuteV2", AclError.ACL_ERROR_UNINITIALIZE)
             graph = operator_graph(op_type, inputs, attr or {})
-            target = Target("acl", acl._chip.kind, Precision(training=True))  # not in ATC's mode
-            model = load_model(graph, target, faults=faults, seed=acl._seed)
+            kind = acl._chip.kind
+            own = Precision(training=True) if kind != REFERENCE else None  # not in ATC's mode
+            target = Target.of("acl", kind, precision_mode=own, faults=faults, seed=acl._seed)
+            model = load_model(graph, target)
             model.device = acl._opened()
-            job = model.job(None)._replace(first_task=acl._next_task)
+            execution = model.next_execution(None)._replace(first_task=acl._next_task)
             acl._next_task += len(model.compiled.ops) + 1
             dumps = [(one, plan) for one in acl._dump.current if (plan := plan_alone(one))]
-            found = acl._chip.perform(job, dumps)
+            found = acl._chip.execute(execution, dumps)
             if outputs is not None:
                 outputs[:] = found
 

@@ -26,17 +26,17 @@ def read_config(path: str) -> bytes:
     """Return the content of a configuration file; raises AclRefusal as the file does not do."""
     place = _place(path)
     if not os.path.isfile(place):
-        said = Message("pipeline/acl-config-kind", got=path)
+        said = Message("ascendcl/config-kind", got=path)
         raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE)
     size = os.path.getsize(place)
     if size > MAX_BYTES:
-        said = Message("pipeline/acl-config-size", got=path, size=size, limit=MAX_BYTES)
+        said = Message("ascendcl/config-size", got=path, size=size, limit=MAX_BYTES)
         raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE)
     try:
         with open(place, "rb") as file:
             data = file.read()
     except OSError as error:
-        said = Message("pipeline/acl-config-unreadable", got=path, why=error.strerror)
+        said = Message("ascendcl/config-unreadable", got=path, why=error.strerror)
         raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE) from error
     for problem in examine(data.decode("utf-8", "replace")):
         raise AclRefusal(AclError.ACL_ERROR_PARSE_FILE, problem, _FILE)
@@ -48,7 +48,7 @@ def _place(path: str) -> str:
         return os.path.realpath(path, strict=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        said = Message("pipeline/acl-config-missing", got=path, why=reason)
+        said = Message("ascendcl/config-missing", got=path, why=reason)
         raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _PATH) from error
 
 
@@ -61,13 +61,13 @@ def parse_config(data: bytes, path: str, context: Context, *, by_init: bool) -> 
     try:
         decoded = ACL.decode(data.decode("utf-8"), path)
     except UnicodeDecodeError as error:
-        said = Message("pipeline/acl-config-unreadable", got=path, why=error)
+        said = Message("ascendcl/config-unreadable", got=path, why=error)
         raise _unreadable(said, by_init=by_init) from error
     except FormatError as error:
         raise _unreadable(error, by_init=by_init) from error
     if decoded.trailing:
         place = f"{path}:{decoded.trailing}"
-        raise _unreadable(FormatError("pipeline/acl-config-trailing", place=place), by_init=by_init)
+        raise _unreadable(FormatError("ascendcl/config-trailing", place=place), by_init=by_init)
     if not isinstance(decoded.data, dict) or "dump" not in decoded.data:
         return None
     form = Config(ACL, decoded.data, decoded, path)

@@ -81,7 +81,7 @@ class DumpState:
         """``aclmdlInitDump``."""
         self._check_alone("aclmdlInitDump")
         if self._started:
-            said = Message("pipeline/acl-repeated", call="aclmdlInitDump")
+            said = Message("ascendcl/repeated", call="aclmdlInitDump")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, said, _CALL_ORDER)
         self._started = True
 
@@ -89,9 +89,7 @@ class DumpState:
         """``aclmdlSetDump``; a file that asks for no dump leaves everything as it is."""
         self._check_started("aclmdlSetDump")
         if path is None:
-            raise AclRefusal(
-                AclError.ACL_ERROR_INVALID_PARAM, Message("pipeline/acl-no-path"), _NULL
-            )
+            raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, Message("ascendcl/no-path"), _NULL)
         form = parse_config(read_config(path), path, self._context, by_init=False)
         self._take(form, device_is_set=device_is_set)
 
@@ -110,13 +108,13 @@ class DumpState:
 
     def _check_alone(self, call: str) -> None:
         if self._by_init and is_old(self._context):
-            said = Message("pipeline/acl-after-dump", call=call)
+            said = Message("ascendcl/after-dump", call=call)
             raise AclRefusal(AclError.ACL_ERROR_DUMP_ALREADY_RUN, said)
 
     def _check_started(self, call: str) -> None:
         self._check_alone(call)
         if not self._started:
-            said = Message("pipeline/acl-order", call=call, before="aclmdlInitDump")
+            said = Message("ascendcl/order", call=call, before="aclmdlInitDump")
             raise AclRefusal(AclError.ACL_ERROR_DUMP_NOT_RUN, said, _CALL_ORDER)
 
     def _take(self, form: Config | None, *, device_is_set: bool) -> None:
@@ -133,7 +131,7 @@ class DumpState:
         if self._exceptions is not None and not self._exceptions.ended:
             return
         if plan.detail == "detail" and self._device not in CHIPS:
-            said = Message("pipeline/detail-device", known=list(CHIPS), got=self._device)
+            said = Message("ascendcl/detail-device", known=list(CHIPS), got=self._device)
             raise AclRefusal(AclError.ACL_ERROR_INTERNAL_ERROR, said)
         lasting = plan.detail == "detail"
         if lasting and device_is_set:  # the device has been opened without it

@@ -46,14 +46,14 @@ class AclError(IntEnum):
 class AclRefusal(Exception):
     """A call that fails; it never leaves `workbench.ascendcl.api`.
 
-    ``word`` is the code of the message (``EP0008``), empty if AscendCL reports none.
+    ``error_code`` is the code of the message (``EP0008``), empty if AscendCL reports none.
     """
 
     def __init__(
-        self, code: AclError, said: Message | WorkbenchError | Problem, word: str = ""
+        self, code: AclError, said: Message | WorkbenchError | Problem, error_code: str = ""
     ) -> None:
         super().__init__(said)
-        self.code, self.said, self.word = code, said, word
+        self.code, self.said, self.error_code = code, said, error_code
 
     def __str__(self) -> str:
-        return f"{self.word}: {self.said}" if self.word else str(self.said)
+        return f"{self.error_code}: {self.said}" if self.error_code else str(self.said)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MILLISECOND = 1000
 
 
-class Job(NamedTuple):
+class Execution(NamedTuple):
     """An execution: the graph as compiled, its records each time they are asked for, and where it runs.
 
     ``model_id`` is 0 for an operator outside of models; ``first_task`` numbers its tasks.
@@ -56,43 +56,47 @@ class Device(NamedTuple):
     kind: str
     clock: Clock
 
-    def perform(self, job: Job, dumps: Sequence[Dump]) -> list[NDArray[Any]]:
-        """Run a job and write its dumps; return its outputs.
+    def execute(self, execution: Execution, dumps: Sequence[Dump]) -> list[NDArray[Any]]:
+        """Run an execution and write its dumps; return its outputs.
 
         Raises AclRefusal if an operator fails, none computes it, or a dump cannot be written. What was
         written before stays.
         """
         self.clock.now += _MILLISECOND  # names of exception dumps have nothing finer
-        seen = _Seen(job)
+        seen = _Seen(execution)
         try:
             data = [dump for dump in dumps if dump[1].kind != "exception"]
-            records = seen.look(job.run(watch=_watched(data, job)))
+            records = seen.look(execution.run(watch=_watched(data, execution)))
             for setting, plan in data:
-                self._write(records, job, setting, plan)
+                self._write(records, execution, setting, plan)
             deque(records, maxlen=0)  # whatever no dump has asked for
             for setting, plan in dumps:
                 if plan.kind == "exception" and seen.failure is not None:
-                    self._write(job.run(), job, setting, plan)
+                    self._write(execution.run(), execution, setting, plan)
         except (FormatError, OutputError) as error:
             raise AclRefusal(AclError.ACL_ERROR_WRITE_FILE, error) from error
         except GraphError as error:
             raise AclRefusal(AclError.ACL_ERROR_RT_MODEL_EXECUTE, error) from error
         if seen.failure is not None:
-            raise _failure(seen.failure, job)
+            raise _failure(seen.failure, execution)
         return seen.outputs()
 
     def _write(
-        self, records: Iterable[TensorRecord], job: Job, setting: ActiveDump, plan: DumpPlan
+        self,
+        records: Iterable[TensorRecord],
+        execution: Execution,
+        setting: ActiveDump,
+        plan: DumpPlan,
     ) -> None:
         if setting.root is None:
             return
         profile = PROFILES.get(self.kind)
         target = Target(
             "acl",
-            device=job.device,
+            device=execution.device,
             session=setting.session,
-            model_id=job.model_id,
-            first_task=job.first_task,
+            model_id=execution.model_id,
+            first_task=execution.first_task,
             overflow_layout="classic" if profile is None else profile.record,
             chip=CHIPS.get(self.kind, 0),
         )
@@ -100,7 +104,7 @@ class Device(NamedTuple):
             records,
             plan,
             setting.root,
-            graph=job.graph,
+            graph=execution.graph,
             target=target,
             clock=self.clock,
             anew=False,
@@ -110,10 +114,12 @@ class Device(NamedTuple):
 class _Seen:
     """What passes of a run: the outputs of its graph, and the operator that failed."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, execution: Execution) -> None:
         self.failure: DeviceEvent | None = None
-        self._graph = job.graph
-        self._keys = [self._key(operand, job.iteration) for operand in job.graph.outputs]
+        self._graph = execution.graph
+        self._keys = [
+            self._key(operand, execution.iteration) for operand in execution.graph.outputs
+        ]
         self._values: dict[TensorKey, NDArray[Any]] = {}
 
     def _key(self, operand: Operand, iteration: int) -> TensorKey | None:
@@ -145,16 +151,16 @@ class _Seen:
         return found
 
 
-def _watched(data: Sequence[Dump], job: Job) -> Mapping[str, Sequence[str]]:
+def _watched(data: Sequence[Dump], execution: Execution) -> Mapping[str, Sequence[str]]:
     """Operators after which others are looked at; one configuration of data is in force at most."""
-    return next((watch_of(plan, job.graph) for _, plan in data), {})
+    return next((watch_of(plan, execution.graph) for _, plan in data), {})
 
 
-def _failure(event: DeviceEvent, job: Job) -> AclRefusal:
+def _failure(event: DeviceEvent, execution: Execution) -> AclRefusal:
     """Say how a failed operator ends a call: a model as a whole, an operator by its unit."""
     code = AclError.ACL_ERROR_RT_MODEL_EXECUTE
-    if not job.model_id:
+    if not execution.model_id:
         code = AclError.ACL_ERROR_RT_AICORE_EXCEPTION
         if event.unit == "vector":
             code = AclError.ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
-    return AclRefusal(code, Message("pipeline/acl-exception", op=event.op_name))
+    return AclRefusal(code, Message("ascendcl/exception", op=event.op_name))

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.ascendcl.errors import AclError, AclRefusal
-from workbench.ascendcl.execution import Job
+from workbench.ascendcl.execution import Execution
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.control_flow import one_graph
 from workbench.graph.graph import Graph
 from workbench.network.models import MODELS, load_graph
 from workbench.network.models.load import read_network
-from workbench.npu.faults import check_faults, parse_fault
+from workbench.npu.faults import check_faults
 from workbench.ops import op_def
 from workbench.run.executor import parameter_values
 from workbench.simulation.process import prepare
-from workbench.simulation.simulate import check_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from workbench.ascendcl.dump_state import ActiveDump
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.npu.faults import Fault
     from workbench.npu.target import Target
 
     Inputs = Mapping[str, Any] | Sequence[Any] | None
@@ -56,16 +54,16 @@ class Model:
     settings: tuple[ActiveDump, ...] = ()
     executions: int = 0
 
-    def job(self, inputs: Inputs) -> Job:
+    def next_execution(self, inputs: Inputs) -> Execution:
         """Return the next execution; raises AclRefusal if the inputs do not fit."""
         feeds = {**self.feeds, **_named(self.graph, inputs)}
         try:
             parameter_values(self.graph, feeds)
         except (WorkbenchError, ValueError, TypeError) as error:
             code = AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH
-            raise AclRefusal(code, Message("pipeline/acl-inputs-misfit", why=error)) from error
+            raise AclRefusal(code, Message("ascendcl/inputs-misfit", why=error)) from error
         records = partial(self.run, feeds, iteration=self.executions)
-        return Job(self.compiled, records, self.executions, self.device, self.number)
+        return Execution(self.compiled, records, self.executions, self.device, self.number)
 
     def plan(self, setting: ActiveDump) -> DumpPlan | None:
         """Return what a configuration wants of the next execution; ``None`` if nothing."""
@@ -85,9 +83,6 @@ class Model:
 def load_model(
     source: Graph | str | os.PathLike[str],
     target: Target,
-    *,
-    faults: Sequence[Fault | str] = (),
-    seed: int = 0,
     feeds: Mapping[str, Any] | None = None,
 ) -> Model:
     """Compile a model.
@@ -95,13 +90,10 @@ def load_model(
     Raises AclRefusal for a source that is none, GraphError for faults and modes that do not fit it.
     """
     graph, name = _graph(source)
-    planted = [parse_fault(item) if isinstance(item, str) else item for item in faults]
-    check_device(target.device, planted, target.precision)
-    seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in planted)
-    ready = prepare(graph, replace(target, faults=seeded))
+    ready = prepare(graph, target)
     program, (compiled,) = ready.program, ready.graphs
     if program is not None:
-        check_faults(seeded, [*program.network.ops, *program.computed], graph.name)
+        check_faults(target.faults, [*program.network.ops, *program.computed], graph.name)
     return Model((name, graph.name), graph, compiled, ready.run, dict(feeds or {}))
 
 
@@ -132,7 +124,7 @@ def _read(text: str) -> Graph:
     except (OSError, ValueError):
         found = False
     if not found:
-        said = Message("pipeline/acl-model-missing", got=text, known=sorted(MODELS))
+        said = Message("ascendcl/model-missing", got=text, known=sorted(MODELS))
         raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, said)
     if ".py:" in text:
         return one_graph(load_graph(text), "a model")
@@ -142,7 +134,7 @@ def _read(text: str) -> Graph:
 def _check_runnable(graph: Graph) -> None:
     """Raise GraphError for what no simulated device computes."""
     if graph.subgraphs:
-        raise GraphError("pipeline/acl-control-flow", name=graph.name)
+        raise GraphError("ascendcl/control-flow", name=graph.name)
     for op in graph.ops:
         op_def(op.op_type)
 
@@ -153,6 +145,6 @@ def _named(graph: Graph, inputs: Inputs) -> Mapping[str, Any]:
         return inputs or {}
     names = [one.name for one in graph.parameters if not one.is_weight]
     if len(inputs) != len(names):
-        said = Message("pipeline/acl-inputs", expected=len(names), names=names, got=len(inputs))
+        said = Message("ascendcl/inputs", expected=len(names), names=names, got=len(inputs))
         raise AclRefusal(AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH, said)
     return dict(zip(names, inputs, strict=True))

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def operator_graph(op_type: str, inputs: Sequence[Any], attr: Mapping[str, Any]) -> Graph:
     """Return the graph of one operator; raises AclRefusal for an unknown type or what does not fit it."""
     if op_type not in OPS:
-        said = Message("pipeline/acl-operator", got=op_type)
+        said = Message("ascendcl/operator", got=op_type)
         raise AclRefusal(AclError.ACL_ERROR_OP_NOT_FOUND, said)
 
     row = op_def(op_type)
     unknown = attr.keys() - {*row.settings, *row.defaults}
     if unknown:
         known = sorted({*row.settings, *row.defaults})
-        said = Message("pipeline/acl-attributes", op_type=op_type, known=known, got=sorted(unknown))
+        said = Message("ascendcl/attributes", op_type=op_type, known=known, got=sorted(unknown))
         raise AclRefusal(AclError.ACL_ERROR_OP_ATTR_NOT_MATCH, said)
 
     def network(*tensors: Any) -> Any:
@@ -45,7 +45,7 @@ def operator_graph(op_type: str, inputs: Sequence[Any], attr: Mapping[str, Any])
         parameter_values(graph, {})
     except (WorkbenchError, ValueError, TypeError) as error:
         code = AclError.ACL_ERROR_OP_INPUT_NOT_MATCH
-        raise AclRefusal(code, Message("pipeline/acl-inputs-misfit", why=error)) from error
+        raise AclRefusal(code, Message("ascendcl/inputs-misfit", why=error)) from error
     (op,) = graph.ops
     return replace(graph, ops=(replace(op, name=op_type, frames=()),))
 
@@ -61,14 +61,14 @@ def _operands(op_type: str, tensors: Sequence[Any], attr: Mapping[str, Any]) -> 
         settings = {**row.defaults, **attr}
         if name not in settings:
             raise GraphError(
-                "pipeline/acl-attribute-missing", op_type=op_type, name=name, got=sorted(attr)
+                "ascendcl/attribute-missing", op_type=op_type, name=name, got=sorted(attr)
             )
         yield settings[name]
     left = len(list(waiting))
     if left:
         expected = len(tensors) - left
         raise GraphError(
-            "pipeline/acl-operator-inputs", op_type=op_type, expected=expected, got=len(tensors)
+            "ascendcl/operator-inputs", op_type=op_type, expected=expected, got=len(tensors)
         )
 
 

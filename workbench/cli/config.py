@@ -11,9 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli.compiler import FUSION, GE_OPTIONS, QUANTIZATION, compiler_options
-from workbench.cli.terminal import emit, emit_json, tell
-from workbench.core.errors import FormatError, WorkbenchError
+from workbench.cli.options import (
+    ENV,
+    FUSION,
+    GE_OPTIONS,
+    HERE,
+    JSON,
+    QUANTIZATION,
+    SCHEDULE,
+    SURFACE,
+    VERSION,
+    compiler_options,
+    places_of,
+    variables,
+)
+from workbench.cli.terminal import Exit, print_json, print_lines, print_text
+from workbench.core.errors import FormatError
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -21,8 +34,6 @@ if TYPE_CHECKING:
 
     from workbench.config import Config, Context
     from workbench.core.problems import Problem
-
-ACCEPTED, REFUSED, TROUBLE = 0, 1, 2
 
 app = typer.Typer(
     add_completion=False,
@@ -33,23 +44,6 @@ app = typer.Typer(
 FILE = Annotated[
     str, typer.Argument(metavar="FILE", help="Configuration file, or script that contains one.")
 ]
-SURFACE = Annotated[str, typer.Option(help="Surface. Default: from the content.")]
-VERSION = Annotated[
-    str, typer.Option(metavar="V", help="Version of the vendor's software, e.g. 2.6.")
-]
-HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: check paths, too.")]
-ENV = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Environment variable of the run (repeatable)."),
-]
-SCHEDULE = Annotated[
-    str,
-    typer.Option(
-        metavar="N,N,…",
-        help="Order of the graphs (0 is the first); replaces --iterations.",
-    ),
-]
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -62,21 +56,21 @@ def check(
     json: JSON = False,
 ) -> int:
     """Show what the vendor refuses, changes or ignores. Exit status: 0 accepted, 1 refused, 2 trouble."""
-    from workbench.cli.verdict import judge, unreadable
+    from workbench.cli.verdict import unreadable_json, verdict_json, verdict_message
 
     context = _context(target_version, here, env)
     try:
         config = _load(file, surface)
     except FormatError as error:
         if json:
-            emit_json(unreadable(error, surface, target_version))
+            print_json(unreadable_json(error, surface, target_version))
         raise
-    verdict = judge(config, context)
+    judged = config.judge(context)
     if json:
-        emit_json(verdict.to_dict())
+        print_json(verdict_json(judged))
     else:
-        tell(*_lines(file, verdict.problems), verdict.sentence)
-    return ACCEPTED if verdict.accepted else REFUSED
+        print_lines(*_lines(file, judged.problems), verdict_message(judged))
+    return Exit.ACCEPTED if judged.accepted else Exit.REFUSED
 
 
 @app.command()
@@ -84,8 +78,8 @@ def new(surface: Annotated[str, typer.Argument(help="Surface, e.g. mindspore-o0o
     """Print a minimal valid configuration."""
     from workbench import config
 
-    emit(config.new(surface).to_text(), nl=False)
-    return ACCEPTED
+    print_text(config.new(surface).to_text(), nl=False)
+    return Exit.ACCEPTED
 
 
 @app.command()
@@ -104,11 +98,11 @@ def explain(
     from workbench.config.help import surface_help
 
     if what in config.SURFACES:
-        emit(surface_help(config.get(what), key))
+        print_text(surface_help(config.get(what), key))
     else:
         context = _context(target_version, here, env)
-        emit(_load(what, surface).explain(context))
-    return ACCEPTED
+        print_text(_load(what, surface).explain(context))
+    return Exit.ACCEPTED
 
 
 @app.command()
@@ -134,32 +128,26 @@ def preview(
 ) -> int:
     """Forecast operators, files and bytes of a dump before the run."""
     from workbench.forecast.preview import preview as predict
-    from workbench.npu.compile.quantize import quantization_of
-    from workbench.npu.target import Target, fusions_off
 
     form = _load(file, surface)
     asked = compiler_options(ge_options, precision_mode, fusion)
-    target = Target(
-        form.surface.name,
-        device,
-        asked.precision,
-        fusions_off(asked.fusion),
-        quantization_of(quantization or None),
-    )
     result = predict(
         form,
         tuple(graph),
         context=_context(target_version, here, env),
         iterations=iterations,
         ranks=ranks,
-        compiling=target,
+        device=device,
+        precision_mode=asked.precision,
+        fusion=asked.fusion,
+        quantization=quantization or None,
         schedule=places_of(schedule),
     )
     if json:
-        emit_json(result.to_dict())
+        print_json(result.to_dict())
     else:
-        emit(str(result))
-    return ACCEPTED
+        print_text(str(result))
+    return Exit.ACCEPTED
 
 
 @app.command()
@@ -174,10 +162,10 @@ def convert(
     """Translate a configuration to another surface; stderr lists what is lost."""
     context = _context(target_version, here, env)
     result = _load(file, surface).convert(to, context)
-    emit(result.config.to_text(), nl=False)
+    print_text(result.config.to_text(), nl=False)
     for loss in result.losses:
-        tell(Message("cli/lost", loss=loss), err=True)
-    return ACCEPTED
+        print_lines(Message("cli/lost", loss=loss), err=True)
+    return Exit.ACCEPTED
 
 
 @app.command()
@@ -188,8 +176,8 @@ def code(
     env: ENV = None,
 ) -> int:
     """Print the shell and Python code that applies a configuration."""
-    emit(_load(file, surface).code(_context(target_version, False, env), file))
-    return ACCEPTED
+    print_text(_load(file, surface).code(_context(target_version, False, env), file))
+    return Exit.ACCEPTED
 
 
 @app.command()
@@ -199,8 +187,8 @@ def schema(
     """Print the JSON Schema of a configuration, for editors."""
     from workbench import config
 
-    emit_json(config.json_schema(config.get(surface)))
-    return ACCEPTED
+    print_json(config.json_schema(config.get(surface)))
+    return Exit.ACCEPTED
 
 
 def _load(file: str, surface: str) -> Config:
@@ -218,17 +206,6 @@ def _context(version: str, here: bool, env: Sequence[str] | None) -> Context:
     return context
 
 
-def variables(items: Sequence[str] | None) -> dict[str, str]:
-    """Read the variables of ``--env``; raises WorkbenchError for what is no ``NAME=VALUE``."""
-    found = {}
-    for item in items or ():
-        name, equals, value = item.partition("=")
-        if not (name and equals):
-            raise WorkbenchError("cli/variable", got=item)
-        found[name] = value
-    return found
-
-
 def _lines(file: str, problems: Sequence[Problem]) -> list[Message]:
     lines = []
     for problem in problems:
@@ -237,13 +214,3 @@ def _lines(file: str, problems: Sequence[Problem]) -> list[Message]:
         values = {"severity": problem.severity, "code": problem.code, "id": problem.id}
         lines.append(Message(code, place=place, **values, said=problem))
     return lines
-
-
-def places_of(text: str) -> list[int] | None:
-    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
-    if not text:
-        return None
-    places = text.split(",")
-    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
-        raise WorkbenchError("cli/schedule", got=text)
-    return [int(place) for place in places]

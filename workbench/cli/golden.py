@@ -6,26 +6,10 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.terminal import emit, progress, tell
+from workbench.cli.options import INPUT, SHAPE
+from workbench.cli.terminal import Exit, print_lines, print_text, progress
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
-
-INPUT = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        metavar="NAME=FILE.npy|FOLDER",
-        help="Value of an input (repeatable), or the folder inputs/ of golden data. Default: from the seed.",
-    ),
-]
-SHAPE = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=1,3,48,192",
-        help="Shape of an input, or size of an open dimension (repeatable).",
-    ),
-]
-"""Options of what an ONNX model is fed."""
 
 
 def golden(
@@ -58,12 +42,12 @@ def golden(
         report=told.append,
     )
     for said in told:
-        tell(said, err=True)
+        print_lines(said, err=True)
     values = {"tensors": result.tensors, "bytes": result.nbytes, "engine": result.engine}
-    tell(Message("cli/golden", **values, model=model, out=out), err=True)
-    emit(str(result.path))
+    print_lines(Message("cli/golden", **values, model=model, out=out), err=True)
+    print_text(str(result.path))
     if result.missing:
         raise WorkbenchError(
             "golden/not-computed", nodes=len(result.missing), missing=result.missing
         )
-    return 0
+    return Exit.DONE

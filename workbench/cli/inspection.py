@@ -1,11 +1,15 @@
-"""What a dump holds, as lines of a terminal."""
+"""``workbench inspect``: what a dump holds, as lines of a terminal or JSON."""
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from workbench.cli.options import MODEL_BY
+from workbench.cli.terminal import Exit, print_json, print_lines
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -14,7 +18,28 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-def text_of(info: dict[str, Any]) -> list[Message | str]:
+def inspect(
+    dump: Annotated[str, typer.Argument(help="Dump to read.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    at: Annotated[
+        str, typer.Option(metavar="FILE:LINE", help="Show operators and files of a source line.")
+    ] = "",
+    model: Annotated[str, typer.Option(metavar="NAME", help=f"Model to read: {MODEL_BY}")] = "",
+    graph: Annotated[str, typer.Option(metavar="FILE", help="Graph file of the dump.")] = "",
+) -> int:
+    """Show what a dump holds, its anomalies, and the operators of a source line."""
+    from workbench.dump.reader import load
+    from workbench.views.dump import inspect_dump
+
+    info = inspect_dump(load(dump, graph=graph or None, model=model or None), at or None)
+    if json:
+        print_json(info)
+    else:
+        print_lines(*dump_text(info))
+    return Exit.DONE
+
+
+def dump_text(info: dict[str, Any]) -> list[Message | str]:
     """Return what `workbench.views.dump` found, for a terminal; long lists are cut."""
     lines: list[Message | str] = [
         Message("cli/tree", path=info["path"], layout=info["layout"], tensors=info["tensors"]),

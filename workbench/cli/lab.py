@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import workbench
-from workbench.cli.terminal import tell
+from workbench.cli.terminal import Exit, print_lines
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
@@ -48,12 +48,12 @@ def lab(
         file, why = error.filename, error.strerror
         raise WorkbenchError("cli/lab-folder", folder=folder, file=file, why=why) from error
     if kept:
-        tell(_kept(kept), err=True)
+        print_lines(_kept(kept), err=True)
     if port is not None:
         _check_port(port)
-    tell(Message("cli/lab-place", folder=place / "notebooks"))
+    print_lines(Message("cli/lab-place", folder=place / "notebooks"))
     _serve(place.resolve(), port, browser=not no_browser)
-    return 0
+    return Exit.DONE
 
 
 def examples() -> Path:
@@ -128,7 +128,7 @@ def _serve(folder: Path, port: int | None, *, browser: bool) -> None:
     options += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"] if port else []
     options += [] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        tell(Message("cli/lab-root"), err=True)
+        print_lines(Message("cli/lab-root"), err=True)
         options.append("--allow-root")
     from workbench.cli import OWN_VARIABLES
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.terminal import tell
+from workbench.cli.terminal import Exit, print_lines
 from workbench.core.words import Message
 
 order_app = typer.Typer(
@@ -37,8 +37,8 @@ def envelope(
 
     found = run(network, runs=runs, seed=seed, iterations=iterations, dtype=dtype)
     write_envelope(out, found)
-    tell(Message("cli/envelope", tensors=len(found), runs=found.runs, path=out))
-    return 0
+    print_lines(Message("cli/envelope", tensors=len(found), runs=found.runs, path=out))
+    return Exit.DONE
 
 
 @order_app.command()
@@ -57,8 +57,8 @@ def write(
 
     folder = write_probes(out, n, dtype, operator=operator, device=device, scale=scale)
     product = operator != "ReduceSum"
-    tell(Message("cli/order-product" if product else "cli/order-sum", folder=str(folder)))
-    return 0
+    print_lines(Message("cli/order-product" if product else "cli/order-sum", folder=str(folder)))
+    return Exit.DONE
 
 
 @order_app.command()
@@ -87,5 +87,5 @@ def read(
     write_orders(orders, [*others, found])
     values = {"operator": found.operator, "dtype": found.dtype, "n": found.n, "path": orders}
     values |= {"accumulator": found.accumulator, "equal": found.equal, "checks": found.checks}
-    tell(Message("cli/order-read" if found.is_confirmed else "cli/order-unsure", **values))
-    return 0 if found.is_confirmed else 2
+    print_lines(Message("cli/order-read" if found.is_confirmed else "cli/order-unsure", **values))
+    return Exit.DONE if found.is_confirmed else Exit.TROUBLE

@@ -6,10 +6,20 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli.compiler import FUSION, GE_OPTIONS, QUANTIZATION, compiler_options
-from workbench.cli.config import SCHEDULE, VERSION, places_of, variables
-from workbench.cli.golden import INPUT, SHAPE
-from workbench.cli.terminal import emit, tell
+from workbench.cli.options import (
+    ENV,
+    FUSION,
+    GE_OPTIONS,
+    INPUT,
+    QUANTIZATION,
+    SCHEDULE,
+    SHAPE,
+    VERSION,
+    compiler_options,
+    places_of,
+    variables,
+)
+from workbench.cli.terminal import Exit, print_lines, print_text
 from workbench.core.words import Message
 
 
@@ -47,13 +57,7 @@ def simulate(
     ge_options: GE_OPTIONS = "",
     quantization: QUANTIZATION = "",
     target_version: VERSION = "",
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Environment variable of the run, e.g. RANK_ID=1 (repeatable).",
-        ),
-    ] = None,
+    env: ENV = None,
 ) -> int:
     """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
     from workbench.golden_data import inputs_of, shapes_of
@@ -87,6 +91,6 @@ def simulate(
         report=told.append,
     )
     for said in told:
-        tell(said, err=True)
-    emit(str(tree))
-    return 1 if dumped_nothing(told, ranks) else 0
+        print_lines(said, err=True)
+    print_text(str(tree))
+    return Exit.NOTHING_DUMPED if dumped_nothing(told, ranks) else Exit.DONE

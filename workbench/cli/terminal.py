@@ -1,4 +1,7 @@
-"""What the command says. Everything it prints goes through here, so that no name in it is obeyed by a terminal."""
+"""How a command answers: what it prints, and its exit status.
+
+Everything that is printed goes through here, so that no name in it is obeyed by a terminal.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 import os
 import sys
 from contextlib import suppress
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,20 +21,30 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+class Exit(IntEnum):
+    """Exit statuses; those of one number mean the same to a shell."""
+
+    DONE = AGREE = ACCEPTED = 0
+    DIVERGE = REFUSED = NOTHING_DUMPED = 1
+    TROUBLE = 2
+    UNDECIDED = 3
+
+
 _INDENT = " " * len("error: ")
 
 
-def tell(*lines: object, err: bool = False) -> None:
+def print_lines(*lines: object, err: bool = False) -> None:
     """Print lines for a person; none of them becomes two, whatever the names in it hold."""
     _print("\n".join(map(one_line, lines)), err=err)
 
 
-def emit(text: str, *, nl: bool = True) -> None:
+def print_text(text: str, *, nl: bool = True) -> None:
     """Print a text whole, such as a form; only what a terminal would obey is written out."""
     _print(visible_lines(text), nl=nl)
 
 
-def emit_json(value: dict[str, Any]) -> None:
+def print_json(value: dict[str, Any]) -> None:
     """Print JSON that reads as exactly ``value``."""
     _print(json_visible(json.dumps(value, indent=1, ensure_ascii=False)))
 
@@ -65,11 +79,11 @@ def _unprinted(error: OSError, *, err: bool) -> WorkbenchError:
     return WorkbenchError("cli/stream", name=name, why=error.strerror or error)
 
 
-def complain(error: object) -> None:
+def print_error(error: object) -> None:
     """Print an error; its further lines are indented, so that none of them passes for one of ours."""
     first, *rest = visible_lines(Message("cli/error", why=error)).split("\n")
     with suppress(WorkbenchError):  # the exit status tells where stderr cannot
-        tell(first, *(_INDENT + line for line in rest), err=True)
+        print_lines(first, *(_INDENT + line for line in rest), err=True)
 
 
 def progress(unit: str = "tensors") -> Callable[[int, int, str], None] | None:

@@ -107,7 +107,7 @@ class Writer:
 _ROWS = (
     Writer(
         "mindspore-o0o1", "mindspore", "mindspore", "", _REPORTED,
-        of_mindspore=True, overflow_note="pipeline/ms-overflow",
+        of_mindspore=True, overflow_note="forecast/ms-overflow",
     ),
     Writer(  # an exception dump holds nothing here: a CPU or GPU reports no failures
         "mindspore-cpu", "mindspore", "mindspore", "", ("data", "exception"),
@@ -129,7 +129,7 @@ _ROWS = (
     Writer(
         "tensorflow", "session", "ge", "ge_default_{time}_{id}", _REPORTED,
         containers=True, weights="Variable", graph_files="options", sessions=True,
-        notes=("pipeline/tf-sessions", "pipeline/tf-steps"),
+        notes=("forecast/tf-sessions", "forecast/tf-steps"),
     ),
     Writer(
         "torchair", "session", "torchair", "ge_default_{time}_{id}", ("data",),

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.core.words import Message
-    from workbench.dump.write.cost import SlowDown
+    from workbench.dump.write.cost import Overhead
     from workbench.dump.write.forecast import FileEntry
-    from workbench.forecast.selection import Matches
+    from workbench.forecast.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Preview:
         The graph or graphs that were looked at.
     operators : int
         Operators of the graph.
-    matches : Matches
+    selection : Selection
         Operators that will be dumped, and entries of the list that match nothing.
     iterations : tuple of int
         Iterations that run and dump, 0-based.
@@ -70,11 +70,11 @@ class Preview:
         are dumped, those that are written whatever happens.
     bound : Bound, optional
         What such a dump comes to at most.
-    slow_down : SlowDown
+    overhead : Overhead
         A rough class.
     disk : Disk, optional
         Only where the dump will be written on this machine.
-    doubts, notes : tuple of Message
+    inexact_because, notes : tuple of Message
         Why the forecast is not exact; what else the user should know.
     """
 
@@ -83,10 +83,10 @@ class Preview:
     kind: str
     graph: str
     operators: int
-    matches: Matches
+    selection: Selection
     iterations: tuple[int, ...]
-    slow_down: SlowDown
-    doubts: tuple[str | Message, ...] = ()
+    overhead: Overhead
+    inexact_because: tuple[str | Message, ...] = ()
     notes: tuple[Message, ...] = ()
     disk: Disk | None = None
     forecast: Forecast = field(default_factory=Forecast, repr=False)
@@ -95,10 +95,10 @@ class Preview:
     @property
     def exact(self) -> bool:
         """Whether names and bytes are those that the simulated device writes."""
-        return not self.doubts
+        return not self.inexact_because
 
     @property
-    def silent(self) -> tuple[tuple[str, Message | str], ...]:
+    def never_dumped(self) -> tuple[tuple[str, Message | str], ...]:
         """Operators that were chosen and write nothing, with the reason."""
         return tuple(self.forecast.without_dump.items())
 

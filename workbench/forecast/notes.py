@@ -14,8 +14,8 @@ from workbench.simulation.ranks import only_compiles
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.config.config import Config
     from workbench.config.context import Context
+    from workbench.config.judge import Judged
     from workbench.core.plan import DumpPlan
     from workbench.core.writers import Writer
     from workbench.dump.write.forecast import Forecast
@@ -31,17 +31,17 @@ WITHOUT_FORECAST = ("overflow", "exception")
 def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
     """Why there is no forecast; ``None`` if there is one."""
     if not writer.is_simulated:
-        return Message("pipeline/late-calls")
+        return Message("forecast/late-calls")
     if plan.kind in WITHOUT_FORECAST:
-        return Message(f"pipeline/late-{plan.kind}")
+        return Message(f"forecast/late-{plan.kind}")
     if plan.kind == "watch" and writer.by_mindspore:
-        return Message("pipeline/no-watch")
+        return Message("forecast/no-watch")
     if plan.files == "pt":
-        return Message("pipeline/late-captured")
+        return Message("forecast/late-captured")
     return None
 
 
-def list_doubts(
+def why_inexact(
     plan: DumpPlan, closed: Message | None, forecast: Forecast, *, assumed: bool
 ) -> Iterator[Message | str]:
     """Yield why names and bytes are only as near as a graph comes; ``assumed`` is the order of several networks."""
@@ -49,9 +49,9 @@ def list_doubts(
         yield closed
         return
     if assumed:
-        yield Message("pipeline/in-turn")
+        yield Message("forecast/in-turn")
     if any(entry.kind == "marked" for entry in plan.select):
-        yield Message("pipeline/late-marked")
+        yield Message("forecast/late-marked")
     yield from forecast.uncertain
 
 
@@ -62,38 +62,39 @@ def list_notes(
     context: Context,
     run: Sequence[int],
     numbers: Sequence[int],
-    form: Config | None,
+    judged: Judged | None,
 ) -> Iterator[Message]:
     """Yield what else a user should know.
 
-    ``run`` are the iterations that run, ``numbers`` those that dump, too, ``form`` is what the plan came from.
+    ``run`` are the iterations that run, ``numbers`` those that dump, too, ``judged`` is what the plan came from.
     """
+    form = None if judged is None else judged.config
     if only_compiles(writer.surface, context):
-        yield Message("pipeline/only-compiles")
+        yield Message("forecast/only-compiles")
     elif plan.devices is not None and context.device not in plan.devices:
-        yield Message("pipeline/device-left-out", device=context.device)
+        yield Message("forecast/device-left-out", device=context.device)
     elif plan.ranks is not None and context.rank not in plan.ranks:
-        yield Message("pipeline/rank-left-out", rank=context.rank)
+        yield Message("forecast/rank-left-out", rank=context.rank)
     elif not numbers:
         code = "iteration-left-out" if str(plan.iterations) else "iterations-none"
         values = {"first": min(run), "last": max(run), "asked": plan.iterations}
-        yield with_all_iterations(Message(f"pipeline/{code}", **values), sorted({*run}), form)
+        yield with_all_iterations(Message(f"forecast/{code}", **values), sorted({*run}), form)
     elif (some := undumped(plan, run, form)) is not None:
         yield some
     yield from _kind_notes(plan, writer, context.version)
     if not writer.is_simulated:
-        yield from _call_notes(plan, context, numbers, form)
+        yield from _call_notes(plan, context, numbers, judged)
     if writer.is_compiled and graphs[0].dialect != "ge":
-        yield Message("pipeline/ge-compiled")
+        yield Message("forecast/ge-compiled")
     if runs_alone(plan, writer):
-        yield Message("pipeline/alone")
+        yield Message("forecast/alone")
     elif plan.single_op:
-        yield Message("pipeline/alone-besides")
+        yield Message("forecast/alone-besides")
     yield from _graph_notes(writer)
 
 
 def _call_notes(
-    plan: DumpPlan, context: Context, numbers: Sequence[int], form: Config | None
+    plan: DumpPlan, context: Context, numbers: Sequence[int], judged: Judged | None
 ) -> Iterator[Message]:
     """What is known of a dump of a script's calls: its folders, and what the form says."""
     if numbers and any(entry.kind in _CALLED for entry in plan.select):
@@ -103,8 +104,8 @@ def _call_notes(
             "process": f"rank{context.rank}" if several else "proc{pid}",
             "steps": _spans(numbers),
         }
-        yield Message("pipeline/call-folders", count=len(numbers), **values)
-    yield from form.judge(context).notes() if form else ()
+        yield Message("forecast/call-folders", count=len(numbers), **values)
+    yield from judged.notes() if judged is not None else ()
 
 
 def _spans(numbers: Sequence[int]) -> list[str]:
@@ -120,9 +121,9 @@ def _spans(numbers: Sequence[int]) -> list[str]:
 def _graph_notes(writer: Writer) -> Iterator[Message]:
     """What is not as a real run has it about graph files and models."""
     if writer.graph_files == "beside":
-        yield Message("pipeline/ge-graph-file")
+        yield Message("forecast/ge-graph-file")
     if writer.graph_files == "options":
-        yield Message("pipeline/ge-graph-folder")
+        yield Message("forecast/ge-graph-folder")
     yield from map(Message, writer.notes)
 
 
@@ -130,11 +131,11 @@ def _kind_notes(plan: DumpPlan, writer: Writer, version: str) -> Iterator[Messag
     if plan.kind == "overflow" and writer.overflow_note:
         yield Message(writer.overflow_note)
     if plan.kind == "overflow" and plan.limit:
-        yield Message("pipeline/overflow-limit", limit=plan.limit)
+        yield Message("forecast/overflow-limit", limit=plan.limit)
     if plan.kind == "exception" and writer.by_mindspore and writer.platform != "Ascend":
-        yield Message("pipeline/no-failures")
+        yield Message("forecast/no-failures")
     if not by_msprobe(writer.surface, version or VERSION):
         return
-    yield Message("pipeline/msprobe")
+    yield Message("forecast/msprobe")
     if plan.kind == "data" and plan.saved == "full":
-        yield Message("pipeline/msprobe-statistics")
+        yield Message("forecast/msprobe-statistics")

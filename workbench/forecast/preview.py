@@ -1,7 +1,7 @@
 """Preview: what a configuration will write of a graph, and what it will not, before any run.
 
 Names and bytes are those that the simulated device writes with the same seed; ``exact`` says so. Where
-it is false, ``doubts`` say why they are only as near as a graph comes.
+it is false, ``inexact_because`` say why they are only as near as a graph comes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
 from workbench.dump.selection import dumped_iterations
-from workbench.dump.write.cost import SlowDown, slow_down
+from workbench.dump.write.cost import Overhead, estimate_overhead
 from workbench.dump.write.forecast import Forecast, foretell
-from workbench.dump.write.targets import Clock, Target, tree_version
+from workbench.dump.write.targets import Clock, tree_version
+from workbench.dump.write.targets import Target as TreeTarget
 from workbench.dump.write.trees import check_net_name
 from workbench.forecast.bounds import upper_bound
 from workbench.forecast.forecast import (
@@ -31,12 +32,13 @@ from workbench.forecast.forecast import (
     merge_forecasts,
     totals,
 )
-from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
-from workbench.forecast.selection import Matches, match
+from workbench.forecast.notes import WITHOUT_FORECAST, list_notes, reason_against, why_inexact
+from workbench.forecast.selection import Selection, select_operators
 from workbench.forecast.sources import load_workload, version_of
 from workbench.network.nn.parallel import check_ranks
-from workbench.npu import target as npu
 from workbench.npu.compile.pipeline import compile_graph
+from workbench.npu.target import Target
+from workbench.simulation.lowering import text_of
 from workbench.simulation.ranks import only_compiles, ranks_of
 from workbench.simulation.targets import ge_target
 
@@ -44,11 +46,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.config.config import Config
+    from workbench.config.judge import Judged
     from workbench.core.plan import DumpPlan
     from workbench.core.writers import Writer
     from workbench.forecast.sources import Source, Workload
     from workbench.graph.graph import Graph
     from workbench.npu.compile.program import Program
+    from workbench.npu.compile.quantize import Quantization
+    from workbench.npu.precision import Precision
     from workbench.simulation.ranks import Rank
 
 
@@ -59,8 +64,10 @@ def preview(
     context: Context | None = None,
     iterations: int = 1,
     seed: int = 0,
-    version: str = "",
-    compiling: npu.Target | None = None,
+    device: str = "a2",
+    precision_mode: str | Precision | None = None,
+    fusion: str | Path = "on",
+    quantization: str | Quantization | None = None,
     ranks: int = 1,
     schedule: Sequence[int] | None = None,
 ) -> Preview:
@@ -74,16 +81,14 @@ def preview(
         A traced graph; or a model's name, ``file.py:Name``, a graph file (``.ir``, ``.pb``,
         ``ge_proto_*.txt``) or a dump folder, whose graphs are taken. Several run in one process.
     context : Context, optional
-        Version, device and rank; disk space is looked at where ``context.here``.
+        Version, device and rank: the form is judged by the version, and names and folders are those of that
+        release. Where it tells none, a dump folder of MindSpore does. Disk space is looked at where ``context.here``.
     iterations : int
         How many iterations run, counted from the form's first.
     seed : int
         As `workbench.simulation.simulate`'s, for the same names.
-    version : str
-        Version of the vendor's software, in place of the context's: the form is judged by it, and names
-        and folders are those of that release. Where neither tells one, a dump folder of MindSpore does.
-    compiling : workbench.npu.target.Target, optional
-        How the graph engine compiles the graph; for an Atlas A2, with all fusions, if left out.
+    device, precision_mode, fusion, quantization : as of `workbench.simulation.simulate`
+        What the graph is compiled for; for an Atlas A2, with all fusions, if left out.
     ranks : int
         How many ranks run; what all of them write is told, or the one that the context's variables name.
     schedule : sequence of int, optional
@@ -95,19 +100,21 @@ def preview(
     ConfigError
         The vendor refuses the form.
     GraphError, FormatError
-        The graph cannot be had, or a number or name does not fit.
+        The graph cannot be had, or a number, name or file does not fit.
     """
     check_seed(seed)
     check_ranks(ranks)
     surface = config.surface.name
-    if WRITERS[surface].by_mindspore and not (context and context.version):
-        version = version or version_of(graph)
-    if version:
-        context = replace(context or Context(), version=version)
-    known = tree_version(surface, context.version if context is not None else "")
+    target = Target.of(
+        surface, device, precision_mode=precision_mode, fusion=fusion, quantization=quantization
+    )
+    context = context or Context()
+    if WRITERS[surface].by_mindspore and not context.version:
+        context = replace(context, version=version_of(graph))
+    known = tree_version(surface, context.version)
     work = load_workload(graph, surface, ranks, schedule, iterations)
     found = [
-        _of_rank(config, work, rank, known, seed, compiling)
+        _of_rank(config, work, rank, target, known, seed)
         for rank in ranks_of(surface, config.context(context), ranks)
         if rank.dumps
     ]
@@ -118,28 +125,20 @@ def _of_rank(
     config: Config,
     work: Workload,
     rank: Rank,
+    target: Target,
     known: str,
     seed: int,
-    compiling: npu.Target | None,
 ) -> Preview:
     """Predict what one rank writes, as a release that is ``known``."""
     context = rank.context
-    text = config.decoded.text if config.decoded else config.to_text()
-    plan = config.plan(context)
-    surface = config.surface.name
-    target = Target(surface, known, context.rank, text, work.ran(plan))
+    judged = config.judge(context)
+    plan = judged.plan()
+    tree = TreeTarget(target.surface, known, context.rank, text_of(config), work.ran(plan))
     result = preview_plan(
-        plan,
-        work,
-        surface,
-        context=context,
-        seed=seed + rank.number,
-        target=target,
-        config=config,
-        compiling=compiling,
+        plan, work, target, tree, context=context, seed=seed + rank.number, judged=judged
     )
-    unknown = runtime_settings(config.check(context))
-    notes = (Message("pipeline/late-value", path=path) for path in unknown)
+    unknown = runtime_settings(judged.problems)
+    notes = (Message("forecast/late-value", path=path) for path in unknown)
     return replace(result, notes=(*notes, *result.notes))
 
 
@@ -153,7 +152,9 @@ def _together(previews: Sequence[Preview]) -> Preview:
     return replace(
         first,
         iterations=tuple(iterations),
-        doubts=tuple(dict.fromkeys(doubt for one in previews for doubt in one.doubts)),
+        inexact_because=tuple(
+            dict.fromkeys(doubt for one in previews for doubt in one.inexact_because)
+        ),
         notes=tuple(dict.fromkeys(note for one in previews for note in one.notes)),
         disk=replace(first.disk, needed=totals(forecast)[1]) if first.disk else None,
         forecast=forecast,
@@ -161,9 +162,7 @@ def _together(previews: Sequence[Preview]) -> Preview:
     )
 
 
-def _compiled(
-    graphs: Sequence[Graph], target: npu.Target
-) -> tuple[Program | None, tuple[Graph, ...]]:
+def _compiled(graphs: Sequence[Graph], target: Target) -> tuple[Program | None, tuple[Graph, ...]]:
     """Return the program of the graph engine, if it compiles the first graph, and the graphs as they run.
 
     What was read from a file of another dialect says already which types its kernels have.
@@ -183,27 +182,26 @@ def _compiled(
 def preview_plan(
     plan: DumpPlan,
     work: Workload,
-    surface: str,
+    target: Target,
+    tree: TreeTarget,
     *,
     context: Context,
     seed: int = 0,
-    target: Target,
-    config: Config | None = None,
-    compiling: npu.Target | None = None,
+    judged: Judged | None = None,
 ) -> Preview:
-    """Predict what a plan writes on a surface; see `preview`.
+    """Predict what a plan writes; see `preview`.
 
-    ``target`` counts where MindSpore writes the tree itself; ``config`` is what the plan came from.
+    ``target`` is what the graph is compiled for; ``tree`` counts where MindSpore writes the tree itself; ``judged`` is
+    what the plan came from.
     """
-    writer = _writer_of(surface, work.graphs)
+    writer = _writer_of(target.surface, work.graphs)
     closed = reason_against(plan, writer)
-    compiling = replace(
-        compiling or npu.Target(surface), surface=surface, quant_dumpable=plan.before_quantisation
-    )
     program, graphs = None, work.graphs
     if writer.is_simulated:
-        program, graphs = _compiled(work.graphs, compiling)
-    run = _Run(plan, work, graphs, writer, context, Clock(seed), target, config or plan, program)
+        program, graphs = _compiled(
+            work.graphs, replace(target, quant_dumpable=plan.before_quantisation)
+        )
+    run = _Run(plan, work, graphs, writer, context, Clock(seed), tree, judged, program)
     numbers = run.dumped
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = run.tell(plan, [] if unknown else numbers), None
@@ -212,24 +210,24 @@ def preview_plan(
     elif closed:
         forecast = Forecast(without_dump=forecast.without_dump)
     each = largest_iteration(forecast.files)
-    cost = slow_down(plan, forecast.moved, each[1], each[0])
-    version = target.version if writer.by_mindspore else ""
-    found = Matches(())
+    cost = estimate_overhead(plan, forecast.moved, each[1], each[0])
+    version = tree.version if writer.by_mindspore else ""
+    found = Selection(())
     if writer.is_simulated:
-        found = match(
+        found = select_operators(
             plan, graphs, forecast.without_dump, by_scope=writer.by_mindspore, version=version
         )
-    notes = list_notes(plan, graphs, writer, context, run.iterations, numbers, config)
+    notes = list_notes(plan, graphs, writer, context, run.iterations, numbers, judged)
     return Preview(
-        surface=surface,
+        surface=target.surface,
         version=version or context.version,
         kind=plan.kind,
         graph=", ".join(graph.name for graph in graphs),
         operators=sum(len(block.ops) for g in graphs for block in (g, *g.subgraphs)),
-        matches=found,
+        selection=found,
         iterations=tuple(numbers),
-        slow_down=SlowDown("unknown", closed) if closed else cost,
-        doubts=tuple(list_doubts(plan, closed, forecast, assumed=work.is_assumed)),
+        overhead=Overhead("unknown", closed) if closed else cost,
+        inexact_because=tuple(why_inexact(plan, closed, forecast, assumed=work.is_assumed)),
         notes=(*found.renamed, *notes),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
@@ -247,8 +245,8 @@ class _Run:
     writer: Writer
     context: Context
     clock: Clock
-    target: Target
-    form: Config | DumpPlan
+    tree: TreeTarget
+    judged: Judged | None
     program: Program | None
 
     @cached_property
@@ -277,22 +275,24 @@ class _Run:
             told = [turn for turn in self.work.turns(plan) if turn.iteration in wanted]
             running = [self.work.ids[turn.network] for turn in told]
             numbers = [turn.iteration for turn in told]
-            return foretell(self.graphs, plan, numbers, self.target, clock, running)
+            return foretell(self.graphs, plan, numbers, self.tree, clock, running)
         surface, runs = self.writer.surface, self.program or self.graphs[0]
-        engine = ge_target(surface, self.form, self.plan, runs, len(self.iterations), self.context)
-        engine = engine._replace(version=self.target.version)
+        engine = ge_target(
+            surface, self.judged, self.plan, runs, len(self.iterations), self.context
+        )
+        engine = engine._replace(version=self.tree.version)
         return foretell(self.graphs[:1], plan, iterations, engine, clock)
 
 
 def _writer_of(surface: str, graphs: Sequence[Graph]) -> Writer:
     """Return who writes the tree; raises GraphError if nobody does, or not of such graphs."""
     if not graphs:
-        raise GraphError("pipeline/preview-graph")
+        raise GraphError("forecast/preview-graph")
     writer = WRITERS.get(surface)
     if writer is None:
         raise GraphError("core/choice", subject="surface", known=list(WRITERS), got=surface)
     if writer.by_mindspore and graphs[0].dialect == "ge":
-        raise GraphError("pipeline/preview-ge", surface=surface)
+        raise GraphError("forecast/preview-ge", surface=surface)
     return writer
 
 

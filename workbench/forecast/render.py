@@ -31,13 +31,15 @@ def to_dict(preview: Preview) -> dict[str, Any]:
         "kind": preview.kind,
         "graph": {"name": preview.graph, "operators": preview.operators},
         "matched": {
-            "count": len(preview.matches.operators),
-            "operators": list(preview.matches.operators),
+            "count": len(preview.selection.operators),
+            "operators": list(preview.selection.operators),
         },
         "unmatched": [
-            entry._asdict() | {"reason": str(entry.reason)} for entry in preview.matches.unmet
+            entry._asdict() | {"reason": str(entry.reason)} for entry in preview.selection.unmatched
         ],
-        "silent": [{"op_name": name, "reason": str(reason)} for name, reason in preview.silent],
+        "silent": [
+            {"op_name": name, "reason": str(reason)} for name, reason in preview.never_dumped
+        ],
         "iterations": list(preview.iterations),
         "files": preview.files,
         "bytes": preview.bytes,
@@ -53,9 +55,9 @@ def to_dict(preview: Preview) -> dict[str, Any]:
             for entry in preview.forecast.files
         ],
         "exact": preview.exact,
-        "doubts": list(map(str, preview.doubts)),
+        "doubts": list(map(str, preview.inexact_because)),
         "notes": list(map(str, preview.notes)),
-        "slow_down": {"class": preview.slow_down.name, "reason": str(preview.slow_down.reason)},
+        "slow_down": {"class": preview.overhead.name, "reason": str(preview.overhead.reason)},
         "disk": None
         if preview.disk is None
         else {
@@ -77,16 +79,16 @@ def headline(preview: Preview) -> str:
     if preview.bound is not None:
         known = preview.bound.nbytes
         code = "headline-bound" if known is None else "headline-bound-size"
-        values = {"files": preview.bound.files, "size": known, "why": preview.slow_down.reason}
-        return str(Message(f"pipeline/{code}", **values))
-    if preview.slow_down.name == "unknown":
-        return str(Message("pipeline/headline-unknown", why=preview.slow_down.reason))
+        values = {"files": preview.bound.files, "size": known, "why": preview.overhead.reason}
+        return str(Message(f"forecast/{code}", **values))
+    if preview.overhead.name == "unknown":
+        return str(Message("forecast/headline-unknown", why=preview.overhead.reason))
     if not preview.iterations:
         values = {"files": preview.files, "size": preview.bytes}
-        return str(Message("pipeline/headline-none", **values))
+        return str(Message("forecast/headline-none", **values))
     said = Message(
-        "pipeline/headline" if preview.exact else "pipeline/headline-about",
-        matched=len(preview.matches.operators),
+        "forecast/headline" if preview.exact else "forecast/headline-about",
+        matched=len(preview.selection.operators),
         operators=preview.operators,
         iterations=len(preview.iterations),
         files=preview.files,
@@ -98,40 +100,43 @@ def headline(preview: Preview) -> str:
 def facts(preview: Preview) -> list[tuple[str, str]]:
     """What stands behind the sentence, a title and a text each."""
     found: list[tuple[str, object]] = []
-    found.append(("graph", preview.graph or Message("pipeline/unnamed-graph")))
+    found.append(("graph", preview.graph or Message("forecast/unnamed-graph")))
     files, size = preview.per_iteration
     if files:
-        found.append(("each", Message("pipeline/per-iteration", files=files, size=size)))
-    name, reason = preview.slow_down.name, preview.slow_down.reason
-    found.append(("overhead", Message("pipeline/overhead", name=name, reason=reason)))
+        found.append(("each", Message("forecast/per-iteration", files=files, size=size)))
+    name, reason = preview.overhead.name, preview.overhead.reason
+    found.append(("overhead", Message("forecast/overhead", name=name, reason=reason)))
     if preview.disk is not None:
         code = "disk-enough" if preview.disk.fits else "disk-short"
-        said = Message(f"pipeline/{code}", free=preview.disk.free, path=preview.disk.path)
+        said = Message(f"forecast/{code}", free=preview.disk.free, path=preview.disk.path)
         found.append(("disk", said))
     found += [("note", note) for note in preview.notes]
-    found += [("doubt", doubt) for doubt in preview.doubts]
-    return [(str(Message(f"pipeline/title-{title}")), str(said)) for title, said in found]
+    found += [("doubt", doubt) for doubt in preview.inexact_because]
+    return [(str(Message(f"forecast/title-{title}")), str(said)) for title, said in found]
 
 
 def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
     """Title, length and first lines of every list that is not empty."""
-    matches = preview.matches
-    why = Counter(str(reason) for _, reason in preview.silent).most_common(3)
-    silent = [Message("pipeline/silent-reason", count=n, reason=r) for r, n in why]
+    selection = preview.selection
+    why = Counter(str(reason) for _, reason in preview.never_dumped).most_common(3)
+    silent = [Message("forecast/silent-reason", count=n, reason=r) for r, n in why]
     folders = [
-        Message("pipeline/folder", path=f.path or ".", files=f.files, size=f.bytes)
+        Message("forecast/folder", path=f.path or ".", files=f.files, size=f.bytes)
         for f in preview.folders
     ]
     sure = "" if preview.bound is None else "-sure"
     found: list[tuple[Message, Sequence[object]]] = [
-        (Message("pipeline/title-unmet"), [f"{u.entry}  ({u.reason})" for u in matches.unmet]),
         (
-            Message("pipeline/title-silent", reasons=silent),
-            [f"{name}  ({reason})" for name, reason in preview.silent],
+            Message("forecast/title-unmet"),
+            [f"{u.entry}  ({u.reason})" for u in selection.unmatched],
         ),
-        (Message("pipeline/title-matched"), matches.operators),
-        (Message(f"pipeline/title-folders{sure}"), folders),
-        (Message(f"pipeline/title-files{sure}"), preview.names),
+        (
+            Message("forecast/title-silent", reasons=silent),
+            [f"{name}  ({reason})" for name, reason in preview.never_dumped],
+        ),
+        (Message("forecast/title-matched"), selection.operators),
+        (Message(f"forecast/title-folders{sure}"), folders),
+        (Message(f"forecast/title-files{sure}"), preview.names),
     ]
     return [
         (str(title), len(lines), [shorten(str(line), WIDTH) for line in lines[:SHOWN]])
@@ -148,7 +153,7 @@ def _lines(preview: Preview) -> Iterator[str]:
         yield f"{title} ({count:,}):"
         yield from (f"  {line}" for line in lines)
         if count > len(lines):
-            yield f"  {Message('pipeline/more', count=count - len(lines))}"
+            yield f"  {Message('forecast/more', count=count - len(lines))}"
 
 
 def to_html(preview: Preview) -> str:

@@ -28,7 +28,7 @@ _ID = re.compile(r"\d+$")
 _FUSED = "_datadump_original_op_names"
 
 
-class Unmet(NamedTuple):
+class UnmatchedEntry(NamedTuple):
     """An entry of a list that matches nothing: where it stands, its text, and why or what would."""
 
     where: str
@@ -37,14 +37,14 @@ class Unmet(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Matches:
+class Selection:
     """Operators that a plan means and that can be dumped, in the order of the graph.
 
     ``renamed`` tells of entries that name an operator which the graph calls otherwise.
     """
 
     operators: tuple[str, ...]
-    unmet: tuple[Unmet, ...] = ()
+    unmatched: tuple[UnmatchedEntry, ...] = ()
     renamed: tuple[Message, ...] = ()
 
 
@@ -65,9 +65,9 @@ class _Numbers:
     def hint(self, name: str) -> Message | None:
         """Say what a name that no operator has is in the graph, or in files of a release that numbers anew."""
         if self._by_file and name in self._anew:
-            return Message("pipeline/entry-of-graph", near=self._anew[name])
+            return Message("forecast/entry-of-graph", near=self._anew[name])
         if not self._by_file and name in self._own:
-            return Message("pipeline/entry-of-file", near=self._own[name])
+            return Message("forecast/entry-of-file", near=self._own[name])
         return None
 
     def taken(self, plan: DumpPlan) -> Iterator[Message]:
@@ -75,22 +75,22 @@ class _Numbers:
         for entry in plan.select:
             own = self._own.get(entry.text) if entry.kind == "name" else None
             if own is not None and self._by_file:
-                yield Message("pipeline/entry-renamed", entry=entry.text, own=own)
+                yield Message("forecast/entry-renamed", entry=entry.text, own=own)
 
 
-def match(
+def select_operators(
     plan: DumpPlan,
     graphs: Sequence[Graph],
-    silent: Mapping[str, object],
+    never_dumped: Mapping[str, object],
     *,
     by_scope: bool,
     version: str = "",
-) -> Matches:
+) -> Selection:
     """Match a plan with graphs.
 
     Parameters
     ----------
-    silent : mapping
+    never_dumped : mapping
         Operators that never dump; they are not counted.
     by_scope : bool
         Whether types are read from the full name, as MindSpore does, or are the graph's own.
@@ -107,42 +107,44 @@ def match(
     }
     choice = Choice(plan, blocks)
     operators = tuple(
-        name for name, kind in types.items() if name not in silent and choice.selects(name, kind)
+        name
+        for name, kind in types.items()
+        if name not in never_dumped and choice.selects(name, kind)
     )
     parameters = (p.name for graph in graphs for p in graph.parameters) if by_scope else ()
     known = types | {name: kernel_type(name) for name in parameters}
-    return Matches(
+    return Selection(
         operators,
-        tuple(_unmet(plan, blocks, known, numbers)),
+        tuple(_unmatched(plan, blocks, known, numbers)),
         tuple(numbers.taken(plan)),
     )
 
 
-def _unmet(
+def _unmatched(
     plan: DumpPlan, blocks: Sequence[Graph], types: Mapping[str, str], numbers: _Numbers
-) -> Iterator[Unmet]:
+) -> Iterator[UnmatchedEntry]:
     hints = _Hints(blocks, types, numbers)
     for entry in plan.select:
         if not names_model(entry.model, blocks):
-            yield Unmet("list", _text(entry), _other_model(entry.model, blocks))
+            yield UnmatchedEntry("list", _text(entry), _other_model(entry.model, blocks))
         elif entry.kind == "name" and entry.text not in types:
-            yield Unmet("list", _text(entry), hints.of(entry.text))
+            yield UnmatchedEntry("list", _text(entry), hints.of(entry.text))
         elif entry.kind in ("type", "regex", "all") and not any(
             entry.matches(name, kind) for name, kind in types.items()
         ):
-            yield Unmet("list", _text(entry), Message(f"pipeline/entry-{entry.kind}"))
+            yield UnmatchedEntry("list", _text(entry), Message(f"forecast/entry-{entry.kind}"))
         elif entry.kind == "range":
             for end in (entry.text, entry.end):
                 if end not in types:
-                    why = Message("pipeline/entry-range", end=end, why=hints.of(end))
-                    yield Unmet("range", _text(entry), why)
+                    why = Message("forecast/entry-range", end=end, why=hints.of(end))
+                    yield UnmatchedEntry("range", _text(entry), why)
     for name in plan.watched:
         if name not in types:
-            yield Unmet("watched", name, hints.of(name))
+            yield UnmatchedEntry("watched", name, hints.of(name))
     kinds = set(types.values())
     for bar in plan.omit:
         if bar.text not in (types if bar.kind == "name" else kinds):
-            yield Unmet("blacklist", bar.text, Message(f"pipeline/entry-{bar.kind}"))
+            yield UnmatchedEntry("blacklist", bar.text, Message(f"forecast/entry-{bar.kind}"))
 
 
 def _text(entry: Selector) -> str:
@@ -151,7 +153,7 @@ def _text(entry: Selector) -> str:
 
 def _other_model(model: str, blocks: Iterable[Graph]) -> Message:
     names = [graph.name for graph in blocks]
-    return Message("pipeline/entry-model", got=model, names=names)
+    return Message("forecast/entry-model", got=model, names=names)
 
 
 class _Hints:
@@ -177,11 +179,11 @@ class _Hints:
             return known
         near = self._written.get(name)
         if near:
-            return Message("pipeline/entry-file-name", near=near)
+            return Message("forecast/entry-file-name", near=near)
         near = self._fused.get(name)
         if near:
-            return Message("pipeline/entry-fused", near=near)
+            return Message("forecast/entry-fused", near=near)
         near = self._without_id.get(_ID.sub("", name))
         if near:
-            return Message("pipeline/entry-number", near=near)
-        return Message("pipeline/entry-name")
+            return Message("forecast/entry-number", near=near)
+        return Message("forecast/entry-name")

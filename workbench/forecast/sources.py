@@ -15,7 +15,7 @@ from workbench.dump.releases import check_version
 from workbench.dump.selection import check_count
 from workbench.graph.control_flow import ControlFlow, graphs_of
 from workbench.network.partition import parted
-from workbench.simulation.process import Turn, number_graphs, schedule_of, turns
+from workbench.simulation.numbering import Turn, number_graphs, schedule_of, turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def load_workload(
     if not WRITERS[surface].by_mindspore:
         if len(sources) > 1:
             names = [graph.name for graphs in found for graph in graphs]
-            raise GraphError("pipeline/several-networks", surface=surface, names=names)
+            raise GraphError("simulation/several-networks", surface=surface, names=names)
         return Workload((found[0],), tuple(schedule_of(found, schedule, iterations)))
     networks = [network for graphs in found for network in _networks(graphs)]
     order = schedule_of(networks, schedule, iterations)
@@ -139,7 +139,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
         return _graphs_of_dump(Path(text))
     if path:
         return (read_network(path),)
-    raise GraphError("pipeline/graph", got=text, known=sorted(known))
+    raise GraphError("forecast/graph", got=text, known=sorted(known))
 
 
 def _graphs_of_dump(folder: Path) -> tuple[Graph, ...]:
@@ -147,7 +147,7 @@ def _graphs_of_dump(folder: Path) -> tuple[Graph, ...]:
 
     found = load(folder).graphs
     if not found:
-        raise GraphError("pipeline/dump-without-graph", got=str(folder))
+        raise GraphError("forecast/dump-without-graph", got=str(folder))
     rank = min(rank for rank, _ in found)
     return tuple(found[key] for key in sorted(found) if key[0] == rank)
 

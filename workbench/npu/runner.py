@@ -114,13 +114,14 @@ def run_npu(
         Unknown profile, mode or fault, or an input that does not fit.
     """
     check_seed(seed)
-    seeded = tuple(replace(fault, seed=fault.seed + seed) for fault in faults)
-    target = Target(_SURFACE, profile, precision_mode or "", orders=orders, faults=seeded)
+    target = Target.of(
+        _SURFACE, profile, precision_mode=precision_mode, orders=orders, faults=faults, seed=seed
+    )
     if isinstance(graph, ControlFlow):
-        runs = flow_runs(graph, compile_flow(graph, target), seeded)
+        runs = flow_runs(graph, compile_flow(graph, target), target.faults)
         return run_flow(graph, runs, feeds, iteration=iteration, state=state)
     program = compile_graph(graph, target)
-    return run_program(program, feeds, faults=seeded, iteration=iteration, state=state)
+    return run_program(program, feeds, faults=target.faults, iteration=iteration, state=state)
 
 
 def flow_runs(

@@ -5,22 +5,29 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
 from workbench.core.words import Message
 from workbench.core.writers import COMPILED_SURFACES, WRITERS
 from workbench.npu.compile.fusions import LEVELS, SWITCHES
+from workbench.npu.compile.quantize import Quantization
+from workbench.npu.faults import parse_fault
 from workbench.npu.numerics import numeric_model
+from workbench.npu.orders.files import read_orders
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.precision import Precision
 from workbench.npu.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from workbench.npu.compile.quantize import Quantization
+    from collections.abc import Mapping, Sequence
+
     from workbench.npu.faults import Fault
     from workbench.npu.numerics import NumericModel
+
+REFERENCE = "reference"
+"""The device that makes golden trees: NumPy, for which nothing is compiled."""
 
 _LARGEST = 1 << 20
 """Bytes of a switch file that are read."""
@@ -35,7 +42,7 @@ class Target:
     surface : str
         Whose graph it is; `workbench.core.writers` says whether the graph engine compiles it.
     device : str
-        A key of `workbench.npu.profiles.PROFILES`; another one, such as the reference, computes no kernels.
+        `REFERENCE`, which computes no kernels, or a key of `workbench.npu.profiles.PROFILES`.
     precision : str or Precision, optional
         Left out, that of training, but for acl, which ATC compiles for, that of inference.
     fusions_off : frozenset of str
@@ -52,7 +59,8 @@ class Target:
     Raises
     ------
     GraphError
-        Something is to be quantized that the graph engine does not compile, or a fusion is unknown.
+        The device or a fusion is unknown, the reference is asked for what only a device has, or something is to be
+        quantized that the graph engine does not compile.
     """
 
     surface: str
@@ -65,9 +73,10 @@ class Target:
     faults: tuple[Fault, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_device()
         if self.quantization and not self.is_compiled:
             raise GraphError(
-                "pipeline/quantize-surface",
+                "run/quantize-surface",
                 surfaces=[*COMPILED_SURFACES],
                 devices=[*PROFILES],
                 got=self.surface,
@@ -75,6 +84,58 @@ class Target:
             )
         for name in sorted(self.fusions_off - SWITCHES.keys()):
             raise GraphError("core/choice", subject="fusion", got=name, known=[*SWITCHES])
+
+    def _check_device(self) -> None:
+        devices = [*PROFILES]
+        if self.device not in (REFERENCE, *devices):
+            known = [REFERENCE, *devices]
+            raise GraphError("core/choice", subject="device", known=known, got=self.device)
+        if self.device != REFERENCE:
+            return
+        if self.faults:
+            raise GraphError("run/reference-faults", known=devices, got=self.device)
+        if self.orders:
+            raise GraphError("run/reference-orders", known=devices, got=self.device)
+        if self.precision:
+            mode = self.precision if isinstance(self.precision, str) else self.precision.mode
+            values = {"mode": mode or "--ge-options", "got": self.device}
+            raise GraphError("run/reference-precision", known=devices, **values)
+
+    @classmethod
+    def of(
+        cls,
+        surface: str,
+        device: str = "a2",
+        *,
+        precision_mode: str | Precision | None = None,
+        fusion: str | Path = "on",
+        quantization: str | Quantization | None = None,
+        orders: Orders | str | Path | None = None,
+        faults: Sequence[Fault | str] = (),
+        seed: int = 0,
+    ) -> Self:
+        """Return the target that a caller describes in keywords, as those of `wb.simulate`; files are read.
+
+        ``seed`` is added to that of every fault. Raises GraphError as the class, and for faults that are none;
+        FormatError for files that cannot be read.
+        """
+        planted = [parse_fault(one) if isinstance(one, str) else one for one in faults]
+        return cls(
+            surface,
+            device,
+            precision_mode or None,
+            fusions_off(fusion),
+            Quantization(quantization) if isinstance(quantization, str) else quantization,
+            orders=read_orders(orders) if isinstance(orders, str | Path) else orders or NO_ORDERS,
+            faults=tuple(replace(one, seed=one.seed + seed) for one in planted),
+        )
+
+    def calibrated(self, feeds: Mapping[str, Any] | None) -> Self:
+        """Return the target whose quantization is calibrated with these feeds, unless it has its own."""
+        asked = self.quantization
+        if asked is None or asked.calibration is not None:
+            return self
+        return replace(self, quantization=replace(asked, calibration=feeds))
 
     @property
     def is_simulated(self) -> bool:
@@ -111,7 +172,7 @@ def fusions_off(fusion: str | Path) -> frozenset[str]:
     if fusion in ("on", "off"):
         return frozenset(SWITCHES) if fusion == "off" else frozenset()
     if not Path(fusion).exists():
-        raise FormatError("pipeline/fusion", got=str(fusion))
+        raise FormatError("run/fusion", got=str(fusion))
     text = file_content(fusion, _LARGEST, "fusion_switch_file").decode("utf-8", "replace")
     return read_switch(text, str(fusion))
 
@@ -124,16 +185,16 @@ def read_switch(text: str, path: str) -> frozenset[str]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError("pipeline/switch-json", place=path, why=error) from None
+        raise FormatError("run/switch-json", place=path, why=error) from None
     parts = _object(
-        _object(content, Message("pipeline/switch-file"), path).get("Switch"), "Switch", path
+        _object(content, Message("run/switch-file"), path).get("Switch"), "Switch", path
     )
     off = set()
     for part, level in LEVELS.items():
         switches = _object(parts.get(part, {}), part, path)
         for name, state in switches.items():
             if state not in ("on", "off"):
-                raise FormatError("pipeline/switch-state", place=path, name=name, got=state)
+                raise FormatError("run/switch-state", place=path, name=name, got=state)
         for name, belongs in SWITCHES.items():
             state = switches.get(name, switches.get("ALL", "on"))
             if belongs == level and state == "off":
@@ -143,5 +204,5 @@ def read_switch(text: str, path: str) -> frozenset[str]:
 
 def _object(value: Any, name: str | Message, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise FormatError("pipeline/switch-object", place=path, name=name, got=value)
+        raise FormatError("run/switch-object", place=path, name=name, got=value)
     return value

@@ -16,7 +16,7 @@ from workbench.core.errors import AlignError
 from workbench.dump.dump import Dump
 from workbench.dump.reader import load
 from workbench.session.comparison import Comparison
-from workbench.session.recipe import recipe
+from workbench.session.provenance import provenance_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -130,7 +130,9 @@ def compare(
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
-        compared.result, lambda: compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
+        compared.result,
+        lambda: compared.flow,
+        provenance_texts(sides, given, map_file or NO_OVERRIDES),
     )
 
 
@@ -172,7 +174,7 @@ def _required(percent: float) -> Limits | None:
     """What to judge by where less than everything has to be compared."""
     number = isinstance(percent, int | float) and not isinstance(percent, bool)
     if not number or not 0 < percent <= 100:
-        raise AlignError("pipeline/require", got=percent)
+        raise AlignError("session/require", got=percent)
     return None if percent == 100 else replace(limits(), coverage_least=float(percent))
 
 
@@ -186,5 +188,5 @@ def _two(name: str, value: object) -> tuple[int, int] | None:
     if value is None:
         return None
     if len(given) != 2 or not all(type(number) is int and number >= 0 for number in given):
-        raise AlignError("pipeline/chosen", name=name, got=value)
+        raise AlignError("session/chosen", name=name, got=value)
     return given

@@ -13,7 +13,7 @@ from workbench.comparison.result import Row
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.text import one_line
-from workbench.session.recipe import PYTHON, after_method
+from workbench.session.provenance import PYTHON, after_method
 from workbench.show import json_result
 from workbench.show.landmarks import first_divergence, largest_jump
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from workbench.show.look import Look
     from workbench.show.tables import Order
     from workbench.views.extract import Extracted
-    from workbench.views.index import Compared, Places
-    from workbench.views.match import MatchContext
+    from workbench.views.index import Compared, RowIndex
+    from workbench.views.match import MatchView
     from workbench.views.operator import OperatorView
     from workbench.views.source_map import SourceMap
 
@@ -51,7 +51,7 @@ class Comparison:
     """Two dumps, compared. A plain object: it shows itself in a notebook and is written as files.
 
     ``selected`` is the row a user looks at; it starts at the first divergence. ``look`` is that and all else of
-    the view (see `workbench.show.look.Look`); every panel and explorer follows it. ``recipe`` are texts by title
+    the view (see `workbench.show.look.Look`); every panel and explorer follows it. ``provenance`` are texts by title
     that make the comparison again.
     """
 
@@ -59,12 +59,12 @@ class Comparison:
         self,
         result: Result,
         flow: Trace | Callable[[], Trace] | None = None,
-        recipe: Mapping[str, str] = MappingProxyType({}),
+        provenance: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.result = result
-        self.recipe = recipe
+        self.provenance = provenance
         self._flow = flow
-        self._measured: Sequence[Row] | None = None
+        self._original_rows: Sequence[Row] | None = None
         self._graded: tuple[tuple[float | None, float | None], Comparison] | None = None
 
     @cached_property
@@ -100,7 +100,7 @@ class Comparison:
         elif isinstance(wanted, Row):
             found = columns.number_of(wanted)
         if found < 0:
-            raise WorkbenchError("pipeline/selected", got=wanted, last=len(self.rows) - 1)
+            raise WorkbenchError("session/selected", got=wanted, last=len(self.rows) - 1)
         return found
 
     @property
@@ -229,7 +229,7 @@ class Comparison:
         made = self._with(rows, "regrade", {"factor": factor, "limit": limit})
         facts = {**self.result.facts, "re-graded": grade_words(factor, limit) or ""}
         made.result = replace(made.result, facts=facts)
-        made._measured = self.measured
+        made._original_rows = self.original_rows
         return made
 
     def graded(self) -> Comparison:
@@ -247,9 +247,9 @@ class Comparison:
         return self._graded[1]
 
     @property
-    def measured(self) -> Sequence[Row]:
+    def original_rows(self) -> Sequence[Row]:
         """The rows with the statuses that sentence, findings and blame rest on, whatever they are re-graded to."""
-        return self.rows if self._measured is None else self._measured
+        return self.rows if self._original_rows is None else self._original_rows
 
     def sort(self, key: str, *, falling: bool = False) -> Comparison:
         """Return the comparison with its rows in the order of a column, given by its key (``error``, …).
@@ -264,7 +264,7 @@ class Comparison:
     def _with(self, rows: Rows, method: str, given: Mapping[str, object]) -> Comparison:
         """Return the comparison with other rows, and how a method made it."""
         result = replace(self.result, rows=rows)
-        return Comparison(result, self._flow, after_method(self.recipe, method, given))
+        return Comparison(result, self._flow, after_method(self.provenance, method, given))
 
     def explore(self, *, fallback: bool = False, language: Language = "en") -> Any:
         """Return the widget that shows plot, table and details, and follows ``look``.
@@ -310,18 +310,18 @@ class Comparison:
         Its inputs and outputs, its settings, and a script that computes it again and prints how far off it is. Raises
         WorkbenchError if there is no defect, or if the dump lacks what is needed.
         """
-        from workbench.views.extract import extract
+        from workbench.views.extract import extract_operator
 
         flow = self._followed()
         finding = finding or next((one for one in self.findings if one.defect), None)
         if finding is None:
-            raise WorkbenchError("pipeline/no-defect")
-        return extract(flow, finding, folder)
+            raise WorkbenchError("session/no-defect")
+        return extract_operator(flow, finding, folder)
 
     def _followed(self) -> Trace:
         flow = self._trace()
         if flow is None:
-            raise WorkbenchError("pipeline/result-alone")
+            raise WorkbenchError("views/result-alone")
         return flow
 
     def _trace(self) -> Trace | None:
@@ -333,12 +333,12 @@ class Comparison:
         """What views of it read."""
         from workbench.views.index import Compared
 
-        return Compared(self.rows, self.measured, self.findings, self._trace)
+        return Compared(self.rows, self.original_rows, self.findings, self._trace)
 
     @property
-    def places(self) -> Places:
+    def row_index(self) -> RowIndex:
         """Where its rows stand in the dumps."""
-        return self.compared.places
+        return self.compared.row_index
 
     def operator(self, wanted: Row | int | str | None = None) -> OperatorView:
         """Look closely at an operator: of a row, its index, or a name or the end of one; else at the selected one.
@@ -354,15 +354,15 @@ class Comparison:
         if wanted is None:
             wanted = self.selected
             if wanted is None:
-                raise WorkbenchError("pipeline/no-row")
+                raise WorkbenchError("session/no-row")
         if isinstance(wanted, str):
-            return self.places.worst(self._named(wanted))
+            return self.row_index.worst(self._named(wanted))
         if isinstance(wanted, int):
             found = wanted if 0 <= wanted < len(self.rows) else -1
         else:
             found = self.result.columns.number_of(wanted)
         if found < 0:
-            raise WorkbenchError("pipeline/row", got=wanted, last=len(self.rows) - 1)
+            raise WorkbenchError("session/row", got=wanted, last=len(self.rows) - 1)
         return found
 
     def _named(self, wanted: str) -> list[int]:
@@ -375,15 +375,15 @@ class Comparison:
         pairs = enumerate(self.rows)
         return [number for number, row in pairs if name in (row.op_name, row.golden_op_name)]
 
-    def context(self, wanted: Row | int | str | None = None) -> MatchContext:
+    def context(self, wanted: Row | int | str | None = None) -> MatchView:
         """Return what stands around a match in both graphs, up to three operators before and behind it.
 
         ``wanted`` is a row, its index, or an operator's name or the end of one; the selected row if left out. Also of
         operators without a partner: then the other side shows what the neighbours are matched with.
         """
-        from workbench.views.match import MatchContext
+        from workbench.views.match import MatchView
 
-        return MatchContext(self.compared, self._place(wanted))
+        return MatchView(self.compared, self._place(wanted))
 
     def source_map(self) -> SourceMap:
         """Return the network's source lines with the operators that each of them made, and their own errors."""
@@ -457,7 +457,7 @@ class Comparison:
         """Python that makes this comparison again and looks at it alike; empty for a result that was read."""
         from workbench.show.look import look_lines
 
-        made = self.recipe.get(PYTHON)
+        made = self.provenance.get(PYTHON)
         return "" if made is None else "\n".join((made.rstrip(), *look_lines(self.look), ""))
 
     def _repr_html_(self) -> str:

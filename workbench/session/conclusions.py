@@ -29,9 +29,9 @@ def explain(comparison: Comparison, wanted: str) -> list[Message | str]:
     ``wanted`` is its name or the end of it. Raises WorkbenchError if it fits several or none, or for a comparison
     that was not made of two dumps.
     """
-    flow = comparison.places.flow
+    flow = comparison.row_index.flow
     if flow is None:
-        raise WorkbenchError("pipeline/result-alone")
+        raise WorkbenchError("views/result-alone")
     names = {place: _name(flow, *place) for place in flow.events}
     name = full_name(names.values(), wanted)
     places = [place for place, one in names.items() if one == name]

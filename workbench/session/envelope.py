@@ -126,7 +126,7 @@ def _read(data: object) -> Envelope:
         case [int(runs), int(seed), str(dtype), str(network)] if 1 <= runs <= MOST_RUNS:
             pass
         case _:
-            raise FormatError("pipeline/envelope-head", got=str(head)[:80])
+            raise FormatError("session/envelope-head", got=str(head)[:80])
     spreads = {}
     for number, entry in enumerate(data["tensors"]):
         place, found = _entry(entry, number)
@@ -140,7 +140,7 @@ def _entry(entry: object, number: int) -> tuple[Place, Spread]:
         if _is_place(place) and _is_spread(spread):
             slices = tuple(map(_figure, spread.slices))
             return place, Spread(tuple(spread.shape), _figure(spread.norm) or 0.0, slices)
-    raise FormatError("pipeline/envelope-entry", number=number, got=str(entry)[:80])
+    raise FormatError("session/envelope-entry", number=number, got=str(entry)[:80])
 
 
 def _is_place(place: Place) -> bool:

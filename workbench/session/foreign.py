@@ -39,7 +39,7 @@ _JSON_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
 _RANK_FILE = re.compile(r"compare_result_?rank(\d{1,9})", re.A)
 
 
-class _Table:
+class ResultReader:
     """What was read so far of one result."""
 
     def __init__(self, path: Path) -> None:
@@ -65,16 +65,14 @@ class _Table:
         if layout is None or self.layout not in (None, layout):
             shown = str(list(titles[:12]))[:400]
             self.header = self.header or str(first.problem or shown)
-            self._odd("unknown-sheet", Message("pipeline/sheet-kind", place=first.place))
+            self._odd("unknown-sheet", Message("session/sheet-kind", place=first.place))
             return
         self.layout = layout
         self.judged_by = _judge(layout, titles)
         for line in lines:
             if line.problem or len(line.cells) > len(titles):
                 expected, got = len(titles), len(line.cells)
-                width = Message(
-                    "pipeline/sheet-cells", place=line.place, expected=expected, got=got
-                )
+                width = Message("session/sheet-cells", place=line.place, expected=expected, got=got)
                 self._bad(line.problem or width, line.place)
                 continue
             cells = dict(zip(titles, line.cells, strict=False))
@@ -89,11 +87,11 @@ class _Table:
         if self.bad <= MANY:
             self._odd("bad-row", detail)
         elif self.bad == MANY + 1:
-            self._odd("bad-row", Message("pipeline/sheet-rows", place=place))
+            self._odd("bad-row", Message("session/sheet-rows", place=place))
 
     def _add(self, row: Row, place: str) -> None:
         if not (row.op_name or row.golden_op_name):
-            self._bad(Message("pipeline/sheet-operator", place=place), place)
+            self._bad(Message("session/sheet-operator", place=place), place)
             return
         operator = (row.op_name, row.golden_op_name)
         if operator != self._operator:
@@ -123,7 +121,7 @@ def read_result(path: str | Path | Mapping[str, Any]) -> Comparison:
     """
     if isinstance(path, Mapping):
         return Comparison(from_json(path))
-    table = _Table(Path(path))
+    table = ResultReader(Path(path))
     try:
         if (own := _own_result(table.path)) is not None:
             return Comparison(own)
@@ -134,12 +132,10 @@ def read_result(path: str | Path | Mapping[str, Any]) -> Comparison:
         raise FormatError("core/unreadable", place=str(path), subject="file", why=why) from error
     if table.layout is None:
         known = [
-            Message("pipeline/result-header-known", tool=row.tool, kind=row.kind, columns=row.needs)
+            Message("session/result-header-known", tool=row.tool, kind=row.kind, columns=row.needs)
             for row in LAYOUTS
         ]
-        raise FormatError(
-            "pipeline/result-header", place=f"{path}:1", got=table.header, known=known
-        )
+        raise FormatError("session/result-header", place=f"{path}:1", got=table.header, known=known)
     return Comparison(_result(table, table.layout))
 
 
@@ -155,7 +151,7 @@ def _own_result(path: Path) -> Result | None:
     except FormatError as error:
         raise error.at(str(path)) from error
     except (ValueError, OverflowError, RecursionError) as error:
-        raise FormatError("pipeline/result-json", place=str(path), why=error) from error
+        raise FormatError("session/result-json", place=str(path), why=error) from error
 
 
 def _place(name: str) -> tuple[int, int]:
@@ -169,11 +165,11 @@ def _place(name: str) -> tuple[int, int]:
 def _judge(layout: Layout, titles: tuple[str, ...]) -> str:
     stated = next((title for title in VERDICTS if title in titles), "")
     if stated:
-        return str(Message("pipeline/foreign-verdicts", column=stated))
-    return layout.judge or str(Message("pipeline/foreign-unjudged"))
+        return str(Message("session/foreign-verdicts", column=stated))
+    return layout.judge or str(Message("session/foreign-unjudged"))
 
 
-def _result(table: _Table, layout: Layout) -> Result:
+def _result(table: ResultReader, layout: Layout) -> Result:
     paired = [row for row in table.rows if row.match_rule]
     lonely = [row for row in table.rows if not row.match_rule]
     bad = table.bad
@@ -194,17 +190,17 @@ def _result(table: _Table, layout: Layout) -> Result:
     )
 
 
-def _side(table: _Table, layout: Layout, side: str, tensors: int) -> SideInfo:
+def _side(table: ResultReader, layout: Layout, side: str, tensors: int) -> SideInfo:
     return SideInfo(
-        str(table.path), str(Message("pipeline/foreign-side", side=side, tool=layout.tool)), tensors
+        str(table.path), str(Message("session/foreign-side", side=side, tool=layout.tool)), tensors
     )
 
 
-def _facts(table: _Table, layout: Layout) -> dict[str, str]:
+def _facts(table: ResultReader, layout: Layout) -> dict[str, str]:
     limits = ", ".join(str(limit) for limit in layout.thresholds)
     facts = {
         "result of": f"{layout.tool}, {layout.kind}",
-        "figures": str(Message("pipeline/foreign-figures", tool=layout.tool)),
+        "figures": str(Message("session/foreign-figures", tool=layout.tool)),
         "verdicts by": table.judged_by,
     }
     return facts | ({"thresholds": limits} if table.judged_by == layout.judge and limits else {})
@@ -229,12 +225,12 @@ def _sentence(layout: Layout, judged_by: str, paired: list[Row]) -> str:
         "open": "",
     }
     if not judged:
-        return str(Message("pipeline/foreign-none", pairs=len(paired), **values))
+        return str(Message("session/foreign-none", pairs=len(paired), **values))
     if len(judged) < len(paired):
-        values["open"] = Message("pipeline/foreign-open", count=len(paired) - len(judged))
+        values["open"] = Message("session/foreign-open", count=len(paired) - len(judged))
     values |= {"judged": len(judged), "failing": len(failing)}
     if not failing:
-        return str(Message("pipeline/foreign-pass", **values))
+        return str(Message("session/foreign-pass", **values))
     first = failing[0]
     where = f"{first.op_name} {first.io}:{first.slot}" if first.io else first.op_name
-    return str(Message("pipeline/foreign-fail", **values, first=where))
+    return str(Message("session/foreign-fail", **values, first=where))

@@ -30,11 +30,11 @@ def full_name(names: Iterable[str], wanted: str) -> str:
         return fits[0]
     if fits:
         few = fits[:_MOST_NAMED]
-        raise WorkbenchError("pipeline/operator-ambiguous", got=wanted, count=len(fits), known=few)
+        raise WorkbenchError("session/operator-ambiguous", got=wanted, count=len(fits), known=few)
     near = similar_names(known, wanted)
     if not near:
-        raise WorkbenchError("pipeline/operator", got=wanted, count=len(known))
-    raise WorkbenchError("pipeline/operator-near", got=wanted, count=len(known), near=near)
+        raise WorkbenchError("session/operator", got=wanted, count=len(known))
+    raise WorkbenchError("session/operator-near", got=wanted, count=len(known), near=near)
 
 
 def similar_names(known: Iterable[str], wanted: str) -> list[str]:

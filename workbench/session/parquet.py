@@ -108,7 +108,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise WorkbenchError("pipeline/pyarrow") from None
+        raise WorkbenchError("session/pyarrow") from None
     return pyarrow
 
 
@@ -193,9 +193,9 @@ def from_parquet(content: bytes) -> Result:
     """
     pa = _pyarrow()
     if _STATED not in content:
-        raise FormatError("pipeline/parquet-foreign")
+        raise FormatError("session/parquet-foreign")
     if signed(content) != content:
-        raise FormatError("pipeline/parquet-damaged")
+        raise FormatError("session/parquet-damaged")
     try:
         table, rest = _opened(pa, content)
         return replace(from_json(rest), rows=_rows(pa, table))
@@ -207,7 +207,7 @@ def from_parquet(content: bytes) -> Result:
         OverflowError,
         RecursionError,
     ) as error:
-        raise FormatError("pipeline/parquet", why=str(error)[:200]) from error
+        raise FormatError("session/parquet", why=str(error)[:200]) from error
 
 
 def _opened(pa: Any, content: bytes) -> tuple[Any, Any]:
@@ -221,7 +221,7 @@ def _opened(pa: Any, content: bytes) -> tuple[Any, Any]:
     ) as file:
         rest = (file.schema_arrow.metadata or {}).get(METADATA)
         if rest is None:
-            raise FormatError("pipeline/parquet-foreign")
+            raise FormatError("session/parquet-foreign")
         about = file.metadata
         chunks = [
             about.row_group(group).column(number)
@@ -240,7 +240,7 @@ _TEXTS = [one.name for one in COLUMNS if one.kind == "text"]
 
 def _within(what: str, sizes: list[int], limit: int) -> None:
     if min(sizes, default=0) < 0 or sum(sizes) > limit:
-        raise FormatError("pipeline/parquet-size", what=what, got=sum(sizes), limit=limit)
+        raise FormatError("session/parquet-size", what=what, got=sum(sizes), limit=limit)
 
 
 def _rows(pa: Any, table: Any) -> Rows:
@@ -293,13 +293,13 @@ def _read(pa: Any, table: Any, name: str, kind: str, *, empty: bool) -> list[Any
     """Return a column; raises FormatError if it is not there, of another type, or has gaps that it may not have."""
     places = [n for n, one in enumerate(table.schema.names) if one == name]
     if len(places) != 1:
-        raise FormatError("pipeline/parquet-column", name=name, expected=kind, got=len(places))
+        raise FormatError("session/parquet-column", name=name, expected=kind, got=len(places))
     column, expected = table.column(places[0]), _types(pa)[kind]
     held = column.type.value_type if kind == "text" and _is_shared(pa, column) else column.type
     if held != expected:
-        raise FormatError("pipeline/parquet-column", name=name, expected=kind, got=str(column.type))
+        raise FormatError("session/parquet-column", name=name, expected=kind, got=str(column.type))
     if column.null_count and not empty:
-        raise FormatError("pipeline/parquet-column", name=name, expected=kind, got="null")
+        raise FormatError("session/parquet-column", name=name, expected=kind, got="null")
     found: list[Any] = []
     for chunk in column.chunks:
         if _is_shared(pa, column):

@@ -88,7 +88,7 @@ def redump_config(
 
     found = find_suspects(flow, findings, side)
     if not found.asked:
-        raise WorkbenchError("pipeline/no-suspect")
+        raise WorkbenchError("session/no-suspect")
     dump: Dump = getattr(flow.pairing, side).dump
     name = surface or infer_surface(dump)
     get(name)  # refuses a surface that is unknown
@@ -100,9 +100,9 @@ def redump_config(
     left = [one for one in operators if not _takes(config, one, Context(version))]
     if set(left) & {one.name for one in found.asked if one.suspect}:
         config, losses = _form(name, replace(plan, select=()))
-        cannot = Message("pipeline/unnamed-all", surface=name, names=left)
+        cannot = Message("session/unnamed-all", surface=name, names=left)
         return RedumpConfig(config, found.suspects, (), found.why, (*losses, str(cannot)))
-    told = [str(Message("pipeline/unnamed", surface=name, names=left))] if left else []
+    told = [str(Message("session/unnamed", surface=name, names=left))] if left else []
     kept = tuple(one for one in operators if one not in left)
     return RedumpConfig(config, found.suspects, kept, found.why, (*losses, *told))
 
@@ -167,7 +167,7 @@ def infer_surface(dump: Dump) -> str:
     layout = "mindspore" if dump.layout == "msprobe" else dump.layout
     rows = [row for row in WRITERS.values() if row.layout == layout]
     if not rows:
-        raise WorkbenchError("pipeline/tree-surface", known=list(SURFACES), layout=dump.layout)
+        raise WorkbenchError("session/tree-surface", known=list(SURFACES), layout=dump.layout)
     device = dump.info.get("device_target", dump.info.get("writer", "")).lower()
     models = {record.key.net_name for record in dump.records[:1]}
     models |= {graph.name for graph in dump.graphs.values()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.session.recipe import PYTHON, report_line
+from workbench.session.provenance import PYTHON, report_line
 from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.views.operator import OperatorView
 from workbench.views.render import operator_html, source_html
@@ -35,7 +35,7 @@ def report_text(
     options: dict[str, Any] = {"title": title, "notes": notes or None, "pins": pinned or None}
     options["sections"] = None if set(chosen) == set(SECTIONS) else chosen
     made = _made_again(comparison, options)
-    extras = Extras(notes=notes, recipe=made, operators=told, source=source)
+    extras = Extras(notes=notes, provenance=made, operators=told, source=source)
     text = report_html(comparison.result, title=title, sections=chosen, extras=extras)
     del held
     return text
@@ -45,7 +45,7 @@ def _made_again(comparison: Comparison, options: Mapping[str, object]) -> dict[s
     """How the comparison and its report are made again, wherever that is written."""
     code = comparison.to_code()
     written = code and code + report_line("report.html", options)
-    return {k: written if k == PYTHON else text for k, text in comparison.recipe.items()}
+    return {k: written if k == PYTHON else text for k, text in comparison.provenance.items()}
 
 
 def _told_in_full(comparison: Comparison, pins: Iterable[str]) -> dict[str, str]:

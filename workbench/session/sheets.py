@@ -54,7 +54,7 @@ def read_sheets(path: Path) -> Iterator[Iterator[SheetRow]]:
     with open_file(path, "result") as file:
         start = file.read(len(_ZIP))
     if start == _OLE:
-        raise FormatError("pipeline/sheet-old", place=str(path))
+        raise FormatError("session/sheet-old", place=str(path))
     if start == _ZIP:
         yield from _workbook(path)
     else:
@@ -74,7 +74,7 @@ def _csv(path: Path) -> Iterator[SheetRow]:
                 cells = next(reader, None)
             except csv.Error as error:
                 place = f"{path}:{reader.line}"
-                yield SheetRow(place, [], Message("pipeline/sheet-line", place=place, why=error))
+                yield SheetRow(place, [], Message("session/sheet-line", place=place, why=error))
                 continue
             if cells is None:
                 return
@@ -83,7 +83,7 @@ def _csv(path: Path) -> Iterator[SheetRow]:
             place = f"{path}:{reader.line}"
             if len(cells) > MAX_COLUMNS:
                 values = {"got": len(cells), "limit": MAX_COLUMNS}
-                yield SheetRow(place, [], Message("pipeline/sheet-wide", place=place, **values))
+                yield SheetRow(place, [], Message("session/sheet-wide", place=place, **values))
             elif any(cell.strip() for cell in cells):
                 yield SheetRow(place, cells)
 
@@ -92,7 +92,7 @@ def _workbook(path: Path) -> Iterator[Iterator[SheetRow]]:
     try:
         from openpyxl import load_workbook
     except ImportError:
-        raise WorkbenchError("pipeline/openpyxl", path=str(path)) from None
+        raise WorkbenchError("session/openpyxl", path=str(path)) from None
     _check(path)
     with path.open("rb") as file:
         try:
@@ -126,7 +126,7 @@ def _sheet(path: Path, sheet: Any) -> Iterator[SheetRow]:
             last = number
             yield SheetRow(place, cells)
         elif number - last > MAX_GAP:
-            raise FormatError("pipeline/sheet-blank", place=str(place), limit=MAX_GAP)
+            raise FormatError("session/sheet-blank", place=str(place), limit=MAX_GAP)
 
 
 def _text(value: object) -> str:
@@ -135,7 +135,7 @@ def _text(value: object) -> str:
 
 def _unreadable(place: object, error: Exception) -> FormatError:
     kind = type(error).__name__
-    return FormatError("pipeline/sheet-unreadable", place=str(place), kind=kind, why=error)
+    return FormatError("session/sheet-unreadable", place=str(place), kind=kind, why=error)
 
 
 def _check(path: Path) -> None:
@@ -152,7 +152,7 @@ def _check(path: Path) -> None:
 def _check_parts(archive: zipfile.ZipFile, path: Path) -> None:
     parts = archive.infolist()
     if len(parts) > MAX_PARTS:
-        raise FormatError("pipeline/sheet-parts", place=str(path), got=len(parts), limit=MAX_PARTS)
+        raise FormatError("session/sheet-parts", place=str(path), got=len(parts), limit=MAX_PARTS)
     left = MAX_BYTES
     for part in parts:
         left -= _check_part(archive, part, left, path)
@@ -168,10 +168,10 @@ def _check_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, left: int, path
             size += len(block)
             if size > most:
                 raise FormatError(
-                    "pipeline/sheet-size", place=str(path), part=part.filename, limit=most
+                    "session/sheet-size", place=str(path), part=part.filename, limit=most
                 )
             if is_xml and _suspect(tail + block):
-                raise FormatError("pipeline/sheet-xml", place=str(path), part=part.filename)
+                raise FormatError("session/sheet-xml", place=str(path), part=part.filename)
             tail = block[-8:]
     return size
 

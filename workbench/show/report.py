@@ -43,12 +43,12 @@ SECTIONS: dict[str, str] = {
 class Extras:
     """What a report tells beside the result.
 
-    ``notes`` are the user's, in plain text; ``recipe`` texts by title that make the comparison again;
+    ``notes`` are the user's, in plain text; ``provenance`` texts by title that make the comparison again;
     ``operators`` by name and ``source`` are HTML of this package.
     """
 
     notes: str = ""
-    recipe: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
     operators: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
 
@@ -121,7 +121,7 @@ def report_html(
         version=_version(),
         listed=view.LISTED,
         notes=extras.notes,
-        recipe=extras.recipe,
+        provenance=extras.provenance,
         operators={name: Markup(text) for name, text in extras.operators.items()},
         source=Markup(extras.source),
         match_lines=[line for line in matches if not line.plain],
@@ -164,7 +164,7 @@ def _sections(wanted: Iterable[str] | None) -> frozenset[str]:
 def _script(shown: frozenset[str], extras: Extras) -> str:
     """What the page runs: the explorer, and buttons that copy how it is made again."""
     pieces = [explorer_module(), _START] if "rows" in shown else []
-    if "provenance" in shown and extras.recipe:
+    if "provenance" in shown and extras.provenance:
         pieces.append(read_asset("copy_code.mjs"))
     return "\n".join(pieces)
 

@@ -70,15 +70,15 @@ class DeviceEvents:
             count = len(self.overflows)
             names = list(dict.fromkeys(name for name, _ in self.overflows))
             if not count:
-                yield Message("pipeline/run-no-overflow")
+                yield Message("simulation/run-no-overflow")
             else:
-                yield Message("pipeline/run-overflows", count=count, names=names)
+                yield Message("simulation/run-overflows", count=count, names=names)
             if count and unseen:
-                yield Message("pipeline/run-saturating")
+                yield Message("simulation/run-saturating")
         if self.failed:
-            yield Message("pipeline/run-failed", op=self.failed)
+            yield Message("simulation/run-failed", op=self.failed)
         elif self._empty and not about_overflow:
-            yield Message("pipeline/run-nothing")
+            yield Message("simulation/run-nothing")
 
 
 def undumped(plan: DumpPlan, run: Iterable[int], form: Config | None = None) -> Message | None:
@@ -97,7 +97,7 @@ def undumped(plan: DumpPlan, run: Iterable[int], form: Config | None = None) -> 
     if plan.kind != "data" or not dumped or len(dumped) == len(numbers):
         return None
     counts = {"dumped": len(dumped), "run": len(numbers), "asked": plan.iterations}
-    return with_all_iterations(Message("pipeline/iterations-some", **counts), numbers, form)
+    return with_all_iterations(Message("simulation/iterations-some", **counts), numbers, form)
 
 
 def with_all_iterations(said: Message, numbers: Sequence[int], form: Config | None) -> Message:
@@ -106,11 +106,11 @@ def with_all_iterations(said: Message, numbers: Sequence[int], form: Config | No
     if not key:
         return said
     value = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
-    return Message("pipeline/iterations-set", said=said, key=key, value=value)
+    return Message("simulation/iterations-set", said=said, key=key, value=value)
 
 
 def dumped_nothing(told: Sequence[Message], ranks: int = 1) -> bool:
     """Whether the messages of a run say that none of its ranks dumped a tensor."""
-    said = [one.values["said"] if one.code == "pipeline/run-rank" else one for one in told]
-    silent: int = sum(one.code == "pipeline/run-nothing" for one in said)
+    said = [one.values["said"] if one.code == "simulation/run-rank" else one for one in told]
+    silent: int = sum(one.code == "simulation/run-nothing" for one in said)
     return silent == ranks

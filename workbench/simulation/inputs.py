@@ -31,12 +31,12 @@ def networks_with_inputs(
     if not inputs and not shapes:
         return [_network(one, seed, ranks) for one in texts], None
     if len(texts) > 1:
-        raise GraphError("pipeline/inputs-of-several", count=len(texts))
+        raise GraphError("simulation/inputs-of-several", count=len(texts))
     if is_model(texts[0]):
         graph, feeds = _model_with_inputs(texts[0], inputs, shapes, seed)
         return [graph], feeds
     if shapes:
-        raise GraphError("pipeline/shape-of-traced", name=next(iter(shapes)), network=texts[0])
+        raise GraphError("simulation/shape-of-traced", name=next(iter(shapes)), network=texts[0])
     network = load_graph(texts[0], seed, ranks)
     return [network], _arrays(network, inputs)
 
@@ -66,7 +66,9 @@ def network_with_inputs(
         networks, feeds = networks_with_inputs([network], files, shapes, seed, ranks)
         return networks[0], feeds
     if shapes:
-        raise GraphError("pipeline/shape-of-traced", name=next(iter(shapes)), network=network.name)
+        raise GraphError(
+            "simulation/shape-of-traced", name=next(iter(shapes)), network=network.name
+        )
     return network, _arrays(network, files) if files else None
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.problems import require
-from workbench.simulation.simulate import simulate, unsupported
+from workbench.simulation.lowering import unsupported
+from workbench.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,10 +32,11 @@ _INCOMPARABLE = {
 
 def unsupported_reason(config: Config) -> str:
     """Why a form cannot be rehearsed; empty if it can."""
-    errors = [problem for problem in config.check() if problem.severity == "error"]
+    judged = config.judge()
+    errors = [problem for problem in judged.problems if problem.severity == "error"]
     if errors:
         return str(errors[0])
-    plan = config.plan()
+    plan = judged.plan()
     if plan.kind in _INCOMPARABLE:
         return f"{_INCOMPARABLE[plan.kind]}: nothing to compare"
     problem = unsupported(plan, config.surface.name, DEVICE)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.dump.selection import MAX_ITERATIONS, dumped_iterations, renamed
+from workbench.dump.selection import dumped_iterations
 from workbench.dump.watched import watch_of
-from workbench.graph.control_flow import ControlFlow, If, Run, While, one_graph
+from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.graph.graph import Graph
 from workbench.npu.compile.pipeline import compile_flow, compile_graph
 from workbench.npu.compile.program import Program
@@ -20,6 +19,7 @@ from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, has_updates
 from workbench.run.plan import plan_execution
 from workbench.run.reference import reference_runs, run_reference
+from workbench.simulation.numbering import number_graphs, schedule_of, turns
 from workbench.simulation.ranks import feeds_of
 
 if TYPE_CHECKING:
@@ -28,44 +28,15 @@ if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.control_flow import FlowStep, Network
+    from workbench.graph.control_flow import Network
     from workbench.npu.faults import Fault
     from workbench.npu.target import Target
     from workbench.run.executor import Feeds, State
     from workbench.run.ranks import Member
+    from workbench.simulation.numbering import Turn
     from workbench.simulation.ranks import Rank
 
     RunOnce = Callable[..., Iterator[TensorRecord]]
-
-REFERENCE = "reference"
-"""The device that makes golden trees."""
-
-
-class Turn(NamedTuple):
-    """One run of a network: its place among them, the number of the iteration, that of its own run."""
-
-    network: int
-    iteration: int
-    run: int
-
-
-def turns(schedule: Sequence[int], first: int = 0) -> Iterator[Turn]:
-    """Number the runs of networks as MindSpore does, from ``first`` on.
-
-    A process counts iterations for all its networks: after a run the number of the next one, whatever
-    runs then, is how often the network has run that ran now. So numbers repeat. Source: MindSpore 2.10 on a
-    CPU (``tests/data/conformance/flows_2.10.0_cpu.json``).
-
-    >>> [turn.iteration for turn in turns([0, 0, 1, 0, 1])]
-    [0, 1, 2, 1, 3]
-    """
-    counts: dict[int, int] = {}
-    iteration = first
-    for network in schedule:
-        count = counts.get(network, 0)
-        yield Turn(network, iteration, count + first)
-        counts[network] = count + 1
-        iteration = first + count + 1
 
 
 @dataclass(frozen=True)
@@ -142,7 +113,7 @@ class Process:
             found.setdefault(graph_id, []).append(turn.iteration)
         return found
 
-    def runs(
+    def iterate(
         self, plan: DumpPlan, context: Context, peers: Sequence[Context] = ()
     ) -> Iterator[tuple[Iterator[TensorRecord], bool]]:
         """Yield the records of every run, and whether they count.
@@ -188,8 +159,6 @@ class Job:
         As of `Process`.
     feeds : as of `workbench.simulation.simulate`
         A list has those of every rank.
-    faults : tuple of Fault
-        Those of all ranks, with their seeds.
     ranks : int
         How many ranks run in lockstep.
     """
@@ -197,20 +166,40 @@ class Job:
     networks: tuple[Network, ...]
     schedule: Sequence[int]
     feeds: Feeds | Sequence[Feeds]
-    faults: tuple[Fault, ...] = ()
     ranks: int = 1
     max_turns: int = MAX_TURNS
 
+    @classmethod
+    def of(
+        cls,
+        networks: Sequence[Network],
+        feeds: Feeds | Sequence[Feeds],
+        schedule: Sequence[int] | None,
+        iterations: int,
+        ranks: int,
+        max_turns: int,
+    ) -> Job:
+        """Return a job whose graphs are numbered; raises GraphError for a number below 1 or a place that is none."""
+        for name, number in (("iterations", iterations), ("max_turns", max_turns)):
+            if number < 1:
+                raise GraphError("simulation/count", name=name, got=number)
+        order = schedule_of(networks, schedule, iterations)
+        return cls(number_graphs(networks, order), order, feeds, ranks, max_turns)
+
+    def first_feeds(self, plan: DumpPlan) -> Mapping[str, Any]:
+        """Return what the first network is fed on the first rank in the first iteration."""
+        return feeds_at(self.networks[0], feeds_of(self.feeds, 0), plan.initial_iteration)
+
     def process(self, rank: Rank, target: Target) -> Process:
-        """Return the process of one rank; ``target`` is what all of them compile for, without faults."""
+        """Return the process of one rank; ``target`` has the faults of all of them."""
         return Process(
             [rank.network(network) for network in self.networks],
             self.schedule,
             feeds_of(self.feeds, rank.context.rank if self.ranks > 1 else 0),
-            replace(target, faults=tuple(rank.faults(self.faults))),
+            replace(target, faults=tuple(rank.faults(target.faults))),
             self.max_turns,
             rank.member,
-            ends=ends_run(self.faults),
+            ends=ends_run(target.faults),
         )
 
 
@@ -235,7 +224,7 @@ def _own(feeds: Mapping[str, Any], network: Network, networks: Sequence[Network]
     known = {parameter.name for one in networks for parameter in one.parameters}
     for name in feeds:
         if name not in known:
-            raise GraphError("pipeline/feed", known=sorted(known), got=name)
+            raise GraphError("simulation/feed", known=sorted(known), got=name)
     own = {parameter.name for parameter in network.parameters}
     return {name: value for name, value in feeds.items() if name in own}
 
@@ -273,79 +262,3 @@ def _prepare_flow(
         run_flow, flow, flow_runs(flow, programs, target.faults, member), max_turns=max_turns
     )
     return Runnable(flow, run, tuple(programs[graph.graph_id].graph for graph in graphs))
-
-
-def schedule_of(
-    networks: Sequence[object], schedule: Sequence[int] | None, iterations: int
-) -> Sequence[int]:
-    """Return which network runs next, by its place; in turn if there is no schedule."""
-    if schedule is None:
-        iterations = min(iterations, MAX_ITERATIONS + 1)  # one too many is enough to be refused
-        return [*range(len(networks))] * iterations
-    wrong = [place for place in schedule if place not in range(len(networks))]
-    if wrong:
-        raise GraphError("pipeline/schedule", got=wrong[0], last=len(networks) - 1)
-    if not schedule:
-        raise GraphError("pipeline/schedule-empty")
-    return list(schedule)
-
-
-def number_graphs(networks: Sequence[Network], schedule: Sequence[int]) -> tuple[Network, ...]:
-    """Return the networks with the ids and names that they get in one process.
-
-    Graphs are numbered, and operators of one scope and type counted, through all networks in the order in which
-    they first run.
-    """
-    order = dict.fromkeys((*schedule, *range(len(networks))))
-    found: dict[int, Network] = {}
-    counts: Counter[str] = Counter()
-    first = 0
-    for place in order:
-        network = _renumbered(networks[place], first, counts)
-        found[place] = network
-        counts.update(_stem(op.name) for graph in graphs_of(network) for op in graph.ops)
-        first += len(graphs_of(network))
-    return tuple(found[place] for place in range(len(networks)))
-
-
-def graphs_of(network: Network) -> tuple[Graph, ...]:
-    """Return the graphs of a network."""
-    return network.graphs if isinstance(network, ControlFlow) else (network,)
-
-
-def _renumbered(network: Network, first: int, counts: Mapping[str, int]) -> Network:
-    """Return a network whose first graph has another id, behind operators that have been counted."""
-    if isinstance(network, Graph):
-        return _renamed(network.with_id(first), counts)
-    graphs = (graph.with_id(graph.graph_id + first) for graph in network.graphs)
-    named = tuple(_renamed(graph, counts) for graph in graphs)
-    return replace(network, graphs=named, steps=_steps(network.steps, first))
-
-
-def _renamed(graph: Graph, counts: Mapping[str, int]) -> Graph:
-    return renamed(graph, {op.name: _behind(op.name, counts) for op in graph.ops})
-
-
-def _behind(name: str, counts: Mapping[str, int]) -> str:
-    stem, _, number = name.rpartition("-op")
-    return f"{stem}-op{int(number) + counts[stem]}" if counts.get(stem) else name
-
-
-def _stem(name: str) -> str:
-    stem, _, number = name.rpartition("-op")
-    return stem if number.isdecimal() else name
-
-
-def _steps(steps: Sequence[FlowStep], by: int) -> tuple[FlowStep, ...]:
-    found: list[FlowStep] = []
-    for step in steps:
-        if isinstance(step, Run):
-            found.append(replace(step, graph_id=step.graph_id + by))
-        elif isinstance(step, If):
-            found.append(replace(step, then=_steps(step.then, by), orelse=_steps(step.orelse, by)))
-        elif isinstance(step, While):
-            condition = _steps(step.condition, by)
-            found.append(replace(step, condition=condition, body=_steps(step.body, by)))
-        else:
-            found.append(step)
-    return tuple(found)

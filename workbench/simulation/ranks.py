@@ -60,7 +60,9 @@ class Rank:
         known = range(self.meeting.ranks) if self.member is not None else (self.context.rank,)
         for fault in faults:
             if fault.rank is not None and fault.rank not in known:
-                raise GraphError("pipeline/fault-rank", fault=fault, known=[*known], got=fault.rank)
+                raise GraphError(
+                    "simulation/fault-rank", fault=fault, known=[*known], got=fault.rank
+                )
         return [fault for fault in faults if fault.rank in (None, self.context.rank)]
 
 
@@ -71,13 +73,13 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
     or more of them than one machine runs.
     """
     if ranks > MOST_RANKS:
-        raise GraphError("pipeline/ranks-limit", limit=MOST_RANKS, got=ranks)
+        raise GraphError("simulation/ranks-limit", limit=MOST_RANKS, got=ranks)
     meeting = Rendezvous(ranks)
     if ranks == 1:
         return [Rank(_own_process(surface, context), meeting)]
     only = context.number(WRITERS[surface].rank_variable, -1)
     if only >= ranks:
-        raise GraphError("pipeline/rank-range", ranks=ranks, got=only)
+        raise GraphError("simulation/rank-range", ranks=ranks, got=only)
     return [
         Rank(_on(context, rank, ranks), meeting, Member(meeting, rank), only in (-1, rank))
         for rank in range(ranks)
@@ -120,7 +122,7 @@ def feeds_of(feeds: Feeds | Sequence[Feeds], rank: int) -> Feeds:
     if feeds is None or isinstance(feeds, Mapping) or callable(feeds):
         return feeds
     if rank >= len(feeds):
-        raise GraphError("pipeline/rank-feeds", rank=rank, got=len(feeds))
+        raise GraphError("simulation/rank-feeds", rank=rank, got=len(feeds))
     return feeds[rank]
 
 

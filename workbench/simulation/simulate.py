@@ -8,33 +8,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
-from workbench.core.errors import ConfigError, GraphError, check_seed
+from workbench.core.errors import GraphError, check_seed
 from workbench.core.plan import DumpPlan
-from workbench.core.problems import Problem
 from workbench.core.words import Message
-from workbench.core.writers import SIMULATED_SURFACES, WRITERS
-from workbench.dump.write.exceptions import CHIPS
-from workbench.dump.write.targets import Clock, Target, tree_version
+from workbench.core.writers import WRITERS
+from workbench.dump.write.targets import Clock
+from workbench.dump.write.targets import Target as TreeTarget
 from workbench.dump.write.trees import shared, write_tree
 from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.graph.graph import Graph
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
-from workbench.npu import target as npu
 from workbench.npu.compile.provenance import original_names
-from workbench.npu.compile.quantize import Quantization, quantization_of
-from workbench.npu.faults import Fault, parse_fault
-from workbench.npu.orders import NO_ORDERS, read_orders
+from workbench.npu.compile.quantize import Quantization
+from workbench.npu.faults import Fault
 from workbench.npu.profiles import PROFILES
-from workbench.npu.target import fusions_off
+from workbench.npu.target import REFERENCE, Target
 from workbench.run.control_flow import MAX_TURNS
-from workbench.run.executor import feeds_at
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
-from workbench.simulation.process import REFERENCE, Job, number_graphs, schedule_of, turns
+from workbench.simulation.lowering import load_given, lower, surface_of
+from workbench.simulation.numbering import turns
+from workbench.simulation.process import Job
 from workbench.simulation.ranks import (
     Rank,
-    feeds_of,
     only_compiles,
     ranks_of,
     shared_progress,
@@ -46,13 +43,13 @@ if TYPE_CHECKING:
 
     from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
-    from workbench.core.writers import Writer
     from workbench.dump.write.plan_files import Progress
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
     from workbench.npu.orders import Orders
     from workbench.npu.precision import Precision
     from workbench.run.executor import Feeds
+    from workbench.simulation.lowering import Lowered
     from workbench.simulation.process import Process
 
 
@@ -154,46 +151,25 @@ def simulate(
     FormatError
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
-    planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    ordered = _orders(orders, device)
-    _check(device, planted, precision_mode, iterations, seed, max_turns)
-    off = fusions_off(fusion)
+    check_seed(seed)
     check_ranks(ranks)
-    surface = surface or _surface_of(config, device)
-    _check_surface(surface)
-    written_by = tree_version(surface, version)
-    networks = _networks(network, surface)
-    order = schedule_of(networks, schedule, iterations)
-    plan, form = _lower(config, surface, out, version, device)
-    run = {turn.iteration for turn in turns(order, plan.initial_iteration)}
-    _check_iterations(planted, run)
-    seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    int8 = quantization_of(
-        quantization, feeds_at(networks[0], feeds_of(feeds, 0), plan.initial_iteration)
+    given = load_given(config, surface)
+    surface = surface or surface_of(given, device)
+    target = Target.of(
+        surface,
+        device,
+        precision_mode=precision_mode,
+        fusion=fusion,
+        quantization=quantization,
+        orders=orders,
+        faults=faults,
+        seed=seed,
     )
-    job = Job(number_graphs(networks, order), order, feeds, tuple(seeded), ranks, max_turns)
-    dump = _Dump(plan, form, Path(out), WRITERS[surface], written_by, device, seed)
-    compiled_for = npu.Target(
-        surface, device, precision_mode, off, int8, plan.before_quantisation, ordered
-    )
-    everyone = ranks_of(surface, Context(version=version, env=env or {}), ranks)
-    contexts, told = [one.context for one in everyone], shared_progress(progress)
-    works = [
-        _Work(
-            job.process(one, compiled_for),
-            one,
-            contexts,
-            dump,
-            DeviceEvents(told, one.context.rank if dump.writer.by_mindspore else 0),
-        )
-        for one in everyone
-    ]
-    if ranks == 1:
-        works[0].run()
-    else:
-        with shared(dump.out):
-            in_lockstep([work.run for work in works], everyone[0].meeting)
-    for message in _messages(works, run, compiled_for, networks):
+    job = Job.of(_networks(network, surface), feeds, schedule, iterations, ranks, max_turns)
+    context = Context(version=version, env=env or {})
+    dump = lower(given, target, Path(out), context, seed)
+    told = _run(job, target.calibrated(job.first_feeds(dump.plan)), dump, context, progress)
+    for message in told:
         if report is not None:
             report(message)
         if say is not None:
@@ -201,17 +177,31 @@ def simulate(
     return dump.out
 
 
-@dataclass(frozen=True)
-class _Dump:
-    """What all ranks dump, where, and as whose tree; ``form`` is what the plan came from."""
-
-    plan: DumpPlan
-    form: Config | None
-    out: Path
-    writer: Writer
-    version: str
-    device: str
-    seed: int
+def _run(
+    job: Job, target: Target, dump: Lowered, context: Context, progress: Progress | None
+) -> list[Message]:
+    """Run all ranks of a job and write their tree; return what is to be said of it."""
+    run = {turn.iteration for turn in turns(job.schedule, dump.plan.initial_iteration)}
+    _check_iterations(target.faults, run)
+    target = replace(target, quant_dumpable=dump.plan.before_quantisation)
+    ranks = ranks_of(target.surface, context, job.ranks)
+    contexts, told = [one.context for one in ranks], shared_progress(progress)
+    works = [
+        _Work(
+            job.process(one, target),
+            one,
+            contexts,
+            dump,
+            DeviceEvents(told, one.context.rank if dump.writer.by_mindspore else 0),
+        )
+        for one in ranks
+    ]
+    if job.ranks == 1:
+        works[0].run()
+    else:
+        with shared(dump.out):
+            in_lockstep([work.run for work in works], ranks[0].meeting)
+    return [*_messages(works, run, target, job.networks)]
 
 
 @dataclass(frozen=True)
@@ -224,13 +214,13 @@ class _Work:
     process: Process
     rank: Rank
     contexts: Sequence[Context]
-    dump: _Dump
-    reports: DeviceEvents
+    dump: Lowered
+    events: DeviceEvents
 
     def run(self) -> None:
         """Run the process up to the last iteration that any rank dumps."""
-        records = self.reports.observe(
-            self.process.runs(self.dump.plan, self.rank.context, self.contexts)
+        records = self.events.observe(
+            self.process.iterate(self.dump.plan, self.rank.context, self.contexts)
         )
         if self.rank.dumps and not only_compiles(self.dump.writer.surface, self.rank.context):
             self._write(records)
@@ -243,36 +233,27 @@ class _Work:
             self.dump.out,
             graph=self.process.graphs,
             target=self._target(),
-            progress=self.reports.dumped,
+            progress=self.events.dumped,
             clock=Clock(self.dump.seed + self.rank.number),
             part=self.rank.part,
         )
 
-    def _target(self) -> Target:
+    def _target(self) -> TreeTarget:
         """Whose tree it is."""
         process, dump, context = self.process, self.dump, self.rank.context
         surface, numbers = dump.writer.surface, process.numbers(dump.plan.initial_iteration)
         if dump.writer.by_mindspore:
-            return Target(surface, dump.version, context.rank, _text(dump.form), numbers)
+            return TreeTarget(surface, dump.version, context.rank, dump.text, numbers)
         (compiled,) = process.graphs
         runs, count = process.program or compiled, sum(map(len, numbers.values()))
-        form = dump.form or dump.plan
-        target = ge_target(surface, form, dump.plan, runs, count, context, dump.device)
+        target = ge_target(surface, dump.judged, dump.plan, runs, count, context, dump.device)
         return target._replace(version=dump.version)
-
-
-def _orders(given: Orders | str | Path | None, device: str) -> Orders:
-    """Return the orders that are given, read if it is a file; the reference takes none."""
-    found = read_orders(given) if isinstance(given, str | Path) else given or NO_ORDERS
-    if found and device == REFERENCE:
-        raise GraphError("pipeline/reference-orders", known=list(PROFILES), got=device)
-    return found
 
 
 def _messages(
     works: Sequence[_Work],
     run: Collection[int],
-    target: npu.Target,
+    target: Target,
     networks: Sequence[Network],
 ) -> Iterator[Message]:
     """Say what the device of each rank reported, and which of the iterations that run were not dumped.
@@ -283,18 +264,18 @@ def _messages(
     looks = plan.kind == "overflow"
     unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
-        for said in work.reports.messages(about_overflow=looks, unseen=unseen):
-            on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
+        for said in work.events.messages(about_overflow=looks, unseen=unseen):
+            on_rank = Message("simulation/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)
     if unknown:
-        yield Message("pipeline/options-unknown", names=unknown)
+        yield Message("simulation/options-unknown", names=unknown)
     left = undumped(plan, run, form)
-    if left is not None and not all(work.reports.is_empty for work in works):
+    if left is not None and not all(work.events.is_empty for work in works):
         yield left
 
 
-def _unknown_names(target: npu.Target, networks: Sequence[Network]) -> list[str]:
+def _unknown_names(target: Target, networks: Sequence[Network]) -> list[str]:
     """Names in options of the compiler that no operator has."""
     if target.device not in PROFILES:
         return []
@@ -305,43 +286,12 @@ def _unknown_names(target: npu.Target, networks: Sequence[Network]) -> list[str]
     return sorted(target.model.precision.names - known)
 
 
-def _text(form: Config | None) -> str | None:
-    """Return the text of a form as it was read, or would be written."""
-    if form is None:
-        return None
-    return form.decoded.text if form.decoded else form.to_text()
-
-
-def _check(
-    device: str,
-    faults: Sequence[Fault],
-    precision: str | Precision | None,
-    iterations: int,
-    seed: int,
-    max_turns: int,
-) -> None:
-    check_device(device, faults, precision)
-    check_seed(seed)
-    for name, number in (("iterations", iterations), ("max_turns", max_turns)):
-        if number < 1:
-            raise GraphError("pipeline/count", name=name, got=number)
-
-
-def _check_surface(surface: str) -> None:
-    """Raise ConfigError for a surface whose trees nobody writes."""
-    if WRITERS.get(surface) is None:
-        message = Message(
-            "core/choice", subject="surface", known=[*SIMULATED_SURFACES], got=surface
-        )
-        raise ConfigError([Problem("surface", "error", "", message)])
-
-
 def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
     """Raise GraphError for a fault in an iteration that does not run."""
     for fault in faults:
         if fault.iteration is not None and fault.iteration not in run:
             raise GraphError(
-                "pipeline/fault-iteration",
+                "simulation/fault-iteration",
                 fault=fault,
                 got=fault.iteration,
                 first=min(run),
@@ -353,88 +303,10 @@ def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Netwo
     """Return the networks of a process; raises GraphError for what a surface does not run."""
     networks = (network,) if isinstance(network, Graph | ControlFlow) else tuple(network)
     if not networks:
-        raise GraphError("pipeline/no-network")
+        raise GraphError("simulation/no-network")
     if WRITERS[surface].by_mindspore:
         return tuple(map(parted, networks))
     if len(networks) > 1:
         names = [one.name for one in networks]
-        raise GraphError("pipeline/several-networks", surface=surface, names=names)
+        raise GraphError("simulation/several-networks", surface=surface, names=names)
     return (one_graph(networks[0], surface),)
-
-
-def check_device(
-    device: str, faults: Sequence[Fault] = (), precision_mode: str | Precision | None = None
-) -> None:
-    """Raise GraphError for an unknown device, or for faults or a mode of the reference."""
-    known = [REFERENCE, *PROFILES]
-    if device not in known:
-        raise GraphError("core/choice", subject="device", known=known, got=device)
-    if device == REFERENCE and faults:
-        raise GraphError("pipeline/reference-faults", known=list(PROFILES), got=device)
-    if device == REFERENCE and precision_mode:
-        mode = precision_mode if isinstance(precision_mode, str) else precision_mode.mode
-        raise GraphError(
-            "pipeline/reference-precision",
-            mode=mode or "--ge-options",
-            known=list(PROFILES),
-            got=device,
-        )
-
-
-def _surface_of(config: DumpPlan | Config | str | Path, device: str) -> str:
-    """Surface that a form is of; the device chooses among those of MindSpore that share one."""
-    own = "mindspore-cpu" if device == REFERENCE else "mindspore-o0o1"
-    if isinstance(config, DumpPlan):
-        return own
-    from workbench.config import load  # only where a form is given
-
-    found = load(config) if isinstance(config, str | Path) else config
-    return own if WRITERS[found.surface.name].by_mindspore else found.surface.name
-
-
-def _lower(
-    config: DumpPlan | Config | str | Path,
-    surface: str,
-    out: str | Path,
-    version: str,
-    device: str,
-) -> tuple[DumpPlan, Config | None]:
-    """Return the plan and the form, if there is one; raises ConfigError for what is not simulated."""
-    if isinstance(config, DumpPlan):
-        plan, form = config, None
-    else:
-        from workbench.config import get, load  # only where a form is given
-
-        loaded = load(config, surface) if isinstance(config, str | Path) else config
-        if loaded.surface.product != get(surface).product:
-            message = Message("pipeline/other-surface", expected=loaded.surface.name, got=surface)
-            fix = Message("pipeline/other-surface-fix")
-            raise ConfigError([Problem("surface", "error", "", message, fix)])
-        form = replace(loaded, surface=get(surface))
-        plan = form.plan(Context(version=version), out=str(out))
-    problem = unsupported(plan, surface, device)
-    if problem is not None:
-        raise ConfigError([problem])
-    return plan, form
-
-
-def unsupported(plan: DumpPlan, surface: str, device: str) -> Problem | None:
-    """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
-    if not WRITERS[surface].is_simulated:
-        return Problem("surface", "error", "", Message("pipeline/not-simulated", surface=surface))
-    kinds = WRITERS[surface].kinds
-    if plan.kind not in kinds:
-        message = Message("pipeline/plan-kind", surface=surface, known=list(kinds), got=plan.kind)
-        return Problem("kind", "error", "", message)
-    if plan.kind == "overflow" and device == REFERENCE:
-        message = Message("pipeline/overflow-device", known=list(PROFILES), got=device)
-        fix = Message("pipeline/overflow-device-fix")
-        return Problem("device", "error", "", message, fix)
-    if plan.kind == "exception" and plan.detail == "detail" and device not in CHIPS:
-        message = Message("pipeline/exception-device", known=list(CHIPS), got=device)
-        fix = Message("pipeline/exception-device-fix")
-        return Problem("device", "error", "", message, fix)
-    if plan.files == "pt":
-        message, fix = Message("pipeline/captured"), Message("pipeline/captured-fix")
-        return Problem("files", "error", "mode", message, fix)
-    return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.core.plan import DumpPlan
 from workbench.core.writers import WRITERS
 from workbench.dump.write.exceptions import CHIPS
 from workbench.dump.write.targets import GraphFiles, Target
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
     from workbench.config.config import Config
     from workbench.config.context import Context
+    from workbench.config.judge import Judged
+    from workbench.core.plan import DumpPlan
     from workbench.graph.graph import Graph
 
 PID = 4242
@@ -28,16 +29,16 @@ _ENABLE = {"data": "ge.exec.enableDump", "overflow": "ge.exec.enableDumpDebug"}
 
 def ge_target(
     surface: str,
-    config: Config | DumpPlan,
+    judged: Judged | None,
     plan: DumpPlan,
     compiled: Graph | Program,
     iterations: int,
-    context: Context | None = None,
+    context: Context,
     profile: str = "",
 ) -> Target:
     """Say whose tree the graph engine writes.
 
-    ``config`` is what `plan` was made from, ``compiled`` what runs, ``profile`` the kind of device.
+    ``judged`` is what `plan` was made from, if it was, ``compiled`` what runs, ``profile`` the kind of device.
     MindSpore O2's files for AscendCL name the folder of the form and not the one that takes its
     place, so that trees are the same wherever they are written.
     """
@@ -45,10 +46,10 @@ def ge_target(
     from workbench.config.mindspore.reading import own_rank
     from workbench.config.torchair.code import world
 
-    given = get(surface)
-    if isinstance(config, DumpPlan):
-        config = Config(given, given.from_plan(config).data)
-    context = config.context(context)
+    if judged is None:
+        given = get(surface)
+        judged = Config(given, given.from_plan(plan).data).judge(context)
+    context = judged.config.context(context)
     device = context.device
     target = Target(
         surface,
@@ -62,21 +63,21 @@ def ge_target(
         return target
     if plan.ranks is None or context.rank in plan.ranks:
         stages = compiled.stages if isinstance(compiled, Program) else {}
-        graphs = graph_files(surface, config, plan, context, stages)
+        graphs = graph_files(surface, judged.config, plan, context, stages)
         target = target._replace(graphs=graphs, beside=True)
     if not target.writer.by_step:
         return target
     names = [op.name for op in (compiled.graph if isinstance(compiled, Program) else compiled).ops]
-    return target._replace(form=partial(_ascendcl_entry, config, context, names), steps=iterations)
+    return target._replace(form=partial(_ascendcl_entry, judged, context, names), steps=iterations)
 
 
 def _ascendcl_entry(
-    config: Config, context: Context, operators: Sequence[str], step: int, stamp: str
+    judged: Judged, context: Context, operators: Sequence[str], step: int, stamp: str
 ) -> Mapping[str, str]:
     """Files that tell AscendCL what to dump of a step."""
     from workbench.config.mindspore.acl_files import acl_dump_files
 
-    files = acl_dump_files(config.settings, context, [step], operators, stamp=stamp)
+    files = acl_dump_files(judged.settings, context, [step], operators, stamp=stamp)
     return {name: text for name, (text,) in files.items()}
 
 

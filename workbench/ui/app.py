@@ -27,7 +27,7 @@ from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
 from workbench.session.compare import compare
 from workbench.session.comparison import Comparison
-from workbench.session.recipe import PYTHON
+from workbench.session.provenance import PYTHON
 from workbench.show.checked import TEXT, Checked, a, one_of, texts, whole
 from workbench.show.kept_look import kept_look, look_again
 from workbench.simulation.events import ITERATIONS, undumped
@@ -293,7 +293,7 @@ class Workbench(T.HasTraits):
         )
         if found.result.partial and all(row.status == "uncomparable" for row in found.rows):
             raise Cancelled
-        found.recipe = {**({} if pair.form else found.recipe), PYTHON: code, **pair.form}
+        found.provenance = {**({} if pair.form else found.provenance), PYTHON: code, **pair.form}
         if pair.remove is not None:
             found.result = _nameless(found.result)
         return found

@@ -41,7 +41,7 @@ class AttributeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class IrText:
+class GraphLines:
     """Lines of a graph file around an operator: ``first`` is the number of the first one, 0 for lines written anew.
 
     ``here`` are the numbers (from 0) of those that are the operator's; ``note`` says what the lines are.
@@ -71,7 +71,7 @@ def _words(found: dict[str, object], name: str) -> str:
     return repr(found[name]) if name in found else ""
 
 
-def ir_text(graph: Graph | None, number: int, around: int = 3) -> IrText | None:
+def graph_lines(graph: Graph | None, number: int, around: int = 3) -> GraphLines | None:
     """Return what the graph file says of an operator; of a binary one the same, written as text.
 
     ``None`` without a graph.
@@ -86,10 +86,10 @@ def ir_text(graph: Graph | None, number: int, around: int = 3) -> IrText | None:
     why = "ir-binary" if path is not None and path.is_file() else "ir-none"
     if path is not None and path.suffix in _TEXT_FILES:
         why = "ir-changed"
-    return _anew(graph, op, Message(f"pipeline/{why}"))
+    return _anew(graph, op, Message(f"views/{why}"))
 
 
-def _from_file(path: Path, op: Op, around: int) -> IrText | None:
+def _from_file(path: Path, op: Op, around: int) -> GraphLines | None:
     """Find the operator's lines in a text file by its name."""
     needles = (f"Fullname with scope: ({op.name})", f'name: "{op.name}"')
     try:
@@ -130,7 +130,7 @@ def _cut(numbered: tuple[int, str]) -> tuple[int, str]:
 
 def _searched(
     path: str, lines: Iterator[tuple[int, str]], needles: tuple[str, ...], around: int
-) -> IrText | None:
+) -> GraphLines | None:
     """Return the statement that holds one of the needles, and some lines around it."""
     before: deque[tuple[int, str]] = deque(maxlen=_MOST + around + 1)
     for one in lines:
@@ -155,10 +155,10 @@ def _searched(
         shown.append((at, line))
     end = end or shown[-1][0] + 1
     here = range(first - shown[0][0], min(end - shown[0][0], len(shown)))
-    return IrText(path, shown[0][0], tuple(text for _, text in shown), here)
+    return GraphLines(path, shown[0][0], tuple(text for _, text in shown), here)
 
 
-def _anew(graph: Graph, op: Op, note: Message) -> IrText | None:
+def _anew(graph: Graph, op: Op, note: Message) -> GraphLines | None:
     """Write an operator alone as MindSpore's text, its inputs as parameters."""
     alone = _alone(graph, op)
     try:

@@ -122,7 +122,7 @@ def parse_place(text: str) -> tuple[str, int]:
     """Read ``file:line``; raises WorkbenchError if it is not that."""
     file, _, line = text.rpartition(":")
     if not file or not line.isdecimal():
-        raise WorkbenchError("pipeline/place", got=text)
+        raise WorkbenchError("views/place", got=text)
     return file, int(line)
 
 

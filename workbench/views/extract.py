@@ -103,7 +103,7 @@ class Extracted:
         )
 
 
-def extract(flow: Trace | None, finding: Finding, folder: str | Path) -> Extracted:
+def extract_operator(flow: Trace | None, finding: Finding, folder: str | Path) -> Extracted:
     """Write the operator of a finding alone into a new or empty folder.
 
     The inputs are those that the target gave it; ``golden.…`` are the golden's tensors where there are any.
@@ -116,7 +116,7 @@ def extract(flow: Trace | None, finding: Finding, folder: str | Path) -> Extract
         The folder holds anything, or cannot be written.
     """
     if flow is None:
-        raise WorkbenchError("pipeline/result-alone")
+        raise WorkbenchError("views/result-alone")
     attempt = _attempt(flow, finding)
     tensors = {f"input.{slot}": array for slot, array in attempt.inputs.items()}
     tensors |= {given_name(slot): array for slot, array in attempt.given.items()}
@@ -145,17 +145,17 @@ def _attempt(flow: Trace, finding: Finding) -> Attempt:
     place = place_of(flow, finding)
     graph = flow.pairing.target.graph(place[0]) if place is not None else None
     if flow.replayed is None or place is None or graph is None or place[1] < 0:
-        why: list[Any] = [Message("pipeline/not-extracted-graph")]
+        why: list[Any] = [Message("views/not-extracted-graph")]
     else:
         found = flow.replayed.attempt(*place)
         if isinstance(found, Attempt):
             if not found.partial:
                 return found
-            why = [Message("pipeline/not-extracted-part")]
+            why = [Message("views/not-extracted-part")]
         else:
             why = [found]
         why += [one for one in (lacking(flow, finding),) if one]
-    raise WorkbenchError("pipeline/not-extracted", op=finding.op_name, why=why)
+    raise WorkbenchError("views/not-extracted", op=finding.op_name, why=why)
 
 
 def _about(flow: Trace, finding: Finding, attempt: Attempt) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def _check(root: Path, attempt: Attempt) -> None:
     found = read_case(root).reference()
     for slot, array in expected.items():
         if not np.array_equal(found[given_name(slot)], array, equal_nan=array.dtype.kind in "fc"):
-            raise GraphError("pipeline/case-differs", folder=str(root), tensor=given_name(slot))
+            raise GraphError("views/case-differs", folder=str(root), tensor=given_name(slot))
 
 
 def _printable(text: str) -> str:

@@ -57,7 +57,7 @@ class Compared:
 
     Attributes
     ----------
-    rows, measured : sequence of Row
+    rows, original_rows : sequence of Row
         As they are shown, and with the statuses that findings rest on; the same number for the same tensor.
     findings : sequence of Finding
     trace : callable
@@ -65,17 +65,17 @@ class Compared:
     """
 
     rows: Sequence[Row]
-    measured: Sequence[Row]
+    original_rows: Sequence[Row]
     findings: Sequence[Finding]
     trace: Callable[[], Trace | None]
 
     @cached_property
-    def places(self) -> Places:
+    def row_index(self) -> RowIndex:
         """Where the rows stand in the dumps."""
-        return Places(self.rows, self.trace())
+        return RowIndex(self.rows, self.trace())
 
 
-class Places:
+class RowIndex:
     """Index over the rows of a comparison; without ``flow`` it knows what the rows say and no more."""
 
     def __init__(self, rows: Sequence[Row], flow: Trace | None) -> None:
@@ -100,11 +100,11 @@ class Places:
         """Return records and executions of a row."""
         return self._found.get(_row_key(row), RowRecords())
 
-    def of_execution(self, row: Row) -> list[int]:
+    def same_execution(self, row: Row) -> list[int]:
         """Indices of all rows of the same execution of the same operator."""
         return self._executions.get(_execution(row), [])
 
-    def over_time(self, row: Row) -> list[int]:
+    def same_tensor(self, row: Row) -> list[int]:
         """Indices of the rows of the same tensor in every iteration and rank."""
         return self._lasting.get(_lasting(row), [])
 
@@ -137,7 +137,7 @@ class Places:
         for index in range(start + step, last, step):
             row = self.rows[index]
             if shown_status(row) == "fail" and _execution(row) != own:
-                return self.worst(self.of_execution(row))
+                return self.worst(self.same_execution(row))
         return -1
 
     def alignment(self, block: Execution | None) -> Alignment | None:

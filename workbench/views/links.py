@@ -39,7 +39,7 @@ class Link:
         return self.target if side == "target" else self.golden
 
 
-def together_of(partners: MatchGroups, side: Side, node: Node) -> MatchGroup | None:
+def match_group_of(partners: MatchGroups, side: Side, node: Node) -> MatchGroup | None:
     """Return the match that a node is part of; ``None`` for parameters and what has no partner."""
     kind, _, number = node.key.partition(" ")
     return partners.of(side, int(number)) if kind == "op" else None
@@ -75,8 +75,8 @@ def _nodes(found: Mapping[Side, Neighbourhood]) -> Iterable[tuple[Side, Node]]:
 
 
 def _same(partners: MatchGroups, side: Side, node: Node) -> MatchGroup | tuple[str, str] | None:
-    """What nodes of both sides that correspond have in common: a match, or the keys of two leaves."""
-    return together_of(partners, side, node) or partners.leaf(side, node.key)
+    """What nodes of both sides that correspond have in common: a match, or the keys of a pair of constants."""
+    return match_group_of(partners, side, node) or partners.constant_pair(side, node.key)
 
 
 def _names(one: MatchGroup | tuple[str, str], graphs: Mapping[Side, Graph]) -> Names:

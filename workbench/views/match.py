@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from workbench.comparison.align.rules import rule_meaning
 from workbench.core.words import Message
 from workbench.show.graph_picture import Neighbourhood
-from workbench.views.attributes import ir_text
+from workbench.views.attributes import graph_lines
 from workbench.views.index import SIDES
-from workbench.views.links import find_links, name_of, together_of
+from workbench.views.links import find_links, match_group_of, name_of
 from workbench.views.partners import MatchGroups
 from workbench.views.walk import at_levels, between, split, surroundings
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Row, Side
     from workbench.graph.graph import Graph
     from workbench.show.graph_picture import Node
-    from workbench.views.attributes import IrText
-    from workbench.views.index import Compared, Places, RowRecords
+    from workbench.views.attributes import GraphLines
+    from workbench.views.index import Compared, RowIndex, RowRecords
     from workbench.views.links import Link
     from workbench.views.partners import MatchGroup
 
@@ -46,12 +46,12 @@ class SideView:
     side: Side
     operators: tuple[str, ...]
     found: Neighbourhood
-    ir: tuple[IrText, ...] = ()
+    ir: tuple[GraphLines, ...] = ()
     note: Message | None = None
 
 
 @dataclass(frozen=True, repr=False)
-class MatchContext:
+class MatchView:
     """The surroundings of the operator of row ``index`` and of what it is matched with, three levels far."""
 
     compared: Compared
@@ -63,26 +63,26 @@ class MatchContext:
         return self.compared.rows[self.index]
 
     @property
-    def _places(self) -> Places:
-        return self.compared.places
+    def _row_index(self) -> RowIndex:
+        return self.compared.row_index
 
     @cached_property
     def _found(self) -> RowRecords:
-        return self._places.find(self.row)
+        return self._row_index.find(self.row)
 
     @cached_property
     def _blocks(self) -> Mapping[Side, Execution]:
-        return self._places.blocks(self._found)
+        return self._row_index.blocks(self._found)
 
     @cached_property
     def _partners(self) -> MatchGroups | None:
         block = self._blocks.get("target")
-        return self._places.partners(block) if block is not None else None
+        return self._row_index.partners(block) if block is not None else None
 
     @cached_property
     def match(self) -> MatchGroup | None:
         """The match by numbers of operators; ``None`` if there is no partner, or no graph that tells."""
-        keys = (self._places.node(side, self._found, self._blocks) for side in SIDES)
+        keys = (self._row_index.node(side, self._found, self._blocks) for side in SIDES)
         found = (
             self._partners.of(side, split(key)[1])
             for side, key in zip(SIDES, keys, strict=True)
@@ -108,13 +108,13 @@ class MatchContext:
             return str(rule_meaning(self.rule))
         if self.match is not None:
             meaning = rule_meaning(self.rule)
-            said = Message("pipeline/tensor-unmatched", meaning=meaning, why=self.row.reason)
+            said = Message("views/tensor-unmatched", meaning=meaning, why=self.row.reason)
         elif all(self._centre(side) for side in SIDES):
-            said = Message("pipeline/tensor-only", why=self.row.reason)
+            said = Message("views/tensor-only", why=self.row.reason)
         elif self.row.reason:
             return str(self.row.reason)
         else:
-            said = Message("pipeline/unmatched")
+            said = Message("views/unmatched")
         return str(said)
 
     @cached_property
@@ -133,12 +133,12 @@ class MatchContext:
         if self.match is not None:
             return [f"op {number}" for number in self.match.of(side)]
         keys: dict[Side, str] = {
-            one: self._places.node(one, self._found, self._blocks) for one in SIDES
+            one: self._row_index.node(one, self._found, self._blocks) for one in SIDES
         }
         if self._partners is not None and not keys[side]:
             other: Side = "golden" if side == "target" else "target"
-            leaf = self._partners.leaf(other, keys[other]) if keys[other] else None
-            return [leaf[side == "golden"]] if leaf is not None else []
+            pair = self._partners.constant_pair(other, keys[other]) if keys[other] else None
+            return [pair[side == "golden"]] if pair is not None else []
         return [keys[side]] if keys[side] else []
 
     def _around(self, side: Side, centre: list[str]) -> SideView:
@@ -146,36 +146,40 @@ class MatchContext:
         if graph is None or block is None or not centre:
             name = self.row.op_name if side == "target" else self.row.golden_op_name
             code = "side-unknown" if name else "side-nothing"
-            note = Message(f"pipeline/{code}", side=side)
+            note = Message(f"views/{code}", side=side)
             return SideView(side, (name,) if name else (), Neighbourhood(), (), note)
-        own = self._places.node(side, self._found, self._blocks)
-        quoted = (ir_text(graph, split(key)[1]) for key in centre[:QUOTED] if key.startswith("op"))
+        own = self._row_index.node(side, self._found, self._blocks)
+        quoted = (
+            graph_lines(graph, split(key)[1]) for key in centre[:QUOTED] if key.startswith("op")
+        )
         return SideView(
             side,
             tuple(name_of(graph, key) for key in centre),
-            surroundings(self._places, side, block, centre, {own: self.index}, BREADTH),
+            surroundings(self._row_index, side, block, centre, {own: self.index}, BREADTH),
             tuple(text for text in quoted if text is not None),
         )
 
     def _opposite(self, side: Side, first: SideView) -> SideView:
         """What the neighbours of an operator without a partner are matched with, and what lies between that."""
         graph, block = self._graph(side), self._blocks.get(side)
-        note = Message("pipeline/side-nothing", side=side)
+        note = Message("views/side-nothing", side=side)
         if graph is None or block is None or self._partners is None:
             return SideView(side, (), Neighbourhood(), (), note)
         levels: dict[str, int] = {}
         for node in first.found.nodes:
-            together = together_of(self._partners, first.side, node)
-            leaf = self._partners.leaf(first.side, node.key)
+            together = match_group_of(self._partners, first.side, node)
+            pair = self._partners.constant_pair(first.side, node.key)
             keys = [f"op {number}" for number in together.of(side)] if together is not None else []
-            for key in keys or ([leaf[side == "golden"]] if leaf is not None else []):
+            for key in keys or ([pair[side == "golden"]] if pair is not None else []):
                 levels.setdefault(key, node.level)
         levels.update(dict.fromkeys(between(graph, levels)[: 2 * BREADTH], 0))
-        return SideView(side, (), at_levels(self._places, side, block, levels, BREADTH), (), note)
+        return SideView(
+            side, (), at_levels(self._row_index, side, block, levels, BREADTH), (), note
+        )
 
     def _graph(self, side: Side) -> Graph | None:
         block = self._blocks.get(side)
-        return self._places.graph_of(side, block) if block is not None else None
+        return self._row_index.graph_of(side, block) if block is not None else None
 
     @cached_property
     def _links(self) -> dict[tuple[Side, str], Link]:
@@ -201,10 +205,10 @@ class MatchContext:
         """The match in one sentence."""
         ours, theirs = (", ".join(self.sides[side].operators) for side in SIDES)
         if not ours or not theirs:
-            return str(Message("pipeline/match-alone", name=ours or theirs, why=self.why))
+            return str(Message("views/match-alone", name=ours or theirs, why=self.why))
         code = "match-pair" if self.rule else "match-pair-plain"
         values = {"target": ours, "golden": theirs, "rule": self.rule, "score": self.score}
-        return str(Message(f"pipeline/{code}", **values, why=self.why))
+        return str(Message(f"views/{code}", **values, why=self.why))
 
     def frame(self) -> pd.DataFrame:
         """Return `lines` as a DataFrame."""
@@ -230,4 +234,4 @@ class MatchContext:
         return context_html(self, standalone=True)
 
     def __repr__(self) -> str:
-        return f"<MatchContext {self.words}>"
+        return f"<MatchView {self.words}>"

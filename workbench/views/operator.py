@@ -15,9 +15,9 @@ from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
 from workbench.graph.source_lines import frames_of
-from workbench.views.attributes import ir_text, settings_of_both
+from workbench.views.attributes import graph_lines, settings_of_both
 from workbench.views.index import SIDES
-from workbench.views.origin import blame, conclusion
+from workbench.views.origin import conclusion, error_origin
 from workbench.views.source_lines import in_context
 from workbench.views.values import side_values
 from workbench.views.walk import neighbours
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Op, SourceFrame
     from workbench.show.graph_picture import Neighbourhood
-    from workbench.views.attributes import AttributeRow, IrText
+    from workbench.views.attributes import AttributeRow, GraphLines
     from workbench.views.extract import Extracted
-    from workbench.views.index import Compared, Places, RowRecords
+    from workbench.views.index import Compared, RowIndex, RowRecords
     from workbench.views.origin import ErrorOrigin
     from workbench.views.source_lines import SourceContext
     from workbench.views.values import TensorSummaryRow
@@ -63,8 +63,8 @@ class OperatorView:
         return self.row.op_name or self.row.golden_op_name
 
     @property
-    def _places(self) -> Places:
-        return self.compared.places
+    def _row_index(self) -> RowIndex:
+        return self.compared.row_index
 
     @property
     def side(self) -> Side:
@@ -73,7 +73,7 @@ class OperatorView:
 
     @cached_property
     def _found(self) -> RowRecords:
-        return self._places.find(self.row)
+        return self._row_index.find(self.row)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -87,15 +87,15 @@ class OperatorView:
         )
 
     @cached_property
-    def blame(self) -> ErrorOrigin:
-        """Whether the error is born here, inherited or amplified, and why."""
-        row = self.compared.measured[self.index]
-        return blame(row, self._found, self._places.flow, self.findings)
+    def origin(self) -> ErrorOrigin:
+        """Whether the error originates here, is propagated or amplified, and why."""
+        row = self.compared.original_rows[self.index]
+        return error_origin(row, self._found, self._row_index.flow, self.findings)
 
     @cached_property
     def conclusion(self) -> tuple[Message, ...]:
         """What the walk through the data flow found it to be, by the rule that decided; empty if it was not judged."""
-        flow, run = self._places.flow, self._found.run
+        flow, run = self._row_index.flow, self._found.run
         event = (
             flow.events.get((run.block, run.op)) if flow is not None and run is not None else None
         )
@@ -105,28 +105,28 @@ class OperatorView:
     def tensors(self) -> tuple[int, ...]:
         """Indices of the rows of this execution, inputs first."""
         rows = self.compared.rows
-        own = self._places.of_execution(self.row)
+        own = self._row_index.same_execution(self.row)
         return tuple(sorted(own, key=lambda n: (rows[n].io != "input", rows[n].slot, n)))
 
     @cached_property
     def trend(self) -> tuple[int, ...]:
         """Indices of the rows of this tensor in every rank and iteration."""
         rows = self.compared.rows
-        found = self._places.over_time(self.row)
+        found = self._row_index.same_tensor(self.row)
         return tuple(
             sorted(found, key=lambda n: (rows[n].rank, rows[n].iteration, rows[n].turn, n))
         )
 
     def operator(self, side: Side) -> Op | None:
         """Return the operator of one side's graph; ``None`` if there is none."""
-        return self._places.operator(side, self._found.run_of(side))
+        return self._row_index.operator(side, self._found.run_of(side))
 
     @cached_property
     def frames(self) -> tuple[SourceFrame, ...]:
         """The whole traceback as the graph has it, outermost first; of the golden where the target's has none."""
         for side in dict.fromkeys((self.side, "golden")):
             run = self._found.run_of("golden" if side == "golden" else "target")
-            graph = self._places.graph("golden" if side == "golden" else "target", run)
+            graph = self._row_index.graph("golden" if side == "golden" else "target", run)
             if graph is not None and run is not None and graph.ops[run.op].frames:
                 return frames_of(graph, run.op)
         return (self.row.source,) if self.row.source is not None else ()
@@ -139,7 +139,7 @@ class OperatorView:
     @cached_property
     def neighbours(self) -> Neighbourhood:
         """What it reads and what reads it, three levels far."""
-        return neighbours(self._places, self.side, self._found.run_of(self.side), self.index)
+        return neighbours(self._row_index, self.side, self._found.run_of(self.side), self.index)
 
     @cached_property
     def attributes(self) -> tuple[AttributeRow, ...]:
@@ -147,12 +147,12 @@ class OperatorView:
         return settings_of_both(self.operator("target"), self.operator("golden"))
 
     @cached_property
-    def ir(self) -> dict[Side, IrText]:
+    def ir(self) -> dict[Side, GraphLines]:
         """What the graph files say of it, by side."""
-        found: dict[Side, IrText] = {}
+        found: dict[Side, GraphLines] = {}
         for side in SIDES:
             run = self._found.run_of(side)
-            text = ir_text(self._places.graph(side, run), run.op if run is not None else -1)
+            text = graph_lines(self._row_index.graph(side, run), run.op if run is not None else -1)
             if text is not None:
                 found[side] = text
         return found
@@ -161,19 +161,19 @@ class OperatorView:
     def _read(self) -> tuple[Elements | None, Message | None]:
         """Read the elements; else why there are none."""
         row, found = self.row, self._found
-        if self._places.flow is None:
-            return None, Message("pipeline/no-dumps")
+        if self._row_index.flow is None:
+            return None, Message("views/no-dumps")
         if not row.match_rule:
-            return None, Message("pipeline/no-counterpart", why=row.reason)
+            return None, Message("views/no-counterpart", why=row.reason)
         if found.target is None or found.golden is None:
-            return None, Message("pipeline/files-unknown")
+            return None, Message("views/files-unknown")
         lacking = [said for side in SIDES if (said := _lacking(found.record(side), side))]
         if lacking:
-            return None, Message("pipeline/several", said=lacking)
+            return None, Message("views/several", said=lacking)
         try:
             return self._open(found), None
         except (WorkbenchError, OSError) as error:
-            return None, Message("pipeline/stated", reason=error)
+            return None, Message("views/stated", reason=error)
 
     def _open(self, found: RowRecords) -> Elements | None:
         ours, theirs = found.target, found.golden
@@ -197,7 +197,7 @@ class OperatorView:
     @cached_property
     def doubts(self) -> tuple[Message, ...]:
         """What to keep in mind when its elements are looked at."""
-        flow, found = self._places.flow, self._found
+        flow, found = self._row_index.flow, self._found
         told = []
         if flow is not None:
             for side, binding in zip(
@@ -205,10 +205,10 @@ class OperatorView:
             ):
                 for kind in binding.oddities.get(id(found.record(side)), ()):
                     code = "side-updated" if kind == REWRITTEN else "side-odd"
-                    told.append(Message(f"pipeline/{code}", side=side, kind=kind))
+                    told.append(Message(f"views/{code}", side=side, kind=kind))
         elements = self.elements
         if elements is not None and elements.size < elements.total:
-            cut = Message("pipeline/elements-cut", read=elements.size, total=elements.total)
+            cut = Message("views/elements-cut", read=elements.size, total=elements.total)
             told.append(cut)
         return tuple(told)
 
@@ -246,7 +246,7 @@ class OperatorView:
     def _some(self) -> Elements:
         if self.elements is None:
             raise WorkbenchError(
-                "pipeline/no-elements",
+                "views/no-elements",
                 name=self.name,
                 io=self.row.io,
                 slot=self.row.slot,
@@ -288,14 +288,14 @@ class OperatorView:
 
     def failing(self, step: int = 1) -> int:
         """Index of the next failing operator's row (``step`` 1) or the one before it (-1); -1 if there is none."""
-        return self._places.failing(self.index, step)
+        return self._row_index.failing(self.index, step)
 
     def extract(self, folder: str | Path) -> Extracted:
         """Write the operator alone into a new folder, with a script that computes it again."""
-        from workbench.views.extract import extract
+        from workbench.views.extract import extract_operator
 
         known = next((one for one in self.findings if one.defect), None)
-        return extract(self._places.flow, known or _as_finding(self), folder)
+        return extract_operator(self._row_index.flow, known or _as_finding(self), folder)
 
     def _repr_html_(self) -> str:
         from workbench.views.render import operator_html
@@ -304,18 +304,18 @@ class OperatorView:
 
     def __repr__(self) -> str:
         return one_line(
-            f"<OperatorView {self.name} {self.row.io}.{self.row.slot}: {self.blame.kind}>"
+            f"<OperatorView {self.name} {self.row.io}.{self.row.slot}: {self.origin.kind}>"
         )
 
 
 def _lacking(record: TensorRecord | None, side: Side) -> Message | None:
     """Why the elements of a record cannot be read; ``None`` if they may."""
     if record is None:
-        return Message("pipeline/side-lacks", side=side)
+        return Message("views/side-lacks", side=side)
     if record.source is None:
-        return Message("pipeline/side-statistics", side=side)
+        return Message("views/side-statistics", side=side)
     if record.path and not os.path.exists(record.path):
-        return Message("pipeline/side-gone", side=side, path=record.path)
+        return Message("views/side-gone", side=side, path=record.path)
     return None
 
 
@@ -324,6 +324,6 @@ def _as_finding(view: OperatorView) -> Finding:
     row = view.row
     return Finding(
         "info", row.op_name, row.op_type, row.graph_id, row.iteration, row.io, row.slot, 0.0,
-        view.blame.own, row.inherited_error, row.noise_floor, (str(view.blame.text),), "",
+        view.origin.local_error, row.inherited_error, row.noise_floor, (str(view.origin.text),), "",
         () if row.source is None else (row.source,), row.order, row.rank,
     )  # fmt: skip

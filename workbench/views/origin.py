@@ -29,33 +29,33 @@ Kind = Literal["origin", "propagated", "amplified", "expected", "equal", "unmatc
 class ErrorOrigin:
     """Where the error of a tensor comes from.
 
-    ``text`` says why. Errors are relative: ``own`` is the local error, ``explained`` the expected rounding error,
-    ``factor`` how much a propagated error grows (0: unknown). ``lacking`` says why the local error is unknown.
+    ``text`` says why. Errors are relative; ``expected_error`` is the rounding error to expect, ``factor`` how much a
+    propagated error grows (0: unknown). ``lacking`` says why the local error is unknown.
     """
 
     kind: Kind
     text: Message
     error: float | None = None
-    own: float | None = None
-    inherited: float | None = None
-    explained: float | None = None
+    local_error: float | None = None
+    propagated_error: float | None = None
+    expected_error: float | None = None
     factor: float = 0.0
     lacking: Message | None = None
 
     @property
     def title(self) -> Message:
         """The kind in words."""
-        return Message(f"pipeline/blame-{self.kind}")
+        return Message(f"views/origin-{self.kind}")
 
 
-def blame(
+def error_origin(
     row: Row, found: RowRecords, flow: Trace | None, findings: Sequence[Finding]
 ) -> ErrorOrigin:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
     if not row.match_rule:
-        return ErrorOrigin("unmatched", _reason(row, "pipeline/unmatched"))
+        return ErrorOrigin("unmatched", _reason(row, "views/unmatched"))
     if flow is not None and found.run is None and row.status in ("warn", "fail"):
-        return ErrorOrigin("unknown", Message("pipeline/parameter-kept"), row.error)
+        return ErrorOrigin("unknown", Message("views/parameter-kept"), row.error)
     place = (found.run.block, found.run.op) if found.run is not None else None
     own = flow.own_error(*place) if flow is not None and place is not None else None
     event = flow.events.get(place) if flow is not None and place is not None else None
@@ -79,19 +79,19 @@ def conclusion(event: Assessment) -> tuple[Message, ...]:
 
 
 def _reason(row: Row, otherwise: str) -> Message:
-    return Message("pipeline/stated", reason=row.reason) if row.reason else Message(otherwise)
+    return Message("views/stated", reason=row.reason) if row.reason else Message(otherwise)
 
 
 def _lacking(row: Row, flow: Trace | None, place: tuple[Execution, int] | None) -> Message:
     """Say why the local error of an operator is unknown."""
     if row.io == "input":
-        return Message("pipeline/read-here")
+        return Message("views/read-here")
     if flow is None or flow.replayed is None:
-        return Message("pipeline/no-replay")
+        return Message("views/no-replay")
     reason = flow.replayed.reasons.get(place) if place is not None else None
     if reason:
-        return Message("pipeline/stated", reason=reason)
-    return Message("pipeline/operator-not-replayed")
+        return Message("views/stated", reason=reason)
+    return Message("views/operator-not-replayed")
 
 
 def _defect(findings: Sequence[Finding], row: Row) -> Finding | None:
@@ -121,19 +121,19 @@ def _judged(
     flow: Trace | None,
 ) -> tuple[Kind, Message, float]:
     if row.error is None or row.status == "uncomparable":
-        return "unknown", _reason(row, "pipeline/not-measured"), 0.0
+        return "unknown", _reason(row, "views/not-measured"), 0.0
     if row.status == "equal":
-        return "equal", Message("pipeline/all-equal"), 0.0
+        return "equal", Message("views/all-equal"), 0.0
     if flow is None:
-        return "unknown", Message("pipeline/foreign-result"), 0.0
+        return "unknown", Message("views/foreign-result"), 0.0
     if row.io == "input":
-        return "propagated", Message("pipeline/read-here"), 0.0
+        return "propagated", Message("views/read-here"), 0.0
     if defect is not None:
         return "origin", _of_defect(defect), 0.0
     if own is not None and own.suspect:
         return "origin", _of_own(own), 0.0
     if row.status == "pass":
-        return "expected", Message("pipeline/rounding"), _growth(row)
+        return "expected", Message("views/rounding"), _growth(row)
     if event is not None and event.is_origin:
         return "origin", _of_walk(row, event), 0.0
     return _passed_on(row, own, event)
@@ -143,36 +143,36 @@ def _times(error: float | None, expected: float | None) -> Message:
     """How many times the expected rounding error a local error is, where that can be said."""
     times = times_expected(error, expected)
     if times is None:
-        return Message("pipeline/no-times")
-    return Message("pipeline/times-expected", times=times)
+        return Message("views/no-times")
+    return Message("views/times-expected", times=times)
 
 
 def _of_defect(defect: Finding) -> Message:
     evidence = defect.evidence[:2]
     if defect.own_error is None:
-        return Message("pipeline/defect-evidence", evidence=evidence)
+        return Message("views/defect-evidence", evidence=evidence)
     times = _times(defect.own_error, defect.noise_floor)
-    return Message("pipeline/defect-figures", evidence=evidence, own=defect.own_error, times=times)
+    return Message("views/defect-figures", evidence=evidence, own=defect.own_error, times=times)
 
 
 def _of_own(own: OwnError) -> Message:
     times = _times(own.error, own.explained)
-    said = Message("pipeline/replay-differs", own=own.error, times=times)
+    said = Message("views/replay-differs", own=own.error, times=times)
     if not own.assumed:
         return said
-    return Message("pipeline/replay-assumed", said=said, assumed=own.assumed)
+    return Message("views/replay-assumed", said=said, assumed=own.assumed)
 
 
 def _of_walk(row: Row, event: Assessment) -> Message:
     said = Message(
-        "pipeline/walk-origin",
+        "views/walk-origin",
         inherited=event.inherited,
         explained=event.expected_error,
         error=row.error,
     )
     if not event.unobserved_count:
         return said
-    return Message("pipeline/walk-unobserved", said=said, count=event.unobserved_count)
+    return Message("views/walk-unobserved", said=said, count=event.unobserved_count)
 
 
 def _growth(row: Row) -> float:
@@ -187,15 +187,15 @@ def _passed_on(
 ) -> tuple[Kind, Message, float]:
     """What an operator does with an error that is not its own."""
     factor = _growth(row)
-    said = Message("pipeline/not-replayed")
+    said = Message("views/not-replayed")
     if own is not None:
-        said = Message("pipeline/replay-matches", own=own.error)
+        said = Message("views/replay-matches", own=own.error)
     if event is not None and event.masked:
-        return "propagated", Message("pipeline/masked", said=said), factor
+        return "propagated", Message("views/masked", said=said), factor
     read = row.inherited_error
     if not read and not (event is not None and event.tainted):
-        return "unknown", Message("pipeline/inputs-unknown", said=said), factor
+        return "unknown", Message("views/inputs-unknown", said=said), factor
     if factor >= limits().amplification:
-        text = Message("pipeline/amplified", said=said, inherited=read, factor=factor)
+        text = Message("views/amplified", said=said, inherited=read, factor=factor)
         return "amplified", text, factor
-    return "propagated", Message("pipeline/propagated", said=said, inherited=read), factor
+    return "propagated", Message("views/propagated", said=said, inherited=read), factor

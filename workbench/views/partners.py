@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Side
 
     Member = tuple[Side, int]
-    Leaf = tuple[str, str]
+    ConstantPair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +33,36 @@ class MatchGroup:
 class MatchGroups:
     """All matches of two graphs.
 
-    ``leaves`` are keys of nodes of target and golden that hold the same value and compute nothing: parameters, and
-    operators that stand for one.
+    ``constant_pairs`` are keys of nodes of target and golden that hold the same value and compute nothing: parameters,
+    and operators that stand for one.
     """
 
     by: Mapping[Member, MatchGroup] = field(default_factory=dict)
-    leaves: tuple[Leaf, ...] = ()
+    constant_pairs: tuple[ConstantPair, ...] = ()
 
     def of(self, side: Side, number: int) -> MatchGroup | None:
         """Return the match that an operator is part of; ``None`` if it has no partner."""
         return self.by.get((side, number))
 
-    def leaf(self, side: Side, key: str) -> Leaf | None:
-        """Return both keys of a leaf by that of one side; ``None`` if it has no partner."""
-        return next((one for one in self.leaves if one[side == "golden"] == key), None)
+    def constant_pair(self, side: Side, key: str) -> ConstantPair | None:
+        """Return both keys of a pair by that of one side; ``None`` if it has no partner."""
+        return next((one for one in self.constant_pairs if one[side == "golden"] == key), None)
 
 
 def find_partners(found: Alignment) -> MatchGroups:
     """Return what an alignment says."""
     matches = (MatchGroup(one.target, one.golden, one.rule, one.score) for one in found.matches)
-    return merge_groups(matches, _leaves(found))
+    return merge_groups(matches, _constant_pairs(found))
 
 
-def _leaves(found: Alignment) -> tuple[Leaf, ...]:
+def _constant_pairs(found: Alignment) -> tuple[ConstantPair, ...]:
     values = {(f"{t.kind} {t.number}", f"{g.kind} {g.number}") for t, g in found.values.items()}
     return (*((f"param {t}", f"param {g}") for t, g in found.params.items()), *sorted(values))
 
 
-def merge_groups(matches: Iterable[MatchGroup], leaves: tuple[Leaf, ...] = ()) -> MatchGroups:
+def merge_groups(
+    matches: Iterable[MatchGroup], constant_pairs: tuple[ConstantPair, ...] = ()
+) -> MatchGroups:
     """Join matches that have an operator in common; the first one's rule and score stand for all."""
     by: dict[Member, MatchGroup] = {}
     for one in matches:
@@ -68,7 +70,7 @@ def merge_groups(matches: Iterable[MatchGroup], leaves: tuple[Leaf, ...] = ()) -
         if one.target and one.golden:
             whole = _union([*dict.fromkeys(met), one])
             by.update(dict.fromkeys(_members(whole), whole))
-    return MatchGroups(by, leaves)
+    return MatchGroups(by, constant_pairs)
 
 
 def _members(one: MatchGroup) -> list[Member]:

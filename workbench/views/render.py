@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from workbench.comparison.measure.elements import Element, ErrorKind, HeatMap
-    from workbench.views.index import Places
-    from workbench.views.match import MatchContext
+    from workbench.views.index import RowIndex
+    from workbench.views.match import MatchView
     from workbench.views.operator import OperatorView
     from workbench.views.source_map import SourceMap
 
@@ -88,7 +88,7 @@ def operator_html(
     wanted = tuple(sections)
     unknown = sorted(set(wanted) - set(SECTIONS))
     if unknown:
-        raise WorkbenchError("pipeline/sections", known=list(SECTIONS), got=unknown)
+        raise WorkbenchError("views/sections", known=list(SECTIONS), got=unknown)
     return render(
         "operator.html.j2",
         view=view,
@@ -99,15 +99,15 @@ def operator_html(
         high=HIGH,
         trend_figure=_trend(view) if "trend" in wanted else "",
         styles=OPERATOR_STYLES if standalone else (),
-        within=within(view.compared.places),
+        within=within(view.compared.row_index),
         say=say,
         clickable=clickable,
     )
 
 
-def within(places: Places) -> Callable[[str], str]:
+def within(row_index: RowIndex) -> Callable[[str], str]:
     """Return what writes a path as it stands in its tree, whose own place the head of every report tells."""
-    flow = places.flow
+    flow = row_index.flow
     sides = (flow.pairing.target, flow.pairing.golden) if flow is not None else ()
     roots = [f"{side.dump.path.rstrip('/')}/" for side in sides]
 
@@ -189,7 +189,7 @@ def _trend(view: OperatorView) -> str:
 
 
 def context_html(
-    view: MatchContext,
+    view: MatchView,
     *,
     say: Say = ENGLISH,
     clickable: bool = False,
@@ -217,7 +217,7 @@ def context_html(
         wide=WIDE,
         high=HIGH,
         styles=OPERATOR_STYLES if standalone else (),
-        within=within(view.compared.places),
+        within=within(view.compared.row_index),
         say=say,
         clickable=clickable,
     )

@@ -81,29 +81,29 @@ def says_so(lines: Sequence[str], number: int, code: str) -> bool:
 
 def _other(frame: SourceFrame) -> Message:
     if not frame.code.strip():
-        return Message("pipeline/line-unknown")
-    return Message("pipeline/line-differs")
+        return Message("views/line-unknown")
+    return Message("views/line-differs")
 
 
 def find_source(name: str) -> tuple[tuple[str, ...], Origin, Message | None]:
     """Return the text of a file or notebook cell in lines, where it is from, and why there is none."""
     if cell := _CELL.search(name):
         lines = _cell_text(int(cell[1] or cell[2]))
-        return lines, "notebook", None if lines else Message("pipeline/cell-gone")
+        return lines, "notebook", None if lines else Message("views/cell-gone")
     if _KERNEL_FILE.search(name):
         lines = _kernel_text(name)
-        return lines, "notebook", None if lines else Message("pipeline/cell-gone")
+        return lines, "notebook", None if lines else Message("views/cell-gone")
     path = _located(name)
     if path.suffix != ".py" or name.startswith(("//", "\\\\")):  # a share would be asked for
-        return (), "file", Message("pipeline/not-python")
+        return (), "file", Message("views/not-python")
     try:
         about = path.stat()
     except (OSError, ValueError):
-        return (), "file", Message("pipeline/file-missing")
+        return (), "file", Message("views/file-missing")
     if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
-        return (), "file", Message("pipeline/file-size", limit=_LARGEST >> 20)
+        return (), "file", Message("views/file-size", limit=_LARGEST >> 20)
     lines = _read(str(path), about.st_mtime_ns, about.st_size)
-    return lines, "file", None if lines else Message("pipeline/file-unreadable")
+    return lines, "file", None if lines else Message("views/file-unreadable")
 
 
 def _located(name: str) -> Path:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Finding, Row
     from workbench.graph.graph import SourceFrame
-    from workbench.views.index import Compared, Places
+    from workbench.views.index import Compared, RowIndex
     from workbench.views.source_lines import Origin
 
 AROUND = 2
@@ -36,7 +36,7 @@ class LineOperator:
     """An operator that a line made, over all its executions.
 
     ``index`` is its worst row, ``own`` its largest own error (``None``: it could not be computed again),
-    ``explained`` what number formats explain of that; ``born`` says that an error begins here.
+    ``explained`` what number formats explain of that; ``originates`` says that an error begins here.
     """
 
     name: str
@@ -46,13 +46,13 @@ class LineOperator:
     error: float | None
     own: float | None
     explained: float | None
-    born: bool
+    originates: bool
 
     @property
-    def excess(self) -> float:
+    def log_ratio(self) -> float:
         """How many times the own error is what is explained, as a power of ten, from 0 to DECADES."""
         if not self.own or not self.explained or math.isnan(self.own):
-            return 0.0 if not self.born else DECADES
+            return 0.0 if not self.originates else DECADES
         if math.isinf(self.own):
             return DECADES
         return min(DECADES, max(0.0, math.log10(self.own / self.explained)))
@@ -72,7 +72,7 @@ class SourceLine:
 
     @property
     def worst(self) -> LineOperator | None:
-        """The operator that stands for the line: one that an error is born at, else the worst."""
+        """The operator that stands for the line: one that an error originates at, else the worst."""
         return min(self.operators, key=_badness, default=None)
 
     @property
@@ -130,10 +130,10 @@ class SourceMap:
     @property
     def without_line(self) -> int:
         """Number of operators of the target whose line nobody knows."""
-        rows, places = self.compared.rows, self.compared.places
+        rows, row_index = self.compared.rows, self.compared.row_index
         known = {row.op_name for row in rows if row.source is not None}
         named = (row for row in rows if row.op_name and row.op_name not in known)
-        made = {row.op_name for row in named if places.flow is None or places.find(row).run}
+        made = {row.op_name for row in named if row_index.flow is None or row_index.find(row).run}
         return len(made)
 
     def operators(self, file: str, line: int) -> tuple[LineOperator, ...]:
@@ -163,7 +163,10 @@ class SourceMap:
             "Born",
         )
         table = [
-            (file.name, line.number, line.text.strip(), one.name, one.op_type, one.status, one.error, one.own, one.born)
+            (
+                file.name, line.number, line.text.strip(), one.name, one.op_type, one.status, one.error, one.own,
+                one.originates,
+            )
             for file in self.files
             for line in file.made
             for one in line.operators
@@ -179,7 +182,7 @@ class SourceMap:
 
 
 def _badness(one: LineOperator) -> tuple[object, ...]:
-    return not one.born, SEVERITY.get(one.status, 9), -one.excess, one.index
+    return not one.originates, SEVERITY.get(one.status, 9), -one.log_ratio, one.index
 
 
 def _line_badness(line: SourceLine) -> tuple[object, ...]:
@@ -194,14 +197,14 @@ def _operators_by_line(compared: Compared) -> Iterable[tuple[SourceFrame, LineOp
         if row.source is not None:
             key = (row.op_name or row.golden_op_name, row.source.file, row.source.line)
             groups.setdefault(key, []).append(index)
-    born = _born(compared.findings)
+    origins = _origins(compared.findings)
     for (name, _, _), indices in groups.items():
         frame = rows[indices[0]].source
         if frame is not None:
-            yield frame, _made(name, indices, rows, compared.places, born)
+            yield frame, _made(name, indices, rows, compared.row_index, origins)
 
 
-def _born(findings: Iterable[Finding]) -> Mapping[str, float]:
+def _origins(findings: Iterable[Finding]) -> Mapping[str, float]:
     """Names of operators that a defect was found at, with their own error (0: not known)."""
     found: dict[str, float] = {}
     for one in findings:
@@ -214,29 +217,29 @@ def _made(
     name: str,
     indices: Sequence[int],
     rows: Sequence[Row],
-    places: Places,
-    born: Mapping[str, float],
+    row_index: RowIndex,
+    origins: Mapping[str, float],
 ) -> LineOperator:
-    worst = places.worst(indices)
+    worst = row_index.worst(indices)
     own, explained, suspect = None, None, False
     runs = {
         (run.block, run.op): run
         for n in indices
-        if (run := places.find(rows[n]).run) is not None and run.op >= 0
+        if (run := row_index.find(rows[n]).run) is not None and run.op >= 0
     }
     for place in runs:
-        found = places.flow.own_error(*place) if places.flow is not None else None
+        found = row_index.flow.own_error(*place) if row_index.flow is not None else None
         if found is not None:
             suspect = suspect or bool(found.suspect)
             if own is None or found.error > own:
                 own, explained = found.error, found.explained
-    if name in born and born[name] > (own or 0.0):
-        own = born[name]
+    if name in origins and origins[name] > (own or 0.0):
+        own = origins[name]
         explained = explained or rows[worst].noise_floor
     row = rows[worst]
     return LineOperator(
         name, row.op_type, worst, shown_status(row), row.error, own, explained,
-        name in born or suspect,
+        name in origins or suspect,
     )  # fmt: skip
 
 
@@ -247,7 +250,7 @@ def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, LineOperato
     text, origin, why = find_source(name)
     wrong = [n for n, frame in sorted(frames.items()) if not says_so(text, n, frame.code)]
     if text and wrong:
-        why = Message("pipeline/lines-differ", line=wrong[0])
+        why = Message("views/lines-differ", line=wrong[0])
     if not text or wrong:
         lines = tuple(SourceLine(n, frames[n].code.rstrip(), operators[n]) for n in sorted(frames))
         return SourceFile(name, lines, "dump", why, library)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Operand
-    from workbench.views.index import Places
+    from workbench.views.index import RowIndex
 
 LEVELS = 3
 """Levels before and after an operator."""
@@ -29,7 +29,9 @@ TOGETHER = 12
 """Operators of one match that are shown."""
 
 
-def neighbours(places: Places, side: Side, run: OperatorRun | None, index: int) -> Neighbourhood:
+def neighbours(
+    row_index: RowIndex, side: Side, run: OperatorRun | None, index: int
+) -> Neighbourhood:
     """Return the surroundings of an operator in its graph; empty if no graph knows it.
 
     ``index`` is the row that is looked at, which stands for the operator itself.
@@ -37,11 +39,11 @@ def neighbours(places: Places, side: Side, run: OperatorRun | None, index: int) 
     if run is None or run.op < 0:
         return Neighbourhood()
     key = f"op {run.op}"
-    return surroundings(places, side, run.block, [key], {key: index})
+    return surroundings(row_index, side, run.block, [key], {key: index})
 
 
 def surroundings(
-    places: Places,
+    row_index: RowIndex,
     side: Side,
     block: Execution,
     centre: Sequence[str],
@@ -53,42 +55,48 @@ def surroundings(
     ``centre`` are keys of their nodes, ``rows`` those that stand for them instead of their worst; ``breadth``
     operators of one level are shown.
     """
-    found = walk_through(places, side, block, breadth)
+    found = walk_through(row_index, side, block, breadth)
     if found is None:
         return Neighbourhood()
-    found.begin(centre, rows or {})
+    found.add_centre(centre, rows or {})
     for step in (-1, 1):
-        found.spread(step)
+        found.expand(step)
     found.parameters()
     return found.neighbourhood()
 
 
 def at_levels(
-    places: Places, side: Side, block: Execution, levels: Mapping[str, int], breadth: int = BREADTH
+    row_index: RowIndex,
+    side: Side,
+    block: Execution,
+    levels: Mapping[str, int],
+    breadth: int = BREADTH,
 ) -> Neighbourhood:
     """Return operators and parameters of one execution of a graph on given levels; empty if there is no graph.
 
     ``levels`` are by keys of nodes.
     """
-    found = walk_through(places, side, block, breadth)
+    found = walk_through(row_index, side, block, breadth)
     if found is None:
         return Neighbourhood()
     for key, level in sorted(levels.items(), key=lambda item: item[1]):
-        found.take(key, level)
+        found.add(key, level)
     return found.neighbourhood()
 
 
-def walk_through(places: Places, side: Side, block: Execution, breadth: int) -> GraphWalk | None:
+def walk_through(
+    row_index: RowIndex, side: Side, block: Execution, breadth: int
+) -> GraphWalk | None:
     """Return a walk through the graph of an execution; ``None`` if there is none."""
-    graph = places.graph_of(side, block)
-    return GraphWalk(places, side, block, graph, breadth) if graph is not None else None
+    graph = row_index.graph_of(side, block)
+    return GraphWalk(row_index, side, block, graph, breadth) if graph is not None else None
 
 
 @dataclass
 class GraphWalk:
     """What was found so far; nodes have keys as ``op 3`` and ``param 0``, by numbers in the graph."""
 
-    places: Places
+    row_index: RowIndex
     side: Side
     block: Execution
     graph: Graph
@@ -103,7 +111,7 @@ class GraphWalk:
         nodes, edges = tuple(self.nodes.values()), tuple(self.edges())
         return Neighbourhood(nodes, edges, self.hidden, frozenset(self.centre), self.depth)
 
-    def begin(self, centre: Sequence[str], rows: Mapping[str, int]) -> None:
+    def add_centre(self, centre: Sequence[str], rows: Mapping[str, int]) -> None:
         """Add the operators themselves, each below those of them that it reads."""
         self.centre = sorted(centre, key=split)[:TOGETHER]
         if len(centre) > TOGETHER:
@@ -112,15 +120,15 @@ class GraphWalk:
         for key in self.centre:
             before = [level[other] for other in producers(self.graph, key) if other in level]
             level[key] = max(before, default=-1) + 1
-            self.take(key, level[key], rows.get(key))
+            self.add(key, level[key], rows.get(key))
         self.depth = max(level.values(), default=0)
 
-    def take(self, key: str, level: int, index: int | None = None) -> None:
+    def add(self, key: str, level: int, index: int | None = None) -> None:
         """Add an operator or a parameter, an operator with its worst row unless one is given."""
         kind, number = split(key)
         if index is None:
             index = self._worst(key)
-        row = self.places.rows[index] if index >= 0 else None
+        row = self.row_index.rows[index] if index >= 0 else None
         status = shown_status(row) if row is not None else ""
         error = row.error if row is not None else None
         if kind == "param":
@@ -133,7 +141,7 @@ class GraphWalk:
             made = Node(key, level, "operator", op.name, op.op_type, told, status, error, index)
         self.nodes.setdefault(key, made)
 
-    def spread(self, step: int) -> None:
+    def expand(self, step: int) -> None:
         """Follow producers (``step`` -1) or consumers (1) level by level."""
         edge, start = self.centre, self.depth if step > 0 else 0
         near = producers if step < 0 else consumers
@@ -146,7 +154,7 @@ class GraphWalk:
                 self.hidden[start + step * level] = len(ready) - len(kept)
             edge = sorted(kept, key=order.__getitem__)
             for key in edge:
-                self.take(key, start + step * level)
+                self.add(key, start + step * level)
 
     def parameters(self) -> None:
         """Add the parameters that the operators themselves read, above the first of these."""
@@ -154,7 +162,7 @@ class GraphWalk:
             level = self.nodes[key].level - 1
             for operand in _read(self.graph, key):
                 if isinstance(operand, Param):
-                    self.take(_key(operand), level)
+                    self.add(_key(operand), level)
 
     def edges(self) -> Iterable[Edge]:
         """Edges between what is shown; those of parameters only to and from the operators themselves."""
@@ -169,11 +177,11 @@ class GraphWalk:
         kind, number = split(key)
         if kind == "param":
             return -1
-        return self.places.worst(self.places.of_operator(self.side, self.block, number))
+        return self.row_index.worst(self.row_index.of_operator(self.side, self.block, number))
 
     def _badness(self, key: str) -> tuple[object, ...]:
         index = self._worst(key)
-        return (1,) if index < 0 else (0, *self.places.badness(index)[1:3])
+        return (1,) if index < 0 else (0, *self.row_index.badness(index)[1:3])
 
 
 def split(key: str) -> tuple[str, int]:

@@ -40,7 +40,7 @@ def conclusions(flow):
     ],
 )  # fmt: skip
 def test_the_conclusions_of_the_sample_pairs(target, golden, expected):
-    flow = wb.compare(SAMPLES / target, SAMPLES / golden).places.flow
+    flow = wb.compare(SAMPLES / target, SAMPLES / golden).row_index.flow
     assert Counter(conclusions(flow)) == expected
 
 

@@ -194,6 +194,6 @@ def test_no_file_is_missed(tmp_path, surface):
 def test_what_is_missing_is_foretold(tmp_path, surface):
     told = preview(new(surface), GRAPH, seed=4)
     assert told.exact
-    assert "Default/Concat-op0" in dict(told.silent)
+    assert "Default/Concat-op0" in dict(told.never_dumped)
     tree = simulate(GRAPH, None, new(surface), tmp_path, surface=surface, device="a2", seed=4)
     assert foretold(told.forecast) == sizes(tree)

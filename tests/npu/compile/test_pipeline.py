@@ -151,5 +151,5 @@ def test_where_operators_run_one_by_one_only_their_kernels_are_annotated(surface
 
 @pytest.mark.parametrize(("surface", "device"), [(ONE_BY_ONE, "a2"), ("acl", "reference")])
 def test_only_what_is_compiled_can_be_quantized(surface, device):
-    with refused("pipeline/quantize-surface", GraphError, got=surface, device=device):
+    with refused("run/quantize-surface", GraphError, got=surface, device=device):
         Target(surface, device, quantization=INT8)

@@ -145,7 +145,7 @@ def test_simulate_and_compare_take_the_file(tmp_path):
     found = wb.compare(target, golden, orders=path)
     own = [row.own_error for row in found.rows if row.op_type == "MatMul" and row.io == "output"]
     assert own == [0.0] * 3
-    assert f"--orders {path}" in found.recipe["Command"]
+    assert f"--orders {path}" in found.provenance["Command"]
     with pytest.raises(GraphError) as error:
         wb.simulate(graph, None, DumpPlan("/dump"), tmp_path / "other", orders=path)
-    assert error.value.code == "pipeline/reference-orders"
+    assert error.value.code == "run/reference-orders"

@@ -35,7 +35,7 @@ def image(panel):
 
 def test_it_shows_the_first_divergence(panel):
     text = panel.above.html
-    assert label("pipeline/blame-origin") in text
+    assert label("views/origin-origin") in text
     assert "pad_mode" in text
     assert "x = self.conv3(x)" in text
     assert panel.state == ("done", "Conv2D-op0")
@@ -202,7 +202,7 @@ def test_a_hidden_panel_waits_until_it_is_seen(panel, bench):
 def test_it_speaks_chinese(bench):
     bench.language = "zh"
     panel = bench.form("operator")
-    assert label("pipeline/blame-origin", "zh") in panel.above.html
+    assert label("views/origin-origin", "zh") in panel.above.html
     assert label("show/worst-elements", "zh") in panel.worst.html
     assert panel.forth.description == label("ui/next-failing", "zh")
     panel.close()
@@ -236,7 +236,7 @@ def test_elements_that_cannot_be_read_leave_the_rest():
     bench.comparison = wb.compare(in_memory(few, graph), in_memory(shots, graph))
     bench.comparison.selected = len(bench.comparison.rows) - 1
     panel = bench.form("operator")
-    assert label("pipeline/blame-unmatched") in panel.above.html
+    assert label("views/origin-unmatched") in panel.above.html
     assert panel.planes.view.layout.display == "none"
     assert panel.worst.html == ""
     panel.close()
@@ -337,7 +337,7 @@ class TestInTheBackground:
         )
         panel = bench.form("operator")
         panel._ipython_display_()
-        assert label("pipeline/blame-origin") in shown[0]
+        assert label("views/origin-origin") in shown[0]
         panel.close()
 
 
@@ -349,7 +349,7 @@ def test_thresholds_grade_what_is_shown_and_what_is_next(panel, bench):
     look.factor = 1e9
     assert "output:0 · warn" in panel.above.html
     assert (
-        label("pipeline/blame-origin") in panel.above.html
+        label("views/origin-origin") in panel.above.html
     )  # what was found does not rest on one threshold
     assert (look.plane, panel.view_of.elements) == (plane, read)
     panel.forth.click()

@@ -62,11 +62,11 @@ def test_iterations_that_are_not_dumped_are_said_before_and_after_the_run_with_w
     """The default form dumps iteration 0 alone."""
     assert panel.rehearsal.left.value == ""
     panel.rehearsal.inputs["iterations"].value = "3"
-    assert said_in(panel.rehearsal.left.value) == ["pipeline/iterations-set"]
+    assert said_in(panel.rehearsal.left.value) == ["simulation/iterations-set"]
     panel.run.click()
     finish(panel)
-    left = Message("pipeline/iterations-some", dumped=1, run=3, asked="0")
-    told = Message("pipeline/iterations-set", said=left, key=ITERATION, value="0-2")
+    left = Message("simulation/iterations-some", dumped=1, run=3, asked="0")
+    told = Message("simulation/iterations-set", said=left, key=ITERATION, value="0-2")
     assert unescape(panel.status.value).count(str(told)) == 1
     assert {row.iteration for row in panel.bench.comparison.rows} == {0}
     panel.bench.config = panel.bench.config.set(ITERATION, "0-2")

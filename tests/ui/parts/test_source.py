@@ -61,7 +61,7 @@ def test_a_hidden_panel_waits_until_it_is_seen(panel, bench):
 def test_it_speaks_chinese(bench):
     bench.language = "zh"
     panel = bench.form("source")
-    assert label("pipeline/blame-origin", "zh") in panel.lines.html
+    assert label("views/origin-origin", "zh") in panel.lines.html
     panel.close()
 
 

@@ -104,7 +104,7 @@ def test_a_third_tree_is_another_run_of_the_target(panel):
     names = {}
     exec(panel.code.text, names)
     assert names["comparison"].result.repeats == panel.bench.comparison.result.repeats
-    assert f"--repeat {REAL / 'dump_a'}" in panel.bench.comparison.recipe["Command"]
+    assert f"--repeat {REAL / 'dump_a'}" in panel.bench.comparison.provenance["Command"]
     chooser.text.value = ""
     assert panel.bench.trees.repeats == ()
 

@@ -132,7 +132,7 @@ def npy_array(array: Array) -> tuple[Array, str]:
 
 
 def read_case(folder: str | Path) -> OperatorFile:
-    """Read a folder that `workbench.views.extract.extract` wrote, or one changed by hand.
+    """Read a folder that `workbench.views.extract.extract_operator` wrote, or one changed by hand.
 
     Raises FormatError with file and key for what is no case.
     """

@@ -104,4 +104,16 @@ SENTENCES: dict[str, str] = {
         "{operator} {dtype}, {n:count term}: {equal:count} of {checks:count} random sums are reproduced; "
         "the order is not used; {path}"
     ),
+    # demo
+    "demo-folder": "{got!r} is not empty; choose another folder with --out",
+    "demo-golden": "{model}: {ops:count operator} traced; the golden run is the NumPy reference",
+    "demo-target": "the target run is the simulated {device} with an injected fault: {fault}",
+    "demo-title": "Demonstration on a simulated NPU",
+    # configurations
+    "check-accepted": "accepted by {product} {version} as {surface}: {found:list}",
+    "check-refused": "refused by {product} {version} as {surface}: {found:list}",
+    "check-errors": "{count:count error}",
+    "check-warnings": "{count:count warning}",
+    "check-hints": "{count:count hint}",
+    "check-none": "no problems",
 }

@@ -253,18 +253,18 @@ SENTENCES: dict[str, str] = {
     "no-such-tensor": "the operator has no tensor of the requested kind",
     "no-bytes": "its tensors have no bytes",
     "npy-never": "MindSpore writes no npy file of type {dtype} on {device}",
-    "slow-down": "{copied:bytes} copied, {files:count file} written per iteration: {meaning}",
-    "slow-down-on-device": (
+    "overhead": "{copied:bytes} copied, {files:count file} written per iteration: {meaning}",
+    "overhead-on-device": (
         "{copied:bytes} copied, {files:count file} written per iteration: {meaning}; "
         "each statistic is one more kernel on the device"
     ),
-    "slow-down-on-host": (
+    "overhead-on-host": (
         "{copied:bytes} copied, {files:count file} written per iteration: {meaning}; "
         "for statistics on the host every tensor is copied"
     ),
-    "slow-down-none": "no tensor is written",
-    "slow-down-light": "step time hardly changes",
-    "slow-down-noticeable": "steps take clearly longer",
-    "slow-down-heavy": "writing takes most of the time",
-    "slow-down-extreme": "minutes per step; other ranks may time out",
+    "overhead-none": "no tensor is written",
+    "overhead-light": "step time hardly changes",
+    "overhead-noticeable": "steps take clearly longer",
+    "overhead-heavy": "writing takes most of the time",
+    "overhead-extreme": "minutes per step; other ranks may time out",
 }

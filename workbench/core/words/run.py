@@ -97,4 +97,17 @@ SENTENCES: dict[str, str] = {
     "overrun-short": "fault 'overrun': {got} bytes of {op!r} reach no other tensor; use a strength above {gap}",
     "overrun-harmless": "fault 'overrun': behind the output of {op!r} is no tensor still in use; try {others:or}",
     "overrun-nowhere": "fault 'overrun': no output of this graph has a tensor still in use behind it (operator {op!r})",
+    # simulate
+    "reference-faults": "faults need a simulated device ({known:list}), not {got!r}",
+    "reference-precision": "a precision mode ({mode}) needs a simulated device ({known:list}), not {got!r}",
+    "reference-orders": "orders of summation need a simulated device, got {got!r} (choose from {known:list})",
+    "quantize-surface": (
+        "quantization needs one of the surfaces {surfaces:list} and of the devices {devices:list}, "
+        "got {got!r} on {device!r}"
+    ),
+    "fusion": "--fusion must be on, off or a fusion_switch_file; {got!r} does not exist",
+    "switch-json": "the fusion_switch_file is not valid JSON: {why}",
+    "switch-state": "{name} must be on or off, got {got!r}",
+    "switch-object": "{name} must be a JSON object, got {got!r}",
+    "switch-file": "the fusion_switch_file",
 }

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from workbench.core.words import Message
 
 
-class SlowDownClass(NamedTuple):
-    """A class of slow-down, and the most bytes and files of one iteration that it stands for."""
+class OverheadClass(NamedTuple):
+    """A class of overhead, and the most bytes and files of one iteration that it stands for."""
 
     name: str
     nbytes: float
@@ -25,23 +25,23 @@ class SlowDownClass(NamedTuple):
 
 
 CLASSES = (
-    SlowDownClass("none", 0, 0),
-    SlowDownClass("light", 64 << 20, 1_000),
-    SlowDownClass("noticeable", 1 << 30, 10_000),
-    SlowDownClass("heavy", 16 << 30, 100_000),
-    SlowDownClass("extreme", float("inf"), float("inf")),
+    OverheadClass("none", 0, 0),
+    OverheadClass("light", 64 << 20, 1_000),
+    OverheadClass("noticeable", 1 << 30, 10_000),
+    OverheadClass("heavy", 16 << 30, 100_000),
+    OverheadClass("extreme", float("inf"), float("inf")),
 )
 """Every class, the mildest first; a dump belongs to the first that holds its bytes and its files."""
 
 
-class SlowDown(NamedTuple):
+class Overhead(NamedTuple):
     """The class of a dump, and why."""
 
     name: str
     reason: str | Message
 
 
-def slow_down(plan: DumpPlan, moved: int, written: int, files: int) -> SlowDown:
+def estimate_overhead(plan: DumpPlan, moved: int, written: int, files: int) -> Overhead:
     """Return the class of a dump.
 
     Parameters
@@ -52,19 +52,19 @@ def slow_down(plan: DumpPlan, moved: int, written: int, files: int) -> SlowDown:
         Files of one iteration.
 
     >>> from workbench.core.plan import DumpPlan
-    >>> slow_down(DumpPlan("/dump"), 5 << 20, 5 << 20, 40).name
+    >>> estimate_overhead(DumpPlan("/dump"), 5 << 20, 5 << 20, 40).name
     'light'
     """
     on_device = plan.saved == "statistic" and plan.statistics_on == "device"
     work = written if on_device else max(moved, written)
     row = next(row for row in CLASSES if work <= row.nbytes and files <= row.files)
-    meaning = Message(f"dump/slow-down-{row.name}")
+    meaning = Message(f"dump/overhead-{row.name}")
     if not files:
-        return SlowDown(row.name, meaning)
-    code = "dump/slow-down"
+        return Overhead(row.name, meaning)
+    code = "dump/overhead"
     if plan.saved == "statistic":
-        code = "dump/slow-down-on-device" if on_device else "dump/slow-down-on-host"
-    return SlowDown(row.name, Message(code, copied=work, files=files, meaning=meaning))
+        code = "dump/overhead-on-device" if on_device else "dump/overhead-on-host"
+    return Overhead(row.name, Message(code, copied=work, files=files, meaning=meaning))
 
 
 def readable(nbytes: int | None) -> str:

@@ -67,13 +67,6 @@ class Quantization:
             raise GraphError("core/choice", subject="quantization", got=self.mode, known=[*MODES])
 
 
-def quantization_of(
-    mode: str | Quantization | None, feeds: Mapping[str, Any] | None = None
-) -> Quantization | None:
-    """Return what is asked for; a mode alone is calibrated with what the run is fed."""
-    return Quantization(mode, feeds) if isinstance(mode, str) else mode
-
-
 def quantize(graph: Graph, asked: Quantization) -> tuple[Graph, Mapping[str, Kernel]]:
     """Return the quantized network, and how to compute its weights from those it was given.
 

@@ -36,9 +36,12 @@ _PREFIX = re.compile(r"(?:--)?(?:ge\.(?:exec\.)?)?")
 
 
 class CompilerOptions(NamedTuple):
-    """What a file of options asks for: precision, fusions (``on``, or a file), and names that change nothing here."""
+    """What is asked of the compiler: precision (``None``: nothing), fusions, and names that change nothing here.
 
-    precision: Precision
+    ``fusion`` is ``on``, ``off`` or the path of a ``fusion_switch_file``.
+    """
+
+    precision: Precision | None = None
     fusion: str = "on"
     others: tuple[str, ...] = ()
 

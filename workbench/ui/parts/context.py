@@ -12,7 +12,7 @@ from workbench.ui.native import make_copy
 from workbench.views.render import context_html
 
 if TYPE_CHECKING:
-    from workbench.views.match import MatchContext
+    from workbench.views.match import MatchView
 
 
 class Context(Following):
@@ -22,7 +22,7 @@ class Context(Following):
     traits = ("selected",)
 
     def build(self) -> W.Widget:
-        self.context: MatchContext | None = None
+        self.context: MatchView | None = None
         self.pieces = self.new_pieces()
         self.code = make_copy("ui/copy-view", self.say)
         self.follow_comparison()

@@ -224,7 +224,7 @@ class Operator(Following):
         start = comparison.look.selected
         if start < 0:
             start = -1 if step > 0 else len(comparison.rows)
-        found = comparison.places.failing(start, step)
+        found = comparison.row_index.failing(start, step)
         if found < 0:
             raise WorkbenchError("ui/no-next-failing" if step > 0 else "ui/no-previous-failing")
         comparison.selected = found

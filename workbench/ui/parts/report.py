@@ -13,7 +13,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import brief
 from workbench.core.words import Message
-from workbench.session.recipe import report_line
+from workbench.session.provenance import report_line
 from workbench.show.columns import worst_first
 from workbench.show.look import EXPLORED
 from workbench.show.report import SECTIONS

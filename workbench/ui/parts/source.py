@@ -66,7 +66,7 @@ class Source(Following):
         if found is None or comparison is None:
             return None
         row = comparison.selected
-        chosen = comparison.places.of_execution(row) if row is not None else ()
+        chosen = comparison.row_index.same_execution(row) if row is not None else ()
         html = source_html(found, selected=chosen, say=self.say, clickable=self.lines.clickable)
 
         def show() -> None:

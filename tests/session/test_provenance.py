@@ -111,22 +111,22 @@ def test_a_map_file_that_was_read_is_named_and_one_that_was_changed_is_written_o
     path = tmp_path / "mine.json"
     made = MapFile(overrides())
     made.save(path)
-    assert f"--map {path}" in wb.compare(*pair, map_file=path).recipe["Command"]
+    assert f"--map {path}" in wb.compare(*pair, map_file=path).provenance["Command"]
     edited = MapFile()
     edited.open(path)
     edited.ignore("more")
-    texts = wb.compare(*pair, map_file=edited.overrides).recipe
+    texts = wb.compare(*pair, map_file=edited.overrides).provenance
     assert "--map map.json" in texts["Command"]
     assert '"more"' in texts["Map file (map.json)"]
     edited.undo()
-    assert f"--map {path}" in wb.compare(*pair, map_file=edited.overrides).recipe["Command"]
+    assert f"--map {path}" in wb.compare(*pair, map_file=edited.overrides).provenance["Command"]
 
 
 def test_what_no_code_can_say_is_said(pair):
     code = wb.compare(*pair).filter(keep=lambda row: row.slot == 0, io="output").to_code()
     assert "# rows are left out by a function that this code does not have" in code
     assert "comparison = comparison.filter(io='output')" in code
-    assert "Command" not in wb.compare(*pair).filter(io="output").recipe
+    assert "Command" not in wb.compare(*pair).filter(io="output").provenance
 
 
 def test_a_result_that_was_read_has_no_code(pair, tmp_path):

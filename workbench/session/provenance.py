@@ -27,7 +27,7 @@ _OPTIONS = {"map_file": "--map", "repeats": "--repeat"}
 _PLAIN = frozenset(string.ascii_letters + string.digits + " /._-:,=+@%")
 
 
-def recipe(
+def provenance_texts(
     sides: tuple[str, str], given: Mapping[str, Any], overrides: Overrides = NO_OVERRIDES
 ) -> dict[str, str]:
     """Return texts by title for trees (target, golden), the arguments beside them, and the map file.
@@ -35,7 +35,7 @@ def recipe(
     An argument that is a list is an option given several times. The map file is one of the texts; one that was
     made by hand is read from ``map.json``.
 
-    >>> recipe(("a b", "c"), {"rank": (0, 1), "profile": ""})["Command"]
+    >>> provenance_texts(("a b", "c"), {"rank": (0, 1), "profile": ""})["Command"]
     "workbench compare 'a b' c --rank 0:1"
     """
     place = overrides.path or (_MAP if overrides else "")

@@ -1,0 +1,341 @@
+"""``workbench compare``: two dumps, compared; what was found as lines of a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from workbench.cli.options import MODEL_BY
+from workbench.cli.terminal import Exit, print_lines, print_text, progress
+from workbench.comparison.stages import timed
+from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.comparison.result import Finding, Verdict
+    from workbench.comparison.stages import StageTime
+    from workbench.session.comparison import Comparison
+
+INCOMPLETE = "incomplete"
+"""Kind of a finding that is no defect and still asks for something to be done."""
+
+_SHOWN = 10
+
+
+def compare(
+    target: Annotated[str, typer.Argument(help="Dump of the run in question.")],
+    golden: Annotated[str, typer.Argument(help="Dump of the trusted run.")],
+    json: Annotated[
+        str, typer.Option(metavar="FILE|-", help="Write the result as JSON (- for stdout).")
+    ] = "",
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write an HTML report.")] = "",
+    csv: Annotated[str, typer.Option(metavar="FILE", help="Write all rows as CSV.")] = "",
+    map_: Annotated[
+        str,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="Map file: manual matches, ignored operators, tolerated errors.",
+        ),
+    ] = "",
+    target_graph: Annotated[
+        str, typer.Option(metavar="FILE", help="Graph file of the target.")
+    ] = "",
+    golden_graph: Annotated[
+        str, typer.Option(metavar="FILE", help="Graph file of the golden.")
+    ] = "",
+    target_model: Annotated[
+        str,
+        typer.Option(
+            "--target-model", "--model", metavar="NAME", help=f"Model of the target: {MODEL_BY}"
+        ),
+    ] = "",
+    golden_model: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Model of the golden: {MODEL_BY}")
+    ] = "",
+    rank: Annotated[
+        str, typer.Option(metavar="T[:G]", help="Rank to compare: target, or target:golden.")
+    ] = "",
+    iteration: Annotated[
+        str, typer.Option(metavar="N[:M]", help="Iteration to compare: target, or target:golden.")
+    ] = "",
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Thresholds to judge by. Default: expected rounding error."
+        ),
+    ] = "",
+    envelope: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Envelope of the network (workbench envelope): what rounding of inputs moves.",
+        ),
+    ] = "",
+    orders: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Orders of summation of the target's device (workbench order).",
+        ),
+    ] = "",
+    repeat: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Dump of another run of the target, to measure its noise (repeatable).",
+        ),
+    ] = None,
+    require: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT",
+            help="Share of each side's tensors to compare. Network outputs are always required.",
+        ),
+    ] = 100.0,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB", help="Operators that may be missing on one or both sides (repeatable)."
+        ),
+    ] = None,
+    next_config: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Write a configuration that re-dumps the suspect operators in full.",
+        ),
+    ] = "",
+    next_golden: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the same for the golden run.")
+    ] = "",
+    surface: Annotated[
+        str, typer.Option(help="Surface of --next-config. Default: the one that wrote the dump.")
+    ] = "",
+    extract: Annotated[
+        str, typer.Option(metavar="DIR", help="Write a minimal reproducer of the suspect operator.")
+    ] = "",
+    explain: Annotated[
+        str, typer.Option(metavar="OP", help="Print what was concluded of an operator, and why.")
+    ] = "",
+    profile_time: Annotated[
+        bool, typer.Option("--profile-time", help="Print the time of each stage to stderr.")
+    ] = False,
+) -> int:
+    """Compare two dumps and find the first divergent operator.
+
+    Exit status: 0 agree, 1 diverge, 2 trouble, 3 not decided (incomplete, inconclusive).
+    """
+    from workbench.session.compare import compare as run
+
+    options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
+    options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
+    options |= {"orders": orders, "repeats": tuple(repeat or ())}
+    options |= {"target_model": target_model, "golden_model": golden_model}
+    options |= {"allow_missing": tuple(allow_missing or ())}
+    with timed() as times:
+        comparison = run(
+            target,
+            golden,
+            rank=_two("rank", rank),
+            iteration=_two("iteration", iteration),
+            require=require,
+            progress=progress(),
+            **{name: value for name, value in options.items() if value},
+        )
+    if profile_time:
+        print_lines(*_stage_times(times), err=True)
+    _write(comparison, json, html, csv)
+    if next_config:
+        _write_next(comparison, next_config, surface)
+    if next_golden:
+        _write_next(comparison, next_golden, "", "golden")
+    if extract:
+        _extract(comparison, extract)
+    if explain:
+        _explain(comparison, explain, to_stderr=json == "-")
+    if json != "-":
+        print_lines(*summary(comparison))
+    return _status(comparison)
+
+
+def _two(name: str, text: str) -> tuple[int, int] | None:
+    """Read ``N`` or ``N:M``; the second number is the golden's."""
+    if not text:
+        return None
+    first, _, second = text.partition(":")
+    if not first.isdecimal() or not (second or first).isdecimal():
+        raise WorkbenchError("cli/two-numbers", name=name, got=text)
+    return int(first), int(second or first)
+
+
+def _stage_times(times: list[StageTime]) -> Iterator[Message]:
+    """How long each stage took, and all of them."""
+    for one in times:
+        yield Message("cli/stage-time", name=one.name, seconds=one.seconds)
+    yield Message("cli/stage-total", seconds=sum(one.seconds for one in times))
+
+
+def _write(comparison: Comparison, json: str, html: str, csv: str) -> None:
+    """Write the files that were asked for."""
+    if json == "-":
+        from workbench.show.json_result import dumps
+
+        print_text(dumps(comparison.result))
+    elif json:
+        comparison.to_json(json)
+    if html:
+        comparison.to_html(html)
+    if csv:
+        comparison.to_csv(csv)
+
+
+def _write_next(
+    comparison: Comparison, path: str, surface: str, side: Literal["target", "golden"] = "target"
+) -> None:
+    """Write the next configuration; without a defect there is none, which is said on stderr."""
+    if not any(finding.defect for finding in comparison.findings):
+        print_lines(Message("cli/no-next"), err=True)
+        return
+    found = comparison.next_config(surface or None, side=side)
+    found.save(path)
+    operators = len(found.operators)
+    written = Message(
+        "cli/next-written", side=side, surface=found.surface, operators=operators, path=path
+    )
+    print_lines(*found.why, *found.losses, written, err=True)
+
+
+def _extract(comparison: Comparison, folder: str) -> None:
+    """Write the guilty operator alone; without a defect there is none, which is said on stderr."""
+    if any(finding.defect for finding in comparison.findings):
+        print_lines(str(comparison.extract(folder)), err=True)
+    else:
+        print_lines(Message("cli/no-extract"), err=True)
+
+
+def _explain(comparison: Comparison, name: str, *, to_stderr: bool) -> None:
+    """Print what was concluded of an operator; not among JSON."""
+    from workbench.session.conclusions import explain
+
+    print_lines(*explain(comparison, name), err=to_stderr)
+
+
+def _status(comparison: Comparison) -> Exit:
+    """A canceled comparison is trouble, unless it has found a defect already."""
+    if comparison.result.partial and comparison.verdict != "fail":
+        return Exit.TROUBLE
+    return _STATUS[comparison.verdict]
+
+
+_STATUS: dict[Verdict, Exit] = {
+    "pass": Exit.AGREE,
+    "warn": Exit.AGREE,
+    "fail": Exit.DIVERGE,
+    "incomplete": Exit.UNDECIDED,
+    "inconclusive": Exit.UNDECIDED,
+}
+"""Exit status of each verdict."""
+
+
+def summary(comparison: Comparison) -> list[Message | str]:
+    """Coverage and findings for a terminal; verdict and sentence last."""
+    lines: list[Message | str] = [_coverage(comparison, side) for side in ("target", "golden")]
+    for number, finding in enumerate(comparison.findings, 1):
+        lines += _finding_lines(comparison, number, finding)
+    lines += [
+        Message("cli/model", side=one.side, name=one.op_name, detail=one.detail)
+        for one in comparison.anomalies
+        if one.kind == "model"
+    ]
+    for use in comparison.result.overrides[:_SHOWN]:
+        code = "override" if use.operators else "override-unused"
+        values = {"kind": use.kind, "what": use.what, "tensors": use.tensors}
+        lines.append(Message(f"cli/{code}", **values))
+    if comparison.anomalies:
+        count = len(comparison.anomalies)
+        lines.append(Message("cli/anomalies", count=count, kinds=_kinds(comparison)))
+    reported = [one for one in comparison.anomalies if one.kind in ("overflow", "exception")]
+    for one in reported[:_SHOWN]:
+        said = Message("cli/anomaly", side=one.side, name=one.op_name, detail=one.detail)
+        lines.append(f"  {said}")
+    if "envelope" in comparison.result.facts:
+        lines.append(Message("cli/envelope-said", said=comparison.result.facts["envelope"]))
+    if "repeats" in comparison.result.facts:
+        lines += _repeats(comparison)
+    return [*lines, verdict_line(comparison)]
+
+
+def _repeats(comparison: Comparison) -> list[Message | str]:
+    """What other runs of the target show, and the operators that differ most between them."""
+    result = comparison.result
+    listed = sorted(result.not_deterministic, key=lambda one: -one.error)
+    said = [
+        Message("cli/repeat-operator", op_type=one.op_type, op_name=one.op_name, error=one.error)
+        for one in listed[:_SHOWN]
+    ]
+    return [Message("cli/repeats", said=result.facts["repeats"]), *map("  {}".format, said)]
+
+
+def verdict_line(comparison: Comparison) -> Message:
+    """Verdict and sentence."""
+    return Message("cli/verdict", verdict=comparison.verdict, sentence=comparison.sentence)
+
+
+def _coverage(comparison: Comparison, side: Literal["target", "golden"]) -> Message:
+    """How many tensors of a side were matched, unmatched and skipped."""
+    cover = comparison.coverage
+    skipped = {
+        key.partition(":")[2]: count
+        for key, count in cover.skipped.items()
+        if key.startswith(f"{side}:")
+    }
+    said = Message(
+        "cli/coverage",
+        side=side,
+        tensors=getattr(comparison.result, side).tensors,
+        matched=cover.matched_of(side),
+        unmatched=getattr(cover, f"unmatched_{side}"),
+        skipped=sum(skipped.values()),
+    )
+    reasons = [
+        Message("cli/coverage-reason", count=count, reason=reason)
+        for reason, count in skipped.items()
+    ]
+    return Message("cli/coverage-reasons", said=said, reasons=reasons) if reasons else said
+
+
+def _finding_lines(
+    comparison: Comparison, number: int, finding: Finding
+) -> Iterator[Message | str]:
+    said = Message("cli/finding", number=number, kind=finding.kind, name=finding.op_name)
+    parts = _when(comparison, finding)
+    yield Message("cli/finding-when", said=said, parts=parts) if parts else said
+    if finding.source is not None:
+        from workbench.graph.source_lines import told
+
+        yield f"     {told(finding.source)}"
+    yield from (f"     {evidence}" for evidence in finding.evidence)
+    if finding.defect or finding.kind == INCOMPLETE:
+        yield f"     {Message('cli/next', advice=finding.advice)}"
+
+
+def _when(comparison: Comparison, finding: Finding) -> list[Message]:
+    """Iteration and rank of a finding, where there are several."""
+    several = len({row.iteration for row in comparison.rows if row.iteration >= 0}) > 1
+    parts = [Message("cli/finding-iteration", iteration=finding.iteration)] if several else []
+    if comparison.result.by_rank:
+        parts.append(Message("cli/finding-rank", rank=finding.rank))
+    return parts if finding.op_name else []
+
+
+def _kinds(comparison: Comparison) -> list[Message]:
+    counts = Counter((one.side, one.kind) for one in comparison.anomalies)
+    return [
+        Message("cli/anomaly-kind", count=count, side=side, kind=kind)
+        for (side, kind), count in counts.items()
+    ]

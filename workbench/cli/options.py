@@ -1,0 +1,115 @@
+"""Options that several commands have, and how their texts are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workbench.cli.terminal import print_lines
+from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.npu.precision.options import CompilerOptions
+
+SURFACE = Annotated[str, typer.Option(help="Surface. Default: from the content.")]
+VERSION = Annotated[
+    str, typer.Option(metavar="V", help="Version of the vendor's software, e.g. 2.6.")
+]
+HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: check paths, too.")]
+ENV = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE", help="Environment variable of the run, e.g. RANK_ID=1 (repeatable)."
+    ),
+]
+SCHEDULE = Annotated[
+    str,
+    typer.Option(
+        metavar="N,N,…",
+        help="Order of the graphs (0 is the first); replaces --iterations.",
+    ),
+]
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FUSION = Annotated[
+    str,
+    typer.Option(
+        metavar="on|off|FILE", help="GE fusions: on (default), off or a fusion_switch_file."
+    ),
+]
+GE_OPTIONS = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="Options of the graph engine's compiler under ATC's names: precision_mode, keep_dtype, customize_dtypes, "
+        "modify_mixlist, op_precision_mode, allow_hf32, fusion_switch_file …; one a line, or JSON.",
+    ),
+]
+QUANTIZATION = Annotated[
+    str,
+    typer.Option(metavar="w8a8|w8a16", help="Quantize the network to int8 first."),
+]
+INPUT = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        metavar="NAME=FILE.npy|FOLDER",
+        help="Value of an input (repeatable), or the folder inputs/ of golden data. Default: from the seed.",
+    ),
+]
+SHAPE = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=1,3,48,192",
+        help="Shape of an input, or size of an open dimension (repeatable).",
+    ),
+]
+
+MODEL_BY = "its folder, or one of its operators."
+"""How a model of a dump is named."""
+
+
+def variables(items: Sequence[str] | None) -> dict[str, str]:
+    """Read the variables of ``--env``; raises WorkbenchError for what is no ``NAME=VALUE``."""
+    found = {}
+    for item in items or ():
+        name, equals, value = item.partition("=")
+        if not (name and equals):
+            raise WorkbenchError("cli/variable", got=item)
+        found[name] = value
+    return found
+
+
+def places_of(text: str) -> list[int] | None:
+    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
+    if not text:
+        return None
+    places = text.split(",")
+    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
+        raise WorkbenchError("cli/schedule", got=text)
+    return [int(place) for place in places]
+
+
+def compiler_options(file: str, precision_mode: str, fusion: str) -> CompilerOptions:
+    """What ``--ge-options`` asks for, or the options beside it; raises WorkbenchError for what both say."""
+    from workbench.npu.precision.modes import Precision
+    from workbench.npu.precision.options import CompilerOptions, read_compiler_options
+
+    if not file:
+        return CompilerOptions(
+            Precision(precision_mode) if precision_mode else None, fusion or "on"
+        )
+    found = read_compiler_options(file)
+    own = found.precision or Precision()
+    if precision_mode and own.mode:
+        raise WorkbenchError("cli/said-twice", option="--precision-mode", file=file)
+    if fusion and found.fusion != "on":
+        raise WorkbenchError("cli/said-twice", option="--fusion", file=file)
+    if found.others:
+        print_lines(Message("cli/options-left", file=file, names=found.others), err=True)
+    asked = replace(own, mode=precision_mode or own.mode)
+    return found._replace(precision=asked, fusion=fusion or found.fusion)
