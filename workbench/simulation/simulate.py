@@ -14,6 +14,7 @@ from workbench.core.problems import Problem
 from workbench.core.words import Message
 from workbench.core.writers import SIMULATED_SURFACES, WRITERS
 from workbench.dump.write.exceptions import CHIPS
+from workbench.dump.write.reported import overflows
 from workbench.dump.write.targets import Clock, Target, tree_version
 from workbench.dump.write.trees import shared, write_tree
 from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
@@ -184,7 +185,7 @@ def simulate(
             one,
             contexts,
             dump,
-            DeviceEvents(told, one.context.rank if dump.writer.by_mindspore else 0),
+            dump.events(one, told),
         )
         for one in everyone
     ]
@@ -212,6 +213,13 @@ class _Dump:
     version: str
     device: str
     seed: int
+
+    def events(self, rank: Rank, progress: Progress | None) -> DeviceEvents:
+        """What gathers the events of a rank: MindSpore itself looks for overflow, in results."""
+        if not self.writer.by_mindspore:
+            return DeviceEvents(progress)
+        sees = overflows if self.plan.kind == "overflow" else None
+        return DeviceEvents(progress, rank.context.rank, sees)
 
 
 @dataclass(frozen=True)
@@ -281,9 +289,8 @@ def _messages(
     """
     plan, form = works[0].dump.plan, works[0].dump.form
     looks = plan.kind == "overflow"
-    unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
-        for said in work.reports.messages(about_overflow=looks, unseen=unseen):
+        for said in work.reports.messages(about_overflow=looks):
             on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)
