@@ -229,7 +229,7 @@ def preview_plan(
         matches=found,
         iterations=tuple(numbers),
         slow_down=SlowDown("unknown", closed) if closed else cost,
-        doubts=tuple(list_doubts(plan, closed, forecast, assumed=work.is_assumed)),
+        doubts=tuple(list_doubts(plan, closed, forecast, graphs, assumed=work.is_assumed)),
         notes=(*found.renamed, *notes),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,

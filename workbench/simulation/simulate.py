@@ -19,6 +19,7 @@ from workbench.dump.write.targets import Clock, Target, tree_version
 from workbench.dump.write.trees import shared, write_tree
 from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.graph.graph import Graph
+from workbench.graph.marks import mark_operators
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu import target as npu
@@ -74,6 +75,7 @@ def simulate(
     version: str = "",
     env: Mapping[str, str] | None = None,
     schedule: Sequence[int] | None = None,
+    set_dump: Sequence[str] = (),
     max_turns: int = MAX_TURNS,
     ranks: int = 1,
     orders: Orders | str | Path | None = None,
@@ -130,6 +132,9 @@ def simulate(
         Which network runs next, by its place: (0, 0, 1) is two steps of the first and one of the second. It
         takes the place of ``iterations``, and of them in turn; numbers of iterations are MindSpore's, which
         counts for all networks (`workbench.simulation.process.turns`).
+    set_dump : sequence of str
+        Operators to mark for ``dump_mode`` 2, beside those of cells that `workbench.set_dump` marked: full names,
+        patterns with ``*``, types, or scopes (`workbench.graph.marks.mark_operators`).
     max_turns : int
         Most turns of a loop.
     ranks : int
@@ -163,7 +168,7 @@ def simulate(
     surface = surface or _surface_of(config, device)
     _check_surface(surface)
     written_by = tree_version(surface, version)
-    networks = _networks(network, surface)
+    networks = tuple(mark_operators(one, set_dump) for one in _networks(network, surface))
     order = schedule_of(networks, schedule, iterations)
     plan, form = _lower(config, surface, out, version, device)
     run = {turn.iteration for turn in turns(order, plan.initial_iteration)}
