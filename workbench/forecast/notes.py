@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
 from workbench.dump.releases import by_msprobe
+from workbench.dump.selection import marked_names
 from workbench.dump.write.ge import runs_alone
 from workbench.dump.write.targets import VERSION
 from workbench.simulation.events import undumped, with_all_iterations
@@ -42,7 +43,12 @@ def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
 
 
 def why_inexact(
-    plan: DumpPlan, closed: Message | None, forecast: Forecast, *, assumed: bool
+    plan: DumpPlan,
+    closed: Message | None,
+    forecast: Forecast,
+    graphs: Sequence[Graph],
+    *,
+    assumed: bool,
 ) -> Iterator[Message | str]:
     """Yield why names and bytes are only as near as a graph comes; ``assumed`` is the order of several networks."""
     if closed:
@@ -50,7 +56,7 @@ def why_inexact(
         return
     if assumed:
         yield Message("forecast/in-turn")
-    if any(entry.kind == "marked" for entry in plan.select):
+    if any(entry.kind == "marked" for entry in plan.select) and not marked_names(graphs):
         yield Message("forecast/late-marked")
     yield from forecast.uncertain
 

@@ -227,7 +227,7 @@ def preview_plan(
         selection=found,
         iterations=tuple(numbers),
         overhead=Overhead("unknown", closed) if closed else cost,
-        inexact_because=tuple(why_inexact(plan, closed, forecast, assumed=work.is_assumed)),
+        inexact_because=tuple(why_inexact(plan, closed, forecast, graphs, assumed=work.is_assumed)),
         notes=(*found.renamed, *notes),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,

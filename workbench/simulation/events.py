@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
@@ -22,12 +22,22 @@ _SHOWN = 3
 
 
 class DeviceEvents:
-    """Events of a run of one rank, gathered while its records pass, and whether any was dumped."""
+    """Events of a run of one rank, gathered while its records pass, and whether any was dumped.
 
-    def __init__(self, progress: Progress | None = None, rank: int = 0) -> None:
+    ``sees`` says whether MindSpore finds an overflow in a tensor, where it looks for them itself; without it
+    they are those that the device reports.
+    """
+
+    def __init__(
+        self,
+        progress: Progress | None = None,
+        rank: int = 0,
+        sees: Callable[[TensorRecord], bool] | None = None,
+    ) -> None:
         self.overflows: dict[tuple[str, int], None] = {}
+        self.unseen: dict[str, None] = {}
         self.failed = ""
-        self._progress, self._rank = progress, rank
+        self._progress, self._rank, self._sees = progress, rank, sees
         self._empty = True
 
     @property
@@ -49,32 +59,32 @@ class DeviceEvents:
             for record in records:
                 if not counts:
                     continue
-                if record.event is not None:
-                    self._note(record)
+                self._note(record)
                 yield replace(record, key=record.key._replace(rank=self._rank))
             if self.failed:
                 return
 
     def _note(self, record: TensorRecord) -> None:
-        if record.event is not None and record.event.kind == "failure":
-            self.failed = record.key.op_name
-        else:
-            self.overflows[record.key.op_name, record.key.iteration] = None
+        event, name = record.event, record.key.op_name
+        if event is not None and event.kind == "failure":
+            self.failed = name
+            return
+        if event is not None if self._sees is None else self._sees(record):
+            self.overflows[name, record.key.iteration] = None
+        elif event is not None:
+            self.unseen[name] = None
 
-    def messages(self, *, about_overflow: bool, unseen: bool = False) -> Iterator[Message]:
-        """Say what was reported; of overflow only if it was asked for.
-
-        ``unseen`` says that MindSpore itself looks for overflow, in results that saturate.
-        """
+    def messages(self, *, about_overflow: bool) -> Iterator[Message]:
+        """Say what was reported; of overflow only if it was asked for."""
+        names = list(dict.fromkeys(name for name, _ in self.overflows))
+        unseen = [name for name in self.unseen if name not in names]
         if about_overflow:
-            count = len(self.overflows)
-            names = list(dict.fromkeys(name for name, _ in self.overflows))
-            if not count:
+            if names:
+                yield Message("simulation/run-overflows", count=len(self.overflows), names=names)
+            if unseen:
+                yield Message("simulation/run-overflow-unseen", names=unseen)
+            if not names and not unseen:
                 yield Message("simulation/run-no-overflow")
-            else:
-                yield Message("simulation/run-overflows", count=count, names=names)
-            if count and unseen:
-                yield Message("simulation/run-saturating")
         if self.failed:
             yield Message("simulation/run-failed", op=self.failed)
         elif self._empty and not about_overflow:

@@ -12,11 +12,13 @@ from workbench.core.errors import GraphError, check_seed
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
+from workbench.dump.write.reported import overflows
 from workbench.dump.write.targets import Clock
 from workbench.dump.write.targets import Target as TreeTarget
 from workbench.dump.write.trees import shared, write_tree
 from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.graph.graph import Graph
+from workbench.graph.marks import mark_operators
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu.compile.provenance import original_names
@@ -70,6 +72,7 @@ def simulate(
     version: str = "",
     env: Mapping[str, str] | None = None,
     schedule: Sequence[int] | None = None,
+    set_dump: Sequence[str] = (),
     max_turns: int = MAX_TURNS,
     ranks: int = 1,
     orders: Orders | str | Path | None = None,
@@ -126,6 +129,9 @@ def simulate(
         Which network runs next, by its place: (0, 0, 1) is two steps of the first and one of the second. It
         takes the place of ``iterations``, and of them in turn; numbers of iterations are MindSpore's, which
         counts for all networks (`workbench.simulation.process.turns`).
+    set_dump : sequence of str
+        Operators to mark for ``dump_mode`` 2, beside those of cells that `workbench.set_dump` marked: full names,
+        patterns with ``*``, types, or scopes (`workbench.graph.marks.mark_operators`).
     max_turns : int
         Most turns of a loop.
     ranks : int
@@ -165,7 +171,8 @@ def simulate(
         faults=faults,
         seed=seed,
     )
-    job = Job.of(_networks(network, surface), feeds, schedule, iterations, ranks, max_turns)
+    networks = tuple(mark_operators(one, set_dump) for one in _networks(network, surface))
+    job = Job.of(networks, feeds, schedule, iterations, ranks, max_turns)
     context = Context(version=version, env=env or {})
     dump = lower(given, target, Path(out), context, seed)
     told = _run(job, target.calibrated(job.first_feeds(dump.plan)), dump, context, progress)
@@ -192,7 +199,7 @@ def _run(
             one,
             contexts,
             dump,
-            DeviceEvents(told, one.context.rank if dump.writer.by_mindspore else 0),
+            _events(dump, one, told),
         )
         for one in ranks
     ]
@@ -202,6 +209,14 @@ def _run(
         with shared(dump.out):
             in_lockstep([work.run for work in works], ranks[0].meeting)
     return [*_messages(works, run, target, job.networks)]
+
+
+def _events(dump: Lowered, rank: Rank, progress: Progress | None) -> DeviceEvents:
+    """What gathers the events of a rank: MindSpore itself looks for overflow, in results."""
+    if not dump.writer.by_mindspore:
+        return DeviceEvents(progress)
+    sees = overflows if dump.plan.kind == "overflow" else None
+    return DeviceEvents(progress, rank.context.rank, sees)
 
 
 @dataclass(frozen=True)
@@ -262,9 +277,8 @@ def _messages(
     """
     plan, form = works[0].dump.plan, works[0].dump.form
     looks = plan.kind == "overflow"
-    unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
-        for said in work.events.messages(about_overflow=looks, unseen=unseen):
+        for said in work.events.messages(about_overflow=looks):
             on_rank = Message("simulation/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)

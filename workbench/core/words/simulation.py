@@ -33,7 +33,9 @@ SENTENCES: dict[str, str] = {
         "no tensor was dumped: the run has no operator, iteration, rank, device or failure that the configuration "
         "selects; `config preview` shows which"
     ),
-    "run-saturating": "none of them was dumped: MindSpore looks for Inf and NaN in results, and this device saturates",
+    "run-overflow-unseen": (
+        "overflow in {names:list} not dumped: MindSpore looks for Inf and NaN in results, and these have none"
+    ),
     "run-overflows": "{count:count overflow} in {names:list}",
     "run-no-overflow": "no operator overflowed",
     "run-failed": "the device failed at {op}; the run ended there",
