@@ -44,14 +44,17 @@ def test_a_rehearsal_dumps_the_operators_that_are_marked():
 def test_the_run_panel_asks_for_marks_where_the_configuration_dumps_marked_operators():
     bench = wb.Workbench(graph="mlp")
     shell = bench.form()
-    field = shell.parts["run"].rehearsal.inputs["set_dump"]
-    assert field.layout.display == "none"
+    inputs = shell.parts["run"].rehearsal.inputs
+    assert "set_dump" not in inputs
     bench.config = bench.config.set("common_dump_settings.dump_mode", 2)
+    field = inputs["set_dump"]
     assert field.layout.display == ""
     field.value = "*MatMul*"
     assert bench.set_dump == ("*MatMul*",)
     field.value = "nowhere"
     assert bench.set_dump == ("*MatMul*",)
+    bench.config = bench.config.set("common_dump_settings.dump_mode", 0)
+    assert field.layout.display == "none"
     shell.close()
 
 

@@ -200,6 +200,8 @@ def opened(bench):
 
     def make(name, of=bench):
         of.rehearsing = name != "trees"
+        if name in ("run", "trees"):  # marks are asked for where they are dumped
+            of.config = of.config.set("common_dump_settings.dump_mode", 2)
         shown.append(of.form("run" if name == "trees" else name))
         return shown[-1]
 

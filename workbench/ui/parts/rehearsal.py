@@ -104,12 +104,6 @@ class RehearsalInputs(Part):
             "seed": W.Text(description=words["seed"], **late),
             "ranks": W.Text(description=words["ranks"], **late),
             "faults": W.Textarea(description=words["faults"], placeholder=hint, rows=3, **late),
-            "set_dump": W.Textarea(
-                description=words["set_dump"],
-                placeholder=self.say("ui/marks-example"),
-                rows=2,
-                **late,
-            ),
         }
 
     def _take(self, name: str) -> None:
@@ -203,8 +197,10 @@ class RehearsalInputs(Part):
 
     def refresh(self) -> None:
         """Bring the inputs up to date with the bench."""
+        self._show_marks()
         for name, value in self._shown().items():
-            self.fill(self.inputs[name], value)
+            if name in self.inputs:
+                self.fill(self.inputs[name], value)
         self._fill_fed()
         self.own.options = [_NONE, *own_graphs(notebook_names())]
         try:
@@ -227,7 +223,26 @@ class RehearsalInputs(Part):
         """Say beside the number of iterations how many of them are dumped, if not all are."""
         left = self.bench.left_out()
         self.left.value = "" if left is None else status_html(self.say.told(left), left.code)
-        self.inputs["set_dump"].layout.display = "" if self.bench.dumps_marked else "none"
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        """Show where operators are marked if the configuration dumps those."""
+        field = self.inputs.get("set_dump")
+        if field is None and self.bench.dumps_marked:
+            field = W.Textarea(
+                description=self.say(_SETTINGS["set_dump"]),
+                placeholder=self.say("ui/marks-example"),
+                value=self._shown()["set_dump"],
+                rows=2,
+                continuous_update=False,
+            )
+            self.inputs["set_dump"] = field
+            below = self.row(styled(field, "input"))
+            self.on(field, partial(self._take, "set_dump"))
+            *above, others, faults = self.view.children
+            self.view.children = (*above, below, others, faults)
+        if field is not None:
+            field.layout.display = "" if self.bench.dumps_marked else "none"
 
     def _shown(self) -> dict[str, str]:
         """What the inputs show of the bench."""
