@@ -246,6 +246,8 @@ LOADED = {"path": "/d", "modules": ["Module.a.forward.0", "x", "Module.a.forward
         ({"task": "structure", "dump_path": ""}, {"list": 5, "scope": 5}, "dump_path"),
         ({"level": "L2"}, {"scope": ["x"], "list": []}, "statistics.scope"),
         ({"level": "L3"}, {"list": 5}, "level"),
+        ({"task": "foo", "level": "L3"}, {}, "task"),
+        ({"task": "foo", "step": ["x"]}, {}, "step[0]"),
     ],
 )
 def test_the_first_error_is_the_first_that_msprobe_meets(settings, section, first):
