@@ -101,6 +101,21 @@ def test_plain_names_stand_for_themselves(name):
     assert to_python(name) == name
 
 
+@pytest.mark.parametrize(
+    ("unit", "first"),
+    [
+        ("(x)", 25000), ("(?:x)", 33333), ("x*", 49999), ("x+", 49999), ("x?", 33333),
+        ("x{3}", 16667), ("x{0,2}", 14286), ("x{2,}", 16667), ("x{0}", 33333), ("[ab]", 99997),
+        ("(?=x)", 25000), ("x|", 25000), ("(?:x|y)", 14286), ("(?=x|y)", 12500),
+    ],
+)  # fmt: skip
+def test_states_are_counted_as_there(unit, first):
+    """How often a piece must stand for g++ 12 to refuse the whole: it counts states, up to 100,000."""
+    to_python(unit * (first - 1))
+    with refused("config/regex-states", FormatError, limit=100_000):
+        to_python(unit * first)
+
+
 def test_a_thousand_copies_are_taken_and_deep_groups_are_not():
     assert re.fullmatch(to_python("x{1000}"), "x" * 1000)
     with refused("config/regex-depth", FormatError, limit=100):

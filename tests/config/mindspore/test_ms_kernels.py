@@ -113,6 +113,7 @@ def test_what_is_written_means_what_was_meant_or_is_an_expression_for_it(text, k
         (Selector("regex", "Default/fc.+"), "name-regex(Default/fc.+)"),
         (Selector("regex", r"a\\.b"), r"name-regex(a\.b)"),
         (Selector("regex", r"a\.b"), 'name-regex(a".b)'),
+        (Selector("regex", r'a\."'), 'name-regex(a"."x22)'),
         (Selector("name", "Default/Add-op0"), "Default/Add-op0"),
         (Selector("name", "fc1.weight"), "name-regex(fc1[.]weight)"),
         (Selector("type", "Conv2D"), "Conv2D"),

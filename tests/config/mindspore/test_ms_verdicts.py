@@ -221,6 +221,9 @@ CHANGED = [
     ("o2", {"iteration": "7"}, Context("2.5"), {("hint", "iteration", "sink-size")}),
     ("gpu", {"iteration": "7"}, NEW, {("hint", "iteration", "sink-mode")}),
     ("o0o1", {"iteration": "0-9", "support_device": [0, 1]}, NEW, {("hint", "HCCL_EXEC_TIMEOUT", "timeout")}),
+    ("o0o1", {"iteration": "5-6|3-1", "support_device": [0, 1]}, NEW,
+     {("warning", "iteration", "iteration-void"), ("hint", "HCCL_EXEC_TIMEOUT", "timeout")}),
+    ("o0o1", {"iteration": "5|3-1", "support_device": [0, 1]}, NEW, {("warning", "iteration", "iteration-void")}),
     ("o0o1", {"iteration": "0-9", "support_device": [0, 1]},
      Context("2.10", {"HCCL_EXEC_TIMEOUT": "7200"}), set()),
 ]  # fmt: skip

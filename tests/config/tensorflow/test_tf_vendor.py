@@ -370,6 +370,33 @@ def test_what_is_never_read_is_not_refused(text, cause):
 
 
 @pytest.mark.parametrize(
+    ("text", "optimizer", "kind"),
+    [
+        (OP + ON + TO + "sess = tf.Session()\n", "", "nothing"),
+        (OP + "sess = tf.Session()\n", "", "nothing"),
+        (OP.replace("NpuOptimizer", "Other") + ON + TO + RUN, "Other", "nothing"),
+        (OP.replace("NpuOptimizer", "Other") + RUN, "Other", "nothing"),
+        (OP + ON + TO + RUN, None, "data"),
+        (OP + RUN, None, "exception"),
+        # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
+        (OP + ON + TO + "sess = tf.Session(config=npu_config_proto())\n", None, "exception"),
+        (OP + ON + TO + "run = NPURunConfig()\n", None, "exception"),
+        # without a session in the script, one elsewhere may take it
+        (OP + ON + TO, None, "data"),
+    ],
+)
+def test_a_configuration_that_is_given_to_nothing_dumps_nothing(text, optimizer, kind):
+    config = files.read(text, "tensorflow")
+    assert config.data["script"].get("optimizer") == optimizer
+    plan = config.plan()
+    assert (plan.kind if plan.iterations.ranges != () else "nothing") == kind
+    told = {note.code for note in config.judge().notes()}
+    assert ("config/tf-exception-brief" in told) == (kind != "nothing")
+    assert ("dump-off" in [p.id for p in config.check()]) == (kind == "exception")
+    assert files.read(config.to_text(), "tensorflow").data == config.data
+
+
+@pytest.mark.parametrize(
     ("line", "error"),
     [
         ('["enable_dump"].s = True', ("other-type", "TypeError")),

@@ -2,13 +2,12 @@
 
 import pytest
 
-from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.form.settings import RuntimeValue
 from workbench.config.ge.steps import bridge_fault
+from workbench.config.tensorflow.surface import TENSORFLOW
 
-TENSORFLOW = surfaces.get("tensorflow")
 MANUAL = {"interface": "estimator", "porting": "manual"}
 GRAPH = {"DUMP_GE_GRAPH": "2"}
 

@@ -14,7 +14,7 @@ from workbench.config.form.reader import MANY
 from workbench.config.form.settings import RuntimeValue
 from workbench.config.torchair.script import decode, recognises
 from workbench.config.torchair.write import encode
-from workbench.core.errors import ConfigError, FormatError
+from workbench.core.errors import FormatError
 from workbench.core.words import Message
 
 # the settings of the example in the vendor's guide, one by one
@@ -347,15 +347,6 @@ FORMS = st.fixed_dictionaries(
         ),
     },
 )
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=8,
-)
-KEYS = st.sampled_from(["mode", "dump_config", "options", "environment", "x"])
-GARBAGE = st.dictionaries(
-    KEYS | TEXT, JSON | st.dictionaries(st.sampled_from([*GUIDE_DATA["dump_config"], "y"]), JSON)
-)
 
 
 @given(FORMS)
@@ -372,19 +363,6 @@ def test_the_code_of_a_form_compiles_and_reads_the_same(data):
     ast.parse(text)
     again = surfaces.of("torchair", read(text))
     assert again.settings == form.settings
-
-
-@given(GARBAGE)
-def test_garbage_is_judged_and_written_without_a_crash(data):
-    form = surfaces.of("torchair", data)
-    ast.parse(form.to_text())
-    form.check()
-    form.explain()
-    form.code()
-    try:
-        form.plan()
-    except ConfigError:
-        assert not form.accepted()
 
 
 @given(st.text(max_size=60))

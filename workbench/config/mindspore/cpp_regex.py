@@ -43,6 +43,10 @@ _SPECIAL = frozenset(".^$*+?()[]{}|\\")
 _IN_SET = frozenset("\\]^-[&~|")
 
 
+_AROUND = 3
+"""States around an expression: its begin, its end, and that it is accepted."""
+
+
 class _Part(NamedTuple):
     """A piece of the result, and how many states it costs."""
 
@@ -71,7 +75,7 @@ class _Reader:
         part = self._choice()
         if self._place < len(self._text):
             self._fail("alone", got=self._next())
-        return part.text
+        return self._counted(part.text, part.states + _AROUND).text
 
     def _next(self) -> str:
         return self._text[self._place : self._place + 1]
@@ -98,7 +102,7 @@ class _Reader:
         part = self._sequence()
         while self._take("|"):
             other = self._sequence()
-            part = self._counted(f"{part.text}|{other.text}", part.states + other.states + 1)
+            part = self._counted(f"{part.text}|{other.text}", part.states + other.states + 2)
         self._depth -= 1
         return part
 
@@ -130,7 +134,7 @@ class _Reader:
         for mark in ("(?=", "(?!"):
             if self._take(mark):
                 inner = self._closed(self._choice())
-                return _Part(f"{mark}{inner.text})", inner.states + 1)
+                return _Part(f"{mark}{inner.text})", inner.states + 2)
         return None
 
     def _closed(self, part: _Part) -> _Part:
@@ -154,7 +158,7 @@ class _Reader:
     def _group(self) -> _Part:
         if self._take("(?:"):
             inner = self._closed(self._choice())
-            return _Part(f"(?:{inner.text})", inner.states)
+            return _Part(f"(?:{inner.text})", inner.states + 1)
         self._place += 1
         if self._next() == "?":
             self._fail("group")
@@ -209,23 +213,22 @@ class _Reader:
         for mark in "*+?":
             if self._take(mark):
                 lazy = "?" if self._take("?") else ""
-                return self._counted(mark + lazy, atom.states + 2)
+                return self._counted(mark + lazy, atom.states + (2 if mark == "?" else 1))
         if not self._take("{"):
             return None
-        least, most = self._number(), 0
-        text = f"{{{least}"
+        least, more = self._number(), 1  # the end of what is bounded
+        most, text = least, f"{{{least}"
         if self._take(","):
             endless = not self._next().isdigit()
             most = least if endless else self._number()
+            more = atom.states + 1 if endless else 1 + (most - least) * (atom.states + 1)
             text += "," if endless else f",{most}"
-        else:
-            most = least
         if not self._take("}"):
             self._fail("brace")
         if most < least:
             self._fail("repetition")
         lazy = "?" if self._take("?") else ""
-        return self._counted(text + "}" + lazy, atom.states * (most + 1) + 1)
+        return self._counted(text + "}" + lazy, atom.states * (least + 1) + 1 + more)
 
     def _number(self) -> int:
         digits = ""

@@ -166,6 +166,8 @@ def _spellings(selector: Selector) -> Iterator[str]:
     with contextlib.suppress(ValueError):
         yield str(json.loads(f'"{text}"'))
     yield text.replace("\\", '"')
+    if selector.kind == "regex":
+        yield text.translate({ord("\\"): '"', ord('"'): '"x22'})
 
 
 def _means(entry: str, selector: Selector) -> bool:

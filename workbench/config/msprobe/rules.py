@@ -7,6 +7,7 @@ Facts: msprobe 26.2.0, ``DebuggerConfig`` of either framework, ``core/dump/data_
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,9 @@ def _fault(name: str) -> str:
     if not (name.startswith("name-regex(") and name.endswith(")")):
         return ""
     try:
-        re.compile(name[len("name-regex(") : -1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "[[" may mean something else to a later Python
+            re.compile(name[len("name-regex(") : -1])
     except (re.error, RecursionError, OverflowError) as error:
         return str(error)
     return ""

@@ -60,6 +60,13 @@ def _shell(r: TensorFlowReading, file: str) -> Iterator[str]:
 
 def notes(r: TensorFlowReading) -> Iterator[Message]:
     """Yield what a plan does not show."""
+    if r.on_device:
+        yield from _dumped(r)
+        yield from _exceptions(r)
+    yield from _script(r)
+
+
+def _dumped(r: TensorFlowReading) -> Iterator[Message]:
     dump = r.form.dump
     if r.dumps:
         yield Message("config/tf-tree")
@@ -74,8 +81,6 @@ def notes(r: TensorFlowReading) -> Iterator[Message]:
             yield Message("config/tf-names")
         if dump.dump_mode in (None, "output"):
             yield Message("config/tf-outputs")
-    yield from _exceptions(r)
-    yield from _script(r)
 
 
 def _graphs(r: TensorFlowReading) -> Iterator[Message]:

@@ -8,7 +8,6 @@ from workbench.config.ge.options import DEBUG_MODES
 from workbench.config.ge.plans import BINARY, IO, exception_folder, mode_of, nothing, saved
 from workbench.config.ge.steps import bridge_iterations, step_text
 from workbench.config.surface import Lowered
-from workbench.config.tensorflow.find import OPTIMIZER
 from workbench.core.plan import DumpPlan, Selector
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def plan(r: TensorFlowReading) -> DumpPlan:
     """Return what a run shall write; one without iterations if nothing."""
     dump, script, run = r.form.dump, r.form.script, r.form.run
     ranks = None if script.rank is None else (script.rank,)
-    if not script.use_off_line or script.optimizer != OPTIMIZER:
+    if not r.on_device:
         return nothing(dump.dump_path)
     if dump.enable_dump:
         return DumpPlan(

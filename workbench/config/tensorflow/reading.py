@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.config.form.rules import Reading
 from workbench.config.ge.options import SessionOptions
+from workbench.config.tensorflow.find import OPTIMIZER
 from workbench.config.tensorflow.refusals import REFUSALS
 from workbench.config.tensorflow.settings import dumps, takes_arguments
 
@@ -25,6 +26,12 @@ class TensorFlowReading(Reading):
     def dumps(self) -> bool:
         """Whether either kind of dump is on."""
         return dumps(self.form)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether npu_bridge runs the graphs on the device: nothing is dumped elsewhere."""
+        script = self.form.script
+        return bool(script.use_off_line) and script.optimizer == OPTIMIZER
 
     @property
     def takes_arguments(self) -> bool:

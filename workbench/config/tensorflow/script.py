@@ -241,9 +241,8 @@ def _form(reading: ScriptReading) -> tuple[dict[str, Any], dict[str, int]]:
         put("script", key, value, line)
     if reading.rank is not None:
         put("script", "rank", *reading.rank)
-    blocks = effective_blocks(facts)
-    if blocks and blocks[0].name != OPTIMIZER:
-        put("script", "optimizer", blocks[0].name, blocks[0].line)
+    if (optimizer := _other_optimizer(facts)) is not None:
+        put("script", "optimizer", *optimizer)
     for key, (value, line) in facts.environment.items():
         put("environment", key, value, line)
     for key in ("enable_dump", "dump_path"):
@@ -252,6 +251,20 @@ def _form(reading: ScriptReading) -> tuple[dict[str, Any], dict[str, int]]:
                 put("dump", key, RuntimeValue(text), line)
     _strange_dump(facts, data, lines)
     return data, lines
+
+
+def _other_optimizer(facts: ScriptFacts) -> tuple[Any, int] | None:
+    """Return name and line of a session's custom optimizer that npu_bridge does not read; it may have none at all.
+
+    A script that names one of the interfaces gets an optimizer from npu_bridge, whatever its own is given to.
+    """
+    blocks = effective_blocks(facts) or facts.blocks
+    if blocks and all(block.name != OPTIMIZER for block in blocks):
+        return blocks[0].name, blocks[0].line
+    plain = facts.calls.keys().isdisjoint(("init_resource", *(name for name, _, _ in INTERFACES)))
+    if blocks and plain and all(map(facts.is_idle, blocks)):
+        return "", blocks[0].line
+    return None
 
 
 def _strange_dump(facts: ScriptFacts, data: dict[str, Any], lines: dict[str, int]) -> None:

@@ -153,7 +153,7 @@ class Script(Section):
     )
     optimizer: str = text(
         "NpuOptimizer",
-        "Name of the custom optimizer; others are not read.",
+        "Name of the custom optimizer; others are not read. Empty = none.",
         expected="'NpuOptimizer'",
         misfit=0,
     )
