@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from workbench.config.config import Config
+    from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
-    from workbench.core.tensors import TensorRecord
+    from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.write.plan_files import Progress
 
 ITERATIONS = "iterations"
@@ -50,16 +51,16 @@ class DeviceEvents:
                 if not counts:
                     continue
                 if record.event is not None:
-                    self._note(record)
+                    self._note(record.event, record.key)
                 yield replace(record, key=record.key._replace(rank=self._rank))
             if self.failed:
                 return
 
-    def _note(self, record: TensorRecord) -> None:
-        if record.event is not None and record.event.kind == "failure":
-            self.failed = record.key.op_name
+    def _note(self, event: DeviceEvent, key: TensorKey) -> None:
+        if event.kind == "failure":
+            self.failed = key.op_name
         else:
-            self.overflows[record.key.op_name, record.key.iteration] = None
+            self.overflows[key.op_name, key.iteration] = None
 
     def messages(self, *, about_overflow: bool, unseen: bool = False) -> Iterator[Message]:
         """Say what was reported; of overflow only if it was asked for.
