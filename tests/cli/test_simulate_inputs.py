@@ -108,6 +108,27 @@ def test_a_graph_file_has_no_open_sizes(capsys, place, traced):
     assert (status, "unknown graph format" in err, err.count("\n")) == (2, True, 1)
 
 
+OPEN_GRAPH = """# IR entry: @main
+# Total params: 1
+# Params:
+%para1_x: <Tensor[Float32], (-1, 3)>
+
+subgraph @main() {
+  %0(y) = ReLU(%para1_x)
+      : (<Tensor[Float32], (-1, 3)>) -> (<Tensor[Float32], (-1, 3)>)
+      # Fullname with scope: (Default/ReLU-op0)
+  Return(%0)
+      : (<Tensor[Float32], (-1, 3)>)
+}
+"""
+
+
+def test_an_input_of_a_graph_file_whose_shape_is_open_needs_a_file(capsys, place, traced):
+    (place / "open.ir").write_text(OPEN_GRAPH)
+    status, _, err = simulated(capsys, place, graph="open.ir")
+    assert (status, "'x' has no value" in err, err.count("\n")) == (2, True, 1)
+
+
 ODD = ["a b", "in:0", "in/put", "in.put", "übung", "../up", "k=v"]
 
 

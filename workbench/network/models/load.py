@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError, check_seed
 from workbench.core.files import is_file
 from workbench.network.models.networks import MODELS
@@ -82,13 +83,13 @@ def _with_values(graph: Graph, seed: int) -> Graph:
 
 
 def _value(parameter: Parameter, seed: int) -> object:
-    """Values of the size that layers begin with; those of a vector are positive, as a variance has to be."""
+    """Values of the size that layers begin with, if the shape is known; a vector's are positive, as a variance is."""
     from workbench.network.onnx.lower import example_feed
 
-    shape = parameter.spec.shape
-    if shape is None:
+    dtype, shape = parameter.spec.dtype, parameter.spec.shape
+    if shape is None or min(shape, default=0) < 0 or dtype not in DTYPES:
         return None
-    found = example_feed(parameter.name, parameter.spec.dtype, shape, seed)
+    found = example_feed(parameter.name, dtype, shape, seed)
     if found is None or not parameter.is_weight:
         return found
     if len(shape) < 2:
