@@ -260,6 +260,11 @@ def test_orders_that_look_wrong_and_are_not(program, script):
     assert set(program.play(script)) == {0}
 
 
+def test_a_device_that_does_not_exist_is_said_with_those_that_do(program):
+    program.play("device 8")
+    assert program.acl.get_recent_err_msg() == str(Message("ascendcl/device-id", got=8, last=7))
+
+
 def test_a_refused_call_changes_nothing(program):
     program.play("set a, init, set a, init_dump, init_dump, set a, init, load One, run 1, run 7")
     assert program.leaves() == ["a/T/0/One/1/0"]
@@ -344,6 +349,17 @@ def test_a_configuration_must_be_a_file(program, path, code, word):
     check_message(program.acl, word)
     if path is not None:
         assert wb.AscendCL().init(path) == CODES[code]
+
+
+def test_a_configuration_that_is_not_opened_is_an_invalid_file(program, monkeypatch):
+    path = program.config("a")
+    program.play("init, init_dump")
+    monkeypatch.setattr(
+        "builtins.open", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
+    )
+    assert program.acl.mdl.set_dump(path) == CODES["file"]
+    said = Message("ascendcl/config-unreadable", got=path, why="Permission denied")
+    assert program.acl.get_recent_err_msg() == f"EH0004: {said}"
 
 
 def test_a_configuration_that_asks_for_nothing_leaves_the_last_one(program):

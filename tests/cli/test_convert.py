@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,10 +11,8 @@ import workbench as wb
 from kit.commands import run
 from workbench.core.transdata import to_device
 from workbench.core.words import Message
-from workbench.dump.convert import known_hosts
 from workbench.dump.formats.container import Container
 from workbench.dump.formats.container_write import tensor_block, write_container
-from workbench.dump.formats.msaccucmp import FileType
 
 NAME = "Conv2D.net_conv1.2.7.1700000000000004"
 IMAGE = np.arange(2 * 20 * 4 * 5, dtype=np.float16).reshape(2, 20, 4, 5)
@@ -106,27 +103,6 @@ def test_remarks_go_to_stderr_and_the_status_stays_0(capsys, dump, tmp_path):
         assert line.startswith(f"{dump}/note{number}.dat: byte 0")
     assert len(lines) == 6
     assert lines[5].startswith("… 2 more: byte 0: ")
-
-
-@pytest.mark.parametrize(
-    "options", [["--format", "FRACTAL_Z"], ["--format", "FOO"], ["--type", "pt"]]
-)
-def test_wrong_options_are_trouble(capsys, dump, tmp_path, options):
-    status, shown, errors = run(capsys, "convert", dump, "--out", tmp_path / "out", *options)
-    assert (status, shown) == (2, "")
-    name, got = options[0].removeprefix("--"), options[1]
-    known = known_hosts() if name == "format" else get_args(FileType)
-    assert errors == f"error: {Message('core/choice', subject=name, got=got, known=known)}\n"
-
-
-def test_a_folder_that_is_not_empty_and_a_missing_dump_are_trouble(capsys, dump, tmp_path):
-    status, _, errors = run(capsys, "convert", dump, "--out", dump)
-    assert status == 2
-    assert errors == f"error: {Message('dump/out-filled', got=str(dump))}\n"
-    status, _, errors = run(capsys, "convert", tmp_path / "none", "--out", tmp_path / "out")
-    assert status == 2
-    assert errors == f"error: {Message('core/missing', got=str(tmp_path / 'none'))}\n"
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_face_has_it(dump, tmp_path):

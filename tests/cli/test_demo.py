@@ -4,7 +4,7 @@ import pytest
 
 from kit.commands import run
 from kit.words import refused
-from workbench.cli.demo import DEVICE, FAULT, MODEL, run_demo
+from workbench.cli.demo import DEVICE, FAULT, GUILTY, MODEL, run_demo
 from workbench.core.words import Message
 
 
@@ -13,7 +13,9 @@ def test_the_command_names_the_fault_and_writes_the_report(tmp_path, capsys):
     shown = run(capsys, "demo", "--out", tmp_path / "out")
     assert shown.status == 0
     report = tmp_path / "out/report.html"
-    assert shown.out.splitlines()[-1] == str(Message("cli/report", path=report))
+    *_, verdict, last = shown.out.splitlines()
+    assert verdict.startswith(f"fail: First divergent operator: Conv2D {GUILTY}")
+    assert last == str(Message("cli/report", path=report))
     assert report.stat().st_size > 10_000
     target = Message("cli/demo-target", device=DEVICE, fault=FAULT)
     assert [line.startswith(MODEL) or line == str(target) for line in shown.err.splitlines()] == [

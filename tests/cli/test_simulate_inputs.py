@@ -7,6 +7,7 @@ from onnx import helper
 from kit.build.onnx_models import FLOAT, model, node
 from kit.commands import run
 from workbench.dump.reader import load
+from workbench.network.models import load_graph
 
 OPEN = helper.make_tensor_value_info("a b", FLOAT, ["batch", 3])
 FED = np.float32([[1, -2, 3], [-4, 5, -6]])
@@ -55,6 +56,77 @@ def test_a_traced_network_is_fed_by_the_names_of_its_inputs(capsys, place):
     status, _, err = simulated(capsys, place, "--input", f"no={place}/image.npy", graph="mlp")
     assert status == 2
     assert "unknown input 'no'" in err
+
+
+@pytest.fixture
+def traced(place, capsys):
+    """Tree of a traced network, on MindSpore's own surface, with its graph file."""
+    text = run(capsys, "config", "new", "mindspore-cpu")[1]
+    (place / "acl.json").write_text(text, encoding="utf-8")
+    assert simulated(capsys, place, graph="mlp")[0] == 0
+    return (place / "tree").rename(place / "traced")
+
+
+def named(tree):
+    return {
+        one.key: one.source.array() for one in load(tree).records if one.key.op_type != "Parameter"
+    }
+
+
+def test_a_graph_file_with_the_values_of_its_network_runs_as_the_network_did(capsys, place, traced):
+    (graph,) = traced.rglob("*.ir")
+    values = []
+    for number, parameter in enumerate(load_graph("mlp").parameters):
+        np.save(place / f"{number}.npy", parameter.default)
+        values += ["--input", f"{parameter.name}={place}/{number}.npy"]
+    assert simulated(capsys, place, *values, graph=str(graph))[0] == 0
+    found, expected = named(place / "tree"), named(traced)
+    assert found.keys() == expected.keys()
+    for key, array in expected.items():
+        np.testing.assert_array_equal(found[key], array, err_msg=str(key))
+
+
+def test_values_of_a_graph_file_come_from_the_seed_and_stay_in_range(capsys, place, traced):
+    (graph,) = traced.rglob("*.ir")
+    seen = []
+    for seed in (1, 1, 2):
+        assert simulated(capsys, place, "--seed", seed, graph=str(graph))[0] == 0
+        seen.append(named(place / "tree"))
+        (place / "tree").rename(place / f"seed{len(seen)}")
+    first, again, other = ([one[key] for key in seen[0]] for one in seen)
+    assert all(map(np.array_equal, first, again))
+    assert not all(map(np.array_equal, first, other))
+    assert all(np.abs(one).max() < 100 for one in first)
+
+
+def test_a_graph_file_has_no_open_sizes(capsys, place, traced):
+    (graph,) = traced.rglob("*.ir")
+    status, _, err = simulated(capsys, place, graph=f"{graph}:batch=2")
+    assert (status, "batch=2" in err, err.count("\n")) == (2, True, 1)
+    (place / "notes.txt").write_text("no graph")
+    status, _, err = simulated(capsys, place, graph="notes.txt")
+    assert (status, "unknown graph format" in err, err.count("\n")) == (2, True, 1)
+
+
+OPEN_GRAPH = """# IR entry: @main
+# Total params: 1
+# Params:
+%para1_x: <Tensor[Float32], (-1, 3)>
+
+subgraph @main() {
+  %0(y) = ReLU(%para1_x)
+      : (<Tensor[Float32], (-1, 3)>) -> (<Tensor[Float32], (-1, 3)>)
+      # Fullname with scope: (Default/ReLU-op0)
+  Return(%0)
+      : (<Tensor[Float32], (-1, 3)>)
+}
+"""
+
+
+def test_an_input_of_a_graph_file_whose_shape_is_open_needs_a_file(capsys, place, traced):
+    (place / "open.ir").write_text(OPEN_GRAPH)
+    status, _, err = simulated(capsys, place, graph="open.ir")
+    assert (status, "'x' has no value" in err, err.count("\n")) == (2, True, 1)
 
 
 ODD = ["a b", "in:0", "in/put", "in.put", "übung", "../up", "k=v"]

@@ -1,13 +1,22 @@
 """Only regular files are opened; nothing blocks, nothing is allocated for what is not there."""
 
 import os
+import threading
 
 import pytest
 
 from kit.memory import peak_below
 from kit.words import refused
 from workbench.core.errors import FormatError, OutputError
-from workbench.core.files import encoded, file_content, is_file, open_file, open_text, write_text
+from workbench.core.files import (
+    encoded,
+    file_content,
+    is_file,
+    open_file,
+    open_text,
+    write_bytes,
+    write_text,
+)
 
 
 def test_the_content_is_read_up_to_a_limit(tmp_path):
@@ -57,3 +66,35 @@ def test_a_file_that_the_system_does_not_open_is_named(tmp_path):
     with refused("core/unreadable", FormatError, place=str(path), subject="graph"):
         open_file(path, "graph")
     assert is_file(path) is False
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_half_one(tmp_path):
+    path = tmp_path / "r.txt"
+    write_text(path, "old")
+    with pytest.raises(TypeError):
+        write_bytes(path, 3)  # type: ignore[arg-type]
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]
+
+
+def test_a_pipe_is_written_to_and_never_replaced_by_a_file(tmp_path):
+    """A rename onto a device would destroy it; ``--json /dev/null`` is an ordinary wish."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    write_text(pipe, "all of it")
+    reader.join(10)
+    assert received == ["all of it"]
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_written_through(tmp_path):
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "real.json"]

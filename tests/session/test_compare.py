@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from kit.build.small_dumps import START, chain, on_disk, shoot, write_ir
 from kit.trees import rows
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
-from workbench.core.files import write_bytes, write_text
 from workbench.dump.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
@@ -153,19 +150,6 @@ def test_the_notebook_shows_the_sentence(comparison):
     assert "MatMul-op1" in comparison._repr_html_()
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_half_one(tmp_path):
-    path = tmp_path / "r.txt"
-    write_text(path, "old")
-    with pytest.raises(TypeError):
-        write_bytes(path, 3)  # type: ignore[arg-type]
-    assert path.read_text(encoding="utf-8") == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]
-
-
-def test_text_with_lone_surrogates_is_still_written(tmp_path):
-    assert write_text(tmp_path / "r.txt", "a\udc80b").read_text(encoding="utf-8") == "a\\udc80b"
-
-
 # --- options ---------------------------------------------------------------------------------
 
 
@@ -243,26 +227,3 @@ def test_data_that_change_while_they_are_compared_never_stop_the_report(pair, tm
     result = wb.compare(dump, pair[1], iteration=(0, 0))
     assert result.verdict == "inconclusive"
     assert np.all([row.status == "uncomparable" for row in result.rows])
-
-
-def test_a_pipe_is_written_to_and_never_replaced_by_a_file(tmp_path):
-    """A rename onto a device would destroy it; ``--json /dev/null`` is an ordinary wish."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    received = []
-    reader = threading.Thread(target=lambda: received.append(pipe.read_text(encoding="utf-8")))
-    reader.start()
-    write_text(pipe, "all of it")
-    reader.join(10)
-    assert received == ["all of it"]
-    assert pipe.is_fifo()
-
-
-def test_a_link_is_written_through(tmp_path):
-    real, link = tmp_path / "real.json", tmp_path / "link.json"
-    real.write_text("old")
-    link.symlink_to(real)
-    write_text(link, "new")
-    assert link.is_symlink()
-    assert real.read_text() == "new"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "real.json"]

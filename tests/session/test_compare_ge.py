@@ -15,39 +15,49 @@ from workbench.session.compare import compare
 WRONG = "layer1/Relu"
 
 
-def written(folder, calls, leaf=LEAF):
-    return ge_dump(folder, calls, leaf)
+@pytest.fixture
+def pair(tmp_path):
+    """Write a network whose ReLU is wrong, and as it is; leaves are those of target and golden."""
+
+    def write(leaf=LEAF, golden_leaf=None, fault=WRONG):
+        target = ge_dump(tmp_path / "a", ge_network(fault=fault), leaf)
+        return target, ge_dump(tmp_path / "b", ge_network(), golden_leaf or leaf)
+
+    return write
 
 
-def test_equal_trees_agree(tmp_path):
-    result = compare(written(tmp_path / "a", ge_network()), written(tmp_path / "b", ge_network()))
+def test_equal_trees_agree(pair):
+    result = compare(*pair(fault=""))
     assert result.verdict == "pass"
     assert result.coverage.matched == 10
     assert {row.status for row in result.rows} == {"equal"}
 
 
+BY_TIME = ("20240101000000/0/ge_1_1/7/0", "20240202000000/0/ge_2_1/9/0")
+"""Folders of models that are called by the time of their run."""
+
+
 @pytest.mark.parametrize(
-    "leaf", [LEAF, f"4/{LEAF}", f"worldsize2_global_rank1/{LEAF}", f"{TIME}/0"]
+    ("leaves", "inside"),
+    [
+        ((LEAF,), ""),
+        ((f"4/{LEAF}",), ""),
+        ((f"worldsize2_global_rank1/{LEAF}",), ""),
+        ((f"{TIME}/0",), ""),
+        (BY_TIME, ""),
+        ((LEAF,), LEAF),  # the folder of the files itself
+    ],
 )
-def test_the_wrong_operator_is_named_without_a_graph(tmp_path, leaf):
-    target = written(tmp_path / "a", ge_network(fault=WRONG), leaf)
-    golden = written(tmp_path / "b", ge_network(), leaf)
-    result = compare(target, golden)
+def test_the_wrong_operator_is_named_without_a_graph(pair, leaves, inside):
+    result = compare(*(side / inside for side in pair(*leaves)))
     assert result.verdict == "fail"
     row = result.first_divergence
     assert (row.op_name, row.op_type, row.io, row.slot) == ("layer1_Relu", "Relu", "output", 0)
     assert result.coverage.matched == 10
 
 
-def test_models_called_by_the_time_of_their_run_are_compared(tmp_path):
-    target = written(tmp_path / "a", ge_network(fault=WRONG), "20240101000000/0/ge_1_1/7/0")
-    golden = written(tmp_path / "b", ge_network(), "20240202000000/0/ge_2_1/9/0")
-    assert compare(target, golden).first_divergence.op_name == "layer1_Relu"
-
-
-def test_a_graph_in_the_tree_names_the_operator_as_it_is_called(tmp_path):
-    target = written(tmp_path / "a", ge_network(fault=WRONG))
-    golden = written(tmp_path / "b", ge_network())
+def test_a_graph_in_the_tree_names_the_operator_as_it_is_called(pair):
+    target, golden = pair()
     (target / "ge_proto_00292_Build.txt").write_text(ge_text())
     result = compare(target, golden)
     (finding,) = defects(result)
@@ -56,18 +66,11 @@ def test_a_graph_in_the_tree_names_the_operator_as_it_is_called(tmp_path):
     assert [row.status for row in later] == ["fail"]
 
 
-def test_a_given_graph_counts_for_the_tree(tmp_path):
-    target = written(tmp_path / "a", ge_network(fault=WRONG))
-    golden = written(tmp_path / "b", ge_network())
+def test_a_given_graph_counts_for_the_tree(pair, tmp_path):
+    target, golden = pair()
     (tmp_path / "mine.txt").write_text(ge_text("other_name"))
     result = compare(target, golden, target_graph=tmp_path / "mine.txt")
     assert [finding.op_name for finding in defects(result)] == [WRONG]
-
-
-def test_two_folders_of_files_are_compared(tmp_path):
-    target = written(tmp_path / "a", ge_network(fault=WRONG)) / LEAF
-    golden = written(tmp_path / "b", ge_network()) / LEAF
-    assert compare(target, golden).first_divergence.op_name == "layer1_Relu"
 
 
 def test_device_formats_are_compared_as_the_host_has_them(tmp_path):
@@ -77,8 +80,8 @@ def test_device_formats_are_compared_as_the_host_has_them(tmp_path):
     device[..., :3] = host.transpose(0, 2, 3, 1)[:, None]
     cut = (device, {"format": 3, "original_shape": host.shape})
     plain = (host, {"format": 0})
-    target = written(tmp_path / "a", [Call("conv", "Conv2D", (cut,), (cut,))])
-    golden = written(tmp_path / "b", [Call("conv", "Conv2D", (plain,), (plain,))])
+    target = ge_dump(tmp_path / "a", [Call("conv", "Conv2D", (cut,), (cut,))], LEAF)
+    golden = ge_dump(tmp_path / "b", [Call("conv", "Conv2D", (plain,), (plain,))], LEAF)
     result = compare(target, golden)
     assert [row.status for row in result.rows] == ["equal", "equal"]
     assert {row.target_spec for row in result.rows} == {("float16", (2, 3, 4, 5), "NCHW")}
@@ -86,7 +89,7 @@ def test_device_formats_are_compared_as_the_host_has_them(tmp_path):
 
 def test_golden_data_of_another_framework_are_matched_by_name(tmp_path):
     calls = ge_network(fault=WRONG)
-    target = written(tmp_path / "a", calls)
+    target = ge_dump(tmp_path / "a", calls, LEAF)
     for number, call in enumerate(ge_network()):
         name = call.name.replace("/", "_")
         (tmp_path / "b").mkdir(exist_ok=True)
@@ -97,9 +100,8 @@ def test_golden_data_of_another_framework_are_matched_by_name(tmp_path):
     assert result.first_divergence.op_name == "layer1_Relu"
 
 
-def test_a_cut_file_takes_part_as_what_cannot_be_compared(tmp_path):
-    target = written(tmp_path / "a", ge_network())
-    golden = written(tmp_path / "b", ge_network())
+def test_a_cut_file_takes_part_as_what_cannot_be_compared(pair):
+    target, golden = pair(fault="")
     broken = sorted((target / LEAF).iterdir())[0]
     broken.write_bytes(broken.read_bytes()[:-16])
     result = compare(target, golden)
@@ -109,36 +111,35 @@ def test_a_cut_file_takes_part_as_what_cannot_be_compared(tmp_path):
     assert result.verdict == "incomplete"
 
 
-def test_the_other_models_are_in_the_ledger(tmp_path):
-    target = written(tmp_path / "a", ge_network())
-    golden = written(tmp_path / "b", ge_network())
-    written(target, ge_network()[:1], f"{TIME}/0/init/2/0")
+def test_the_other_models_are_in_the_ledger(pair):
+    target, golden = pair(fault="")
+    ge_dump(target, ge_network()[:1], f"{TIME}/0/init/2/0")
     result = compare(target, golden)
     assert (result.verdict, result.coverage.skipped) == ("pass", {"target:other-model": 1})
 
 
 def test_a_model_is_compared_alone_by_its_folder(tmp_path):
-    target = written(tmp_path / "a", ge_network())
-    written(target, ge_network(fault="layer1/MatMul")[:1], f"{TIME}/0/init/2/0")
-    golden = written(tmp_path / "b", ge_network()[:1])
+    target = ge_dump(tmp_path / "a", ge_network(), LEAF)
+    ge_dump(target, ge_network(fault="layer1/MatMul")[:1], f"{TIME}/0/init/2/0")
+    golden = ge_dump(tmp_path / "b", ge_network()[:1], LEAF)
     result = compare(target / TIME / "0/init", golden)
     assert result.first_divergence.op_name == "layer1_MatMul"
 
 
-def test_the_newest_of_two_runs_counts(tmp_path):
-    target = written(tmp_path / "a", ge_network(fault=WRONG))
+def test_the_newest_of_two_runs_counts(pair):
+    target, golden = pair()
     ge_dump(target, ge_network(), LEAF.replace("20240613", "20240614"), start=1_700_000_100_000_000)
-    result = compare(target, written(tmp_path / "b", ge_network()))
+    result = compare(target, golden)
     assert "older-run" in " ".join(result.coverage.skipped)
     assert result.first_divergence is None
 
 
 def test_reading_is_not_disturbed_by_a_tree_that_changes(tmp_path):
     """Headers are kept for a while, but not those of a file that was written anew."""
-    path = written(tmp_path, [Call("a", "Relu", (), (np.float32([1, 2]),))])
+    path = ge_dump(tmp_path, [Call("a", "Relu", (), (np.float32([1, 2]),))], LEAF)
     (first,) = load(path).records
     assert first.source.array().tolist() == [1, 2]
     shutil.rmtree(tmp_path / TIME)
-    written(tmp_path, [Call("a", "Relu", (), (np.float32([3, 4, 5]),))])
+    ge_dump(tmp_path, [Call("a", "Relu", (), (np.float32([3, 4, 5]),))], LEAF)
     (again,) = load(path).records
     assert again.source.array().tolist() == [3, 4, 5]

@@ -45,12 +45,26 @@ def fault(strength):
     return parse_fault(f"scaled-output:{SOFTMAX}:strength={strength}")
 
 
+@pytest.fixture(scope="module")
+def plain(golden):
+    """A comparison that finds a fault, without an envelope."""
+    return wb.compare(target(fault(1.01)), golden)
+
+
+@pytest.fixture(scope="module")
+def held(golden, envelope):
+    """The same, held against one."""
+    return wb.compare(target(fault(1.01)), golden, envelope=envelope)
+
+
 def codes(comparison):
     return [part.code for part in comparison.result.facts[FACT].values["parts"]]
 
 
-def test_a_healthy_device_stays_below(envelope, golden):
-    found = wb.compare(target(), golden, envelope=envelope)
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_healthy_device_stays_below(envelope, golden, tmp_path, in_file):
+    given = write_envelope(tmp_path / "envelope.json", envelope) if in_file else envelope
+    found = wb.compare(target(), golden, envelope=given)
     ratios = [row.envelope for row in found.rows if row.envelope is not None]
     assert len(ratios) > 150
     assert max(ratios) < 2
@@ -66,10 +80,7 @@ def test_a_fault_below_every_threshold_of_norms_is_beyond(envelope, golden):
     assert below.code == "compare/envelope-below"
 
 
-def test_the_verdict_does_not_change(envelope, golden):
-    plain, held = (
-        wb.compare(target(fault(1.01)), golden, envelope=one) for one in (None, envelope)
-    )
+def test_the_verdict_does_not_change(plain, held):
     assert (plain.verdict, plain.sentence, plain.findings) == (
         held.verdict,
         held.sentence,
@@ -79,10 +90,7 @@ def test_the_verdict_does_not_change(envelope, golden):
     assert FACT not in plain.result.facts
 
 
-def test_tables_have_the_columns_only_where_an_envelope_was_given(envelope, golden, tmp_path):
-    plain, held = (
-        wb.compare(target(fault(1.01)), golden, envelope=one) for one in (None, envelope)
-    )
+def test_tables_have_the_columns_only_where_an_envelope_was_given(plain, held, tmp_path):
     asked = {"Envelope", "EnvelopeSlice"}
     assert not asked & {*plain.frame().columns}
     assert asked < {*held.frame().columns}
@@ -96,25 +104,22 @@ def test_tables_have_the_columns_only_where_an_envelope_was_given(envelope, gold
     assert [row.envelope_slice for row in again.rows] == [row.envelope_slice for row in kept]
 
 
-def test_the_json_fits_the_published_schema(envelope, golden):
+def test_the_json_fits_the_published_schema(held):
     from jsonschema import Draft202012Validator
 
     schema = json.loads(Path("docs/reference/comparison.schema.json").read_text(encoding="utf-8"))
-    held = wb.compare(target(), golden, envelope=envelope).to_json()
-    assert not [*Draft202012Validator(schema).iter_errors(held)]
+    assert not [*Draft202012Validator(schema).iter_errors(held.to_json())]
 
 
-def test_parquet_keeps_the_columns_and_reads_files_without_them(envelope, golden, tmp_path):
+def test_parquet_keeps_the_columns_and_reads_files_without_them(held, tmp_path):
     pytest.importorskip("pyarrow")
-    held = wb.compare(target(), golden, envelope=envelope)
     again = wb.Comparison.from_parquet(held.to_parquet(tmp_path / "rows.parquet"))
     assert [row.envelope_slice for row in again.rows] == [row.envelope_slice for row in held.rows]
 
 
-def test_the_explorer_shows_them(envelope, golden):
+def test_the_explorer_shows_them(held):
     from workbench.show.payload import explorer_data
 
-    held = wb.compare(target(fault(1.01)), golden, envelope=envelope)
     assert {"envelope", "envelope_slice"} < {
         one["key"] for one in explorer_data(held.result)["columns"]
     }
@@ -260,7 +265,7 @@ def test_a_broken_file_is_refused_with_its_name(case, tmp_path):
     assert len(read_envelope(path)) == 1
     path.write_text(json.dumps(data | BROKEN[case]), encoding="utf-8")
     with pytest.raises(FormatError) as error:
-        wb.compare(on_reference(GRAPH), on_reference(GRAPH), envelope=path)
+        read_envelope(path)
     assert str(path) in str(error.value)
 
 

@@ -17,7 +17,7 @@ from kit.build.sample_results import make_result, make_row, make_step, network_r
 from kit.words import refused
 from workbench.comparison.result import OverrideUse
 from workbench.comparison.rows import ROWS
-from workbench.core.errors import WorkbenchError
+from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.session import parquet
@@ -150,6 +150,13 @@ def test_what_unpacks_to_too_much_is_refused(limit, what, monkeypatch):
     with pytest.raises(WorkbenchError) as caught:
         from_parquet(large)
     assert (caught.value.code, caught.value.values["what"]) == ("session/parquet-size", what)
+
+
+def test_few_bytes_that_stand_for_many_values_are_refused(monkeypatch):
+    same = pa.concat_tables([table_of(GOOD).slice(0, 1)] * 5000)  # every column repeats one value
+    monkeypatch.setattr(parquet, "MAX_BYTES", 250_000)
+    with refused("session/parquet-size", FormatError, what="values", limit=250_000):
+        from_parquet(written(same))
 
 
 def changed(name, values, type_=None):

@@ -16,6 +16,7 @@ from workbench.core.plan import BOTH
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.network.models import load_graph
+from workbench.session.comparison import Comparison
 from workbench.session.redump import infer_surface
 
 CULPRIT = "Default/body-SequentialCell/1-Dense/MatMul-op0"
@@ -167,7 +168,7 @@ def test_a_form_that_nobody_can_make_is_refused(tmp_path):
     with misconfigured("surface"):
         wb.compare(target, golden).next_config("pytorch")
     with refused("views/result-alone"):
-        wb.Comparison(wb.compare(target, golden).result).next_config()
+        Comparison(wb.compare(target, golden).result).next_config()
     dump = small.in_memory(shoot(GRAPH, VALUES))
     assert infer_surface(dump) == "mindspore-cpu"
     from dataclasses import replace

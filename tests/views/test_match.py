@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from kit.build.compared import two_graphs
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES
@@ -35,8 +36,7 @@ def inserted():
     """A chain of the golden into which the target puts one operator more."""
     golden = chain("ReLU", "Tanh", "Exp", "Sigmoid")
     target = chain("ReLU", "Tanh", "Neg", "Exp", "Sigmoid")
-    sides = [in_memory(shoot(graph, given(graph)), graph) for graph in (target, golden)]
-    return wb.compare(*sides)
+    return two_graphs(target, golden)
 
 
 def names(around):

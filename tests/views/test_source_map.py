@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.build.compared import spoiled
 from kit.build.small_dumps import Net, given, in_memory, shoot
 from kit.face.screen import label
 from workbench.core.words import Message
@@ -30,18 +31,15 @@ def written(tmp_path, lines=5, name="net.py"):
     return path
 
 
-def found_in(frames, spoil=()):
-    """Compare a chain of Neg operators of which each comes from a frame; those in ``spoil`` are wrong."""
+def found_in(frames, spoil=(), by=lambda x: x + 1):
+    """Compare a chain of Neg operators of which each comes from a frame; those in ``spoil`` are spoiled by ``by``."""
     net = Net()
     value = net.feed("x")
     for _ in frames:
         value = net.op("Neg", value)
     net.ops = [replace(op, frames=(frame,)) for op, frame in zip(net.ops, frames, strict=True)]
-    graph = net.graph()
-    values = given(graph)
-    alter = {f"Default/Neg-op{n}": lambda x: x + 1 for n in spoil}
-    good = in_memory(shoot(graph, values), graph)
-    return wb.compare(in_memory(shoot(graph, values, alter=alter), graph), good).source_map()
+    alter = {f"Default/Neg-op{n}": by for n in spoil}
+    return spoiled(net.graph(), alter).source_map()
 
 
 def frames(path, *numbers):
@@ -235,15 +233,8 @@ def test_hostile_names_and_lines_are_shown_as_text(name):
 
 
 def test_an_infinite_own_error_has_the_longest_bar():
-    path = "net.py"
-    net = Net()
-    net.op("Neg", net.feed("x"))
-    net.ops = [replace(net.ops[0], frames=(SourceFrame(path, 3, "y = -x"),))]
-    graph = net.graph()
-    values = given(graph)
-    spoil = {"Default/Neg-op0": lambda x: np.full_like(x, np.nan)}
-    sides = [in_memory(shoot(graph, values, alter=alter), graph) for alter in (spoil, None)]
-    shown = wb.compare(*sides).source_map()
+    frame = SourceFrame("net.py", 3, "y = -x")
+    shown = found_in([frame], spoil=[0], by=lambda x: np.full_like(x, np.nan))
     ((line,),) = [file.made for file in shown.files]
     assert line.worst.log_ratio == 6.0
     assert line.worst.originates

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.build.small_dumps import Net, chain, given, in_memory, shoot
+from kit.build.compared import two_tensors
+from kit.build.small_dumps import chain, given, in_memory, shoot
 from kit.face.screen import label
 from kit.words import check_said
 from workbench.core.words import Message
@@ -17,25 +18,12 @@ from workbench.views.render import operator_html
 REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
 
 
-def view(target, golden):
-    """A look at a float16 tensor whose sides are given."""
-    net = Net()
-    net.op("Reshape", net.feed("x", target.shape, "float16"), shape=target.shape, dtype="float16")
-    graph = net.graph()
-    values = {"x": np.zeros(target.shape, np.float16)}
-    sides = [
-        in_memory(
-            shoot(graph, values, alter={"Default/Reshape-op0": lambda _, one=one: one}), graph
-        )
-        for one in (target, golden)
-    ]
-    return wb.compare(*sides).operator("Reshape-op0")
-
-
 def test_what_is_not_finite_and_what_overflowed_is_counted_on_both_sides():
     target = np.array([np.nan, np.inf, -np.inf, 65504, -65504, 0, 1, 2], np.float16)
     golden = np.array([1, np.inf, 2, 65504, 3, 0, 0, 2], np.float16)
-    found = {one.name: (one.target, one.golden, one.odd) for one in view(target, golden).values}
+    found = {
+        one.name: (one.target, one.golden, one.odd) for one in two_tensors(target, golden).values
+    }
     assert found["NaN"] == (1, 0, True)
     assert found["+Inf"] == (1, 1, True)
     assert found["−Inf"] == (1, 0, True)
@@ -50,7 +38,7 @@ def test_what_is_not_finite_and_what_overflowed_is_counted_on_both_sides():
 
 def test_nothing_is_odd_where_all_is_finite():
     even = np.arange(4, dtype=np.float16)
-    assert not any(one.odd for one in view(even, even).values)
+    assert not any(one.odd for one in two_tensors(even, even).values)
 
 
 def test_what_the_metrics_know_is_told_without_the_files():

@@ -26,21 +26,23 @@ def read_config(path: str) -> bytes:
     """Return the content of a configuration file; raises AclRefusal as the file does not do."""
     place = _place(path)
     if not os.path.isfile(place):
-        said = Message("ascendcl/config-kind", got=path)
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE)
+        raise _no_file(Message("ascendcl/config-kind", got=path))
     size = os.path.getsize(place)
     if size > MAX_BYTES:
-        said = Message("ascendcl/config-size", got=path, size=size, limit=MAX_BYTES)
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE)
+        raise _no_file(Message("ascendcl/config-size", got=path, size=size, limit=MAX_BYTES))
     try:
         with open(place, "rb") as file:
             data = file.read()
     except OSError as error:
-        said = Message("ascendcl/config-unreadable", got=path, why=error.strerror)
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE) from error
+        why = error.strerror
+        raise _no_file(Message("ascendcl/config-unreadable", got=path, why=why)) from error
     for problem in examine(data.decode("utf-8", "replace")):
         raise AclRefusal(AclError.ACL_ERROR_PARSE_FILE, problem, _FILE)
     return data
+
+
+def _no_file(said: Message, word: str = _FILE) -> AclRefusal:
+    return AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, word)
 
 
 def _place(path: str) -> str:
@@ -48,8 +50,7 @@ def _place(path: str) -> str:
         return os.path.realpath(path, strict=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        said = Message("ascendcl/config-missing", got=path, why=reason)
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _PATH) from error
+        raise _no_file(Message("ascendcl/config-missing", got=path, why=reason), _PATH) from error
 
 
 def parse_config(data: bytes, path: str, context: Context, *, by_init: bool) -> Config | None:

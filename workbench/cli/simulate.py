@@ -28,8 +28,8 @@ def simulate(
         list[str],
         typer.Option(
             help="Network: lenet, alexnet, mlp, resnet, transformer, lstm, a training of one "
-            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name or model.onnx. "
-            "Repeat to run several in one process."
+            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name, model.onnx, or another graph "
+            "file. Repeat to run several in one process."
         ),
     ],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],

@@ -302,7 +302,10 @@ class Comparison:
         """
         from workbench.session.redump import redump_config
 
-        return redump_config(self._followed(), self.findings, surface, side)
+        flow = self._trace()
+        if flow is None:
+            raise WorkbenchError("views/result-alone")
+        return redump_config(flow, self.findings, surface, side)
 
     def extract(self, folder: str | Path, finding: Finding | None = None) -> Extracted:
         """Write the operator of a finding (of the first defect, if left out) alone into a new folder.
@@ -312,17 +315,10 @@ class Comparison:
         """
         from workbench.views.extract import extract_operator
 
-        flow = self._followed()
         finding = finding or next((one for one in self.findings if one.defect), None)
         if finding is None:
             raise WorkbenchError("session/no-defect")
-        return extract_operator(flow, finding, folder)
-
-    def _followed(self) -> Trace:
-        flow = self._trace()
-        if flow is None:
-            raise WorkbenchError("views/result-alone")
-        return flow
+        return extract_operator(self._trace(), finding, folder)
 
     def _trace(self) -> Trace | None:
         """Return what the walk found; where nothing differs it is made when first asked for."""

@@ -8,6 +8,7 @@ from workbench.core.errors import GraphError
 from workbench.core.files import is_file
 from workbench.graph.graph import Graph
 from workbench.network.models import load_graph, split_graph
+from workbench.network.models.load import is_onnx_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,13 +74,13 @@ def network_with_inputs(
 
 
 def is_model(text: str) -> bool:
-    """Whether the text of a network names a model file, whatever it is called.
+    """Whether the text of a network names an ONNX model, whatever it is called.
 
     >>> is_model("net.onnx"), is_model("net.onnx:batch=2"), is_model("net.py:Net"), is_model("lenet")
     (True, True, False, False)
     """
     path = split_graph(text)[0]
-    return bool(path) and not path.endswith(".py")
+    return bool(path) and not path.endswith(".py") and is_onnx_file(path)
 
 
 def _model_with_inputs(
@@ -115,6 +116,8 @@ def _arrays(network: Network, inputs: Mapping[str, Path]) -> dict[str, Any]:
     from workbench.golden_data.feeds import input_array, named_inputs
 
     graphs = [network] if isinstance(network, Graph) else network.graphs
-    known = [one.name for graph in graphs for one in graph.parameters if not one.is_weight]
+    known = [
+        one.name for graph in graphs for one in graph.parameters if graph.path or not one.is_weight
+    ]
     given = named_inputs(inputs, dict.fromkeys(known))
     return {name: input_array(name, path) for name, path in given.items()}

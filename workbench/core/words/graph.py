@@ -108,6 +108,7 @@ SENTENCES: dict[str, str] = {
     "unknown-network": (
         "unknown network {got!r} (choose from {known:list}; or file.py:Name, or model.onnx)"
     ),
+    "file-sizes": "shapes of a graph file are fixed; {got!r} is for ONNX models",
     "model-sizes": "cannot read the sizes {got!r}; write batch=2 or image=1x3x224x224",
     "not-python": "{got!r} is not a Python file",
     "script-failed": "the file raised {error}: {why}",
