@@ -32,11 +32,11 @@ from workbench.forecast.forecast import (
     totals,
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_doubts, list_notes, reason_against
-from workbench.forecast.selection import Matches, match
 from workbench.forecast.sources import load_workload, version_of
 from workbench.network.nn.parallel import check_ranks
 from workbench.npu import target as npu
 from workbench.npu.compile.pipeline import compile_graph
+from workbench.simulation.operator_list import Matches, match
 from workbench.simulation.ranks import only_compiles, ranks_of
 from workbench.simulation.targets import ge_target
 

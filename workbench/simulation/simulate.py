@@ -33,6 +33,7 @@ from workbench.run.control_flow import MAX_TURNS
 from workbench.run.executor import feeds_at
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
+from workbench.simulation.nothing import EmptyRun
 from workbench.simulation.process import REFERENCE, Job, number_graphs, schedule_of, turns
 from workbench.simulation.ranks import (
     Rank,
@@ -249,6 +250,21 @@ class _Work:
             self._write(records)
         deque(records, maxlen=0)  # peers wait for this rank to the end
 
+    def messages(self, looks: bool, run: Collection[int]) -> Iterator[Message]:
+        """Say what the device reported, and why nothing was dumped that was asked for; ``looks`` for overflow."""
+        reports, dump = self.reports, self.dump
+        graphs = self.process.graphs
+        empty = EmptyRun(
+            dump.plan, graphs, dump.writer, self.rank.context, run, dump.form, dump.version
+        )
+        why = empty.cause() if reports.is_empty and not reports.failed else None
+        if why is not None:
+            yield Message("pipeline/run-nothing-because", why=why)
+            return
+        yield from reports.messages(about_overflow=looks)
+        if reports.is_empty and not reports.failed and not looks:
+            yield Message("pipeline/run-nothing")
+
     def _write(self, records: Iterator[TensorRecord]) -> None:
         write_tree(
             records,
@@ -295,7 +311,7 @@ def _messages(
     plan, form = works[0].dump.plan, works[0].dump.form
     looks = plan.kind == "overflow"
     for work in works:
-        for said in work.reports.messages(about_overflow=looks):
+        for said in work.messages(looks, run):
             on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)

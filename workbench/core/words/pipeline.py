@@ -63,10 +63,14 @@ SENTENCES: dict[str, str] = {
     "run-rank": "rank {rank}: {said}",
     "iterations-some": "{dumped:count} of {run:count iteration} dumped (selected: {asked})",
     "iterations-set": "{said}; set {key} to {value!r} to dump all",
-    "run-nothing": (
-        "no tensor was dumped: the run has no operator, iteration, rank, device or failure that the configuration "
-        "selects; `config preview` shows which"
+    "run-nothing": "no tensor was dumped; `config preview` shows what the configuration selects",
+    "run-nothing-because": "{why}",
+    "nothing-marked": (
+        "no tensor is dumped: no operator is marked; call set_dump(net.layer), or add --set-dump PATTERN"
     ),
+    "nothing-met": "no tensor is dumped: {entry!r} selects nothing: {reason}",
+    "nothing-named": "no tensor is dumped: no operator is called {entry!r}; similar: {near!r}",
+    "nothing-failed": "no tensor is dumped: no operator failed; --fault aicore-exception:OPERATOR makes one fail",
     "run-overflow-unseen": (
         "overflow in {names:list} not dumped: MindSpore looks for Inf and NaN in results, and these have none"
     ),
@@ -202,9 +206,9 @@ SENTENCES: dict[str, str] = {
     "late-captured": "operators captured one by one are named during capture",
     "late-marked": "operators marked by set_dump are known only when the script runs",
     "late-value": "{path} is known only at run time; the dump may differ",
-    "device-left-out": "no tensor is dumped: device {device} is not selected",
+    "device-left-out": "no tensor is dumped: device {device} is not selected ({asked}); add it to support_device",
     "only-compiles": "nothing is written: MS_SIMULATION_LEVEL is 0, so the network is compiled and not run",
-    "rank-left-out": "no tensor is dumped: rank {rank} is not selected",
+    "rank-left-out": "no tensor is dumped: rank {rank} is not selected; set {variable} to one of {asked}",
     "iteration-left-out": "no tensor is dumped: iterations {first} to {last} run, {asked} are selected",
     "iterations-none": "no tensor is dumped: iterations {first} to {last} run, none is selected",
     "ge-compiled": (
