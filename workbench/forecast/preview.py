@@ -133,7 +133,7 @@ def _of_rank(
         work,
         surface,
         context=context,
-        seed=seed + rank.number,
+        clock=Clock.of_process(seed, rank.number),
         target=target,
         config=config,
         compiling=compiling,
@@ -186,7 +186,7 @@ def preview_plan(
     surface: str,
     *,
     context: Context,
-    seed: int = 0,
+    clock: Clock | None = None,
     target: Target,
     config: Config | None = None,
     compiling: npu.Target | None = None,
@@ -203,7 +203,9 @@ def preview_plan(
     program, graphs = None, work.graphs
     if writer.is_simulated:
         program, graphs = _compiled(work.graphs, compiling)
-    run = _Run(plan, work, graphs, writer, context, Clock(seed), target, config or plan, program)
+    run = _Run(
+        plan, work, graphs, writer, context, clock or Clock(), target, config or plan, program
+    )
     numbers = run.dumped
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = run.tell(plan, [] if unknown else numbers), None

@@ -273,7 +273,7 @@ class _Work:
             graph=self.process.graphs,
             target=self._target(),
             progress=self.reports.dumped,
-            clock=Clock(self.dump.seed + self.rank.number),
+            clock=Clock.of_process(self.dump.seed, self.rank.number),
             part=self.rank.part,
         )
 
