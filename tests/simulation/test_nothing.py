@@ -58,6 +58,15 @@ CASES = {
         mindspore(dump_mode=1, kernels=[CONV]),
     ),
     "marks": (mindspore(dump_mode=2), "nothing-marked", {}, {"set_dump": [CONV]}),
+    "switch": (
+        read('{"dump": {"dump_path": "output", "dump_list": []}}', surface="acl"), "nothing-asked", {},
+        read('{"dump": {"dump_path": "output", "dump_list": [], "dump_op_switch": "on"}}', surface="acl"),
+    ),
+    "model": (
+        read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "Other"}]}}', surface="acl"),
+        "nothing-met", {"entry": ""},
+        read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "LeNet"}]}}', surface="acl"),
+    ),
     "failure": (
         mindspore(op_debug_mode=4), "nothing-failed", {}, {"faults": [f"aicore-exception:{CONV}"]},
     ),

@@ -51,6 +51,15 @@ def _compiled(empty: EmptyRun) -> Message | None:
     return None
 
 
+def _nothing_asked(empty: EmptyRun) -> Message | None:
+    """The warning of a form that asks for nothing."""
+    if empty.form is None or empty.plan.iterations.ranges != ():
+        return None
+    problems = empty.form.judge(empty.context).problems
+    warning = next((one for one in problems if one.severity == "warning"), None)
+    return warning and Message("pipeline/nothing-asked", problem=str(warning))
+
+
 def _device(empty: EmptyRun) -> Message | None:
     asked, device = empty.plan.devices, empty.context.device
     if asked is None or device in asked:
@@ -112,6 +121,12 @@ def _failure(empty: EmptyRun) -> Message | None:
     return Message("pipeline/nothing-failed") if empty.plan.kind == "exception" else None
 
 
-_PLACES: tuple[Callable[[EmptyRun], Message | None], ...] = (_compiled, _device, _rank, _iterations)
+_PLACES: tuple[Callable[[EmptyRun], Message | None], ...] = (
+    _compiled,
+    _nothing_asked,
+    _device,
+    _rank,
+    _iterations,
+)
 _CAUSES = (*_PLACES, _marks, _operators, _failure)
 """First that applies: where nothing runs that dumps, no list of operators is to blame."""

@@ -65,6 +65,7 @@ SENTENCES: dict[str, str] = {
     "iterations-set": "{said}; set {key} to {value!r} to dump all",
     "run-nothing": "no tensor was dumped; `config preview` shows what the configuration selects",
     "run-nothing-because": "{why}",
+    "nothing-asked": "no tensor is dumped: {problem}",
     "nothing-marked": (
         "no tensor is dumped: no operator is marked; call set_dump(net.layer), or add --set-dump PATTERN"
     ),
