@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.words import refused
+from kit.words import check_said, refused
 from workbench.core.errors import GraphError
 from workbench.graph.marks import is_marked, mark_operators
 from workbench.network import nn
@@ -165,7 +165,8 @@ def test_without_a_mark_nothing_is_dumped(tmp_path):
         device="a2",
         report=told.append,
     )
-    assert [one.code for one in told] == ["simulation/run-nothing"]
+    (said,) = told
+    check_said(said.values["why"], "simulation/nothing-marked")
     assert not list(tmp_path.rglob("*.npy"))
 
 

@@ -14,6 +14,7 @@ from workbench.core.errors import FormatError
 from workbench.core.regex import compile_bounded
 from workbench.dump.releases import NUMBERED_ANEW, release
 from workbench.graph.marks import is_marked
+from workbench.npu.compile.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,8 +127,8 @@ class Choice:
 
 
 def names_model(model: str, graphs: Iterable[Graph]) -> bool:
-    """Whether an entry for a model is for these graphs; only GE's graphs know what they are called."""
-    names = [graph.name for graph in graphs if graph.dialect == "ge"]
+    """Whether an entry for a model is for these graphs; only those that GE compiled know what they are called."""
+    names = [graph.name for graph in graphs if graph.dialect in ("ge", COMPILED)]
     return not model or not names or model in names
 
 

@@ -33,12 +33,12 @@ from workbench.forecast.forecast import (
     totals,
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_notes, reason_against, why_inexact
-from workbench.forecast.selection import Selection, select_operators
 from workbench.forecast.sources import load_workload, version_of
 from workbench.network.nn.parallel import check_ranks
 from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.target import Target
 from workbench.simulation.lowering import text_of
+from workbench.simulation.operator_list import Selection, select_operators
 from workbench.simulation.ranks import only_compiles, ranks_of
 from workbench.simulation.targets import ge_target
 
@@ -135,7 +135,13 @@ def _of_rank(
     plan = judged.plan()
     tree = TreeTarget(target.surface, known, context.rank, text_of(config), work.ran(plan))
     result = preview_plan(
-        plan, work, target, tree, context=context, seed=seed + rank.number, judged=judged
+        plan,
+        work,
+        target,
+        tree,
+        context=context,
+        clock=Clock.of_process(seed, rank.number),
+        judged=judged,
     )
     unknown = runtime_settings(judged.problems)
     notes = (Message("forecast/late-value", path=path) for path in unknown)
@@ -186,7 +192,7 @@ def preview_plan(
     tree: TreeTarget,
     *,
     context: Context,
-    seed: int = 0,
+    clock: Clock | None = None,
     judged: Judged | None = None,
 ) -> Preview:
     """Predict what a plan writes; see `preview`.
@@ -201,7 +207,7 @@ def preview_plan(
         program, graphs = _compiled(
             work.graphs, replace(target, quant_dumpable=plan.before_quantisation)
         )
-    run = _Run(plan, work, graphs, writer, context, Clock(seed), tree, judged, program)
+    run = _Run(plan, work, graphs, writer, context, clock or Clock(), tree, judged, program)
     numbers = run.dumped
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = run.tell(plan, [] if unknown else numbers), None

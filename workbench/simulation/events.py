@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.plan_files import Progress
 
+NOTHING = frozenset(("simulation/run-nothing", "simulation/run-nothing-because"))
+"""Codes that say that a rank dumped nothing that was asked for."""
+
 ITERATIONS = "iterations"
 """Title of the fact that a rehearsal did not dump all iterations that it ran."""
 
@@ -87,8 +90,6 @@ class DeviceEvents:
                 yield Message("simulation/run-no-overflow")
         if self.failed:
             yield Message("simulation/run-failed", op=self.failed)
-        elif self._empty and not about_overflow:
-            yield Message("simulation/run-nothing")
 
 
 def undumped(plan: DumpPlan, run: Iterable[int], form: Config | None = None) -> Message | None:
@@ -122,5 +123,5 @@ def with_all_iterations(said: Message, numbers: Sequence[int], form: Config | No
 def dumped_nothing(told: Sequence[Message], ranks: int = 1) -> bool:
     """Whether the messages of a run say that none of its ranks dumped a tensor."""
     said = [one.values["said"] if one.code == "simulation/run-rank" else one for one in told]
-    silent: int = sum(one.code == "simulation/run-nothing" for one in said)
+    silent: int = sum(one.code in NOTHING for one in said)
     return silent == ranks

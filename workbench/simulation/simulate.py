@@ -30,6 +30,7 @@ from workbench.run.control_flow import MAX_TURNS
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
 from workbench.simulation.lowering import load_given, lower, surface_of
+from workbench.simulation.nothing import EmptyRun
 from workbench.simulation.numbering import turns
 from workbench.simulation.process import Job
 from workbench.simulation.ranks import (
@@ -241,6 +242,20 @@ class _Work:
             self._write(records)
         deque(records, maxlen=0)  # peers wait for this rank to the end
 
+    def messages(self, looks: bool, run: Collection[int]) -> Iterator[Message]:
+        """Say what the device reported, and why nothing was dumped that was asked for; ``looks`` for overflow."""
+        events, dump, graphs = self.events, self.dump, self.process.graphs
+        empty = EmptyRun(
+            dump.plan, graphs, dump.writer, self.rank.context, run, dump.form, dump.version
+        )
+        why = empty.cause() if events.is_empty and not events.failed else None
+        if why is not None:
+            yield Message("simulation/run-nothing-because", why=why)
+            return
+        yield from events.messages(about_overflow=looks)
+        if events.is_empty and not events.failed and not looks:
+            yield Message("simulation/run-nothing")
+
     def _write(self, records: Iterator[TensorRecord]) -> None:
         write_tree(
             records,
@@ -249,7 +264,7 @@ class _Work:
             graph=self.process.graphs,
             target=self._target(),
             progress=self.events.dumped,
-            clock=Clock(self.dump.seed + self.rank.number),
+            clock=Clock.of_process(self.dump.seed, self.rank.number),
             part=self.rank.part,
         )
 
@@ -278,7 +293,7 @@ def _messages(
     plan, form = works[0].dump.plan, works[0].dump.form
     looks = plan.kind == "overflow"
     for work in works:
-        for said in work.events.messages(about_overflow=looks):
+        for said in work.messages(looks, run):
             on_rank = Message("simulation/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)

@@ -228,6 +228,12 @@ NOTES = (
         _tensors,
     ),
     Note(
+        "complex-statistics",
+        "o0o1 o2 ge gpu",
+        "complex64 and complex128 tensors get no statistics.",
+        lambda r: r.saved != "tensor",
+    ),
+    Note(
         "complex-cpu",
         "cpu",
         "A graph with complex numbers does not compile during a dump.",

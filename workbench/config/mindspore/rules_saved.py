@@ -176,18 +176,6 @@ ROWS = (
         on="o0o1",
     ),
     Row(
-        id="complex",
-        severity="hint",
-        at=common_path("saved_data"),
-        when=_saves_statistics,
-        says="complex64 and complex128 tensors get no statistics",
-        fix="Set {key} to 'tensor' to dump them.",
-        breaks=_statistic("max"),
-        keeps={"saved_data": "tensor"},
-        source=TUTORIAL,
-        on="o0o1 o2 ge gpu",
-    ),
-    Row(
         id="volume",
         severity="hint",
         at=common_path("iteration"),

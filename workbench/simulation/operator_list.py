@@ -65,9 +65,9 @@ class _Numbers:
     def hint(self, name: str) -> Message | None:
         """Say what a name that no operator has is in the graph, or in files of a release that numbers anew."""
         if self._by_file and name in self._anew:
-            return Message("forecast/entry-of-graph", near=self._anew[name])
+            return Message("simulation/entry-of-graph", near=self._anew[name])
         if not self._by_file and name in self._own:
-            return Message("forecast/entry-of-file", near=self._own[name])
+            return Message("simulation/entry-of-file", near=self._own[name])
         return None
 
     def taken(self, plan: DumpPlan) -> Iterator[Message]:
@@ -75,7 +75,7 @@ class _Numbers:
         for entry in plan.select:
             own = self._own.get(entry.text) if entry.kind == "name" else None
             if own is not None and self._by_file:
-                yield Message("forecast/entry-renamed", entry=entry.text, own=own)
+                yield Message("simulation/entry-renamed", entry=entry.text, own=own)
 
 
 def select_operators(
@@ -132,11 +132,11 @@ def _unmatched(
         elif entry.kind in ("type", "regex", "all") and not any(
             entry.matches(name, kind) for name, kind in types.items()
         ):
-            yield UnmatchedEntry("list", _text(entry), Message(f"forecast/entry-{entry.kind}"))
+            yield UnmatchedEntry("list", _text(entry), Message(f"simulation/entry-{entry.kind}"))
         elif entry.kind == "range":
             for end in (entry.text, entry.end):
                 if end not in types:
-                    why = Message("forecast/entry-range", end=end, why=hints.of(end))
+                    why = Message("simulation/entry-range", end=end, why=hints.of(end))
                     yield UnmatchedEntry("range", _text(entry), why)
     for name in plan.watched:
         if name not in types:
@@ -144,7 +144,7 @@ def _unmatched(
     kinds = set(types.values())
     for bar in plan.omit:
         if bar.text not in (types if bar.kind == "name" else kinds):
-            yield UnmatchedEntry("blacklist", bar.text, Message(f"forecast/entry-{bar.kind}"))
+            yield UnmatchedEntry("blacklist", bar.text, Message(f"simulation/entry-{bar.kind}"))
 
 
 def _text(entry: Selector) -> str:
@@ -153,7 +153,7 @@ def _text(entry: Selector) -> str:
 
 def _other_model(model: str, blocks: Iterable[Graph]) -> Message:
     names = [graph.name for graph in blocks]
-    return Message("forecast/entry-model", got=model, names=names)
+    return Message("simulation/entry-model", got=model, names=names)
 
 
 class _Hints:
@@ -179,11 +179,11 @@ class _Hints:
             return known
         near = self._written.get(name)
         if near:
-            return Message("forecast/entry-file-name", near=near)
+            return Message("simulation/entry-file-name", near=near)
         near = self._fused.get(name)
         if near:
-            return Message("forecast/entry-fused", near=near)
+            return Message("simulation/entry-fused", near=near)
         near = self._without_id.get(_ID.sub("", name))
         if near:
-            return Message("forecast/entry-number", near=near)
-        return Message("forecast/entry-name")
+            return Message("simulation/entry-number", near=near)
+        return Message("simulation/entry-name")
