@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 SURFACE = Annotated[str, typer.Option(help="Surface. Default: from the content.")]
 VERSION = Annotated[
-    str, typer.Option(metavar="V", help="Version of the vendor's software, e.g. 2.6.")
+    str,
+    typer.Option(
+        metavar="V",
+        help="Version of the vendor's software, e.g. 2.6, or guide: what its documents say.",
+    ),
 ]
 HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: check paths, too.")]
 ENV = Annotated[

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.context import GUIDE
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
@@ -29,7 +30,7 @@ def verdict_message(judged: Judged) -> Message:
     return Message(
         "cli/check-accepted" if judged.accepted else "cli/check-refused",
         product=judged.surface.product,
-        version=judged.context.version,
+        version=GUIDE if judged.context.guide else judged.context.version,
         surface=judged.surface.name,
         found=found or [Message("cli/check-none")],
     )
@@ -37,7 +38,8 @@ def verdict_message(judged: Judged) -> Message:
 
 def verdict_json(judged: Judged) -> dict[str, Any]:
     """Return the JSON values of a form that could be read."""
-    surface, version = judged.surface.name, judged.context.version
+    surface, context = judged.surface.name, judged.context
+    version = GUIDE if context.guide else context.version
     return _json(surface, version, judged.problems, accepted=judged.accepted)
 
 

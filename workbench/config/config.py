@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from workbench.config.convert import convert
 from workbench.config.form.json_text import json_kind
 from workbench.config.form.paths import assign, delete
 from workbench.config.form.reader import Reader
+from workbench.config.guide import guide_context
 from workbench.config.judge import Judged, judge
 from workbench.config.surface import get
 from workbench.core.errors import FormatError
@@ -71,9 +72,8 @@ class Config:
         return self.judge(context).plan(out=out)
 
     def context(self, context: Context | None = None) -> Context:
-        """Return the context with the surface's version where it names none."""
-        context = context or Context()
-        return context if context.version else replace(context, version=self.surface.version)
+        """Return the context with the surface's version where it names none, or that of the vendor's guide."""
+        return guide_context(context or Context(), self.surface.product, self.surface.version)
 
     def set(self, path: str, value: Any) -> Config:
         """Return a form with one setting changed; ``path`` is like ``dump.dump_list[0].layer``."""

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from workbench.core.errors import FormatError
 
+GUIDE = "guide"
+"""Version of the vendor's documents."""
+
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _NOTHING: Mapping[str, str] = {}
 
@@ -21,13 +24,16 @@ class Context:
     Attributes
     ----------
     version : str
-        Version of the vendor's software (``2.7``); empty: the one that the surface is written for.
+        Version of the vendor's software (``2.7``); empty: the one that the surface is written for; `GUIDE`: that of
+        the vendor's documents, whose word then counts.
     env : mapping
         Environment variables of the process that will run.
     here : bool
         Whether that process runs on this machine, so that paths can be looked at.
     device, rank : int
         Device and rank of that process.
+    guide : bool
+        Whether the vendor's guide is asked where its released code does something else (`workbench.config.guide`).
     """
 
     version: str = ""
@@ -35,6 +41,7 @@ class Context:
     here: bool = False
     device: int = 0
     rank: int = 0
+    guide: bool = False
 
     def variable(self, name: str) -> str:
         """Value of an environment variable; empty if it is not set."""
@@ -55,7 +62,12 @@ class Context:
         >>> Context("2.7.0rc1").release() < Context("2.10").release()
         True
         """
-        return version_numbers(self.version)
+        return () if self.version == GUIDE else version_numbers(self.version)
+
+    @property
+    def written_by(self) -> str:
+        """Release that is asked to write, empty if none is: a guide writes nothing."""
+        return "" if self.version == GUIDE else self.version
 
     def usable_folder(self, path: str) -> bool:
         """Whether a folder exists and can be read and written; true unless ``here``."""

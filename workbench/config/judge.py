@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.explain import explain, runtime_settings
 from workbench.config.form.paths import place_of
 from workbench.config.form.reader import Reader, shown_path
+from workbench.config.guide import as_guide_reads, with_guide
 from workbench.core.problems import Problem, require
 from workbench.core.words import Message
 
@@ -76,13 +77,15 @@ class Judged:
 def judge(config: Config, context: Context) -> Judged:
     """Read a form and look at it by every rule; nothing is raised. ``context`` names a version."""
     surface = config.surface
-    reader = Reader(config.data, surface.source, context.version, surface.value_code)
-    settings = reader.read(surface.model, config.data)
+    data = as_guide_reads(config).data if context.guide else config.data
+    reader = Reader(data, surface.source, context.version, surface.value_code)
+    settings = reader.read(surface.model, data)
     reading = surface.reading(settings, context)
     wrong = {problem.path for problem in reader.problems if problem.id in UNKNOWN}
     ruled = [problem for rule in surface.rules for problem in rule.problems(reading)]
     kept = [problem for problem in ruled if problem.path not in wrong]
-    met = [_with_line(config, one) for one in (*_of_text(config), *reader.problems, *kept)]
+    found = with_guide(config, context, (*reader.problems, *kept))
+    met = [_with_line(config, one) for one in (*_of_text(config), *found)]
     met.sort(key=lambda problem: surface.order(problem, config.data))
     return Judged(config, context, settings, reading, tuple(met))
 

@@ -111,7 +111,7 @@ def preview(
     context = context or Context()
     if WRITERS[surface].by_mindspore and not context.version:
         context = replace(context, version=version_of(graph))
-    known = tree_version(surface, context.version)
+    known = tree_version(surface, context.written_by)
     work = load_workload(graph, surface, ranks, schedule, iterations)
     found = [
         _of_rank(config, work, rank, target, known, seed)

@@ -60,7 +60,7 @@ def lower(
     Raises ConfigError for what the vendor refuses or is not simulated, FormatError for a version whose trees are none.
     """
     surface = target.surface
-    version = tree_version(surface, context.version)
+    version = tree_version(surface, context.written_by)
     if isinstance(given, DumpPlan):
         plan, judged = given, None
     else:

@@ -178,7 +178,7 @@ RULES = (
         severity="warning",
         at=JSON,
         when=lambda r, at: at.value is not None and r.dump.enable_dump and not r.captures,
-        says="{key} and enable_dump are both set; GE takes the file and warns (the guide of 26.0 says the opposite)",
+        says="{key} and enable_dump are both set; GE takes the file and warns",
         fix="Use one of them.",
         source="hicann/ge base/common/dump/dump_manager.cc",
         breaks=_example(dump_config_path="/d.json"),
