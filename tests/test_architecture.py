@@ -232,6 +232,7 @@ FILES_GROW = {
     "_Lowering": "operators of a graph while it is lowered",
     "_Names": "names of the values of a graph while it is read",
     "_Parser": "nodes of a file while it is read",
+    "_Splicing": "nodes of a model while branches are put into it",
     "_Reader": "fields that may still be read; those that nobody knows",
     "_Run": "what was converted by now",
     "_Sums": "sums of the pieces by now",

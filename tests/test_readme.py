@@ -55,6 +55,11 @@ TARGETS = {
         "tests/data/conformance/names_",
         "tests/forecast/test_real_names.py",
     ],
+    "conformance-marks": [
+        "conformance/run_mindspore_marks.py",
+        "tests/data/conformance/marks_",
+        "tests/network/test_set_dump.py",
+    ],
     "conformance-golden": ["conformance/run_golden_modules.py", "pytest tests/golden_data"],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",

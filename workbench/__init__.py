@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workbench.golden_data import Golden, golden
     from workbench.graph_files.formats import read_graph as read_ir
     from workbench.network import models, nn
+    from workbench.network.cell import set_dump
     from workbench.network.onnx import read_onnx
     from workbench.network.tracer import trace
     from workbench.npu.orders.probe import probe_order
@@ -67,6 +68,7 @@ __all__ = [
     "read_ir",
     "read_onnx",
     "read_result",
+    "set_dump",
     "simulate",
     "trace",
 ]
@@ -93,6 +95,7 @@ _HOMES = {
     "read_ir": ("workbench.graph_files.formats", "read_graph"),
     "read_onnx": ("workbench.network.onnx", "read_onnx"),
     "read_result": ("workbench.session.foreign", "read_result"),
+    "set_dump": ("workbench.network.cell", "set_dump"),
     "simulate": ("workbench.simulation.simulate", "simulate"),
     "trace": ("workbench.network.tracer", "trace"),
 }

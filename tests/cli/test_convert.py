@@ -70,7 +70,7 @@ def test_bin_files_are_written_on_request(capsys, dump, tmp_path):
         "--format",
         "NHWC",
     )
-    found = (tmp_path / "out" / f"{NAME}.output.0.2_4_5_20.float16.NHWC.bin").read_bytes()
+    found = (tmp_path / "out" / f"{NAME}.output.0.800.float16.NHWC.bin").read_bytes()
     assert status == 0
     assert found == IMAGE.transpose(0, 2, 3, 1).tobytes()
 

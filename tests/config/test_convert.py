@@ -7,6 +7,7 @@ import pytest
 
 from kit.words import misconfigured
 from workbench import config as surfaces
+from workbench.config.config import of_example
 from workbench.config.context import Context
 from workbench.config.convert import differences, idle_parts
 from workbench.config.explain import part_name
@@ -56,7 +57,7 @@ def examples(name):
     found = {}
     for rule in surface.rules:
         for example in (rule.breaks, rule.keeps):
-            config = surfaces.Config(surface, example.form)
+            config = of_example(surface, example)
             if not example.context.here and config.accepted(example.context):
                 found.setdefault(config.plan(example.context), (config, example.context))
     return (surfaces.new(name), Context()), *found.values()

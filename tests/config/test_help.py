@@ -6,6 +6,7 @@ import pytest
 
 from kit.words import misconfigured
 from workbench import config as surfaces
+from workbench.config.config import of_example
 from workbench.config.form.settings import declared
 from workbench.config.help import places, surface_help
 
@@ -34,7 +35,7 @@ def test_a_rule_is_told_wherever_an_example_breaks_it(name):
     ids = {rule.id for rule in surface.rules}
     met = set()
     for example in (rule.breaks for rule in surface.rules):
-        for problem in surfaces.of(name, example.form).check(example.context):
+        for problem in of_example(surface, example).check(example.context):
             path = re.sub(r"\[[0-9]+\]", "[]", problem.path)
             path = path if path in told else path.removesuffix("[]")
             if problem.id in ids and path in told:

@@ -147,6 +147,8 @@ def test_every_key_and_element_knows_its_line():
         "dump.list[0].layer[1]": 6,
         "dump.path": 7,
     }
+    # a key stands where it is written, an element where it begins
+    assert decode_json('{"key":\n1, "list": [\n\n2]}').lines == {"key": 1, "list": 2, "list[0]": 4}
 
 
 def test_a_key_that_appears_again_wins_and_is_noted():

@@ -8,8 +8,8 @@ from kit.words import check_said
 from workbench.config.form.reader import MANY, Reader
 from workbench.config.form.settings import (
     Part,
+    RuntimeValue,
     Section,
-    Unresolved,
     always,
     choice,
     integer,
@@ -184,7 +184,7 @@ def test_a_declaration_may_name_its_own_source():
 
 @pytest.mark.parametrize("key", ["count", "strict"])
 def test_what_only_a_run_knows_is_shown_and_not_judged(key):
-    settings, (problem,) = read({key: Unresolved("f(x)")})
+    settings, (problem,) = read({key: RuntimeValue("f(x)")})
     assert (problem.id, problem.severity, problem.path) == ("unresolved", "hint", key)
     check_said(problem.message, "config/unresolved", path=key, expression="f(x)")
     check_said(problem.fix, "config/unresolved-unset")
@@ -246,7 +246,7 @@ def test_an_assumed_value_stands_in_for_one_of_a_run_and_is_not_set():
         on: bool = switch(False, "switch", run_default=True)
 
     reader = Reader({}, "test")
-    settings = reader.read(Assuming, {"on": Unresolved("f(x)")})
+    settings = reader.read(Assuming, {"on": RuntimeValue("f(x)")})
     assert settings.on is True
     assert settings.given == set()
     check_said(reader.problems[0].fix, "config/unresolved-assumed", assumed=True)

@@ -87,7 +87,7 @@ TOY = Surface(
             NOTHING,
         ),
     ),
-    start=lambda: {"dump": {"path": "/d"}},
+    template=lambda: {"dump": {"path": "/d"}},
     plan=lambda reading: DumpPlan(
         reading.form.dump.path, iterations=Iterations.parse(reading.form.dump.step)
     ),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import workbench as wb
+from workbench.config.config import of_example
 from workbench.config.form.settings import Section, choice, declared
 from workbench.config.help import surface_help
 from workbench.config.mindspore.settings import COMMON, E2E
@@ -36,7 +37,7 @@ READ_WITH = {
 
 
 def judged(name, example):
-    return wb.config.of(name, example.form).check(example.context)
+    return of_example(get(name), example).check(example.context)
 
 
 def errors(problems):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.words import refused
-from workbench.config.mindspore.kernel_list import read_kernel
+from workbench.config.mindspore.kernels import read_kernel
 from workbench.core import regex as expressions
 from workbench.core.errors import FormatError
 from workbench.core.plan import Selector

@@ -102,7 +102,7 @@ DEVICE = {"format": NC1HWC0, "original_shape": (2, 20, 4, 5)}
 
 NAMES = [
     (small(MATRIX, format=ND), {}, f"{NAME}.output.0.npy"),
-    (small(MATRIX, format=ND), {"type": "bin"}, f"{NAME}.output.0.2_3.float16.ND.bin"),
+    (small(MATRIX, format=ND), {"type": "bin"}, f"{NAME}.output.0.6.float16.ND.bin"),
     (
         small(MATRIX, format=ND),
         {"type": "msnpy"},
@@ -114,12 +114,12 @@ NAMES = [
     (
         small(ON_DEVICE, **DEVICE),
         {"format": "NCHW", "type": "bin"},
-        f"{NAME}.output.0.2_20_4_5.float16.NCHW.bin",
+        f"{NAME}.output.0.800.float16.NCHW.bin",
     ),
     (
         small(ON_DEVICE, **DEVICE),
         {"type": "bin"},
-        f"{NAME}.output.0.2_2_4_5_16.float16.NC1HWC0.bin",
+        f"{NAME}.output.0.1280.float16.NC1HWC0.bin",
     ),
     (
         small(ON_DEVICE, **DEVICE),
@@ -128,9 +128,9 @@ NAMES = [
     ),
     (small(IMAGE, format=NCHW), {"format": "NCHW"}, f"{NAME}.output.0.2x20x4x5.npy"),
     (small(IMAGE, format=NCHW), {"format": "NHWC"}, f"{NAME}.output.0.2x4x5x20.npy"),
-    (small(MATRIX, format=45), {"type": "bin"}, f"{NAME}.output.0.2_3.float16.YUV.bin"),
-    (small(MATRIX, format=20), {"type": "bin"}, f"{NAME}.output.0.2_3.float16.LOOKUP_LOOKUPS.bin"),
-    (small(MATRIX, format=200), {"type": "bin"}, f"{NAME}.output.0.2_3.float16.200.bin"),
+    (small(MATRIX, format=45), {"type": "bin"}, f"{NAME}.output.0.6.float16.YUV.bin"),
+    (small(MATRIX, format=20), {"type": "bin"}, f"{NAME}.output.0.6.float16.LOOKUP_LOOKUPS.bin"),
+    (small(MATRIX, format=200), {"type": "bin"}, f"{NAME}.output.0.6.float16.200.bin"),
     (packed(raw("buffer", 0, b"abc")), {}, f"{NAME}.l1buffer.0.bin"),
     (packed(raw("space", 0, b"abc")), {}, f"{NAME}.space.0.bin"),
     (small(MATRIX, part="input", format=ND), {}, f"{NAME}.input.0.npy"),
@@ -171,7 +171,7 @@ def test_msnpy_keeps_names_of_other_than_five_parts_and_operators_without_a_name
 
 
 @pytest.mark.parametrize(
-    ("suffix", "options"), [(".npy", {}), (".2_3.float16.ND.bin", {"type": "bin"})]
+    ("suffix", "options"), [(".npy", {}), (".6.float16.ND.bin", {"type": "bin"})]
 )
 @pytest.mark.parametrize("length", [254, 255, 256])
 def test_a_name_of_255_bytes_or_more_becomes_a_hash_with_a_line_in_mapping(

@@ -97,7 +97,7 @@ def test_a_device_that_does_not_dump_writes_what_is_certain_alone():
     config = asked("mindspore-o0o1", 3, (f"{COMMON}.support_device", [1]))
     told = preview(config, HOT, context=Context())
     assert told.bound.files == told.files == 3
-    assert "forecast/device-left-out" in {note.code for note in told.notes}
+    assert "simulation/device-left-out" in {note.code for note in told.notes}
 
 
 def test_the_notes_say_what_the_bound_leaves_out():

@@ -262,7 +262,7 @@ def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
         (
             Selector("range", CONV, "Default/none"),
             "entry-range",
-            {"end": "Default/none", "why": Message("forecast/entry-name")},
+            {"end": "Default/none", "why": Message("simulation/entry-name")},
         ),
     ],
 )
@@ -270,7 +270,7 @@ def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")
     found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
     (unmet,) = found.selection.unmatched
-    check_said(unmet.reason, f"forecast/{code}", **values)
+    check_said(unmet.reason, f"simulation/{code}", **values)
     assert unmet.entry.startswith(entry.text)
     assert [name.rpartition("/")[2] for name in found.selection.operators] == ["Conv2D-op0"] * 2
 
@@ -297,9 +297,9 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     )
     found = plan_of("acl", plan, graph)
     assert [(u.where, u.entry, u.reason) for u in found.selection.unmatched] == [
-        ("list", "relu", Message("forecast/entry-fused", near="conv_relu")),
-        ("list", "", Message("forecast/entry-model", got="resnet", names=["ge_default_1"])),
-        ("blacklist", "Nothing", Message("forecast/entry-type")),
+        ("list", "relu", Message("simulation/entry-fused", near="conv_relu")),
+        ("list", "", Message("simulation/entry-model", got="resnet", names=["ge_default_1"])),
+        ("blacklist", "Nothing", Message("simulation/entry-type")),
     ]
     assert found.selection.operators == ()
 
@@ -354,7 +354,7 @@ def test_a_run_that_dumps_nothing_says_why(plan, context, code):
     found = plan_of("acl", plan, load_graph("mlp"), context=context)
     compiled = plan.devices is None and plan.ranks is None
     assert [name.rpartition("_")[2] for name in found.names] == ["Build.txt"] * compiled
-    assert f"forecast/{code}" in {note.code for note in found.notes}
+    assert f"simulation/{code}" in {note.code for note in found.notes}
     assert found.overhead.name == "none"
     assert sum(name.startswith("Default/") for name in found.selection.operators) == 3
 
@@ -434,7 +434,7 @@ def test_the_text_says_the_same_in_a_screen():
     text = str(found)
     counts = {"matched": 2, "operators": 15, "files": 14, "iterations": 1, "size": found.bytes}
     assert str(Message("forecast/headline", **counts)) in text
-    assert f"lstm  ({Message('forecast/entry-type')})" in text
+    assert f"lstm  ({Message('simulation/entry-type')})" in text
     assert str(Message("forecast/more", count=found.files - SHOWN)) in text
     assert len(text.splitlines()) < 50
 
@@ -524,11 +524,11 @@ def test_the_preview_says_which_iterations_are_not_dumped_and_what_to_set(surfac
         preview(form.set(key, "20"), "mlp", iterations=12),
     )
     every = preview(form.set(key, "0-11"), "mlp", iterations=12)
-    codes = ("simulation/iterations-set", "forecast/iteration-left-out")
+    codes = ("simulation/iterations-set", "simulation/iteration-left-out")
     said = [[note for note in one.notes if note.code in codes] for one in (some, none, every)]
     assert [len(notes) for notes in said] == [1, 1, 0]
     for (note,), inner in zip(
-        said[:2], ("simulation/iterations-some", "forecast/iteration-left-out"), strict=True
+        said[:2], ("simulation/iterations-some", "simulation/iteration-left-out"), strict=True
     ):
         check_said(note, "simulation/iterations-set", key=key, value="0-11")
         assert note.values["said"].code == inner

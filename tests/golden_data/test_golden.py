@@ -277,25 +277,77 @@ def test_a_model_of_which_nothing_can_be_computed_is_refused(tmp_path, engine):
 
 def branch(op_type, out):
     ends = [helper.make_empty_tensor_value_info(out)]
-    return helper.make_graph([node(op_type, ["a"], [out])], out, [], ends)
+    return helper.make_graph([node(op_type, ["a"], [out], f"{op_type}_{out}")], out, [], ends)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("flag", [True, False])
-def test_subgraphs_read_values_around_them_and_are_said_not_to_be_written(tmp_path, engine, flag):
+def test_the_branch_that_is_taken_is_written_node_by_node(tmp_path, engine, flag):
+    """Branches read values around them and have weights of their own; a choice in a choice is made as well."""
     nodes = [
         node("Relu", ["x"], ["a"], "act"),
-        node("If", ["c"], ["y"], "choice", then_branch=branch("Neg", "t"), else_branch=branch("Exp", "e")),
+        node("If", ["c"], ["y"], "choice", then_branch=inner("then", "not_c"), else_branch=branch("Exp", "e")),
+        node("Neg", ["y"], ["z"], "last"),
     ]  # fmt: skip
+    nodes.insert(0, node("Not", ["c"], ["not_c"], "not"))
     feeds = {"x": X, "c": np.array(flag)}
     said = []
     wb.golden(
-        model(nodes, feeds, ["y"]), feeds, tmp_path / "out", engine=engine, report=said.append
+        model(nodes, feeds, ["z"]), feeds, tmp_path / "out", engine=engine, report=said.append
     )
     act = np.maximum(X, 0)
-    want = -act if flag else np.exp(act)
-    np.testing.assert_allclose(files_of(tmp_path / "out")["choice", 0], want, rtol=1e-6)
-    assert ("golden/subgraphs", ["choice"]) in [(one.code, one.values.get("nodes")) for one in said]
+    found = files_of(tmp_path / "out")
+    wanted = {("act", 0): act, ("not", 0): np.array(not flag)}
+    if flag:  # the inner condition is false
+        wanted |= {
+            ("then_scaled", 0): act * 3,
+            ("Exp_else", 0): np.exp(act),
+            ("then_sum", 0): act * 3 + np.exp(act),
+        }
+        wanted["last", 0] = -wanted["then_sum", 0]
+    else:
+        wanted |= {("Exp_e", 0): np.exp(act), ("last", 0): -np.exp(act)}
+    assert found.keys() == wanted.keys()
+    for place, array in wanted.items():
+        np.testing.assert_allclose(found[place], array, rtol=1e-6)
+    taken = next(one for one in said if one.code == "golden/branches").values["branches"]
+    assert {one.values["node"]: one.values["branch"] for one in taken} == (
+        {"choice": "then_branch", "then_choice": "else_branch"}
+        if flag
+        else {"choice": "else_branch"}
+    )
+
+
+def inner(name, condition):
+    """A branch with a weight, and a choice of its own between `branch` and another."""
+    three = onnx.numpy_helper.from_array(np.array([3], np.float32), "three")
+    nodes = [
+        node("Mul", ["a", "three"], ["scaled"], f"{name}_scaled"),
+        node("If", [condition], ["chosen"], f"{name}_choice",
+             then_branch=branch("Neg", "then"), else_branch=branch("Exp", "else")),
+        node("Add", ["scaled", "chosen"], [f"{name}_out"], f"{name}_sum"),
+    ]  # fmt: skip
+    ends = [helper.make_empty_tensor_value_info(f"{name}_out")]
+    return helper.make_graph(nodes, name, [], ends, [three])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_values_inside_a_loop_are_said_not_to_be_written(tmp_path, engine):
+    ends = [helper.make_empty_tensor_value_info(name) for name in ("go_on", "next")]
+    starts = [
+        helper.make_tensor_value_info("turn", TensorProto.INT64, []),
+        helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("now", TensorProto.FLOAT, None),
+    ]
+    body = [node("Identity", ["go"], ["go_on"]), node("Add", ["now", "now"], ["next"])]
+    loop = helper.make_graph(body, "body", starts, ends)
+    nodes = [node("Loop", ["n", "", "x"], ["y"], "loop", body=loop)]
+    feeds = {"x": X, "n": np.array(3)}
+    said = []
+    made = model(nodes, feeds, ["y"])
+    wb.golden(made, feeds, tmp_path / "out", engine=engine, report=said.append)
+    np.testing.assert_array_equal(files_of(tmp_path / "out")["loop", 0], X * 8)
+    assert ("golden/subgraphs", ["loop"]) in [(one.code, one.values.get("nodes")) for one in said]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -386,7 +438,7 @@ def test_a_subgraph_that_reads_what_comes_later_is_not_computed(tmp_path):
     done = wb.golden(model(nodes, feeds, ["y"]), feeds, tmp_path / "out", engine="reference")
     (missing,) = done.missing
     assert (missing.values["name"], missing.values["why"].code) == (
-        "choice",
+        "Neg_t",
         "graph/onnx-input-later",
     )
     assert files_of(tmp_path / "out").keys() == {("act", 0)}

@@ -17,6 +17,7 @@ ARRAYS = [
     (Const(3, "int32", ()), 3, "int32"),
     (Const(0.1, "float32", ()), np.float32(0.1), "float32"),
     (Const(0.1, "float16", ()), np.float16(0.1), "float16"),
+    (Const(70000.0, "float16", ()), np.inf, "float16"),
     (Const(0.1, "bfloat16", ()), BFLOAT16.type(0.1), "bfloat16"),
     (Const((1, 2), "int64", (2,)), [1, 2], "int64"),
     (Const((1, 2, 3, 4), "int8", (2, 2)), [[1, 2], [3, 4]], "int8"),

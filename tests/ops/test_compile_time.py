@@ -4,17 +4,22 @@ import pytest
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Graph, Op, Param, Parameter, Value
-from workbench.ops.compile_time import computed_before_the_run, gives_other_each_time, taken_away
+from workbench.ops.compile_time import (
+    computed_before_the_run,
+    gives_other_each_time,
+    never_read,
+    taken_away,
+)
 
 ROW = TensorSpec("float32", (3,))
 FED, WEIGHT = Param(0), Param(1)
 PARAMETERS = (Parameter("x", ROW), Parameter("w", ROW, is_weight=True))
 
 
-def graph_of(*ops):
+def graph_of(*ops, outputs=()):
     """Operators by type and operands."""
     made = (Op(f"o{number}", kind, operands) for number, (kind, operands) in enumerate(ops))
-    return Graph("g", PARAMETERS, tuple(made))
+    return Graph("g", PARAMETERS, tuple(made), outputs)
 
 
 def test_what_only_weights_and_sizes_reach_is_computed_before():
@@ -58,3 +63,18 @@ def test_what_hands_its_input_on_is_taken_away():
         ("Dropout", (FED, WEIGHT, WEIGHT)),
     )
     assert taken_away(graph) == {0, 2, 3}
+
+
+def test_what_is_read_for_its_size_alone_never_runs():
+    ops = (
+        ("Neg", (FED,)),
+        ("Transpose", (Value(0),)),
+        ("Shape", (Value(1),)),
+        ("Add", (FED, Value(2))),
+        ("Exp", (Value(0),)),
+        ("Neg", (Value(4),)),
+        ("Dropout", (FED,)),
+        ("Relu", (FED,)),
+    )
+    assert never_read(graph_of(*ops, outputs=(Value(3), Value(7)))) == {0, 1, 4, 5}
+    assert never_read(graph_of(*ops)) == set()

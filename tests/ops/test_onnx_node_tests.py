@@ -26,6 +26,7 @@ REFUSED = {
     r"training_(mode|dropout)|test_training": "graph/onnx-attribute training_mode",
     r"with_argmax": "graph/onnx-output Indices",
     r"_blocked": "graph/onnx-attribute block_size",
+    r"einsum_batch_diagonal": "graph/onnx-diagonal",
     r"batch_dim1": "graph/onnx-attribute batch_dims",
     r"identity_(sequence|opt)": "graph/onnx-input-type",
     r"_empty_set$": "graph/empty-axis",

@@ -11,6 +11,7 @@ import workbench as wb
 from kit.build.onnx_models import model as model_of
 from kit.build.onnx_models import node, offline_model
 from kit.commands import run
+from workbench.dump.formats.ge_name import standard_name
 from workbench.simulation.inputs import networks_with_inputs
 
 pytest.importorskip("onnxruntime")
@@ -356,6 +357,85 @@ def test_numbers_beyond_a_format_are_told_as_such(tmp_path, device):
     assert [one.values for one in said] == [
         {"golden": 208_000.0, "dtype": "float16", "limit": 65504.0}  # 100 × (1 + … + 64)
     ]
+
+
+def test_numbers_below_a_format_are_told_as_such(tmp_path):
+    x = np.array([[1e-9, 2e-9, 1, 2]], np.float32)
+    small = {"one": np.array([1e-10], np.float32)}
+    nodes = [node("Max", ["x", "one"], ["a"], "floor"), node("Log", ["a"], ["y"], "log")]
+    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y"], small), x)
+    tree = simulated_net(tmp_path, tmp_path / "tree", precision_mode="force_fp16")
+    found = wb.compare(tree, tmp_path / "golden")
+    first = found.findings[0]
+    assert (found.verdict, first.op_name) == ("fail", "log")
+    said = [one for one in first.evidence if getattr(one, "code", "") == "compare/below-range"]
+    limit = float(np.finfo(np.float16).tiny)
+    assert [one.values for one in said] == [
+        {"count": 2, "golden": float(np.float32(2e-9)), "dtype": "float16", "limit": limit}
+    ]
+
+
+def test_a_result_that_a_compiler_knows_has_no_file(tmp_path):
+    """Its size is all that is asked of the input, so the model's result is a constant."""
+    x = np.arange(6, dtype=np.float32).reshape(1, 6)
+    nodes = [
+        node("Transpose", ["x"], ["t"], "turn", perm=[1, 0]),
+        node("Shape", ["t"], ["s"], "size"),
+        node("ConstantOfShape", ["s"], ["y"], "zeros"),
+        node("Neg", ["x"], ["z"], "neg"),
+    ]
+    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y", "z"], {}), x)
+    tree = simulated_net(tmp_path, tmp_path / "tree")
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert found.verdict in ("pass", "warn")
+    assert found.coverage.gaps_of("golden") == 0
+    assert found.coverage.outputs == ()
+
+
+def choosing(tmp_path, shift):
+    """A model that goes on with one of two branches, as its first products say; its golden data, and a run of it."""
+    draw = np.random.default_rng(3)
+    weights = {"w": draw.standard_normal((8, 6)).astype(np.float32), "shift": np.float32([shift])}
+    ends = {name: [helper.make_empty_tensor_value_info(name)] for name in ("t", "e")}
+    then = [
+        node("MatMul", ["m", "v"], ["u"], "deep/product"),
+        node("Relu", ["u"], ["t"], "deep/relu"),
+    ]
+    inner = helper.make_tensor("v", TensorProto.FLOAT, [6, 6], draw.standard_normal(36))
+    branches = {
+        "then_branch": helper.make_graph(then, "then", [], ends["t"], [inner]),
+        "else_branch": helper.make_graph(
+            [node("Tanh", ["m"], ["e"], "flat")], "else", [], ends["e"]
+        ),
+    }
+    nodes = [
+        node("MatMul", ["x", "w"], ["m"], "product"),
+        node("ReduceMean", ["m"], ["mean"], "mean", keepdims=0),
+        node("Greater", ["mean", "shift"], ["c"], "asked"),
+        node("If", ["c"], ["i"], "choice", **branches),
+        node("Neg", ["i"], ["y"], "last"),
+    ]  # fmt: skip
+    x = draw.standard_normal((4, 8))
+    make_golden(tmp_path, model_of(nodes, {"x": x.astype(np.float32)}, ["y"], weights), x)
+
+
+@pytest.mark.parametrize(("shift", "inside"), [(-9, {"deep_product", "deep_relu"}), (9, {"flat"})])
+def test_the_branch_that_a_run_takes_is_simulated_and_compared(tmp_path, shift, inside):
+    choosing(tmp_path, shift)
+    tree = simulated_net(tmp_path, tmp_path / "tree")
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert found.verdict in ("pass", "warn")
+    assert found.coverage.gaps_of("golden") == 0
+    compared = {standard_name(row.golden_op_name) for row in found.rows if row.match_rule}
+    assert inside | {"product", "asked", "last"} <= compared | {"deep_product"}
+    assert not {"deep_relu", "flat"} - inside & compared
+
+
+def test_a_fault_inside_a_branch_is_named(tmp_path):
+    choosing(tmp_path, -9)
+    tree = simulated_net(tmp_path, tmp_path / "tree", faults=("scaled-output:deep/product:1.05",))
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert [name.startswith("deep/product") for name in defects(found)] == [True]
 
 
 @pytest.mark.parametrize("where", ["conv", "conv/BiasAdd"])

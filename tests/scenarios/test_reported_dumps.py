@@ -38,6 +38,7 @@ class Net(Cell):
         again = F.relu(small) * 4   # 131,008 where it saturates, else Inf
         return again - y
 """
+NO_FAILURE = f"{Message('simulation/nothing-failed')}\n"
 NAMES = ["MatMul-op0", "Mul-op0", "Mul-op1", "ReLU-op0", "Mul-op2", "Sub-op0"]
 OVERFLOW = {"910a": ["Mul-op0", "Mul-op2"], "a2": ["Mul-op0"]}
 """Device → operators whose inputs are finite and whose result float16 cannot hold."""
@@ -105,7 +106,7 @@ def simulate(tmp_path, capsys):
             "--surface", surface, "--device", device, "--precision-mode", "force_fp16",
             "--out", out, *more,
         )  # fmt: skip
-        assert status == int(told == f"{Message('simulation/run-nothing')}\n"), told
+        assert status == int(told == NO_FAILURE), told
         return out, told
 
     return run
@@ -272,6 +273,14 @@ def test_a_network_without_overflow_leaves_nothing(simulate):
 # ---------------------------------------------------------------- overflow, O0/O1
 
 
+TOLD_OF_INFINITY = {
+    "910a": Message("simulation/run-overflow-unseen", names=["Default/Mul-op0", "Default/Mul-op2"]),
+    "a2": Message(
+        "simulation/run-overflows", count=5, names=[f"Default/{name}" for name in INFINITE["a2"]]
+    ),
+}
+
+
 @pytest.mark.parametrize("device", ["910a", "a2"])
 def test_mindspore_dumps_who_has_infinity_in_its_output(simulate, device):
     root, told = simulate("mindspore-o0o1", mindspore({"enable": True}, op_debug_mode=3), device)
@@ -281,9 +290,39 @@ def test_mindspore_dumps_who_has_infinity_in_its_output(simulate, device):
     for path in tensors:
         if ".output." in path.name:
             assert not np.isfinite(np.load(path)).all()
-    assert (str(Message("simulation/run-saturating")) in told) == (device == "910a")
+    assert told == f"{TOLD_OF_INFINITY[device]}\n"
     assert (root / "rank_0/graphs/ms_output_trace_code_graph_0.ir").exists()
     assert wb.load(root).tensors == len(tensors)
+
+
+@pytest.mark.parametrize("device", ["910a", "a2"])
+def test_mindspore_names_the_operators_that_it_dumps(simulate, device):
+    form = mindspore({"enable": True}, op_debug_mode=3)
+    root, told = simulate("mindspore-o0o1", form, device, "--fault", "nan-output:Default/Sub-op0")
+    dumped = {short(path.name.split(".")[1]) for path in files(root, "*.npy")}
+    assert dumped == {*INFINITE[device], "Sub-op0"}
+    first = told.splitlines()[0].partition(" in ")[2]
+    assert {name.removeprefix("Default/") for name in first.split(", ")} == dumped
+
+
+# float32 ends at 3.4e38; a bit that flips in memory is nothing that a unit has computed
+DEFECTS = {
+    "scaled-output:Default/Mul-op0:1e38": ["Default/Mul-op0"],
+    "nan-output:Default/Sub-op0": ["Default/Sub-op0"],
+    "overwritten-element:Default/Sub-op0:value=nan": [],
+}
+
+
+@pytest.mark.parametrize("fault", DEFECTS)
+@pytest.mark.parametrize("asked", ["o2 bin", "ge", "acl"])
+def test_the_device_reports_what_its_units_compute_wrongly(simulate, asked, fault):
+    surface, text = OVERFLOWS[asked]
+    exact = ("--precision-mode", "must_keep_origin_dtype")
+    root, told = simulate(surface, text, "a2", *exact, "--fault", fault)
+    names = DEFECTS[fault]
+    said = Message("simulation/run-overflows", count=1, names=names)
+    assert told == f"{said if names else Message('simulation/run-no-overflow')}\n"
+    assert len(files(root, "Opdebug.*")) == len(names)
 
 
 def test_mindspore_stops_at_the_number_of_overflows_over_all_iterations(simulate):
@@ -464,7 +503,7 @@ def test_a_run_fails_in_its_first_iteration_whichever_is_dumped(simulate):
 
 def test_without_a_failure_there_is_no_exception_dump(simulate):
     root, told = simulate("acl", acl(dump_scene="aic_err_norm_dump"), "a2")
-    assert (told, files(root)) == (f"{Message('simulation/run-nothing')}\n", [])
+    assert (told, files(root)) == (NO_FAILURE, [])
 
 
 def test_a_name_that_is_too_long_is_in_a_table(simulate, tmp_path):

@@ -47,21 +47,28 @@ def test_a_failure_ends_the_run_after_its_iteration():
 
 
 @pytest.mark.parametrize(
-    ("names", "unseen", "expected"),
+    ("names", "seen", "expected"),
     [
-        ("", False, ["no-overflow"]),
-        ("", True, ["no-overflow"]),
-        ("ab", False, ["overflows"]),
-        ("aba", True, ["overflows", "saturating"]),
+        ("", None, [("no-overflow", {})]),
+        ("ab", None, [("overflows", {"count": 2, "names": ["a", "b"]})]),
+        ("aba", None, [("overflows", {"count": 3, "names": ["a", "b"]})]),
+        ("ab", "", [("overflow-unseen", {"names": ["a", "b"]})]),
+        ("abc", "b", [("overflows", {"count": 1, "names": ["b"]}), ("overflow-unseen", {"names": ["a", "c"]})]),
+        ("", "x", [("no-overflow", {})]),
     ],
-)
-def test_overflow_is_counted_by_operator_and_iteration(names, unseen, expected):
-    events, _ = observed([([record(name, "overflow", n)], True) for n, name in enumerate(names)])
-    told = said(events, about_overflow=True, unseen=unseen)
-    assert [code for code, _ in told] == expected
-    if names:
-        assert told[0][1] == {"count": len(names), "names": list(dict.fromkeys(names))}
-    assert [code for code, _ in said(events, about_overflow=False)] == ["nothing"]
+)  # fmt: skip
+def test_overflow_is_counted_by_operator_and_iteration(names, seen, expected):
+    """``seen`` are the operators whose results show it, where MindSpore looks for it itself."""
+    sees = None if seen is None else lambda one: one.key.op_name in seen
+    records = [([record(name, "overflow", n)], True) for n, name in enumerate(names)]
+    events, _ = observed(records, sees=sees)
+    assert said(events, about_overflow=True) == expected
+    assert said(events, about_overflow=False) == []
+
+
+def test_what_mindspore_sees_counts_though_the_device_reports_nothing():
+    events, _ = observed([([record("a")], True)], sees=lambda one: True)
+    assert said(events, about_overflow=True) == [("overflows", {"count": 1, "names": ["a"]})]
 
 
 def test_progress_is_told_and_ends_the_silence():

@@ -30,6 +30,34 @@ def test_a_rehearsal_keeps_its_trees_as_long_as_the_workbench(tmp_path):
     assert not folder.exists()
 
 
+def test_a_rehearsal_dumps_the_operators_that_are_marked():
+    form = wb.config.new("mindspore-o0o1").set("common_dump_settings.dump_mode", 2)
+    bench = wb.Workbench(form, "mlp", set_dump=["Default/head-Dense"])
+    assert bench.dumps_marked
+    names = {row.op_name for row in bench.run().rows}
+    assert {name.rpartition("/")[0] for name in names} == {"Default/head-Dense"}
+    again = {}
+    exec(bench.to_code(), again)
+    assert {row.op_name for row in again["comparison"].rows} == names
+
+
+def test_the_run_panel_asks_for_marks_where_the_configuration_dumps_marked_operators():
+    bench = wb.Workbench(graph="mlp")
+    shell = bench.form()
+    inputs = shell.parts["run"].rehearsal.inputs
+    assert "set_dump" not in inputs
+    bench.config = bench.config.set("common_dump_settings.dump_mode", 2)
+    field = inputs["set_dump"]
+    assert field.layout.display == ""
+    field.value = "*MatMul*"
+    assert bench.set_dump == ("*MatMul*",)
+    field.value = "nowhere"
+    assert bench.set_dump == ("*MatMul*",)
+    bench.config = bench.config.set("common_dump_settings.dump_mode", 0)
+    assert field.layout.display == "none"
+    shell.close()
+
+
 MANY = Message("show/expected-whole", least=1, most=100_000)
 
 

@@ -87,6 +87,7 @@ TABLE = {
         "ui/ranks": Typed((*NO_NUMBERS, "0", "1025"), "2"),
         "ui/seed": Typed(NO_NUMBERS, "7"),
         "ui/faults": Typed(("x", "\0", "nan-output", "no-such-kind:x", "nan-output:x:colour=3", LONG), "nan-output:*"),
+        "ui/marks": Typed(("nowhere", "\0", LONG), "*MatMul*"),
         "ui/model-file": Typed((*NO_FILES, *NO_GRAPHS), "ROOT/net.py:Net"),
         "ui/fault": Chosen(), "ui/other-networks": Chosen(), "ui/inject-fault": Chosen(),
         "ui/graphs-and-models": Chosen(),
@@ -199,6 +200,8 @@ def opened(bench):
 
     def make(name, of=bench):
         of.rehearsing = name != "trees"
+        if name in ("run", "trees"):  # marks are asked for where they are dumped
+            of.config = of.config.set("common_dump_settings.dump_mode", 2)
         shown.append(of.form("run" if name == "trees" else name))
         return shown[-1]
 
@@ -419,7 +422,7 @@ SETTINGS = [
     ("device", 3), ("faults", "nan-output:x"), ("faults", [3]), ("faults", ["x"]), ("faults", 7), ("seed", -1),
     ("seed", 1.0), ("seed", "1"), ("seed", True), ("seed", 2**64), ("iterations", 10**9), ("iterations", None),
     ("ranks", 10**6), ("ranks", "2"), ("profile", None), ("export", {}), ("language", ["en"]), ("panel", "x"),
-    ("comparison", "x"), ("refused", 3),
+    ("comparison", "x"), ("refused", 3), ("set_dump", "x"),
 ]  # fmt: skip
 
 

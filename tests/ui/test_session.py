@@ -23,7 +23,7 @@ from workbench.ui.session import session_data, session_path
 def bench():
     made = wb.Workbench(
         wb.config.new("mindspore-o2"), "mlp", device="950", faults=["nan-output:*MatMul*"],
-        precision_mode="force_fp16", inputs=["x=1,3", "caf\udce9=a.npy"], seed=3, iterations=2,
+        precision_mode="force_fp16", inputs=["x=1,3", "caf\udce9=a.npy"], set_dump=["*MatMul*"], seed=3, iterations=2,
         profile="noise-floor", language="zh",
     )  # fmt: skip
     made.trees = wb.Trees("/t", "/g", rank=(0, 1), iteration=2)

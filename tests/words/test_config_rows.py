@@ -14,10 +14,9 @@ import pytest
 import workbench
 from kit.words import SNAPSHOTS
 from workbench.config import SURFACES, get
-from workbench.config.config import Config, read_text
+from workbench.config.config import of_example
 from workbench.config.form.settings import declared
 from workbench.config.mindspore.notes import NOTES, OTHER_WAY
-from workbench.config.tensorflow.text_rules import TEXT_RULES
 from workbench.core.words.render import fill
 
 PACKAGE = Path(workbench.__file__).parent
@@ -30,13 +29,8 @@ def rules() -> Shown:
     for name in SURFACES:
         surface = get(name)
         for rule in surface.rules:
-            yield (
-                name,
-                rule.id,
-                shown(Config(surface, rule.breaks.form).check(rule.breaks.context), rule),
-            )
-    for rule in TEXT_RULES:
-        yield "tensorflow", rule.id, shown(read_text(get("tensorflow"), rule.breaks).check(), rule)
+            problems = of_example(surface, rule.breaks).check(rule.breaks.context)
+            yield name, rule.id, shown(problems, rule)
 
 
 def shown(problems, rule) -> str:

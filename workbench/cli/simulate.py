@@ -47,6 +47,13 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Seed of weights, faults and file names.")] = 0,
     iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
     schedule: SCHEDULE = "",
+    set_dump: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Mark operators for dump_mode 2 (set_dump): name, pattern with *, type or scope (repeatable).",
+        ),
+    ] = None,
     max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
     ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
     orders: Annotated[
@@ -87,6 +94,7 @@ def simulate(
         version=target_version,
         env=variables(env),
         schedule=places_of(schedule),
+        set_dump=set_dump or (),
         max_turns=max_turns,
         report=told.append,
     )

@@ -21,6 +21,7 @@ from workbench.core.files import write_text
 
 if TYPE_CHECKING:
     from workbench.config.form.json_text import Decoded
+    from workbench.config.form.rules import Example
     from workbench.config.form.settings import Section
     from workbench.config.surface import Surface
     from workbench.core.plan import DumpPlan
@@ -140,7 +141,7 @@ def new(name: str, **settings: Any) -> Config:
     '/tmp'
     """
     surface = get(name)
-    config = Config(surface, surface.start())
+    config = Config(surface, surface.template())
     for path, value in settings.items():
         config = config.set(path.replace("__", "."), value)
     return config
@@ -149,6 +150,12 @@ def new(name: str, **settings: Any) -> Config:
 def of(name: str, data: Mapping[str, Any]) -> Config:
     """Return the form of decoded data."""
     return Config(get(name), data)
+
+
+def of_example(surface: Surface, example: Example) -> Config:
+    """Return the form of a rule's example."""
+    form = example.form
+    return read_text(surface, form) if isinstance(form, str) else Config(surface, form)
 
 
 def read_text(surface: Surface, text: str, where: str = "<text>") -> Config:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.explain import part_name, part_words, run_only
+from workbench.config.explain import part_name, part_words, runtime_settings
 from workbench.config.form.settings import Section
 from workbench.config.surface import Lowered
 from workbench.core.plan import DumpPlan
@@ -29,7 +29,9 @@ def convert(judged: Judged, target: Surface) -> Lowered:
     lowered = target.from_plan(plan)
     left = [Message("config/lost-key", path=path) for path in extra_keys(judged.settings)]
     left += unplanned(judged, plan)
-    left += [Message("config/lost-run-time", path=path) for path in run_only(judged.problems)]
+    left += [
+        Message("config/lost-run-time", path=path) for path in runtime_settings(judged.problems)
+    ]
     result = replace(judged.config, surface=target, data=lowered.data, decoded=None, path="")
     there = result.judge(judged.context.elsewhere())
     open_ = [
@@ -38,7 +40,7 @@ def convert(judged: Judged, target: Surface) -> Lowered:
         if problem.severity == "error"
     ]
     lost = () if open_ else differences(plan, there.plan())
-    return Lowered(lowered.data, (*lowered.losses, *lost, *left, *open_))
+    return Lowered(lowered.data, (*lowered.unsupported, *lost, *left, *open_))
 
 
 def differences(plan: DumpPlan, there: DumpPlan) -> Iterator[Message]:

@@ -27,7 +27,7 @@ def explain(judged: Judged, operators: int | None = None) -> str:
     if errors:
         refused = Message("config/explain-refused", **judge)
         return "\n".join(visible(str(line)) for line in (refused, *map(_item, errors)))
-    plan, unknown = judged.plan(), run_only(problems)
+    plan, unknown = judged.plan(), runtime_settings(problems)
     words = plan_words(plan, operators, known_path=surface.path_key not in unknown)
     if unknown:
         words = Message("config/plan-run-time", plan=words, paths=unknown)
@@ -53,7 +53,7 @@ def _whole(problem: Problem) -> Message | str:
     return Message("config/advised", said=problem.message, advice=problem.fix)
 
 
-def run_only(problems: Iterable[Problem]) -> list[str]:
+def runtime_settings(problems: Iterable[Problem]) -> list[str]:
     """Return the settings whose values only a run knows; plans hold their defaults."""
     return [problem.path for problem in problems if problem.id == "unresolved"]
 

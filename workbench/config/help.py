@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.rules import sentences
 from workbench.config.form.settings import always, declared
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
@@ -106,15 +105,18 @@ def _rules(surface: Surface, path: str) -> Iterator[Message]:
             )
 
 
-def _words_at(surface: Surface, rule: Rule, path: str) -> tuple[Message, Message | str]:
+def _words_at(surface: Surface, rule: Rule, path: str) -> tuple[Any, Any]:
     """Return what a rule says of its breaking example, as if that broke it at a place."""
-    from workbench.config.config import Config
+    from workbench.config.config import of_example
 
-    config = Config(surface, rule.breaks.form)
-    reading = surface.reading(config.settings, config.context(rule.breaks.context))
-    breaches = list(rule.breaches(reading))
+    problems = of_example(surface, rule.breaks).check(rule.breaks.context)
+    broken = [problem for problem in problems if problem.id == rule.id]
     wanted = path.removesuffix("[]")
-    for place, values in breaches:
-        if _INDEX.sub("[]", place).removesuffix("[]") == wanted:
-            return sentences(rule, place, values)
-    return sentences(rule, path.replace("[]", "[0]"), breaches[0][1])
+    for problem in broken:
+        if _INDEX.sub("[]", problem.path).removesuffix("[]") == wanted:
+            return problem.message, problem.fix
+    said: Any = broken[0].message
+    if rule.about:  # of a text, whose sentences speak of the setting of the example
+        return said, broken[0].fix
+    values = {name: value for name, value in said.values.items() if name not in ("path", "key")}
+    return rule.sentences(path.replace("[]", "[0]"), values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.explain import explain, run_only
+from workbench.config.explain import explain, runtime_settings
 from workbench.config.form.paths import place_of
 from workbench.config.form.reader import Reader, shown_path
 from workbench.core.problems import Problem, require
@@ -69,7 +69,7 @@ class Judged:
     def code(self, file: str = "") -> str:
         """Shell and Python lines that put the form to use; ``file`` is where it will lie."""
         lines = self.surface.code(self.reading, file or self.config.path)
-        unknown = ", ".join(run_only(self.problems))
+        unknown = ", ".join(runtime_settings(self.problems))
         return f"# Left out, because only a run knows it: {unknown}\n{lines}" if unknown else lines
 
 

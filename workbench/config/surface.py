@@ -30,7 +30,7 @@ class Lowered(NamedTuple):
     """A form made from a plan, and what of the plan it cannot say."""
 
     data: dict[str, Any]
-    losses: tuple[Message, ...] = ()
+    unsupported: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Surface:
     rules : tuple of Rule
     reading : function of (settings, context)
         What a release makes of the settings: what rules look at.
-    start : function
+    template : function
         A form that passes its check and dumps something.
     plan : function of the reading
         Lowers to a DumpPlan; only called where no rule is broken.
@@ -89,7 +89,7 @@ class Surface:
     language: Literal["json", "python"]
     model: type[Section]
     rules: tuple[Rule, ...]
-    start: Callable[[], dict[str, Any]]
+    template: Callable[[], dict[str, Any]]
     plan: Callable[[Any], DumpPlan]
     from_plan: Callable[[DumpPlan], Lowered]
     notes: Notes

@@ -73,6 +73,13 @@ class DType:
         return 2.0 ** -(self.mantissa + 1) if self.is_float else 0.0
 
     @cached_property
+    def smallest(self) -> float:
+        """Smallest positive number with a full mantissa: devices may take what is below for zero; 0 for integers."""
+        if not self.is_float:
+            return 0.0
+        return float(ml_dtypes.finfo(self.storage).tiny)  # type: ignore[no-untyped-call]
+
+    @cached_property
     def largest(self) -> float:
         """Largest finite value."""
         if self.limit:

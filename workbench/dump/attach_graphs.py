@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.dump import Note
-from workbench.dump.formats.ge_name import INPUTS, input_files
+from workbench.dump.formats.ge_name import INPUTS, input_files, standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.index import COMMON, IO, index_of
@@ -27,6 +26,8 @@ from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
 from workbench.graph_files.formats import most_telling_first, read_graph
+from workbench.graph_files.onnx.branches import branch_that_has, with_branches
+from workbench.graph_files.onnx.dialect import DIALECT
 from workbench.ops import groups_of
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _placed(graph: Graph, places: Iterable[Place]) -> SideFiles:
 
 def given_graph(path: Path, index: Index) -> SideFiles:
     """Read one graph for every rank; where a dump has tensors of one graph only, it is for that one."""
-    graph = read_graph(path)
+    graph = _with_branches(read_graph(path), index)
     found = {(one.rank, one.graph_id) for one in index.places_used}
     places: list[Place] = []
     for rank in {rank for rank, _ in found} or {0}:
@@ -141,6 +142,14 @@ def given_graph(path: Path, index: Index) -> SideFiles:
         else:
             places.append((rank, graph.graph_id if len(ids) != 1 else ids[0]))
     return _placed(graph, places)
+
+
+def _with_branches(graph: Graph, index: Index) -> Graph:
+    """Return a graph of ONNX with the branches that a run has taken: those that have files."""
+    if graph.dialect != DIALECT or not graph.subgraphs:
+        return graph
+    names = {standard_name(name) for name in index.op_names}
+    return with_branches(graph, branch_that_has(graph, lambda name: standard_name(name) in names))
 
 
 def model_graphs(
@@ -166,17 +175,28 @@ def model_graphs(
 
 def golden_inputs(folder: str, graphs: Mapping[Place, Graph]) -> Index:
     """Return what golden data have of their network's inputs, by the names in the graph."""
-    return index_of(_fed(Path(folder, INPUTS), graphs))
+    files = Path(folder, INPUTS)
+    named = (
+        (place, name, files / file_name)
+        for place, graph in graphs.items()
+        for name, file_name in input_files(
+            one.name for one in graph.parameters if not one.is_weight
+        ).items()
+    )
+    return index_of(_fed(named))
 
 
-def _fed(folder: Path, graphs: Mapping[Place, Graph]) -> Iterator[TensorRecord]:
-    for (rank, graph_id), graph in graphs.items():
-        names = (one.name for one in graph.parameters if not one.is_weight)
-        for name, file_name in input_files(names).items():
-            path = str(folder / file_name)
-            if os.path.isfile(path):
-                key = TensorKey("Parameter", name, "output", 0, graph_id, rank=rank)
-                yield TensorRecord(key, TensorSpec("", None), NpySource(path), path=path)
+def unnamed_inputs(folder: str) -> tuple[TensorRecord, ...]:
+    """Return what golden data have of their network's inputs, by the names of the files; at most a thousand."""
+    files = sorted(islice(Path(folder, INPUTS).glob("*.npy"), 1000))
+    return tuple(_fed(((0, 0), file.stem, file) for file in files))
+
+
+def _fed(named: Iterable[tuple[Place, str, Path]]) -> Iterator[TensorRecord]:
+    for (rank, graph_id), name, path in named:
+        if path.is_file():
+            key = TensorKey("Parameter", name, "output", 0, graph_id, rank=rank)
+            yield TensorRecord(key, TensorSpec("", None), NpySource(str(path)), path=str(path))
 
 
 def with_hosts(index: Index, graphs: Mapping[Place, Graph]) -> Index:

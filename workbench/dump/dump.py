@@ -81,7 +81,8 @@ class Dump:
     ``orders`` holds the execution order files under the same key. Nothing but names and headers has been read from
     the tensors. ``overflows`` and ``failures`` are records beside the tensors and take no part in comparisons.
     ``watched`` are outputs that were dumped again after another operator; they are also among ``skipped``, as no
-    other dump has them.
+    other dump has them. ``fed`` is what golden data say that their network was fed with, where no graph names it:
+    nothing is compared with it.
     """
 
     path: str
@@ -95,6 +96,7 @@ class Dump:
     overflows: tuple[Overflow, ...] = ()
     failures: tuple[Failure, ...] = ()
     watched: tuple[TensorRecord, ...] = ()
+    fed: tuple[TensorRecord, ...] = ()
 
     def __repr__(self) -> str:
         held = f"{plural(self.tensors, 'tensor')}, {plural(len(self.graphs), 'graph')}"

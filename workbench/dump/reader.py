@@ -19,6 +19,7 @@ from workbench.dump.attach_graphs import (
     join,
     model_graphs,
     read_rank,
+    unnamed_inputs,
     with_hosts,
 )
 from workbench.dump.dump import WATCHED, Dump, Note, Skipped
@@ -81,8 +82,9 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     read = zip(chosen.folders, (one.index for one in contents), strict=True)
     index, run_notes = split_processes([FolderIndex(*one) for one in read])
     beside = _attach(tree, index, named, graph)
-    if tree.layout == "golden":
-        index = join_index([index, golden_inputs(tree.folders[0].path, beside.graphs)])
+    golden = tree.folders[0].path if tree.layout == "golden" else ""
+    if golden:
+        index = join_index([index, golden_inputs(golden, beside.graphs)])
     index, watched = split_watched(index, beside.graphs)
     notes = chain(
         chosen.notes, _survey_notes(tree), *(c.notes for c in contents), run_notes, beside.notes
@@ -103,6 +105,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         overflows=tuple(chain.from_iterable(one.overflows for one in contents)),
         failures=tuple(chain.from_iterable(one.failures for one in contents)),
         watched=tuple(sorted(watched, key=lambda one: one.timestamp_us)),
+        fed=unnamed_inputs(golden) if golden and not beside.graphs else (),
     )
 
 

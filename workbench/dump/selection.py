@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError
 from workbench.core.regex import compile_bounded
 from workbench.dump.releases import NUMBERED_ANEW, release
+from workbench.graph.marks import is_marked
+from workbench.npu.compile.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,12 +94,13 @@ class Choice:
         entries = [entry for entry in plan.select if names_model(entry.model, graphs)]
         omit = tuple(entry for entry in plan.omit if names_model(entry.model, graphs))
         self._plan = replace(plan, select=(), omit=omit)
-        self.marked = any(entry.kind == "marked" for entry in entries)
         self._all = not plan.select
         self._names = {entry.text for entry in entries if entry.kind == "name"}
         for entry in entries:
             if entry.kind == "range":
                 self._names |= _between(entry, graphs)
+            if entry.kind == "marked":
+                self._names |= marked_names(graphs)
         self._patterns = [compile_bounded(entry.text) for entry in entries if entry.kind == "regex"]
         self._others = [entry for entry in entries if entry.kind in ("type", "all")]
         self._known: dict[tuple[str, str], bool] = {}
@@ -124,9 +127,14 @@ class Choice:
 
 
 def names_model(model: str, graphs: Iterable[Graph]) -> bool:
-    """Whether an entry for a model is for these graphs; only GE's graphs know what they are called."""
-    names = [graph.name for graph in graphs if graph.dialect == "ge"]
+    """Whether an entry for a model is for these graphs; only those that GE compiled know what they are called."""
+    names = [graph.name for graph in graphs if graph.dialect in ("ge", COMPILED)]
     return not model or not names or model in names
+
+
+def marked_names(graphs: Iterable[Graph]) -> set[str]:
+    """Return the operators that graphs mark for a dump."""
+    return {op.name for graph in graphs for op in graph.ops if is_marked(op)}
 
 
 def _between(entry: Selector, graphs: Iterable[Graph]) -> set[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.core.words import Message
     from workbench.dump.write.cost import Overhead
     from workbench.dump.write.forecast import FileEntry
-    from workbench.forecast.selection import Selection
+    from workbench.simulation.operator_list import Selection
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
 from workbench.dump.releases import by_msprobe
+from workbench.dump.selection import marked_names
 from workbench.dump.write.ge import runs_alone
 from workbench.dump.write.targets import VERSION
-from workbench.simulation.events import undumped, with_all_iterations
-from workbench.simulation.ranks import only_compiles
+from workbench.simulation.events import undumped
+from workbench.simulation.nothing import EmptyRun, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +43,12 @@ def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
 
 
 def why_inexact(
-    plan: DumpPlan, closed: Message | None, forecast: Forecast, *, assumed: bool
+    plan: DumpPlan,
+    closed: Message | None,
+    forecast: Forecast,
+    graphs: Sequence[Graph],
+    *,
+    assumed: bool,
 ) -> Iterator[Message | str]:
     """Yield why names and bytes are only as near as a graph comes; ``assumed`` is the order of several networks."""
     if closed:
@@ -50,7 +56,7 @@ def why_inexact(
         return
     if assumed:
         yield Message("forecast/in-turn")
-    if any(entry.kind == "marked" for entry in plan.select):
+    if any(entry.kind == "marked" for entry in plan.select) and not marked_names(graphs):
         yield Message("forecast/late-marked")
     yield from forecast.uncertain
 
@@ -69,17 +75,9 @@ def list_notes(
     ``run`` are the iterations that run, ``numbers`` those that dump, too, ``judged`` is what the plan came from.
     """
     form = None if judged is None else judged.config
-    if only_compiles(writer.surface, context):
-        yield Message("forecast/only-compiles")
-    elif plan.devices is not None and context.device not in plan.devices:
-        yield Message("forecast/device-left-out", device=context.device)
-    elif plan.ranks is not None and context.rank not in plan.ranks:
-        yield Message("forecast/rank-left-out", rank=context.rank)
-    elif not numbers:
-        code = "iteration-left-out" if str(plan.iterations) else "iterations-none"
-        values = {"first": min(run), "last": max(run), "asked": plan.iterations}
-        yield with_all_iterations(Message(f"forecast/{code}", **values), sorted({*run}), form)
-    elif (some := undumped(plan, run, form)) is not None:
+    why = left_out(EmptyRun(plan, graphs, writer, context, run, form))
+    some = why or undumped(plan, run, form)
+    if some is not None:
         yield some
     yield from _kind_notes(plan, writer, context.version)
     if not writer.is_simulated:

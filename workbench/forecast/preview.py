@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
-from workbench.config.explain import run_only
+from workbench.config.explain import runtime_settings
 from workbench.core.errors import GraphError, check_seed
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
@@ -33,12 +33,12 @@ from workbench.forecast.forecast import (
     totals,
 )
 from workbench.forecast.notes import WITHOUT_FORECAST, list_notes, reason_against, why_inexact
-from workbench.forecast.selection import Selection, select_operators
 from workbench.forecast.sources import load_workload, version_of
 from workbench.network.nn.parallel import check_ranks
 from workbench.npu.compile.pipeline import compile_graph
 from workbench.npu.target import Target
 from workbench.simulation.lowering import text_of
+from workbench.simulation.operator_list import Selection, select_operators
 from workbench.simulation.ranks import only_compiles, ranks_of
 from workbench.simulation.targets import ge_target
 
@@ -135,9 +135,15 @@ def _of_rank(
     plan = judged.plan()
     tree = TreeTarget(target.surface, known, context.rank, text_of(config), work.ran(plan))
     result = preview_plan(
-        plan, work, target, tree, context=context, seed=seed + rank.number, judged=judged
+        plan,
+        work,
+        target,
+        tree,
+        context=context,
+        clock=Clock.of_process(seed, rank.number),
+        judged=judged,
     )
-    unknown = run_only(judged.problems)
+    unknown = runtime_settings(judged.problems)
     notes = (Message("forecast/late-value", path=path) for path in unknown)
     return replace(result, notes=(*notes, *result.notes))
 
@@ -186,7 +192,7 @@ def preview_plan(
     tree: TreeTarget,
     *,
     context: Context,
-    seed: int = 0,
+    clock: Clock | None = None,
     judged: Judged | None = None,
 ) -> Preview:
     """Predict what a plan writes; see `preview`.
@@ -201,7 +207,7 @@ def preview_plan(
         program, graphs = _compiled(
             work.graphs, replace(target, quant_dumpable=plan.before_quantisation)
         )
-    run = _Run(plan, work, graphs, writer, context, Clock(seed), tree, judged, program)
+    run = _Run(plan, work, graphs, writer, context, clock or Clock(), tree, judged, program)
     numbers = run.dumped
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = run.tell(plan, [] if unknown else numbers), None
@@ -227,7 +233,7 @@ def preview_plan(
         selection=found,
         iterations=tuple(numbers),
         overhead=Overhead("unknown", closed) if closed else cost,
-        inexact_because=tuple(why_inexact(plan, closed, forecast, assumed=work.is_assumed)),
+        inexact_because=tuple(why_inexact(plan, closed, forecast, graphs, assumed=work.is_assumed)),
         notes=(*found.renamed, *notes),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,

@@ -85,11 +85,11 @@ def golden(
     feeds, seeded = model_feeds(source, inputs or {}, shapes or {}, seed)
     with GoldenFiles(out, seed) as files:
         files.put_inputs(feeds)
-        missing, remarks = write_nodes(source, feeds, computing, files, progress)
-    _tell_all([*said, *seeded, *remarks, *computing.remarks(), *files.remarks()], tell)
-    if missing and not files.tensors:
-        raise GraphError("golden/nothing", place=source.where, why=missing[0])
-    return Golden(files.root, name, files.tensors, files.nbytes, tuple(missing))
+        found = write_nodes(source, feeds, computing, files, progress)
+    _tell_all([*said, *seeded, *found.remarks, *computing.remarks(), *files.remarks()], tell)
+    if found.missing and not files.tensors:
+        raise GraphError("golden/nothing", place=source.where, why=found.missing[0])
+    return Golden(files.root, name, files.tensors, files.nbytes, tuple(found.missing))
 
 
 def _tell_all(said: Iterable[Message], tell: Report) -> None:

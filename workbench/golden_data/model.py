@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import is_file, open_file, size_within
 from workbench.graph_files.look import FileBytes
+from workbench.graph_files.onnx.branches import branch_of, with_branches
 from workbench.graph_files.onnx.dialect import STANDARD
 from workbench.graph_files.onnx.model import MAX_BYTES, parse_onnx_model, read_onnx_model
 from workbench.graph_files.onnx.tensors import OnnxTensor, library
@@ -79,7 +80,11 @@ class OnnxNode:
 
 @dataclass(frozen=True, slots=True)
 class OnnxSource:
-    """A model: ``proto`` lacks the weights, which are tensors of their files; ``feeds`` are its other inputs."""
+    """A model: ``proto`` lacks the weights, which are tensors of their files; ``feeds`` are its other inputs.
+
+    ``nodes`` and the operators of ``graph`` correspond, one by one. Where branches were put in the places of their
+    ``If`` nodes, ``taken`` says which, by node, and ``aliases`` what the results of these are in the branches.
+    """
 
     where: str
     proto: ModelProto
@@ -87,6 +92,8 @@ class OnnxSource:
     feeds: tuple[Parameter, ...]
     weights: Mapping[str, OnnxTensor]
     graph: Graph
+    taken: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -105,6 +112,32 @@ class OnnxSource:
         model.opset_import.extend(self.proto.opset_import)
         model.functions.extend(self.proto.functions)
         return model
+
+    def with_branch(self, number: int, which: str) -> OnnxSource:
+        """Return the model with a branch in the place of a node that chooses; the nodes before it stay as they are."""
+        node, op = self.nodes[number], self.graph.ops[number]
+        [branch] = (one.g for one in node.proto.attribute if one.name == which)
+        own = next(one for one in self.graph.subgraphs if one.name == branch_of(op, which))
+        graph = with_branches(self.graph, lambda one: which if one is op else "")
+        inside = zip(own.ops, branch.node, strict=True)
+        nodes = (OnnxNode(one.name, proto, tuple(_names_read(proto))) for one, proto in inside)
+        results = (one.name for one in branch.output)
+        given = zip(node.proto.output, results, strict=False)
+        weights = {one.name: one.default for one in own.parameters if one.is_weight}
+        return replace(
+            self,
+            nodes=(*self.nodes[:number], *nodes, *self.nodes[number + 1 :]),
+            weights={**self.weights, **weights},
+            graph=graph,
+            taken={**self.taken, node.name: which},
+            aliases={**self.aliases, **{name: self.own_name(one) for name, one in given if name}},
+        )
+
+    def own_name(self, name: str) -> str:
+        """Name under which a value is given: that of the branch whose result it is."""
+        while name in self.aliases:
+            name = self.aliases[name]
+        return name
 
     def is_large(self, name: str) -> bool:
         """Whether a weight is fed to its node instead of lying in the node's model."""

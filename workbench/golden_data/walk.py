@@ -7,7 +7,7 @@ read again. So a run takes the tensors of one node, its weights and that much.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,60 +16,128 @@ from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.golden_data.files import is_storable
 from workbench.graph.graph import Value as Output
+from workbench.graph_files.onnx.branches import ELSE, THEN, is_choice
 from workbench.ops.compile_time import computed_before_the_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Protocol
 
     from numpy.typing import NDArray
 
     from workbench.golden_data.engines import Engine
-    from workbench.golden_data.files import GoldenFiles
     from workbench.golden_data.model import OnnxNode, OnnxSource, Value
 
     Array = NDArray[Any]
     Progress = Callable[[int, int, str], None]
 
+    class Files(Protocol):
+        """What takes the outputs of nodes."""
+
+        def put(
+            self, op_name: str, slot: int, array: Array, *, constant: bool = False
+        ) -> Path | None:
+            """Take one output; return the file that has it, if there is one."""
+            ...
+
+        def lose(self, op_name: str) -> None:
+            """Take note that an operator has no outputs."""
+            ...
+
+
 _HELD = 1 << 28
 """Bytes of outputs that stay in memory for the nodes that read them."""
+
+
+class Written(NamedTuple):
+    """What came of a run: why nodes were not computed, what else is to be said, and the model with its branches."""
+
+    missing: list[Message]
+    remarks: list[Message]
+    source: OnnxSource
 
 
 def write_nodes(
     source: OnnxSource,
     feeds: Mapping[str, Array],
     engine: Engine,
-    files: GoldenFiles,
+    files: Files,
     progress: Progress | None = None,
-) -> tuple[list[Message], list[Message]]:
-    """Write all outputs of a model; return why nodes were not computed, and what else is to be said.
+) -> Written:
+    """Write all outputs of a model; of a node that chooses between graphs those of the graph that it takes.
 
     ``progress`` is called after every node with how many tensors are done, how many there are, and its name.
     """
     values = _Values(source, feeds)
     missing: list[Message] = []
     unwritten: list[str] = []
-    constant = _constants(source)
-    total, done = sum(len(node.outputs) for node in source.nodes), 0
-    for number, node in enumerate(source.nodes):
-        if not node.outputs:
-            continue
+    constant, number, done, total = _constants(source), 0, 0, _outputs_from(source, 0)
+    while number < len(source.nodes):
         checkpoint()
+        which = _branch(source, number, values)
+        if which:
+            source = source.with_branch(number, which)
+            values.take_branch(source, number)
+            constant, total = _constants(source), done + _outputs_from(source, number)
+            continue
+        node = source.nodes[number]
         try:
             outputs = _computed(source, node, values, engine)
         except GraphError as error:
-            missing.append(
-                Message("golden/node", name=node.name, type=node.type, why=error.message)
-            )
+            why = error.message
+            missing.append(Message("golden/node", name=node.name, type=node.type, why=why))
             values.lose(node)
             files.lose(node.name)
         else:
             unwritten += _written(node, outputs, values, files, constant=number in constant)
         values.release(node)
-        done += len(node.outputs)
-        if progress is not None:
+        number, done = number + 1, done + len(node.outputs)
+        if progress is not None and node.outputs:
             progress(done, total, node.name)
-    return missing, list(_remarks(source, unwritten))
+    return Written(missing, list(_remarks(source, unwritten)), source)
+
+
+def branches_taken(
+    source: OnnxSource, feeds: Mapping[str, Array], engine: Engine
+) -> Mapping[str, str]:
+    """Return which graph each node that chooses takes for these inputs; ``{}`` for a model without any.
+
+    Raises GraphError where what a choice depends on cannot be computed.
+    """
+    if not any(map(is_choice, source.graph.ops)):
+        return {}
+    found = write_nodes(source, feeds, engine, _Nowhere())
+    if found.missing and any(map(is_choice, found.source.graph.ops)):
+        raise GraphError("golden/nothing", place=source.where, why=found.missing[0])
+    return found.source.taken
+
+
+class _Nowhere:
+    """Takes outputs that nobody wants to keep."""
+
+    def put(self, op_name: str, slot: int, array: Array, *, constant: bool = False) -> None:
+        """Let it go."""
+
+    def lose(self, op_name: str) -> None:
+        """Nothing was kept."""
+
+
+def _outputs_from(source: OnnxSource, number: int) -> int:
+    """How many tensors nodes give from one on."""
+    return sum(len(node.outputs) for node in source.nodes[number:])
+
+
+def _branch(source: OnnxSource, number: int, values: _Values) -> str:
+    """Which graph a node takes; empty if it does not choose, or nobody knows: then it is computed as a whole."""
+    node = source.nodes[number]
+    condition = node.proto.input[0] if is_choice(source.graph.ops[number]) else ""
+    if not condition or source.own_name(condition) in values.lost:
+        return ""
+    value = values.get(condition)
+    if not isinstance(value, np.ndarray) or value.size != 1:
+        return ""
+    return THEN if bool(value.reshape(-1)[0]) else ELSE
 
 
 def _constants(source: OnnxSource) -> set[int]:
@@ -82,7 +150,9 @@ def _computed(
     source: OnnxSource, node: OnnxNode, values: _Values, engine: Engine
 ) -> Sequence[Value]:
     """Outputs of a node; raises GraphError if it cannot be computed, or what it reads was not."""
-    lost = [name for name in node.reads if name in values.lost]
+    if not node.outputs:
+        return ()
+    lost = [name for name in map(source.own_name, node.reads) if name in values.lost]
     if lost:
         raise GraphError("golden/after", name=values.lost[lost[0]])
     fed = {name: values.get(name) for name in node.reads if values.is_fed(name)}
@@ -94,7 +164,7 @@ def _written(
     node: OnnxNode,
     outputs: Sequence[Value],
     values: _Values,
-    files: GoldenFiles,
+    files: Files,
     *,
     constant: bool,
 ) -> Iterator[str]:
@@ -112,6 +182,12 @@ def _remarks(source: OnnxSource, unwritten: Sequence[str]) -> Iterator[Message]:
     """Say which values of a model are not written because of what they are."""
     if unwritten:
         yield Message("golden/no-array", names=list(unwritten))
+    if source.taken:
+        branches = [
+            Message("golden/branch", node=name, branch=which)
+            for name, which in source.taken.items()
+        ]
+        yield Message("golden/branches", branches=branches)
     inside = [node.name for node in source.nodes if node.has_subgraphs]
     if inside:
         yield Message("golden/subgraphs", nodes=inside)
@@ -129,10 +205,16 @@ class _Values:
     def __init__(self, source: OnnxSource, feeds: Mapping[str, Array]) -> None:
         self.lost: dict[str, str] = {}
         self._source = source
-        self._left = Counter(name for node in source.nodes for name in node.reads)
+        self._left = _reads(source, 0)
         self._held: dict[str, Value] = dict(feeds)
         self._files: dict[str, tuple[Path, np.dtype[Any]]] = {}
         self._nbytes = 0
+
+    def take_branch(self, source: OnnxSource, number: int) -> None:
+        """Go on with a model that has a branch from a node on."""
+        self._source, self._left = source, _reads(source, number)
+        for name in [name for name in self._held if not self._left[name]]:
+            self._forget(name)
 
     def is_fed(self, name: str) -> bool:
         """Whether a node is fed a value; else it is a small weight, which lies in the node's model."""
@@ -140,6 +222,7 @@ class _Values:
 
     def get(self, name: str) -> Value:
         """Return a value; a weight, or one that was dropped, is read."""
+        name = self._source.own_name(name)
         if name in self._source.weights:
             return self._source.weights[name].array()
         if name in self._held:
@@ -166,7 +249,7 @@ class _Values:
 
     def release(self, node: OnnxNode) -> None:
         """Take note that a node has read its values."""
-        for name in node.reads:
+        for name in map(self._source.own_name, node.reads):
             self._left[name] -= 1
             if not self._left[name]:
                 self._forget(name)
@@ -183,3 +266,8 @@ class _Values:
         value = self._held.pop(name, None)
         if name in self._files and isinstance(value, np.ndarray):
             self._nbytes -= value.nbytes
+
+
+def _reads(source: OnnxSource, number: int) -> Counter[str]:
+    """How often values are read from a node on."""
+    return Counter(source.own_name(name) for node in source.nodes[number:] for name in node.reads)

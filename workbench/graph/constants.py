@@ -71,7 +71,8 @@ def _literal(operand: Const) -> Array | None:
         return None
     row = DTYPES.get(operand.dtype)
     try:
-        array = np.asarray(value, row.storage if row else None)
+        with np.errstate(all="ignore"):  # a number beyond its dtype is Inf there
+            array = np.asarray(value, row.storage if row else None)
     except (TypeError, ValueError, OverflowError):
         return None
     if row is None and array.size == 0:

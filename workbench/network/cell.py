@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.network.symbolic import Parameter, Tensor, recorder
+from workbench.network.symbolic import Parameter, Tensor, is_tracing, recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,9 @@ class Cell:
 
     float_dtype = ""
     """Dtype in which the cell computes; empty: in that of its inputs and weights."""
+
+    dumps = False
+    """Whether the cell's operators are marked for a dump (`set_dump`)."""
 
     training = False
     """Whether layers behave as in training (`set_train`)."""
@@ -102,3 +105,29 @@ class Cell:
     def trainable_params(self) -> list[Parameter]:
         """Weights that an optimizer updates, under their full names."""
         return [parameter for parameter in self.get_parameters() if parameter.requires_grad]
+
+
+def set_dump(target: Cell, enabled: bool = True) -> None:
+    """Mark a cell and all cells below it for a dump of ``dump_mode`` 2, or take the mark away.
+
+    Marked are the operators of the cells, those of composite functions in them included, and those of their
+    gradients. A later call for a cell below counts for that one. Call it before the network is traced. A single
+    operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
+
+    Source: ``mindspore.tools.set_dump`` of MindSpore 2.10 and the graphs that it gives on a CPU
+    (``tests/data/conformance/marks_2.10.0_cpu.json``).
+
+    Raises
+    ------
+    GraphError
+        The target is no cell, ``enabled`` no boolean, or the network is being traced.
+    """
+    if not isinstance(target, Cell):
+        raise GraphError("graph/mark-target", got=type(target).__name__)
+    if not isinstance(enabled, bool):
+        raise GraphError("graph/mark-enabled", got=enabled)
+    if is_tracing():
+        raise GraphError("graph/mark-late", cell=type(target).__name__)
+    target.dumps = enabled
+    for _, child in target.cells():
+        set_dump(child, enabled)

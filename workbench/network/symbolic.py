@@ -34,6 +34,11 @@ def recorder(what: str) -> Trace:
     return active
 
 
+def is_tracing() -> bool:
+    """Whether a network is being traced."""
+    return ACTIVE.get() is not None
+
+
 def record(op_type: str, *operands: Any, **attrs: Any) -> Tensor:
     """Add an operator to the active trace and return its first output."""
     return recorder(op_type).record(op_type, operands, attrs)[0]

@@ -14,6 +14,7 @@ from workbench.core.errors import GraphError, check_seed
 from workbench.core.tensors import TensorSpec
 from workbench.graph import graph as nodes
 from workbench.graph.graph import Bundle, Const, Op, Param, Value, at_operator
+from workbench.graph.marks import mark
 from workbench.graph.source import FrameReader
 from workbench.network.cell import Cell
 from workbench.network.finish import finish
@@ -49,6 +50,7 @@ class Trace:
         self._seed = seed
         self._frames = FrameReader()
         self._scopes = [ROOT]
+        self._marked: set[str] = set()  # scopes whose operators are marked for a dump
         self._floats = [root.float_dtype if isinstance(root, Cell) else ""]
         self._cast: dict[tuple[int, str], Tensor] = {}  # weights in the dtype of a cell
         self._forward: Op | None = None  # whose gradient is being recorded
@@ -65,6 +67,8 @@ class Trace:
     def _register(self, cell: Cell) -> None:
         """Give every cell below ``cell`` its scope and every weight its name; first path wins."""
         scope, prefix = self._paths[id(cell)]
+        if cell.dumps:
+            self._marked.add(scope)
         for name, parameter in cell.own_parameters():
             self._weight(parameter, f"{prefix}{parameter.given_name or name}")
         for name, child in cell.cells():
@@ -165,7 +169,7 @@ class Trace:
 
     def gradient_sum(self, scope: str) -> AbstractContextManager[None]:
         """Record the operators of the block as sums of gradients that meet in ``scope``."""
-        return self._backward(scope, Op("", ""))
+        return self._backward(scope, Op(f"{scope}/", ""))
 
     @contextmanager
     def _backward(self, scope: str, forward: Op) -> Iterator[None]:
@@ -212,7 +216,9 @@ class Trace:
             raise at_operator(error, Op(name, op_type, frames=frames)) from error
         self._ids[scope, op_type] += 1
         forward = self._forward.unique_id if self._forward else ""
-        self.ops.append(replace(op, frames=frames, forward_id=forward, unless=self._flag))
+        op = replace(op, frames=frames, forward_id=forward, unless=self._flag)
+        computed_in = self._forward.scope if self._forward else scope
+        self.ops.append(mark(op) if computed_in in self._marked else op)
         number = len(self.ops) - 1
         return tuple(Tensor(spec, Value(number, slot)) for slot, spec in enumerate(op.outputs))
 

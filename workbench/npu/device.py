@@ -13,7 +13,7 @@ from workbench.core.events import DeviceEvent
 from workbench.graph.constants import literal
 from workbench.graph.graph import Param, Value
 from workbench.npu.arithmetic import Arithmetic, compute, load
-from workbench.npu.faults import apply_faults, in_memory
+from workbench.npu.faults import FAULTS, apply_faults, in_memory
 from workbench.npu.overflow import Status
 from workbench.npu.rounding import ROUND
 from workbench.ops import CHOOSING, op_def
@@ -114,7 +114,7 @@ class Device:
             self._store(result, slot, execution, status, exact=exact)
             for slot, result in enumerate(results[:count])
         )
-        outputs = apply_faults(self._faults, replace(execution, outputs=outputs), "store").outputs
+        outputs = _written(self._faults, replace(execution, outputs=outputs), status)
         return [*outputs, *self._left(planned, outputs, results[count:], tensors, status).values()]
 
     def _left(
@@ -148,7 +148,7 @@ class Device:
             for slot, value in enumerate(fused.results)
         )
         others = [fault for fault in self._faults if not any(map(fault.matches, fused.ops))]
-        outputs = apply_faults(others, replace(whole, outputs=outputs), "store").outputs
+        outputs = _written(others, replace(whole, outputs=outputs), status)
         for slot, place in planned.shared.items():
             lying[place] = outputs[slot]
         return [*outputs, *(lying[place] for place in planned.written)]
@@ -175,7 +175,7 @@ class Device:
         )
         count = len(results) - len(planned.written)
         outputs = tuple(self._coarse(result, execution) for result in results[:count])
-        outputs = apply_faults(self._faults, replace(execution, outputs=outputs), "store").outputs
+        outputs = _written(self._faults, replace(execution, outputs=outputs), own)
         for place, array in self._left(planned, outputs, results[count:], given, own).items():
             operand = planned.operands[place]
             if isinstance(operand, Param):
@@ -252,6 +252,16 @@ class Device:
             own = own and all(array is not one for one in execution.inputs)
             array = self._model.round(array, execution.formats.output, own=own)
         return self._model.store(array, name)
+
+
+def _written(faults: Sequence[Fault], execution: OpExecution, status: Status) -> tuple[Array, ...]:
+    """Outputs as they are written; the status sees what is computed wrongly, not what is written wrongly."""
+    right = execution.outputs
+    computed = [fault for fault in faults if FAULTS[fault.kind].computed]
+    execution = apply_faults(computed, execution, "store")
+    status.spoiled(right, execution.outputs)
+    others = [fault for fault in faults if not FAULTS[fault.kind].computed]
+    return apply_faults(others, execution, "store").outputs
 
 
 def _unit(op: Op) -> Unit:

@@ -85,6 +85,11 @@ class Status:
         ):
             self._set("unsigned")
 
+    def spoiled(self, right: Sequence[Array], wrong: Sequence[Array]) -> None:
+        """Look at results that a defect of the unit has changed."""
+        if all(map(_is_finite, right)) and not all(map(_is_finite, wrong)):
+            self._set("float")
+
     def _narrowed(self, array: Array, name: str, cause: str) -> None:
         if name in ROUND and array.dtype.kind in "iuf" and exceeds(array, name):
             self._set(cause)

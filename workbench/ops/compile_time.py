@@ -53,3 +53,24 @@ def taken_away(graph: Graph) -> set[int]:
         for number, op in enumerate(graph.ops)
         if op.op_type == "Identity" or (op.op_type == "Dropout" and len(op.inputs) < 3)
     }
+
+
+def never_read(graph: Graph) -> set[int]:
+    """Nodes of a model whose values nobody needs when it runs: what reads them looks at sizes alone, or is such itself.
+
+    None of a graph that does not say what it gives.
+    """
+    known, found = computed_before_the_run(graph), set[int]()
+    results = {one.op for one in graph.outputs if isinstance(one, Value)}
+    if not results:
+        return found
+    for number in range(len(graph.ops) - 1, -1, -1):
+        op = graph.ops[number]
+        readers = {
+            reader
+            for slot in range(max(1, len(op.outputs)))
+            for reader, _ in graph.consumers.get(Value(number, slot), ())
+        }
+        if number not in results and readers <= known | found and not gives_other_each_time(op):
+            found.add(number)
+    return found - known

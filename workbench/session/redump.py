@@ -109,7 +109,7 @@ def redump_config(
 
 def _form(name: str, plan: DumpPlan) -> tuple[Config, tuple[str, ...]]:
     lowered = get(name).from_plan(plan)
-    return Config(get(name), lowered.data), tuple(map(str, lowered.losses))
+    return Config(get(name), lowered.data), tuple(map(str, lowered.unsupported))
 
 
 def _takes(config: Config, name: str, context: Context) -> bool:

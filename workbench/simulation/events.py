@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from workbench.config.config import Config
-    from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
-    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.core.tensors import TensorRecord
     from workbench.dump.write.plan_files import Progress
+
+NOTHING = frozenset(("simulation/run-nothing", "simulation/run-nothing-because"))
+"""Codes that say that a rank dumped nothing that was asked for."""
 
 ITERATIONS = "iterations"
 """Title of the fact that a rehearsal did not dump all iterations that it ran."""
@@ -23,12 +25,22 @@ _SHOWN = 3
 
 
 class DeviceEvents:
-    """Events of a run of one rank, gathered while its records pass, and whether any was dumped."""
+    """Events of a run of one rank, gathered while its records pass, and whether any was dumped.
 
-    def __init__(self, progress: Progress | None = None, rank: int = 0) -> None:
+    ``sees`` says whether MindSpore finds an overflow in a tensor, where it looks for them itself; without it
+    they are those that the device reports.
+    """
+
+    def __init__(
+        self,
+        progress: Progress | None = None,
+        rank: int = 0,
+        sees: Callable[[TensorRecord], bool] | None = None,
+    ) -> None:
         self.overflows: dict[tuple[str, int], None] = {}
+        self.unseen: dict[str, None] = {}
         self.failed = ""
-        self._progress, self._rank = progress, rank
+        self._progress, self._rank, self._sees = progress, rank, sees
         self._empty = True
 
     @property
@@ -50,36 +62,34 @@ class DeviceEvents:
             for record in records:
                 if not counts:
                     continue
-                if record.event is not None:
-                    self._note(record.event, record.key)
+                self._note(record)
                 yield replace(record, key=record.key._replace(rank=self._rank))
             if self.failed:
                 return
 
-    def _note(self, event: DeviceEvent, key: TensorKey) -> None:
-        if event.kind == "failure":
-            self.failed = key.op_name
-        else:
-            self.overflows[key.op_name, key.iteration] = None
+    def _note(self, record: TensorRecord) -> None:
+        event, name = record.event, record.key.op_name
+        if event is not None and event.kind == "failure":
+            self.failed = name
+            return
+        if event is not None if self._sees is None else self._sees(record):
+            self.overflows[name, record.key.iteration] = None
+        elif event is not None:
+            self.unseen[name] = None
 
-    def messages(self, *, about_overflow: bool, unseen: bool = False) -> Iterator[Message]:
-        """Say what was reported; of overflow only if it was asked for.
-
-        ``unseen`` says that MindSpore itself looks for overflow, in results that saturate.
-        """
+    def messages(self, *, about_overflow: bool) -> Iterator[Message]:
+        """Say what was reported; of overflow only if it was asked for."""
+        names = list(dict.fromkeys(name for name, _ in self.overflows))
+        unseen = [name for name in self.unseen if name not in names]
         if about_overflow:
-            count = len(self.overflows)
-            names = list(dict.fromkeys(name for name, _ in self.overflows))
-            if not count:
+            if names:
+                yield Message("simulation/run-overflows", count=len(self.overflows), names=names)
+            if unseen:
+                yield Message("simulation/run-overflow-unseen", names=unseen)
+            if not names and not unseen:
                 yield Message("simulation/run-no-overflow")
-            else:
-                yield Message("simulation/run-overflows", count=count, names=names)
-            if count and unseen:
-                yield Message("simulation/run-saturating")
         if self.failed:
             yield Message("simulation/run-failed", op=self.failed)
-        elif self._empty and not about_overflow:
-            yield Message("simulation/run-nothing")
 
 
 def undumped(plan: DumpPlan, run: Iterable[int], form: Config | None = None) -> Message | None:
@@ -113,5 +123,5 @@ def with_all_iterations(said: Message, numbers: Sequence[int], form: Config | No
 def dumped_nothing(told: Sequence[Message], ranks: int = 1) -> bool:
     """Whether the messages of a run say that none of its ranks dumped a tensor."""
     said = [one.values["said"] if one.code == "simulation/run-rank" else one for one in told]
-    silent: int = sum(one.code == "simulation/run-nothing" for one in said)
+    silent: int = sum(one.code in NOTHING for one in said)
     return silent == ranks

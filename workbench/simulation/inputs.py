@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
+from workbench.core.files import is_file
 from workbench.graph.graph import Graph
 from workbench.network.models import load_graph, split_graph
 from workbench.network.models.load import is_onnx_file
@@ -29,7 +30,7 @@ def networks_with_inputs(
     another network than an ONNX model, or something does not fit; FormatError for a file that is no array.
     """
     if not inputs and not shapes:
-        return [load_graph(one, seed, ranks) for one in texts], None
+        return [_network(one, seed, ranks) for one in texts], None
     if len(texts) > 1:
         raise GraphError("simulation/inputs-of-several", count=len(texts))
     if is_model(texts[0]):
@@ -39,6 +40,20 @@ def networks_with_inputs(
         raise GraphError("simulation/shape-of-traced", name=next(iter(shapes)), network=texts[0])
     network = load_graph(texts[0], seed, ranks)
     return [network], _arrays(network, inputs)
+
+
+def _network(text: str, seed: int, ranks: int) -> Network:
+    """Return a network; of a model that chooses between graphs the ones that its example inputs take."""
+    if is_model(text) and _chooses(split_graph(text)[0]):
+        return _model_with_inputs(text, {}, {}, seed)[0]
+    return load_graph(text, seed, ranks)
+
+
+def _chooses(path: str) -> bool:
+    from workbench.graph_files.formats import read_graph
+    from workbench.graph_files.onnx.branches import is_choice
+
+    return is_file(path) and any(map(is_choice, read_graph(path).ops))
 
 
 def network_with_inputs(
@@ -72,8 +87,10 @@ def _model_with_inputs(
     text: str, inputs: Mapping[str, Path], shapes: Mapping[str, Sequence[int]], seed: int
 ) -> tuple[Graph, dict[str, Any]]:
     """Return an ONNX model, its open sizes as its inputs have them."""
+    from workbench.golden_data.engines import choose_engine
     from workbench.golden_data.feeds import model_feeds, named_inputs
     from workbench.golden_data.model import read_model
+    from workbench.golden_data.walk import branches_taken
     from workbench.network.models.load import sizes_of
     from workbench.network.onnx import read_onnx
 
@@ -84,7 +101,12 @@ def _model_with_inputs(
     source = read_model(path)
     inputs = named_inputs(inputs, (one.name for one in source.feeds))
     fed, _ = model_feeds(source, inputs, {**stated, **shapes}, seed)
-    graph = read_onnx(path, shapes={name: array.shape for name, array in fed.items()}, seed=seed)
+    graph = read_onnx(
+        path,
+        shapes={name: array.shape for name, array in fed.items()},
+        branches=branches_taken(source, fed, choose_engine(None, seed)[1]),
+        seed=seed,
+    )
     own = [parameter.name for parameter in graph.parameters if not parameter.is_weight]
     given = zip(own, fed.items(), strict=True)
     return graph, {name: array for name, (theirs, array) in given if theirs in inputs}

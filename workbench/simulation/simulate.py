@@ -12,11 +12,13 @@ from workbench.core.errors import GraphError, check_seed
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS
+from workbench.dump.write.reported import overflows
 from workbench.dump.write.targets import Clock
 from workbench.dump.write.targets import Target as TreeTarget
 from workbench.dump.write.trees import shared, write_tree
 from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.graph.graph import Graph
+from workbench.graph.marks import mark_operators
 from workbench.network.nn.parallel import check_ranks
 from workbench.network.partition import parted
 from workbench.npu.compile.provenance import original_names
@@ -28,6 +30,7 @@ from workbench.run.control_flow import MAX_TURNS
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
 from workbench.simulation.lowering import load_given, lower, surface_of
+from workbench.simulation.nothing import EmptyRun
 from workbench.simulation.numbering import turns
 from workbench.simulation.process import Job
 from workbench.simulation.ranks import (
@@ -70,6 +73,7 @@ def simulate(
     version: str = "",
     env: Mapping[str, str] | None = None,
     schedule: Sequence[int] | None = None,
+    set_dump: Sequence[str] = (),
     max_turns: int = MAX_TURNS,
     ranks: int = 1,
     orders: Orders | str | Path | None = None,
@@ -126,6 +130,9 @@ def simulate(
         Which network runs next, by its place: (0, 0, 1) is two steps of the first and one of the second. It
         takes the place of ``iterations``, and of them in turn; numbers of iterations are MindSpore's, which
         counts for all networks (`workbench.simulation.process.turns`).
+    set_dump : sequence of str
+        Operators to mark for ``dump_mode`` 2, beside those of cells that `workbench.set_dump` marked: full names,
+        patterns with ``*``, types, or scopes (`workbench.graph.marks.mark_operators`).
     max_turns : int
         Most turns of a loop.
     ranks : int
@@ -165,7 +172,8 @@ def simulate(
         faults=faults,
         seed=seed,
     )
-    job = Job.of(_networks(network, surface), feeds, schedule, iterations, ranks, max_turns)
+    networks = tuple(mark_operators(one, set_dump) for one in _networks(network, surface))
+    job = Job.of(networks, feeds, schedule, iterations, ranks, max_turns)
     context = Context(version=version, env=env or {})
     dump = lower(given, target, Path(out), context, seed)
     told = _run(job, target.calibrated(job.first_feeds(dump.plan)), dump, context, progress)
@@ -192,7 +200,7 @@ def _run(
             one,
             contexts,
             dump,
-            DeviceEvents(told, one.context.rank if dump.writer.by_mindspore else 0),
+            _events(dump, one, told),
         )
         for one in ranks
     ]
@@ -202,6 +210,14 @@ def _run(
         with shared(dump.out):
             in_lockstep([work.run for work in works], ranks[0].meeting)
     return [*_messages(works, run, target, job.networks)]
+
+
+def _events(dump: Lowered, rank: Rank, progress: Progress | None) -> DeviceEvents:
+    """What gathers the events of a rank: MindSpore itself looks for overflow, in results."""
+    if not dump.writer.by_mindspore:
+        return DeviceEvents(progress)
+    sees = overflows if dump.plan.kind == "overflow" else None
+    return DeviceEvents(progress, rank.context.rank, sees)
 
 
 @dataclass(frozen=True)
@@ -226,6 +242,20 @@ class _Work:
             self._write(records)
         deque(records, maxlen=0)  # peers wait for this rank to the end
 
+    def messages(self, looks: bool, run: Collection[int]) -> Iterator[Message]:
+        """Say what the device reported, and why nothing was dumped that was asked for; ``looks`` for overflow."""
+        events, dump, graphs = self.events, self.dump, self.process.graphs
+        empty = EmptyRun(
+            dump.plan, graphs, dump.writer, self.rank.context, run, dump.form, dump.version
+        )
+        why = empty.cause() if events.is_empty and not events.failed else None
+        if why is not None:
+            yield Message("simulation/run-nothing-because", why=why)
+            return
+        yield from events.messages(about_overflow=looks)
+        if events.is_empty and not events.failed and not looks:
+            yield Message("simulation/run-nothing")
+
     def _write(self, records: Iterator[TensorRecord]) -> None:
         write_tree(
             records,
@@ -234,7 +264,7 @@ class _Work:
             graph=self.process.graphs,
             target=self._target(),
             progress=self.events.dumped,
-            clock=Clock(self.dump.seed + self.rank.number),
+            clock=Clock.of_process(self.dump.seed, self.rank.number),
             part=self.rank.part,
         )
 
@@ -262,9 +292,8 @@ def _messages(
     """
     plan, form = works[0].dump.plan, works[0].dump.form
     looks = plan.kind == "overflow"
-    unseen = looks and WRITERS[target.surface].by_mindspore and target.model.saturates
     for work in works:
-        for said in work.events.messages(about_overflow=looks, unseen=unseen):
+        for said in work.messages(looks, run):
             on_rank = Message("simulation/run-rank", rank=work.rank.number, said=said)
             yield on_rank if len(works) > 1 else said
     unknown = _unknown_names(target, networks)

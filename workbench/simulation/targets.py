@@ -75,7 +75,7 @@ def _ascendcl_entry(
     judged: Judged, context: Context, operators: Sequence[str], step: int, stamp: str
 ) -> Mapping[str, str]:
     """Files that tell AscendCL what to dump of a step."""
-    from workbench.config.mindspore.acl_steps import acl_dump_files
+    from workbench.config.mindspore.acl_files import acl_dump_files
 
     files = acl_dump_files(judged.settings, context, [step], operators, stamp=stamp)
     return {name: text for name, (text,) in files.items()}

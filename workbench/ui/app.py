@@ -91,6 +91,8 @@ class Workbench(T.HasTraits):
     faults : sequence of str
         Defects planted in it.
     precision_mode : str, optional
+    set_dump : sequence of str
+        Operators that are marked for ``dump_mode`` 2: names, patterns with ``*``, types or scopes.
     inputs : sequence of str
         What the network is fed: ``NAME=FILE.npy``, a folder with such files, or ``NAME=SIZE,SIZE`` for values of the
         seed.
@@ -124,6 +126,7 @@ class Workbench(T.HasTraits):
     device: Any = Checked(PROFILES, one_of(PROFILES), "a2")
     faults: Any = Checked(Message("ui/expected-faults"), _are_faults, ())
     precision_mode: Any = Checked((*MODES, None), one_of((*MODES, None)))
+    set_dump: Any = Checked(Message("ui/expected-marks"), texts, ())
     inputs: Any = Checked(Message("ui/expected-inputs"), texts, ())
     seed: Any = whole(0, 2**64 - 1, 0)
     iterations: Any = whole(1, 100_000, 1)
@@ -214,6 +217,14 @@ class Workbench(T.HasTraits):
             lacking: Message | None = self.trees.lacking
             return lacking
         return self.refused or unsupported_reason(self.config) or self._no_network()
+
+    @property
+    def dumps_marked(self) -> bool:
+        """Whether the configuration dumps the operators that the network marks."""
+        try:
+            return any(entry.kind == "marked" for entry in self.config.plan().select)
+        except WorkbenchError:  # refused: that is said elsewhere
+            return False
 
     def left_out(self) -> Message | None:
         """Say that a rehearsal runs iterations that the configuration does not dump; ``None`` if it dumps all."""
@@ -313,8 +324,9 @@ class Workbench(T.HasTraits):
 
     def _rehearsal_code(self) -> list[str]:
         settings = {name: getattr(self, name) for name in _REHEARSED}
-        if self.inputs:
-            settings["inputs"] = list(self.inputs)
+        for name in ("set_dump", "inputs"):
+            if getattr(self, name):
+                settings[name] = list(getattr(self, name))
         return rehearsal_code(self.config, self.graph, settings)
 
     def save(self, path: str | Path) -> Path:
@@ -356,7 +368,8 @@ class Workbench(T.HasTraits):
     def _rehearse(self, out: str | Path | None, report: Report) -> TreePair:
         """Dump both trees, with the settings of now."""
         root = Path(out or tempfile.mkdtemp(prefix="rehearsal-"))
-        config, given = self.config, {name: getattr(self, name) for name in _REHEARSED}
+        config = self.config
+        given = {name: getattr(self, name) for name in (*_REHEARSED, "set_dump")}
         pair = TreePair(
             root / "target",
             root / "golden",

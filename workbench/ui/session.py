@@ -155,6 +155,7 @@ class _Session(Section):
     config: Mapping[str, Any] = setting(RECORD, {}, "", required=always)
     graph: str | None = setting(optional(TEXT), None, "")
     faults: tuple[str, ...] = items("text", "")
+    set_dump: tuple[str, ...] = items("text", "")
     inputs: tuple[str, ...] = items("text", "")
     trees: _Trees = section(_Trees)
     export: _Export = section(_Export)
@@ -162,7 +163,7 @@ class _Session(Section):
     look: _Look | None = section(_Look, optional=True)
 
 
-KEPT = ["config", "graph", "faults", "inputs", "trees", "export", *PLAIN]
+KEPT = ["config", "graph", "faults", "set_dump", "inputs", "trees", "export", *PLAIN]
 """Traits of a workbench that are kept."""
 
 _LOOKED = ["selected", *SETTINGS]
@@ -176,6 +177,7 @@ def session_data(bench: Workbench) -> dict[str, Any]:
         "config": dict(bench.config.data),
         "graph": bench.graph if isinstance(bench.graph, str) else None,
         "faults": list(bench.faults),
+        "set_dump": list(bench.set_dump),
         "inputs": list(bench.inputs),
         "trees": _listed(asdict(bench.trees)),
         "export": _listed(asdict(bench.export)),
@@ -265,6 +267,7 @@ def _arguments(read: _Session) -> dict[str, Any]:
         "config": configs.of(read.surface, read.config),
         "graph": read.graph,
         "faults": read.faults,
+        "set_dump": read.set_dump,
         "inputs": read.inputs,
         "trees": Trees(**read.trees.values()),
         "export": Export(**read.export.values()),

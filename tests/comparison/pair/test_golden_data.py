@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from kit.build.kernel_files import Call, save_calls, save_golden
 from kit.build.small_dumps import LEAF, START, Net, save_container
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.pair.pair import pair_tensors
@@ -18,30 +18,6 @@ from workbench.dump.reader import load
 RNG = np.random.default_rng(0)
 A, B, C = RNG.standard_normal((3, 4, 5)).astype(np.float32)
 ONES = np.ones((4, 5), np.float32)
-
-
-class Call(NamedTuple):
-    """A kernel: its name, what it reads and gives, and its type."""
-
-    name: str
-    inputs: tuple[np.ndarray, ...]
-    output: np.ndarray | tuple[np.ndarray, ...]
-    op_type: str = "Conv2D"
-
-
-def save_calls(root, calls, step=10):
-    for number, (name, inputs, output, op_type) in enumerate(calls):
-        file = f"{op_type}.{name}.{number}.3.{START + step * number}"
-        outputs = output if isinstance(output, tuple) else (output,)
-        save_container(root / LEAF / file, inputs, outputs, op_name=name)
-    return load(root)
-
-
-def save_golden(root, arrays):
-    root.mkdir()
-    for number, (name, array) in enumerate(arrays.items()):
-        np.save(root / f"{name}.0.{START + number}.npy", array)
-    return load(root)
 
 
 def paired(tmp_path, calls, golden, **more):
@@ -85,6 +61,49 @@ def test_what_lies_inside_a_kernel_needs_no_partner_if_its_file_says_whose_resul
     found = pair_tensors(*bind_both(load(tmp_path / "t"), golden))
     assert [(one.golden.key.op_name, one.rule) for one in found.pairs] == [("relu1", "fusion")]
     assert [(one.name, one.reason) for one in found.skips.golden] == [("conv1", "fused")]
+
+
+EXPANDED = {
+    "the last of two": (
+        [Call("conv", (), C), Call("conv_BiasAdd", (), B, "BiasAdd")], {"conv": B},
+        {("conv_BiasAdd", "output", 0): ("conv", "expanded-name")},
+    ),
+    "the last of three": (
+        [Call("conv", (), C), Call("conv_Mul", (), A, "Mul"), Call("conv_Cast", (), B, "Cast")], {"conv": B},
+        {("conv_Cast", "output", 0): ("conv", "expanded-name")},
+    ),
+    "one before it": (
+        [Call("conv_Slice", (), C, "Slice"), Call("conv", (), B)], {"conv": B},
+        {("conv", "output", 0): ("conv", "file-name")},
+    ),
+    "the second of a kind": (
+        [Call("lstm", (), C[0]), Call("lstm_Stack_2", (), B, "Pack")], {"lstm": B},
+        {("lstm_Stack_2", "output", 0): ("lstm", "expanded-name")},
+    ),
+    "another node": (
+        [Call("conv", (), B), Call("conv_2", (), C)], {"conv": B}, {("conv", "output", 0): ("conv", "file-name")},
+    ),
+    "a node of its own": (
+        [Call("conv", (), B), Call("conv_Add", (), C, "Add")], {"conv": B, "conv_Add": C},
+        {("conv", "output", 0): ("conv", "file-name"), ("conv_Add", "output", 0): ("conv_Add", "file-name")},
+    ),
+    "another size": (
+        [Call("conv", (), B), Call("conv_Shape", (), B[0, 0], "Shape")], {"conv": B},
+        {("conv", "output", 0): ("conv", "file-name")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "golden", "pairs"), EXPANDED.values(), ids=EXPANDED)
+def test_a_node_is_the_last_of_the_kernels_that_are_called_after_it(tmp_path, calls, golden, pairs):
+    assert paired(tmp_path, calls, golden) == pairs
+
+
+def test_what_an_expansion_computes_on_its_way_needs_no_partner(tmp_path):
+    calls = [Call("conv", (A,), C), Call("conv_BiasAdd", (C,), B, "BiasAdd")]
+    target, golden = save_calls(tmp_path / "t", calls), save_golden(tmp_path / "g", {"conv": B})
+    found = pair_tensors(*bind_both(target, golden))
+    assert [(one.name, one.reason) for one in found.skips.target] == [("conv", "part")]
 
 
 NEAR = A + np.float32(1e-3)
@@ -134,6 +153,64 @@ def test_an_input_is_the_golden_of_whose_bytes_it_has(tmp_path, calls, golden, s
     assert paired(tmp_path, calls, golden, step=step) == pairs
 
 
+def test_what_the_compiler_inserted_gives_what_it_reads(tmp_path):
+    calls = [
+        Call("a", (), A),
+        Call("trans_Cast_1", (A,), NEAR, "Cast"),
+        Call("b", (NEAR,), B),
+        Call("cast", (A,), C, "Cast"),
+    ]
+    found = paired(tmp_path, calls, {"a": A, "b": B})
+    given = {at: name for at, (name, rule) in found.items() if rule == "producer"}
+    assert given == {
+        ("trans_Cast_1", "input", 0): "a",
+        ("trans_Cast_1", "output", 0): "a",
+        ("b", "input", 0): "a",
+        ("cast", "input", 0): "a",
+    }
+
+
+def test_states_of_another_size_are_no_partners(tmp_path):
+    """A recurrence gives its last state, or all: what is a slot of one is none of the other."""
+    root = tmp_path / "g"
+    root.mkdir()
+    for slot, array in enumerate((A, B[-1])):
+        np.save(root / f"rnn.{slot}.{START}.npy", array)
+    target = save_calls(tmp_path / "t", [Call("rnn", (), (A, B))])
+    found = pair_tensors(*bind_both(target, load(root)))
+    assert [(pair.io, pair.slot) for pair in found.pairs] == [("output", 0)]
+
+
+MEANS = A.mean(axis=-1, keepdims=True)
+LAYER = [Call("a", (), A), Call("sum_LayerNorm", (A,), B, "LayerNorm")]
+NORMAL = {"a": A, "mean": MEANS, "scaled": A - MEANS, "sum": B}
+ENCLOSED = {
+    "a bias between names": ([Call("conv1relu1", (), B)], {"conv1": A, "add": C, "relu1": B}, ["add", "conv1"]),
+    "another shape between names": ([Call("conv1relu1", (), B)], {"conv1": A, "add": C[:2], "relu1": B}, ["conv1"]),
+    "what is compared between names": (
+        [Call("conv1relu1", (), B), Call("add", (), C)], {"conv1": A, "more": C * 2, "add": C, "relu1": B}, ["conv1"],
+    ),
+    "a kernel called after its last node": (LAYER, NORMAL, ["mean", "scaled"]),
+    "one without inputs, behind what is compared": (
+        [LAYER[0], LAYER[1]._replace(inputs=())], NORMAL, ["mean", "scaled"],
+    ),
+    "one that reads what nobody knows": ([LAYER[0], LAYER[1]._replace(inputs=(C,))], NORMAL, []),
+    "one that the model has": ([LAYER[0], LAYER[1]._replace(name="sum")], NORMAL, []),
+    "another size than its ends": (LAYER, NORMAL | {"mean": MEANS[:2]}, []),
+    "before and behind": (LAYER, {"first": C * 2, "a": A, "sum": B, "last": C * 3}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "golden", "fused"), ENCLOSED.values(), ids=ENCLOSED)
+def test_what_lies_between_the_ends_of_a_kernel_needs_no_partner(tmp_path, calls, golden, fused):
+    found = pair_tensors(
+        *bind_both(save_calls(tmp_path / "t", calls), save_golden(tmp_path / "g", golden))
+    )
+    skipped = found.skips.golden
+    assert sorted(one.name for one in skipped) == fused
+    assert {one.reason for one in skipped} <= {"fused"}
+
+
 @pytest.mark.parametrize("dialect", ["onnx", "tensorflow"])
 def test_a_target_without_a_graph_borrows_the_kernels_of_the_golden_s_model(tmp_path, dialect):
     net = Net()
@@ -161,6 +238,17 @@ def test_a_shared_golden_is_counted_once(tmp_path):
     assert (coverage.matched_of("target"), coverage.matched_of("golden")) == (5, 3)
 
 
+def test_a_golden_of_the_elements_that_were_fed_needs_no_partner(tmp_path):
+    golden = tmp_path / "g"
+    save_golden(golden, {"conv1": B, "flat": A.reshape(-1), "other": A * 2})
+    (golden / "inputs").mkdir()
+    np.save(golden / "inputs" / "x.npy", A)
+    target = save_calls(tmp_path / "t", [Call("conv1", (), B)])
+    found = pair_tensors(*bind_both(target, load(golden)))
+    assert [(one.name, one.reason) for one in found.skips.golden] == [("flat", "copy")]
+    assert [one.op_name for one in found.only_golden] == ["other"]
+
+
 W = RNG.standard_normal((6, 9)).astype(np.float32)
 CHANGED = np.where(np.arange(27).reshape(3, 9) == 13, 1, 0).astype(np.float32)
 COPIES = {
@@ -169,6 +257,8 @@ COPIES = {
     "a copy of what nothing is compared with": ({"conv1": A, "b": B, "same": B}, []),
     "other elements": ({"conv1": A, "other": -A}, []),
     "another type": ({"conv1": A, "wide": A.astype(np.float64)}, []),
+    "a single number": ({"conv1": A[:1, :1], "flat": A[0, :1]}, ["flat"]),
+    "a single short number": ({"conv1": ONES[:1, :1], "flat": ONES[0, :1]}, []),
     "elements that are all alike": ({"conv1": ONES, "mask": ONES}, []),
     "parts along the last axis": ({"conv1": C, "left": C[:, :2], "right": C[:, 2:]}, []),
     "large parts along the last axis": ({"conv1": W, "left": W[:, :4], "right": W[:, 4:]}, ["left", "right"]),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import workbench as wb
 from kit.build import golden_pairs
 from kit.build import small_dumps as small
+from kit.build.kernel_files import Call, save_calls, save_golden
 from kit.build.small_dumps import Net, chain, in_memory, shoot
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.map_file import NO_OVERRIDES, Match, Overrides
@@ -92,7 +94,20 @@ def bound(tmp_path_factory):
     }
     del small.RUN["AssignSub"]
     dumps |= of_another_framework(root)
+    dumps["files of kernels"] = of_kernels(root)
     return {name: bind_both(*both) for name, both in dumps.items()}
+
+
+def of_kernels(root):
+    """Kernels without a graph and goldens of outputs alone: an expansion, and one that computes several nodes."""
+    a, b, c = np.random.default_rng(1).standard_normal((3, 4, 5)).astype(np.float32)
+    calls = [
+        Call("conv", (c,), c),
+        Call("conv_BiasAdd", (c,), a, "BiasAdd"),
+        Call("sum_LayerNorm", (a,), b, "LayerNorm"),
+    ]
+    golden = {"conv": a, "same": a, "sum": b}
+    return save_calls(root / "calls", calls), save_golden(root / "outputs", golden)
 
 
 GROUP = Match(*(("Default_MatMul-op0", "Default_ReLU-op0"),) * 2)
@@ -101,6 +116,7 @@ BY_HAND = {
     "nothing": NO_OVERRIDES,
     "a group": Overrides((GROUP,)),
     "a pair": Overrides((PAIR,)),
+    "the first of two": Overrides((Match(("conv",), ("conv",)),)),
 }
 
 
@@ -122,6 +138,10 @@ def paired(bound, overrides=NO_OVERRIDES):
 
 CASES = {
     ("groups of the user", "tensors of the network"): ("names", "a group"),
+    ("pairs of the user", "ends of expansions"): ("files of kernels", "the first of two"),
+    ("ends of expansions", "file names"): ("files of kernels", "nothing"),
+    ("wired by bytes", "enclosed by fused kernels"): ("files of kernels", "nothing"),
+    ("enclosed by fused kernels", "copies"): ("files of kernels", "nothing"),
     ("fused kernels", "floats of quantized layers"): ("integers", "nothing"),
     ("joined names", "nearest values"): ("files of nodes", "nothing"),
     ("nearest values", "wired by bytes"): ("files of tensors", "nothing"),
@@ -141,7 +161,6 @@ INDEPENDENT = {
         "tensors of the network",
         "pairs of the user",
     ): "files say nothing of operators that the user pairs",
-    ("pairs of the user", "file names"): "names leave out what the user pairs, wherever they stand",
     (
         "file names",
         "short names",
@@ -150,7 +169,6 @@ INDEPENDENT = {
         "short names",
         "joined names",
     ): "another framework's files know no types, which short names need",
-    ("wired by bytes", "copies"): "one takes tensors of the target alone, the other the golden's",
     ("copies", "matches"): NEEDS,
     ("matches", "fused kernels"): "an operator is matched or a member of a kernel, never both",
     (

@@ -1,19 +1,15 @@
-import json
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.cases import examples
-from kit.words import check_said, misconfigured
+from kit.words import check_said
 from workbench.config.acl.surface import ACL
-from workbench.config.config import Config, read_text
+from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.convert import differences
-from workbench.config.help import surface_help
-from workbench.config.schema import json_schema
 from workbench.core.errors import ConfigError
-from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
+from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
 
 BINARY = {"files": "bin", "host_format": False}
@@ -129,11 +125,6 @@ def test_plans_of_nothing(dump):
     assert plan_of(**dump) == DumpPlan("d", iterations=Iterations(()), **BINARY)
 
 
-def test_a_refused_form_has_no_plan():
-    with misconfigured("value", "config/value", path="dump.dump_debug", got="x"):
-        plan_of(dump_debug="x")
-
-
 def test_older_acl_does_not_see_newer_keys():
     dump = {"dump_list": [{"model_name": "m"}], "dump_level": "op", "dump_data": "stats"}
     plan = plan_of(Context("8.0"), **dump, dump_stats=["L2norm"])
@@ -210,51 +201,7 @@ def test_a_path_that_is_refused_is_replaced(path):
     assert back(DumpPlan(path)).data["dump"]["dump_path"] == "./"
 
 
-NAMES = st.sampled_from(["a", "b", "net/conv", "", "m", "x y"])
 SLOTS = st.sampled_from(["input0", "output1", "input12", "bad", "input"])
-RANGES = st.tuples(st.integers(0, 20), st.integers(0, 20))
-PLANS = st.builds(
-    DumpPlan,
-    path=st.sampled_from(["", "/d", "o", "10.0.0.1:/d", "10.0.0.1:", "$HOME"]),
-    kind=st.sampled_from(["data", "overflow", "exception", "watch"]),
-    iterations=st.builds(Iterations, st.none() | st.lists(RANGES, max_size=4).map(tuple)),
-    io=st.sampled_from([BOTH, frozenset(["input"]), frozenset(["output"]), frozenset()]),
-    select=st.lists(
-        st.builds(
-            Selector,
-            st.sampled_from(["regex", "name", "type", "marked", "range", "all"]),
-            NAMES,
-            NAMES,
-            NAMES,
-        ),
-        max_size=4,
-    ).map(tuple),
-    omit=st.lists(
-        st.builds(
-            Exclusion,
-            st.sampled_from(["name", "type"]),
-            NAMES,
-            st.lists(SLOTS, max_size=3).map(tuple),
-            NAMES,
-        ),
-        max_size=4,
-    ).map(tuple),
-    watched=st.lists(NAMES, max_size=3).map(tuple),
-    saved=st.sampled_from(["tensor", "statistic", "full"]),
-    statistics=st.lists(st.sampled_from(CATEGORIES), max_size=5).map(tuple),
-    detail=st.sampled_from(["", "brief", "norm", "detail"]),
-    overflow=st.sampled_from(["all", "aicore_overflow"]),
-    level=st.sampled_from(["all", "op", "kernel"]),
-    single_op=st.booleans(),
-    sample=st.none() | st.integers(1, 9),
-    files=st.sampled_from(["npy", "bin"]),
-)
-
-
-@given(PLANS)
-def test_a_plan_said_once_can_be_said_again(plan):
-    said = back(plan).plan()
-    assert back(said).plan() == said
 
 
 TEXTS = st.sampled_from(["a", "b", "m", ""])
@@ -306,52 +253,3 @@ def test_an_accepted_form_converts_to_itself(dump, context):
     plan = config.plan(context)
     assert back(plan).plan(context) == plan
     assert config.explain(context).startswith(ACL.title)
-
-
-@given(DUMPS)
-def test_data_to_text_and_back(dump):
-    data = {"dump": dump, "other": [1, None]}
-    assert json.loads(read_text(ACL, Config(ACL, data).to_text()).to_text()) == data
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["name", "pos", "layer", "model_name", "x"]), inner, max_size=3
-        )
-    ),
-    max_leaves=6,
-)
-KEYS = [*ACL.model.parts()["dump"].model.fields, "other"]
-GARBAGE = st.dictionaries(
-    st.sampled_from(["dump", "x"]),
-    JSON | st.dictionaries(st.sampled_from(KEYS), JSON | st.sampled_from(["on", "op"]), max_size=5),
-)
-
-
-@given(GARBAGE, st.sampled_from([Context(), Context("8.0"), Context("9.2"), Context(here=True)]))
-def test_nothing_makes_it_stumble(data, context):
-    config = Config(ACL, data)
-    found = config.check(context)
-    assert all(p.path.startswith("dump") or p.id == "unknown-key" for p in found)
-    assert config.explain(context)
-    assert config.code(context)
-    assert json.loads(config.to_text()) == data
-    refused = any(p.severity == "error" for p in found)
-    if refused:
-        with pytest.raises(ConfigError):
-            config.plan(context)
-    else:
-        assert config.plan(context).files == "bin"
-
-
-def test_schema_and_help_come_from_the_declarations():
-    schema = json_schema(ACL)["properties"]["dump"]["properties"]
-    assert schema["dump_mode"]["enum"] == ["input", "output", "all"]
-    assert schema["dump_list"]["items"]["properties"]["layer"]["type"] == "array"
-    assert "null" not in json.dumps(schema)
-    text = surface_help(ACL, "dump_step")
-    assert "error [step]" in text
-    assert "hint [volume]" in text

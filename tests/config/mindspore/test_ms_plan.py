@@ -1,19 +1,12 @@
 """Forms as plans and plans as forms, on the five surfaces."""
 
-import json
-from functools import partial
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-import workbench as wb
-from kit.cases import examples
 from kit.cases import mindspore_form as form
 from workbench.config import Context
 from workbench.config.mindspore.surfaces import CPU, GE, GPU, O0O1, O2
 from workbench.core.errors import ConfigError
-from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
+from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
 SURFACES = (O0O1, O2, CPU, GPU, GE)
@@ -186,172 +179,6 @@ def test_another_folder_makes_the_forms_own_irrelevant():
 
 
 # Any plan becomes a form, any form a plan
-
-texts = st.text(st.sampled_from("abC/-_.1 op\\*[("), max_size=12)
-selectors = st.builds(
-    Selector,
-    st.sampled_from(("regex", "name", "type", "marked", "range", "all")),
-    texts,
-    model=st.sampled_from(("", "net")),
-)
-ranges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=3).map(tuple)
-plans = st.builds(
-    DumpPlan,
-    path=st.sampled_from(("/dump", "/a/b-c", "relative", "/x.y", "")),
-    net_name=st.sampled_from(("Net", "a.b c", "")),
-    iterations=st.builds(Iterations, st.none() | ranges),
-    io=st.sampled_from((BOTH, INPUT, OUTPUT)),
-    select=st.lists(selectors, max_size=3).map(tuple),
-    saved=st.sampled_from(("tensor", "statistic", "full")),
-    statistics=st.lists(st.sampled_from((*CATEGORIES, "sha1")), max_size=4).map(tuple),
-    sample=st.none() | st.integers(0, 2**33),
-    initial_iteration=st.integers(0, 2**33),
-    kernel_args=st.booleans(),
-    kind=st.sampled_from(("data", "overflow", "exception", "watch")),
-    watched=st.just(("a",)),
-    statistics_on=st.sampled_from(("host", "device")),
-    statistics_precision=st.sampled_from(("high", "low")),
-    files=st.sampled_from(("npy", "bin", "pt")),
-    host_format=st.booleans(),
-    limit=st.integers(0, 2**33),
-    detail=st.sampled_from(("", "brief", "norm", "detail")),
-    overflow=st.sampled_from(("all", "aicore_overflow")),
-    devices=st.none() | st.lists(st.integers(0, 9), max_size=3).map(tuple),
-    ranks=st.none() | st.just((1,)),
-    single_op=st.booleans(),
-)
-
-
-@pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=examples(60), deadline=None)
-@given(wanted=plans)
-def test_a_form_made_of_a_plan_is_accepted_and_says_the_same_again(surface, wanted):
-    there = wb.config.of(surface.name, surface.from_plan(wanted).data)
-    assert [p for p in there.check() if p.severity == "error"] == []
-    plan = there.plan()
-    again = surface.from_plan(plan)
-    assert again.losses == ()
-    assert wb.config.of(surface.name, again.data).plan() == plan
-
-
-def forms(surface):
-    """Forms with any of the values that are accepted, and some that are not."""
-    declared = {
-        "op_debug_mode": st.integers(0, 4),
-        "dump_mode": st.integers(0, 2),
-        "iteration": st.text(st.sampled_from("0123|-"), min_size=1, max_size=6) | st.just("all"),
-        "saved_data": st.sampled_from(("tensor", "statistic", "full")),
-        "input_output": st.integers(0, 2),
-        "kernels": st.lists(
-            texts | texts.map("name-regex({})".format) | st.integers(-9, 2**63), max_size=3
-        ),
-        "support_device": st.lists(
-            st.integers(-2, 9) | st.floats(0, 5) | st.booleans(), max_size=3
-        ),
-        "statistic_category": st.lists(
-            st.sampled_from((*CATEGORIES, "hash", "hash:sha1", "hash:md5")), max_size=4
-        ),
-        "file_format": st.sampled_from(("npy", "bin")),
-        "overflow_number": st.integers(0, 9),
-        "initial_iteration": st.integers(0, 2**33),
-    }
-    more = {
-        "enable": st.booleans(),
-        "trans_flag": st.booleans(),
-        "stat_calc_mode": st.sampled_from(("host", "device")),
-        "device_stat_precision_mode": st.sampled_from(("high", "low")),
-        "sample_mode": st.integers(0, 1),
-        "sample_num": st.integers(1, 9),
-        "save_kernel_args": st.booleans(),
-    }
-    common = st.fixed_dictionaries({}, optional=declared)
-    return st.builds(
-        partial(_filled, surface.name), common, st.none() | st.fixed_dictionaries({}, optional=more)
-    )
-
-
-def _filled(surface, common, e2e):
-    data = dict(wb.config.new(surface).data)
-    data["common_dump_settings"] = data["common_dump_settings"] | common
-    data.pop("e2e_dump_settings", None)
-    return data if e2e is None else data | {"e2e_dump_settings": e2e}
-
-
-FORMS = {surface.name: forms(surface) for surface in SURFACES}
-
-
-@pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@pytest.mark.parametrize("version", ["", "2.2", "2.5", "2.7"])
-@settings(max_examples=25, deadline=None)
-@given(data=st.data())
-def test_an_accepted_form_becomes_itself(surface, version, data):
-    context = Context(version)
-    config = wb.config.of(surface.name, data.draw(FORMS[surface.name]))
-    if not config.accepted(context):
-        return
-    plan = config.plan(context)
-    lowered = surface.from_plan(plan)
-    assert lowered.losses == ()
-    there = wb.config.of(surface.name, lowered.data)
-    assert there.accepted(context)
-    assert there.plan(context) == plan
-
-
-@pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=examples(40), deadline=None)
-@given(data=st.data())
-def test_a_form_goes_through_its_text_unchanged(surface, data):
-    value = data.draw(FORMS[surface.name])
-    text = wb.config.of(surface.name, value).to_text()
-    again = wb.config.read(text, surface.name)
-    assert again.data == value
-    assert again.to_text() == text
-
-
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 2**65) | st.floats(allow_nan=False, allow_infinity=False)
-    | texts | st.just("name-regex([a)"),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=6,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=examples(60), deadline=None)
-@given(data=st.data())
-def test_any_json_is_judged_and_never_raises(surface, data):
-    keys = st.sampled_from(
-        [*surface.model.parts()["common_dump_settings"].model.settings(), "enable", "sample_mode"]
-    )
-    section = st.dictionaries(keys, anything, max_size=5) | anything
-    names = st.sampled_from(("common_dump_settings", "e2e_dump_settings", "other"))
-    value = surface.start() if data.draw(st.booleans()) else {}
-    for name, part in data.draw(st.dictionaries(names, section, max_size=3)).items():
-        old = value.get(name)
-        merge = isinstance(part, dict) and isinstance(old, dict)
-        value[name] = old | part if merge else part
-    config = wb.config.of(surface.name, value)
-    problems = config.check()
-    config.explain()
-    config.code()
-    json.loads(config.to_text())
-    errors = [p for p in problems if p.severity == "error"]
-    if not errors:
-        config.plan()
-        return
-    with pytest.raises(ConfigError) as caught:
-        config.plan()
-    assert list(caught.value.problems) == errors
-
-
-@pytest.mark.parametrize("there", NAMES)
-@pytest.mark.parametrize("here", NAMES)
-def test_surfaces_convert_into_each_other(here, there):
-    config = wb.config.new(here)
-    conversion = config.convert(there)
-    assert conversion.config.accepted()
-    if here == there:
-        assert conversion.losses == ()
 
 
 def test_a_conversion_names_what_is_lost():

@@ -215,9 +215,9 @@ def test_a_form_is_known_by_two_of_its_keys(data, ours):
 
 
 def test_a_new_form_is_its_own(tmp_path):
-    first = PYTORCH.start()
+    first = PYTORCH.template()
     first["tensor"]["list"].append("changed")
-    assert PYTORCH.start()["tensor"]["list"] == []
+    assert PYTORCH.template()["tensor"]["list"] == []
 
 
 def test_statistics_of_kernels_are_computed_where_the_form_says():
@@ -246,7 +246,14 @@ LOADED = {"path": "/d", "modules": ["Module.a.forward.0", "x", "Module.a.forward
         ({"task": "structure", "dump_path": ""}, {"list": 5, "scope": 5}, "dump_path"),
         ({"level": "L2"}, {"scope": ["x"], "list": []}, "statistics.scope"),
         ({"level": "L3"}, {"list": 5}, "level"),
+        ({"task": "foo", "level": "L3"}, {}, "task"),
+        ({"task": "foo", "step": ["x"]}, {}, "step[0]"),
     ],
 )
 def test_the_first_error_is_the_first_that_msprobe_meets(settings, section, first):
     assert form(section=section, **settings).check()[0].path == first
+
+
+def test_an_expression_that_a_later_python_may_read_otherwise_is_taken_without_a_word():
+    entry = form("msprobe-mindspore", level="L2", section={"list": ["name-regex([[a])"]})
+    assert [p.id for p in entry.check() if p.severity == "error"] == []

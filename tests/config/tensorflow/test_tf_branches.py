@@ -5,9 +5,9 @@ import pytest
 from kit.words import check_said, refused
 from workbench import config as surfaces
 from workbench.config.explain import plan_words
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.tensorflow.lint import decode
 from workbench.config.tensorflow.settings import Dump
-from workbench.config.tensorflow.text_rules import decode
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 
@@ -167,7 +167,7 @@ def test_what_only_a_run_knows_may_be_the_same():
 def test_nothing_is_said_of_a_switch_that_only_a_run_knows(text, switch):
     found = dump(text)
     assert found["enable_dump"] == switch
-    assert isinstance(found["enable_dump"], Unresolved)
+    assert isinstance(found["enable_dump"], RuntimeValue)
     assert not {"dump-off", "missing"} & set(ids(text))
 
 

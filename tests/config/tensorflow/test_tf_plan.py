@@ -4,18 +4,16 @@ import ast
 from textwrap import dedent
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kit.words import check_said
 from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.explain import plan_words
-from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
+from workbench.config.tensorflow.surface import TENSORFLOW
+from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
-TENSORFLOW = surfaces.get("tensorflow")
 BINARY = {"files": "bin", "host_format": False}
 DEBUG = {"enable_dump": False, "enable_dump_debug": True}
 NEVER = DumpPlan("/d", iterations=Iterations(()), **BINARY)
@@ -90,68 +88,6 @@ def test_records_of_exceptions_go_where_the_environment_says():
     assert plan(data).path == "./"
     assert plan(data, env={"ASCEND_WORK_PATH": "/w"}).path == "/w"
     assert plan(data, env={"ASCEND_WORK_PATH": "/w", "ASCEND_DUMP_PATH": "/a"}).path == "/a"
-
-
-TEXT = st.text(min_size=1, max_size=8)
-NUMBERS = st.integers(0, 12) | st.integers(0, 2**40)
-RANGES = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=4).map(tuple)
-MANY = st.just(tuple((n, n) for n in range(0, 300, 2)))
-SELECTORS = st.builds(
-    Selector,
-    st.sampled_from(["regex", "name", "type", "marked", "range", "all"]),
-    TEXT,
-    model=st.just("") | TEXT,
-)
-PLANS = st.builds(
-    DumpPlan,
-    path=st.sampled_from(["", "/d", "out"]),
-    iterations=st.builds(Iterations, st.none() | RANGES | MANY),
-    io=st.sampled_from([frozenset(), frozenset({"input"}), frozenset({"output"}), BOTH]),
-    select=st.lists(SELECTORS, max_size=3).map(tuple),
-    saved=st.sampled_from(["tensor", "statistic", "full"]),
-    kind=st.sampled_from(["data", "overflow", "exception", "watch"]),
-    omit=st.lists(st.builds(Exclusion, st.just("name"), TEXT), max_size=1).map(tuple),
-    detail=st.sampled_from(["", "brief", "norm", "detail"]),
-    overflow=st.sampled_from(["all", "aicore_overflow", "atomic_overflow"]),
-    ranks=st.none() | st.lists(st.integers(0, 9), max_size=2).map(tuple),
-    limit=st.integers(0, 3),
-    before_quantisation=st.booleans(),
-)
-
-
-@given(PLANS)
-def test_every_plan_becomes_an_accepted_script_and_settles(wanted):
-    first = Config(TENSORFLOW, TENSORFLOW.from_plan(wanted).data)
-    assert first.accepted()
-    text = first.to_text()
-    assert surfaces.read(text, "tensorflow").data == first.data
-    there = first.plan()
-    second = Config(TENSORFLOW, TENSORFLOW.from_plan(there).data)
-    assert second.plan() == there
-
-
-@given(
-    st.sampled_from(["0", "", "1|3-5", "5|", "-7", "-"]),
-    st.sampled_from(["input", "output", "all"]),
-    st.sampled_from(["", "a", "a b"]),
-    st.sampled_from(["tensor", "stats"]),
-    st.sampled_from([(True, False), (False, True), (False, False), (True, True)]),
-    st.sampled_from([0, 1, 2]),
-    st.none() | st.integers(0, 9),
-)
-def test_every_accepted_script_converts_to_itself(step, mode, layer, data, on, exception, rank):
-    settings = form(
-        {} if rank is None else {"rank": rank},
-        {"enable_exception_dump": exception},
-        dump_step=step,
-        dump_mode=mode,
-        dump_layer=layer,
-        dump_data=data,
-        enable_dump=on[0],
-        enable_dump_debug=on[1],
-    )
-    before = plan(settings)
-    assert plan(TENSORFLOW.from_plan(before).data) == before
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kit.words import check_said
 from workbench import config as surfaces
-from workbench.config.form.settings import Unresolved
-from workbench.config.tensorflow.text_rules import TEXT_RULES, decode
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.tensorflow.lint import TEXT_RULES, decode
 from workbench.core.errors import FormatError
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
@@ -67,7 +67,7 @@ def test_settings_of_dumps_are_read(text, expected):
 
 def test_values_of_a_run_stay_expressions():
     value = dump("DumpConfig(dump_path=args.path)")["dump_path"]
-    assert isinstance(value, Unresolved)
+    assert isinstance(value, RuntimeValue)
     config = surfaces.read("DumpConfig(True, args.path)\n", "tensorflow")
     assert [(p.id, p.path) for p in config.check() if "dump." in p.path] == [
         ("unresolved", "dump.dump_path"),
@@ -127,7 +127,7 @@ def test_one_rank_is_read_where_the_switch_stands_under_the_condition():
 def test_other_conditions_are_no_rank(condition):
     form = read(f"{condition}DumpConfig(enable_dump=on, dump_path='/d')\n")
     assert "rank" not in form["script"]
-    assert isinstance(form["dump"]["enable_dump"], Unresolved)
+    assert isinstance(form["dump"]["enable_dump"], RuntimeValue)
 
 
 @pytest.mark.parametrize(
@@ -302,20 +302,6 @@ def test_runs_that_compute_nothing_are_found(call, stray):
         check_said(found["stray-run"].message, "stray-run", got=call, line=3)
 
 
-@pytest.mark.parametrize("rule", TEXT_RULES, ids=lambda rule: rule.id)
-def test_scripts_of_a_text_rule_break_and_keep_it(rule):
-    found = said(rule.breaks)
-    assert (found[rule.id].severity, found[rule.id].code) == (rule.severity, rule.code)
-    assert found[rule.id].line > 0
-    assert rule.id not in said(rule.keeps)
-    assert rule.source
-
-
-def test_text_rules_have_names_of_their_own():
-    ids = [rule.id for rule in (*TEXT_RULES, *surfaces.get("tensorflow").rules)]
-    assert len(ids) == len(set(ids))
-
-
 def test_main_module_is_no_condition():
     lines = f"{NAMED}op.parameter_map['enable_dump'].b = True\n"
     text = f"if __name__ == '__main__':\n{indent(lines, '    ')}"
@@ -371,7 +357,7 @@ def test_long_chains_of_conditions_are_read():
 
 def test_numbers_that_no_form_holds_stay_expressions():
     for value in ("0x" + "f" * 5000, "1e999", "...", "2j", "'\\ud800'"):
-        assert isinstance(dump(f"DumpConfig(dump_step={value})")["dump_step"], Unresolved)
+        assert isinstance(dump(f"DumpConfig(dump_step={value})")["dump_step"], RuntimeValue)
         surfaces.read(f"DumpConfig(dump_step={value})", "tensorflow").check()
 
 
@@ -422,7 +408,7 @@ def test_damaged_scripts_are_read_or_refused(data):
 @pytest.mark.parametrize("example", ["breaks", "keeps"])
 def test_a_script_is_walked_as_often_whatever_its_length(rule, example, monkeypatch):
     """Once for every block, a script of a thousand blocks would take minutes."""
-    text = getattr(rule, example) + "\n"
+    text = getattr(rule, example).form + "\n"
     walks = []
     walk = ast.walk
 

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.config import files
 from workbench.config.context import Context
-from workbench.config.tensorflow.text_rules import decode
+from workbench.config.tensorflow.lint import decode
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
 OP = ADD + 'op.name = "NpuOptimizer"\n'
@@ -367,6 +367,33 @@ def test_none_beside_a_dump_config_dumps_nothing():
 def test_what_is_never_read_is_not_refused(text, cause):
     assert verdict(text) == []
     assert [p.severity for p in problems(text) if p.id == cause] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("text", "optimizer", "kind"),
+    [
+        (OP + ON + TO + "sess = tf.Session()\n", "", "nothing"),
+        (OP + "sess = tf.Session()\n", "", "nothing"),
+        (OP.replace("NpuOptimizer", "Other") + ON + TO + RUN, "Other", "nothing"),
+        (OP.replace("NpuOptimizer", "Other") + RUN, "Other", "nothing"),
+        (OP + ON + TO + RUN, None, "data"),
+        (OP + RUN, None, "exception"),
+        # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
+        (OP + ON + TO + "sess = tf.Session(config=npu_config_proto())\n", None, "exception"),
+        (OP + ON + TO + "run = NPURunConfig()\n", None, "exception"),
+        # without a session in the script, one elsewhere may take it
+        (OP + ON + TO, None, "data"),
+    ],
+)
+def test_a_configuration_that_is_given_to_nothing_dumps_nothing(text, optimizer, kind):
+    config = files.read(text, "tensorflow")
+    assert config.data["script"].get("optimizer") == optimizer
+    plan = config.plan()
+    assert (plan.kind if plan.iterations.ranges != () else "nothing") == kind
+    told = {note.code for note in config.judge().notes()}
+    assert ("config/tf-exception-brief" in told) == (kind != "nothing")
+    assert ("dump-off" in [p.id for p in config.check()]) == (kind == "exception")
+    assert files.read(config.to_text(), "tensorflow").data == config.data
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 
 import pytest
 
-from workbench import config as surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.form.settings import Unresolved
-from workbench.config.tensorflow.steps import step_fault
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.ge.steps import bridge_fault
+from workbench.config.tensorflow.surface import TENSORFLOW
 
-TENSORFLOW = surfaces.get("tensorflow")
 MANUAL = {"interface": "estimator", "porting": "manual"}
 GRAPH = {"DUMP_GE_GRAPH": "2"}
 
@@ -185,8 +184,8 @@ ROWS = [
     ("other optimizer", form({"optimizer": "Npu"}), {}, (WARN, "optimizer-name", "")),
     ("on the host", form({"use_off_line": False}), {}, (WARN, "host-only", "")),
     # an expression is shown, not judged
-    ("path of a run", form(dump_path=Unresolved("args.path")), {"here": True}, (HINT, "unresolved", "")),
-    ("mode of a run", form(dump_mode=Unresolved("args.mode")), {}, (HINT, "unresolved", "")),
+    ("path of a run", form(dump_path=RuntimeValue("args.path")), {"here": True}, (HINT, "unresolved", "")),
+    ("mode of a run", form(dump_mode=RuntimeValue("args.mode")), {}, (HINT, "unresolved", "")),
     # precautions
     ("manual: no remapping", form(by_hand("remapping_off")), {}, (HINT, "remapping", "")),
     ("manual: memory optimization", form(by_hand("memory_optimization_off")), {}, (HINT, "memory-optimization", "")),
@@ -268,5 +267,5 @@ def test_steps_are_taken_and_refused_as_by_getline():
         texts += [text + character for text in texts[-(5**5) :] for character in alphabet]
     texts = sorted(set(texts))
     assert len(texts) > 3000
-    wrong = [text for text in texts if text and bool(step_fault(text)) != _npu_bridge(text)]
+    wrong = [text for text in texts if text and bool(bridge_fault(text)) != _npu_bridge(text)]
     assert wrong == []

@@ -8,15 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import config as surfaces
-from workbench.config.config import Config
-from workbench.config.context import Context
-from workbench.config.form.settings import Unresolved
+from workbench.config.form.settings import RuntimeValue
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS
-from workbench.config.tensorflow.text_rules import decode
+from workbench.config.tensorflow.lint import decode
+from workbench.config.tensorflow.surface import TENSORFLOW
 from workbench.config.tensorflow.write import encode
-from workbench.core.errors import ConfigError
 
-TENSORFLOW = surfaces.get("tensorflow")
 KINDS = [
     (interface, porting, init)
     for interface, porting, init in itertools.product(
@@ -28,7 +25,7 @@ KINDS = [
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
 EXPRESSIONS = st.sampled_from(["args.x", "os.path.join(a, 'b')", "f'{x}'", "[n for n in y]"])
-UNRESOLVED = EXPRESSIONS.map(Unresolved)
+UNRESOLVED = EXPRESSIONS.map(RuntimeValue)
 DUMP = {
     "enable_dump": st.booleans() | UNRESOLVED,
     "dump_path": TEXT | UNRESOLVED,
@@ -172,47 +169,17 @@ def test_a_dump_config_that_is_none_comes_back():
 
 
 def test_expressions_that_are_none_are_written_as_text():
-    data = {"script": {"interface": "session"}, "dump": {"dump_path": Unresolved("an expression")}}
+    data = {
+        "script": {"interface": "session"},
+        "dump": {"dump_path": RuntimeValue("an expression")},
+    }
     assert '.s = "an expression"' in encode(data)
     ast.parse(encode(data))
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-KEYS = st.sampled_from(
-    [*JUDGED, "interface", "porting", "init_resource", "rank", "optimizer", "é b"]
-)
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["script", "dump", "run", "environment", "options", "more"]),
-        JSON | st.dictionaries(KEYS, JSON, max_size=4),
-    ),
-    st.sampled_from([Context(), Context(here=True), Context(env={"RANK_SIZE": "x"})]),
-)
-def test_anything_is_judged_and_written(data, context):
-    config = Config(TENSORFLOW, data)
-    config.check(context)
-    config.explain(context)
-    ast.parse(config.to_text())
-    ast.parse(config.code(context))
-    try:
-        plan = config.plan(context)
-    except ConfigError:
-        return
-    again = TENSORFLOW.from_plan(plan).data
-    assert Config(TENSORFLOW, again).plan(context) == plan
-
-
 def test_the_flag_has_a_name_that_the_script_does_not_use():
-    dump = {"enable_dump": True, "enable_dump_debug": Unresolved("dump_flag")}
+    dump = {"enable_dump": True, "enable_dump_debug": RuntimeValue("dump_flag")}
     data = {"script": {"interface": "session", "porting": "automated", "rank": 3}, "dump": dump}
     read = decode(encode(data)).data
     assert read == data
-    assert isinstance(read["dump"]["enable_dump_debug"], Unresolved)
+    assert isinstance(read["dump"]["enable_dump_debug"], RuntimeValue)

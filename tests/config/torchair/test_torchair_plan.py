@@ -3,21 +3,21 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from workbench import config as surfaces
+from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.explain import plan_words
 from workbench.config.files import read
 from workbench.config.torchair.code import rank_folder
-from workbench.config.torchair.plan import from_plan, ge_steps
-from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
+from workbench.config.torchair.plan import from_plan
+from workbench.config.torchair.surface import TORCHAIR
+from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
 
 
 def config(**dump):
-    return surfaces.of("torchair", {"dump_config": {"enable_dump": True} | dump})
+    return Config(TORCHAIR, {"dump_config": {"enable_dump": True} | dump})
 
 
 @pytest.mark.parametrize(
@@ -70,29 +70,11 @@ def test_the_json_file_decides_where_it_can_be_read(tmp_path):
     assert plan.select == (Selector("name", "A", model="m"),)
 
 
-@pytest.mark.parametrize(
-    ("ranges", "text"),
-    [
-        (None, ""),
-        ((), None),
-        (((9, 3),), None),
-        (((0, 0),), "0"),
-        (((3, 4), (4, 9), (1, 1)), "1|3-9"),
-        (((3, 4), (5, 9)), "3-9"),
-        (((0, 2**40),), "0-2147483647"),
-        (((2**31, 2**31),), None),
-        (tuple((n, n) for n in range(0, 400, 2)), "|".join(map(str, range(0, 200, 2)))),
-    ],
-)
-def test_iterations_are_said_in_ges_words(ranges, text):
-    assert ge_steps(Iterations(ranges)) == text
-
-
 def test_what_torchair_cannot_say_is_a_sentence():
     plan = DumpPlan("/d", kind="overflow")
     lowered = from_plan(plan)
     assert lowered.data["dump_config"]["enable_dump"] is False
-    assert lowered.losses == (Message("config/lost-kind", kind="overflow"),)
+    assert lowered.unsupported == (Message("config/lost-kind", kind="overflow"),)
 
 
 def test_names_that_torchair_refuses_are_left_out():
@@ -119,69 +101,6 @@ def test_statistics_need_no_conversion_to_be_read():
     assert "containers" in said(config())
     assert "containers" not in said(config(dump_data="stats"))
     assert "csv" in said(config(dump_data="stats"))
-
-
-NUMBERS = st.integers(0, 12) | st.integers(0, 2**40)
-RANGES = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=4).map(tuple)
-NAME = st.text('abA_-:. /"\0', max_size=4)
-PLANS = st.builds(
-    DumpPlan,
-    path=st.sampled_from(["", "/d", "./", "a b"]),
-    iterations=st.builds(Iterations, st.none() | RANGES),
-    io=st.sampled_from([BOTH, frozenset(["input"]), frozenset(["output"]), frozenset()]),
-    select=st.lists(
-        st.builds(
-            Selector,
-            st.sampled_from(["name", "name", "name", "regex", "type", "all"]),
-            NAME,
-            model=st.sampled_from(["", "", "m"]),
-        ),
-        max_size=3,
-    ).map(tuple),
-    saved=st.sampled_from(["tensor", "statistic", "full"]),
-    kind=st.sampled_from(["data", "data", "overflow", "exception", "watch"]),
-    files=st.sampled_from(["npy", "bin", "pt"]),
-    host_format=st.booleans(),
-    before_quantisation=st.booleans(),
-    omit=st.sampled_from([(), (Exclusion("name", "x"),)]),
-)
-
-
-@given(PLANS)
-def test_a_plan_becomes_a_form_that_is_taken_and_stays_what_it_became(plan):
-    form = surfaces.of("torchair", from_plan(plan).data)
-    assert form.accepted()
-    assert not [p for p in form.check() if p.severity == "warning"]
-    there = form.plan()
-    assert surfaces.of("torchair", from_plan(there).data).plan() == there
-
-
-TAKEN = st.fixed_dictionaries(
-    {},
-    optional={
-        "enable_dump": st.booleans(),
-        "dump_path": st.sampled_from(["/d", "./", "x y"]),
-        "dump_mode": st.sampled_from(["input", "output", "all"]),
-        "dump_step": st.sampled_from(["", "0", "3-5|0", "3-5|4-9", "5-3", "3|", "007"]),
-        "dump_layer": st.sampled_from(["", "A", "A  B/c", "A A", '"', "A\n"]),
-        "dump_data": st.sampled_from(["tensor", "stats"]),
-        "quant_dumpable": st.booleans(),
-        "dump_config_path": st.sampled_from([None, "a.json"]),
-        "data_dump_stage": st.sampled_from(["original", "optimized"]),
-    },
-)
-MODES = st.sampled_from(["max-autotune", "reduce-overhead", "npugraph_ex"])
-
-
-@given(MODES, TAKEN)
-def test_a_form_that_is_taken_means_the_same_after_the_way_through_its_plan(mode, dump):
-    form = surfaces.of("torchair", {"mode": mode, "dump_config": dump})
-    plan = form.plan()
-    there = surfaces.of("torchair", from_plan(plan).data).plan()
-    wanted = [step for step in range(12) if step in plan.iterations]
-    assert [step for step in range(12) if step in there.iterations] == wanted
-    for part in ("path", "io", "select", "saved", "files", "host_format", "before_quantisation"):
-        assert getattr(there, part) == getattr(plan, part), part
 
 
 def test_a_form_is_explained():

@@ -4,12 +4,14 @@ import pytest
 
 from kit.words import check_said
 from workbench import config as surfaces
+from workbench.config.config import Config
 from workbench.config.context import Context
+from workbench.config.torchair.surface import TORCHAIR
 
 
 def config(mode="max-autotune", **dump):
     dump = {"enable_dump": True, "dump_step": "0"} | dump
-    return surfaces.of("torchair", {"mode": mode, "dump_config": dump})
+    return Config(TORCHAIR, {"mode": mode, "dump_config": dump})
 
 
 def found(form, context=None, *, without=("dump-off", "everything", "config-file-unread")):

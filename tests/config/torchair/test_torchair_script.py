@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from kit.words import check_said, refused
 from workbench import config as surfaces
 from workbench.config.context import Context
-from workbench.config.form.settings import Unresolved
-from workbench.config.torchair.read import decode, recognises
+from workbench.config.form.reader import MANY
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.torchair.script import decode, recognises
 from workbench.config.torchair.write import encode
-from workbench.core.errors import ConfigError, FormatError
+from workbench.core.errors import FormatError
 from workbench.core.words import Message
 
 # the settings of the example in the vendor's guide, one by one
@@ -75,7 +76,7 @@ def test_problems_name_the_line_of_the_script():
         ("config.debug.graph_dump.type = 'txt'", {"options": {"debug.graph_dump.type": "txt"}}),
         (
             "config.post_grad_custom_pre_pass = f",
-            {"options": {"post_grad_custom_pre_pass": Unresolved("f")}},
+            {"options": {"post_grad_custom_pre_pass": RuntimeValue("f")}},
         ),
         ("config.dumps = 1", {"dumps": 1}),
         ("setattr(config.dump_config, 'dump_step', '1')", {"dump_config": {"dump_step": "1"}}),
@@ -95,11 +96,11 @@ def test_problems_name_the_line_of_the_script():
         ),
         (
             "config.dump_config.dump_step = '|'.join(steps)",
-            {"dump_config": {"dump_step": Unresolved("'|'.join(steps)")}},
+            {"dump_config": {"dump_step": RuntimeValue("'|'.join(steps)")}},
         ),
         (
             "config.dump_config.dump_layer += ' Add'",
-            {"dump_config": {"dump_layer": Unresolved("config.dump_config.dump_layer + ' Add'")}},
+            {"dump_config": {"dump_layer": RuntimeValue("config.dump_config.dump_layer + ' Add'")}},
         ),
         (
             "if debug:\n    config.dump_config.enable_dump = True",
@@ -166,9 +167,8 @@ def test_of_several_configurations_the_compiled_one_is_read_and_the_others_are_n
     assert form.data["dump_config"] == {"dump_step": step}
     (problem,) = [p for p in form.check() if p.id == "several-configs"]
     assert problem.severity == "hint"
-    check_said(problem.message, "config/several-configs", count=2, lines=[1, 3])
     name, line = {"1": ("a", 1), "2": ("b", 3)}[step]
-    check_said(problem.fix, "config/several-configs-advice", name=name, line=line)
+    check_said(problem.message, "several-configs", count=2, lines=[1, 3], name=name, line=line)
     assert problem.line == line
 
 
@@ -264,7 +264,9 @@ def test_a_long_chain_of_branches_is_read():
         f"elif a == {n}:\n    config.dump_config.dump_step = '{n}'\n" for n in range(1, 150)
     )
     found = surfaces.read(MADE + chain, "torchair").check()
-    assert sum(p.id == "branches" for p in found) == 148
+    *told, last = [p for p in found if p.id == "branches"]
+    assert len(told) == MANY
+    check_said(last.message, "config/more", count=148 - MANY)
     assert sum(p.id == "duplicate-key" for p in found) == 1  # the value before the chain
 
 
@@ -345,15 +347,6 @@ FORMS = st.fixed_dictionaries(
         ),
     },
 )
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=8,
-)
-KEYS = st.sampled_from(["mode", "dump_config", "options", "environment", "x"])
-GARBAGE = st.dictionaries(
-    KEYS | TEXT, JSON | st.dictionaries(st.sampled_from([*GUIDE_DATA["dump_config"], "y"]), JSON)
-)
 
 
 @given(FORMS)
@@ -370,19 +363,6 @@ def test_the_code_of_a_form_compiles_and_reads_the_same(data):
     ast.parse(text)
     again = surfaces.of("torchair", read(text))
     assert again.settings == form.settings
-
-
-@given(GARBAGE)
-def test_garbage_is_judged_and_written_without_a_crash(data):
-    form = surfaces.of("torchair", data)
-    ast.parse(form.to_text())
-    form.check()
-    form.explain()
-    form.code()
-    try:
-        form.plan()
-    except ConfigError:
-        assert not form.accepted()
 
 
 @given(st.text(max_size=60))

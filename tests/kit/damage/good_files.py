@@ -25,6 +25,7 @@ from kit.build.small_dumps import write_ms_pb
 from kit.damage import good_dumps as dumps
 from workbench.comparison.map_file import read_overrides
 from workbench.config import SURFACES, get, load, new
+from workbench.config.config import of_example
 from workbench.core.errors import ConfigError
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.mindspore_name import format_name
@@ -188,7 +189,7 @@ def forms(surface: str) -> Callable[[], Files]:
         found = {"first": new(surface).to_text()} | FORMS.get(surface, {})
         for rule in row.rules:
             for name, example in (("breaks", rule.breaks), ("keeps", rule.keeps)):
-                found[f"{rule.id}_{name}"] = row.encode(example.form)
+                found[f"{rule.id}_{name}"] = of_example(row, example).to_text()
         return {f"{name}.{suffix}": text.encode("utf-8", "replace") for name, text in found.items()}
 
     return made

@@ -54,6 +54,11 @@ MATCH_RULES: dict[str, MatchRule] = {
         0.9,
         "likely",
     ),
+    "expanded-name": MatchRule(
+        "no graph on both sides; last of the kernels that are called after one golden operator",
+        0.9,
+        "likely",
+    ),
     "nearest": MatchRule(
         "no common name; nearly the same values, and no other tensor of this shape comes near",
         0.7,
@@ -70,8 +75,8 @@ VALUE = "value"
 PRODUCER = "producer"
 """Rule of inputs whose golden is the output of who produced them."""
 
-JOINED, NEAREST = "joined-name", "nearest"
-"""Rules of outputs of another framework: by a name that is several, and by values."""
+JOINED, EXPANDED, NEAREST = "joined-name", "expanded-name", "nearest"
+"""Rules of outputs of another framework: by a name that is several, or the begin of several, and by values."""
 
 MAP = "map"
 """Rule of pairs that the map file makes."""

@@ -109,16 +109,23 @@ def contradicting_edge(
 
 def array_of(record: TensorRecord | None) -> NDArray[Any] | None:
     """Return the elements of a record; ``None`` if it has none, or none that tell tensors apart."""
+    array = elements_of(record)
+    if array is None:
+        return None
+    flat = array.reshape(-1)
+    return array if flat.size > 1 and (flat[1:] != flat[0]).any() else None
+
+
+def elements_of(record: TensorRecord | None) -> NDArray[Any] | None:
+    """Return the elements of a record; ``None`` if it has none, they cannot be read, or there are very many."""
     if record is None or record.source is None:
         return None
     try:
         if (record.source.spec().size or 0) > _LARGEST:
             return None
-        array = record.source.array()
+        return record.source.array()
     except (WorkbenchError, ValueError, OSError, MemoryError):
         return None
-    flat = array.reshape(-1)
-    return array if flat.size > 1 and (flat[1:] != flat[0]).any() else None
 
 
 def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:

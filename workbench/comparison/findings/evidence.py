@@ -13,6 +13,7 @@ from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.result import times_expected
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ def blame_evidence(
         if origin.writer is None:
             yield Message("compare/input-difference", error=event.inherited)
         yield from _beyond_range(event.worst)
+        yield from _below_range(flow, event)
     if event.replayed is not None:
         yield from own_words(event.replayed, multiple=by_replay)
     if origin.symptom is not None:
@@ -117,6 +119,36 @@ def _beyond_range(worst: Measured) -> Iterator[Message]:
     reached = ours >= row.largest or _extremes(metrics)["target_inf"] > 0
     if reached and row.largest < theirs < math.inf:
         yield Message("compare/beyond-range", golden=theirs, dtype=row.name, limit=row.largest)
+
+
+def _below_range(flow: Trace, event: Assessment) -> Iterator[Message]:
+    """Say that an operator gives infinity for zeros that the golden's numbers became: the format has none so small."""
+    from workbench.comparison.follow.nan_origins import POLES, vanished
+
+    run = flow.pairing.target.runs[event.block].get(event.op)
+    slot = POLES.get(run.op_type) if run is not None else None
+    worst = event.worst
+    if slot is None or worst is None or not _extremes(worst.divergence.metrics)["target_inf"]:
+        return
+    read = _measured_input(flow, event, slot)
+    row = DTYPES.get(read.pair.target.spec.dtype) if read is not None else None
+    lost = vanished(read, row) if read is not None and row is not None else None
+    if row is not None and lost is not None:
+        count, most = lost
+        values = {"golden": most, "dtype": row.name, "limit": row.smallest}
+        yield Message("compare/below-range", count=count, **values)
+
+
+def _measured_input(flow: Trace, event: Assessment, slot: int) -> Measured | None:
+    """What was measured of an operator's input, as it was dumped there, else as its producer gave it."""
+    own = flow.index.get((event.block, event.op), {}).get(("input", slot))
+    graph = flow.pairing.target.graphs.get(event.block.graph_key)
+    if own is not None or graph is None or event.op < 0:
+        return own
+    operand = graph.ops[event.op].operand(slot)
+    if not isinstance(operand, Value):
+        return None
+    return flow.index.get((event.block, operand.op), {}).get(("output", operand.slot))
 
 
 def _whose(flow: Trace, origin: Origin) -> str:

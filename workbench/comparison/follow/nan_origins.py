@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.follow.facts import Scene
     from workbench.comparison.measure.measure import Measured
+    from workbench.core.dtypes import DType
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Graph, Op
 
@@ -146,6 +147,39 @@ DOMAINS: Mapping[str, Callable[[Array], Array]] = {
     "Atanh": np.arctanh,
 }
 """Operator types that have no result for some numbers, and functions that have none for the same."""
+
+POLES: Mapping[str, int] = {
+    "Log": 0,
+    "Rsqrt": 0,
+    "Reciprocal": 0,
+    "Inv": 0,
+    "RealDiv": 1,
+    "Div": 1,
+}
+"""Operator types that give infinity for zero, and the slot in which they read it."""
+
+
+def vanished(read: Measured, row: DType) -> tuple[int, float] | None:
+    """How many numbers are zero that a format has nothing for, and how large the golden's are there at most.
+
+    ``None`` if there are none, if another number has become zero, or if nobody can tell.
+    """
+    arrays = _arrays(read)
+    if arrays is None or arrays[0].size != arrays[1].size:
+        return None
+    ours, theirs = (one.reshape(-1).astype(np.float64) for one in arrays)
+    lost = np.abs(theirs[(ours == 0) & (theirs != 0)])
+    if not lost.size or not lost.max() < row.smallest:
+        return None
+    return int(lost.size), float(lost.max())
+
+
+def _arrays(read: Measured) -> tuple[Array, Array] | None:
+    try:
+        return read.arrays()
+    except FormatError:
+        return None
+
 
 _OFF = 8.0
 """Roundings of its tensor that an element is off by, where it is another number: five deviations of rounding errors

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph, Op
 
 
+_STARTED = re.compile(r"_\d{14}_", re.ASCII)
+"""Time at which a process compiled a graph, in the name of its model (``ge_default_{time}_{id}``)."""
+
+
 def lockstep(blocks: Iterable[Execution]) -> Iterator[list[Execution]]:
     """Executions in their order, those of several ranks that belong together as one."""
 
     def place(block: Execution) -> tuple[object, ...]:
-        return block.iteration, block.graph_id, block.turn, block.net_name
+        return block.iteration, block.graph_id, block.turn, _STARTED.sub("_", block.net_name)
 
     for _, group in groupby(blocks, place):
         found: list[Execution] = []

@@ -57,6 +57,11 @@ _INSERTED = re.compile(r"trans_(?:Cast|TransData)_\d{1,9}", re.ASCII)
 """What GE calls the casts and changes of layout that it inserts."""
 
 
+def names_inserted(name: str) -> bool:
+    """Whether the graph engine calls a cast or a change of layout so that it has inserted."""
+    return _INSERTED.fullmatch(name) is not None
+
+
 class _Kernel(NamedTuple):
     """A file's operator, and the nodes that it stands for, in their order."""
 
@@ -84,7 +89,7 @@ def compiled_as(graph: Graph, files: Iterable[tuple[str, str]]) -> Graph:
         if members and taken.isdisjoint(members):
             taken.update(members)
             kernels[members[-1]] = _Kernel(op_type, name, members)
-        elif _INSERTED.fullmatch(name) or own or standard_name(name) in nodes.inserted:
+        elif names_inserted(name) or own or standard_name(name) in nodes.inserted:
             inserted.append(_inserted(op_type, name))
     return _rebuilt(graph, kernels, taken, inserted)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.pair.exclusions import without_ignored
 from workbench.comparison.pair.pairing import Pair, Pairing, Sides, Unmatched
 from workbench.comparison.pair.tables import skip_table
+from workbench.core.errors import FormatError
 from workbench.dump.dump import Skipped
 
 if TYPE_CHECKING:
@@ -65,6 +66,15 @@ class Given(NamedTuple):
     run: OperatorRun | None
     place: Place
     record: TensorRecord
+
+
+def is_of_one_size(one: TensorRecord, other: TensorRecord) -> bool:
+    """Whether two tensors have as many elements on the host; not if either cannot tell."""
+    try:
+        size, there = one.spec.size, other.spec.size
+    except FormatError:
+        return False
+    return size is not None and size == there
 
 
 class Claims:

@@ -8,6 +8,7 @@ nearly its own, if no other tensor of that shape comes near. What is far off pai
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from hashlib import sha256
 from math import inf
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.align.rules import JOINED, NEAREST
-from workbench.comparison.bind.wiring import array_of, infer_wiring
+from workbench.comparison.align.rules import EXPANDED, JOINED, NEAREST
+from workbench.comparison.bind.wiring import array_of, elements_of, infer_wiring
 from workbench.comparison.graphs.named_kernels import take_apart
 from workbench.comparison.graphs.quantization import (
     ended_layer,
@@ -25,8 +26,8 @@ from workbench.comparison.graphs.quantization import (
 )
 from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
-from workbench.comparison.pair.kernels import COPY, FUSED
-from workbench.comparison.pair.producers import is_of_one_size
+from workbench.comparison.pair.claims import is_of_one_size
+from workbench.comparison.pair.kernels import COPY, FUSED, PART
 from workbench.core.cancel import checkpoint
 from workbench.dump.formats.ge_name import standard_name
 
@@ -36,34 +37,152 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.bind.binding import OperatorRun
-    from workbench.comparison.pair.claims import Claims, ExecutionPair, Place
+    from workbench.comparison.pair.claims import Claims, ExecutionPair, Given, Place
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorRecord
 
     Runs = Mapping[int, OperatorRun]
 
 
+def pair_expanded(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair what a node gives with the last of its kernels of that size: ``conv_BiasAdd``, where that ends ``conv``."""
+    golden, target, place = _by_name(at.golden), _by_name(at.target), ("output", 0)
+    families: dict[str, list[OperatorRun]] = {}
+    for name, run in target.items():
+        base = _made_for(name)
+        if base in golden and base in target and name not in golden:
+            families.setdefault(base, [target[base]]).append(run)
+    for base, kernels in families.items():
+        there = golden[base].tensors.get(place)
+        fitting = [run for run in kernels if _is_given(run, there)]
+        last = max(fitting, key=lambda run: run.time, default=target[base])
+        if last is not target[base] and claims.pair(
+            at, (last, golden[base]), (place, place), EXPANDED, score
+        ):
+            for run in kernels:
+                claims.skip("target", run.op_name, _outputs(run), PART)
+
+
+def _is_given(run: OperatorRun, there: TensorRecord | None) -> bool:
+    record = run.tensors.get(("output", 0))
+    return record is not None and there is not None and is_of_one_size(record, there)
+
+
+_MADE = re.compile(r"(?P<node>.+)_[A-Z][A-Za-z0-9]*(?:_\d{1,4})?", re.ASCII)
+"""What the graph engine calls a kernel that it makes for a node: node, type, and a number from the second on."""
+
+
+def _made_for(name: str) -> str:
+    """The node for which a compiler made a kernel, by its name; empty if it is not called so."""
+    found = _MADE.fullmatch(name)
+    return found["node"] if found is not None else ""
+
+
+def _outputs(run: OperatorRun) -> list[TensorRecord]:
+    return [record for (io, _), record in run.tensors.items() if io == "output"]
+
+
+class _Joined(NamedTuple):
+    """A fused kernel, and the golden's operators that its name joins, in their order."""
+
+    run: OperatorRun
+    members: list[OperatorRun]
+
+    @property
+    def ends(self) -> tuple[TensorRecord, TensorRecord] | None:
+        """What the kernel gives and what the last of its operators gives, if both were dumped and are of one size."""
+        record = self.run.tensors.get(("output", 0))
+        there = self.members[-1].tensors.get(("output", 0))
+        if record is None or there is None or not is_of_one_size(record, there):
+            return None
+        return record, there
+
+
 def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair what a fused kernel gives with the golden of the last operator that it is called after."""
+    place = "output", 0
+    for kernel in _joined(at):
+        if kernel.ends is None:
+            continue
+        joined = claims.pair(at, (kernel.run, kernel.members[-1]), (place, place), JOINED, score)
+        if joined or claims.are_paired(*kernel.ends):
+            claims.skip_left("golden", kernel.members, FUSED)
+
+
+def _joined(at: ExecutionPair) -> Iterator[_Joined]:
+    """Kernels whose names can be taken apart in one way."""
     golden = _by_name(at.golden)
     inserted = inserted_names(golden)
     parts = golden.keys() - {standard_name(run.op_name) for run in at.target.values()}
     quantized = parts | inserted
     for run in at.target.values():
         checkpoint()
-        name, place = standard_name(run.op_name), ("output", 0)
+        name = standard_name(run.op_name)
         ways = take_apart(name, quantized if names_quantization("", name) else parts)
         named = ways[0] if len(ways) == 1 else ended_layer(name, golden)
         members = [golden[part] for part in named if part not in inserted]
-        if not members or (not ways and len(members) > 1):
+        if members and (ways or len(members) == 1):
+            yield _Joined(run, members)
+
+
+def skip_enclosed(claims: Claims, at: ExecutionPair) -> None:
+    """Skip goldens that a fused kernel computes on its way, though its name does not say so.
+
+    By time they lie between operators in its name (``matmulrelu`` holds the bias that was added), or, of a kernel that
+    the compiler has called after its last operator and its type (``add_LayerNorm``), between what it reads and what it
+    gives. Nothing there may be compared, and all must have the shape of one of these ends, or ones in its place.
+    """
+    order = sorted(at.golden.values(), key=lambda run: run.time)
+    givers = claims.givers()
+    for first, last in (*_between_parts(claims, at), *_between_values(at, givers)):
+        inside = [run for run in order if first.time < run.time < last.time]
+        records = [record for run in inside for record in run.tensors.values()]
+        ends = [_shape(run) for run in (first, last)]
+        if any(claims.is_paired("golden", record) for record in records):
             continue
-        last, record = members[-1], run.tensors.get(place)
-        there = last.tensors.get(place)
-        if record is None or there is None or not is_of_one_size(record, there):
-            continue
-        joined = claims.pair(at, (run, last), (place, place), JOINED, score)
-        if joined or claims.are_paired(record, there):
-            claims.skip_left("golden", members, FUSED)
+        if all(_is_between(record.spec.shape, ends) for record in records):
+            claims.skip_left("golden", inside, FUSED)
+
+
+_Span = tuple["OperatorRun", "OperatorRun"]
+
+
+def _between_parts(claims: Claims, at: ExecutionPair) -> Iterator[_Span]:
+    for kernel in _joined(at):
+        if kernel.ends is not None and claims.are_paired(*kernel.ends):
+            yield kernel.members[0], kernel.members[-1]
+
+
+def _between_values(at: ExecutionPair, givers: Mapping[int, Given]) -> Iterator[_Span]:
+    """What a kernel reads and gives; if it has no inputs, what was compared last before it stands for what it reads."""
+    names, before = _by_name(at.golden), None
+    for run in sorted(at.target.values(), key=lambda run: run.time):
+        read, given = (_giver(givers, run.tensors.get((io, 0))) for io in ("input", "output"))
+        base = _made_for(standard_name(run.op_name))
+        first = read if ("input", 0) in run.tensors else before
+        if base and given is names.get(base) and first is not None and given is not None:
+            yield first, given
+        before = given or before
+
+
+def _giver(givers: Mapping[int, Given], record: TensorRecord | None) -> OperatorRun | None:
+    known = givers.get(id(record))
+    return known.run if known is not None else None
+
+
+def _shape(run: OperatorRun) -> tuple[int, ...] | None:
+    record = run.tensors.get(("output", 0))
+    return record.spec.shape if record is not None else None
+
+
+def _is_between(shape: tuple[int, ...] | None, ends: Iterable[tuple[int, ...] | None]) -> bool:
+    """Whether a shape is one of some ends', or has ones in its place, as means and variances have."""
+    return shape is not None and any(
+        end is not None
+        and len(end) == len(shape)
+        and all(ours in (1, theirs) for ours, theirs in zip(shape, end, strict=True))
+        for end in ends
+    )
 
 
 def _by_name(runs: Runs) -> dict[str, OperatorRun]:
@@ -159,21 +278,21 @@ def _flat(record: TensorRecord) -> NDArray[np.float64] | None:
 
 
 def skip_copies(claims: Claims, at: ExecutionPair) -> None:
-    """Skip goldens that only repeat what is compared: what reshapes, splits or joins may run nothing on a device.
+    """Skip goldens that only repeat what is compared or fed: what reshapes, splits or joins need not run on a device.
 
     One is a copy if it has the elements of one golden that is compared, is a part of such a golden along one axis,
     or is made of such goldens along one axis. A copy is as good as what it repeats.
     """
     waiting: list[tuple[OperatorRun, TensorRecord]] = []
-    compared: list[TensorRecord] = []
+    repeated = [*claims.sides.golden.dump.fed]
     for run in at.golden.values():
         for record in run.tensors.values():
             if claims.is_free("golden", record):
                 waiting.append((run, record))
             elif claims.is_paired("golden", record):
-                compared.append(record)
-    known = _Known(compared, {record.spec.size for _, record in waiting})
-    for run, record in waiting if compared else ():
+                repeated.append(record)
+    known = _Known(repeated, {record.spec.size for _, record in waiting})
+    for run, record in waiting if repeated else ():
         array = known.read(record)
         if array is not None and known.repeats(array):
             claims.skip("golden", run.op_name, [record], COPY)
@@ -196,10 +315,15 @@ class _Known:
             self.add(record)
 
     def read(self, record: TensorRecord) -> NDArray[Any] | None:
-        """Return the elements of a tensor, if they can be read, are not all alike, and not too much was read before."""
+        """Return the elements of a tensor, if they can be read, tell it, and not too much was read before.
+
+        Elements that are all alike tell nothing, but for a single one with more digits than a short float has.
+        """
         checkpoint()
-        array = array_of(record) if self._left > 0 else None
-        if array is None or array.size < 2 or bool((array == array.flat[0]).all()):
+        array = elements_of(record) if self._left > 0 else None
+        if array is None or not array.size:
+            return None
+        if not (_is_long(array) if array.size == 1 else (array != array.flat[0]).any()):
             return None
         self._left -= array.nbytes
         return array
@@ -251,6 +375,14 @@ def _reached(ends: Mapping[int, int]) -> int:
     while place in ends:
         place = ends[place]
     return place
+
+
+def _is_long(array: NDArray[Any]) -> bool:
+    """Whether a single number is no short one, as constants and flags are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.dtype in (np.float32, np.float64) and bool(
+            (array.astype(np.float16) != array).all()
+        )
 
 
 def _digest(array: NDArray[Any]) -> bytes:

@@ -30,7 +30,7 @@ from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.ops import argument_name
-from workbench.ops.compile_time import computed_before_the_run, taken_away
+from workbench.ops.compile_time import computed_before_the_run, never_read, taken_away
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -242,15 +242,27 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
 def _skip_unrun(
     claims: Claims, side: Side, runs: Runs, graph: Graph, partner: Mapping[int, int]
 ) -> None:
-    """Skip nodes of a model that its compiler leaves nothing of, but for those that give a result of the network."""
+    """Skip nodes of a model that its compiler leaves nothing of.
+
+    A result of the network that only renames a value is left unless that was compared: something must show it.
+    """
     results = {one.op for one in graph.outputs if isinstance(one, Value)}
     reshaping = {number for number, op in enumerate(graph.ops) if op.op_type in RESHAPING}
+    unseen = {number for number in results if not _is_shown(claims, side, runs, graph, number)}
     for reason, numbers in (
         (FOLDED, computed_before_the_run(graph)),
-        (NO_TASK, taken_away(graph) | reshaping),
+        (NO_TASK, (taken_away(graph) | reshaping | never_read(graph)) - unseen),
     ):
-        left = numbers - partner.keys() - results
+        left = numbers - partner.keys()
         claims.skip_left(side, [run for number, run in runs.items() if number in left], reason)
+
+
+def _is_shown(claims: Claims, side: Side, runs: Runs, graph: Graph, number: int) -> bool:
+    """Whether a value that an operator only renames was compared under another name."""
+    values = path_back(graph, Value(number), RESHAPING | {"Identity"})
+    before = (one for one in values if isinstance(one, Value) and one.op != number)
+    records = (runs[v.op].tensors.get(("output", v.slot)) for v in before if v.op in runs)
+    return any(one is not None and claims.is_paired(side, one) for one in records)
 
 
 def _skip_lone(claims: Claims, side: Side, run: OperatorRun, op: Op, other: Op) -> None:

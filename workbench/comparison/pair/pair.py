@@ -8,8 +8,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.comparison.align.rules import JOINED, MAP, MATCH_RULES, NEAREST, PRODUCER, VALUE
-from workbench.comparison.pair.claims import Claims, ExecutionPair
+from workbench.comparison.align.rules import (
+    EXPANDED,
+    JOINED,
+    MAP,
+    MATCH_RULES,
+    NEAREST,
+    PRODUCER,
+    VALUE,
+)
+from workbench.comparison.pair.claims import Claims, ExecutionPair, is_of_one_size
 from workbench.comparison.pair.exclusions import unknown_entries
 from workbench.comparison.pair.executions import align_graphs, pair_executions
 from workbench.comparison.pair.kernels import (
@@ -139,10 +147,21 @@ def _pair_slots(
     rule: str,
     score: float,
 ) -> None:
-    """Pair all tensors of two operators, slot by slot."""
+    """Pair all tensors of two operators, slot by slot; further ones of another framework only where sizes agree.
+
+    An operator of the same name may give more or fewer tensors there: all states of a recurrence, or the last.
+    """
     checkpoint()
-    for place in runs[0].tensors:
-        claims.pair(at, runs, (place, place), rule, score)
+    run, other = runs
+    for place, record in run.tensors.items():
+        there = other.tensors.get(place)
+        if (
+            place[1] == 0
+            or there is None
+            or not claims.is_of_outputs
+            or is_of_one_size(record, there)
+        ):
+            claims.pair(at, runs, (place, place), rule, score)
 
 
 class _Names(NamedTuple):
@@ -214,6 +233,14 @@ def _pair_values(claims: Claims, at: ExecutionPair, score: float) -> None:
         pair_values(claims, at, score)
 
 
+def _pair_expanded(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair what a node gives with the last kernel that it became, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.foreign import pair_expanded
+
+        pair_expanded(claims, at, score)
+
+
 def _pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair fused kernels by names taken apart, where the golden is another framework's."""
     if claims.is_of_outputs:
@@ -236,6 +263,14 @@ def _pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
         from workbench.comparison.pair.producers import pair_wired
 
         pair_wired(claims, at, score)
+
+
+def _skip_enclosed(claims: Claims, at: ExecutionPair, _score: float) -> None:
+    """Skip goldens that fused kernels compute on their way, where the golden is another framework's."""
+    if claims.is_of_outputs:
+        from workbench.comparison.pair.foreign import skip_enclosed
+
+        skip_enclosed(claims, at)
 
 
 def _skip_copies(claims: Claims, at: ExecutionPair, _score: float) -> None:
@@ -307,6 +342,11 @@ PAIR_RULES = (
         "names leave its operators out, wherever they stand",
     ),
     PairRule(
+        "ends of expansions", "what a node gives with the last of the kernels that are called after it",
+        "names", MATCH_RULES[EXPANDED].score, _pair_expanded,
+        "before names: the first of them bears the node's own name, and gives less",
+    ),
+    PairRule(
         "file names", "operators whose files have equal names", "names", 1.0, _pair_file_names,
         "surer than short names, which leave out what has its equal",
     ),
@@ -329,6 +369,10 @@ PAIR_RULES = (
         "wired by bytes", "inputs with the golden of the output whose bytes they have, where that has outputs alone",
         "names", MATCH_RULES[PRODUCER].score, _pair_wired,
         "last without graphs: outputs must have found their golden",
+    ),
+    PairRule(
+        "enclosed by fused kernels", "nothing: skips goldens that lie between ends of a fused kernel by time",
+        "names", 0.0, _skip_enclosed, "behind all that pairs: what is compared there belongs to another kernel",
     ),
     PairRule(
         "copies", "nothing: skips goldens that have the elements of one that is compared",

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from workbench.comparison.align.rules import PRODUCER
 from workbench.comparison.bind.wiring import infer_wiring
 from workbench.comparison.graphs.ge_origins import is_inserted
+from workbench.comparison.graphs.named_kernels import names_inserted
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.graphs.view import Origin
-from workbench.comparison.pair.claims import Given
+from workbench.comparison.pair.claims import Given, is_of_one_size
 from workbench.comparison.trust import Trust, may_say
-from workbench.core.errors import FormatError
 from workbench.dump.formats.ge_name import standard_name
 from workbench.graph.graph import Value
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.pair.claims import Claims, ExecutionPair, Place
-    from workbench.core.tensors import TensorRecord
 
 
 def pair_producers(claims: Claims, at: ExecutionPair, score: float) -> None:
@@ -74,7 +73,10 @@ def _values(found: Alignment, run: OperatorRun) -> Iterator[tuple[Place, Origin]
 
 
 def pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
-    """Pair inputs of the target with the golden of the output whose bytes they have; without graphs."""
+    """Pair inputs of the target with the golden of the output whose bytes they have; without graphs.
+
+    What the compiler has inserted gives what it reads, so its result has that golden, too.
+    """
     block = next((run.block for run in at.target.values()), None)
     binding = claims.sides.target
     if block is None or not may_say("given", Trust("inferred", binding.trust(block).order)):
@@ -83,14 +85,14 @@ def pair_wired(claims: Claims, at: ExecutionPair, score: float) -> None:
     for (number, slot), (producer, output) in wiring.producers.items():
         run, record = at.target[number], at.target[producer].tensors["output", output]
         known = givers.get(id(record))
-        if known is not None and (producer, output) not in wiring.alike:
-            claims.share(at, run, ("input", slot), known, PRODUCER, score)
-
-
-def is_of_one_size(one: TensorRecord, other: TensorRecord) -> bool:
-    """Whether two tensors have as many elements on the host; not if either cannot tell."""
-    try:
-        size, there = one.spec.size, other.spec.size
-    except FormatError:
-        return False
-    return size is not None and size == there
+        if known is None or (producer, output) in wiring.alike:
+            continue
+        claims.share(at, run, ("input", slot), known, PRODUCER, score)
+        given = run.tensors.get(("output", 0))
+        if (
+            given is not None
+            and names_inserted(run.op_name)
+            and is_of_one_size(given, known.record)
+            and claims.share(at, run, ("output", 0), known, PRODUCER, score)
+        ):
+            givers[id(given)] = known

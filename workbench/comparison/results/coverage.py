@@ -511,7 +511,7 @@ def _is_judged(judged: Judged, block: Execution, value: Value, excused: Collecti
     """Whether a value was compared, under the name of an operator that hands it on or of who computes it."""
     graph = judged.pairing.target.graphs[block.graph_key]
     for one in path_back(graph, value, _HANDS_ON):
-        if not isinstance(one, Value):
+        if not isinstance(one, Value) or graph.ops[one.op].op_type in LEAVES:
             return True  # a parameter or constant: the network hands it through
         stored = judged.value_of("target", block, one)
         if stored in judged.compared.target or stored in excused:

@@ -6,8 +6,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from workbench.config.acl.plan import DETAIL
 from workbench.config.acl.reading import kind_of, remote
+from workbench.config.ge.plans import EXCEPTION_DETAIL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def code(r: AclReading, file: str) -> str:
 
 def _steps(dump: Dump) -> Iterator[str]:
     """Yield the calls in order; a detailed exception dump is set before the device and stays."""
-    detailed = DETAIL.get(dump.dump_scene) == "detail"
+    detailed = EXCEPTION_DETAIL.get(dump.dump_scene) == "detail"
     single = kind_of(dump) == "data" and dump.dump_op_switch == "on" and not dump.dump_list
     yield "init"
     yield from (*_DUMP, "device") if detailed else ("device", *_DUMP)
@@ -88,7 +88,7 @@ def _shell(dump: Dump) -> Iterator[str]:
 def _remarks(dump: Dump, file: str, *, old: bool) -> Iterator[str]:
     fails = "; init_dump then fails" if old and kind_of(dump) != "exception" else ""
     yield f"acl.init({file}) alone does it too, once in a process{fails}."
-    if DETAIL.get(dump.dump_scene) == "detail":
+    if EXCEPTION_DETAIL.get(dump.dump_scene) == "detail":
         yield "set_dump comes before set_device, and finalize_dump has no effect on this dump."
     else:
         yield "What is loaded before set_dump is not dumped; a later set_dump replaces it."

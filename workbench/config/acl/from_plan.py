@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.acl.plan import CATEGORY, DEFAULT_STATISTICS, DETAIL, SLOT
-from workbench.config.acl.reading import MAX_PIECES, number
+from workbench.config.acl.plan import SLOT
 from workbench.config.acl.refusals import MAX_BLACKLIST, path_fault
-from workbench.config.ge_options import IO
+from workbench.config.ge.plans import EXCEPTION_DETAIL, STATISTICS, USUAL_STATISTICS, mode_of
+from workbench.config.ge.steps import LARGEST_OF_ADUMP, step_text
 from workbench.config.surface import Lowered
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan, Exclusion, Selector
 
-_SCENE = {detail: scene for scene, detail in DETAIL.items()}
+_SCENE = {detail: scene for scene, detail in EXCEPTION_DETAIL.items()}
 _BLACKLIST = {"name": "opname_blacklist", "type": "optype_blacklist"}
 
 
@@ -26,7 +26,7 @@ def from_plan(plan: DumpPlan) -> Lowered:
         where = {"dump_path": plan.path} if plan.path else {}
         return Lowered({"dump": {"dump_scene": _SCENE[plan.detail or "brief"]} | where})
     dump: dict[str, Any] = {"dump_path": "./" if path_fault(plan.path) else plan.path}
-    steps = _steps(plan)
+    steps = step_text(plan.iterations, LARGEST_OF_ADUMP)
     if steps is None or (plan.kind == "watch" and not plan.watched):
         return Lowered({"dump": dump | {"dump_list": []} if plan.path else {}})
     if steps:
@@ -36,27 +36,12 @@ def from_plan(plan: DumpPlan) -> Lowered:
     return Lowered({"dump": dump | (_watch(plan) if plan.kind == "watch" else _data(plan))})
 
 
-def _steps(plan: DumpPlan) -> str | None:
-    """Text of the executions; ``None`` if there are none."""
-    if plan.iterations.ranges is None:
-        return ""
-    rising = [(low, high) for low, high in plan.iterations.ranges if 0 <= low <= high]
-    pieces = [f"{number(str(low))}-{number(str(high))}" for low, high in rising]
-    return "|".join(_single(piece) for piece in pieces[:MAX_PIECES]) or None
-
-
-def _single(piece: str) -> str:
-    low, _, high = piece.partition("-")
-    return low if low == high else piece
-
-
 def _data(plan: DumpPlan) -> dict[str, Any]:
     items = list(_items(plan))
     bound = any(item.keys() - {"model_name", "layer"} for item in items)
     level = "op" if bound else plan.level
-    mode = next((name for name, io in IO.items() if io == plan.io), "output")
     switch = "on" if plan.single_op else "off"
-    data = {"dump_list": items, "dump_mode": mode, "dump_op_switch": switch}
+    data = {"dump_list": items, "dump_mode": mode_of(plan.io), "dump_op_switch": switch}
     return data | _saved(plan) | _level(level)
 
 
@@ -77,8 +62,8 @@ def _level(level: str) -> dict[str, Any]:
 def _saved(plan: DumpPlan) -> dict[str, Any]:
     if plan.saved != "statistic":
         return {"dump_data": "tensor"}
-    chosen = [name for name, category in CATEGORY.items() if category in plan.statistics]
-    if not chosen or chosen == list(DEFAULT_STATISTICS):
+    chosen = [name for name, category in STATISTICS.items() if category in plan.statistics]
+    if not chosen or chosen == list(USUAL_STATISTICS):
         return {"dump_data": "stats"}
     return {"dump_data": "stats", "dump_stats": chosen}
 

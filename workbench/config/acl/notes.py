@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.config.acl.plan import DETAIL
 from workbench.config.acl.reading import (
     exception_root,
     is_old,
@@ -12,6 +11,7 @@ from workbench.config.acl.reading import (
     remote,
 )
 from workbench.config.acl.settings import EXCEPTIONS, Dump
+from workbench.config.ge.plans import EXCEPTION_DETAIL
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _exception(dump: Dump, context: Context) -> Iterator[Message]:
     yield Message("config/acl-exception-tree", folder=root.rstrip("/"), device=context.device)
     first = "NPU_COLLECT_PATH" if is_old(context) else "ASCEND_DUMP_PATH"
     yield Message("config/acl-exception-folder", first=first)
-    detail = DETAIL[dump.dump_scene]
+    detail = EXCEPTION_DETAIL[dump.dump_scene]
     if dump.dump_scene == "lite_exception":
         yield Message("config/acl-lite")
     yield Message(f"config/acl-exception-{detail}")

@@ -9,54 +9,36 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.config.acl.reading import exception_root, number, step_pieces
-from workbench.config.acl.settings import STATISTICS
-from workbench.config.ge_options import IO
-from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
+from workbench.config.acl.reading import exception_root
+from workbench.config.ge.plans import BINARY, EXCEPTION_DETAIL, IO, nothing, saved
+from workbench.config.ge.steps import adump_iterations
+from workbench.core.plan import DumpPlan, Exclusion, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from workbench.config.acl.reading import AclReading
-    from workbench.config.acl.settings import Dump, Item
-
-DETAIL = {
-    "lite_exception": "brief",
-    "aic_err_brief_dump": "brief",
-    "aic_err_norm_dump": "norm",
-    "aic_err_detail_dump": "detail",
-}
-CATEGORY = dict(
-    zip(
-        STATISTICS,
-        ("max", "min", "avg", "nan count", "negative inf count", "positive inf count", "l2norm"),
-        strict=True,
-    )
-)
-"""Plan's word for each statistic, in the order of the columns."""
-
-DEFAULT_STATISTICS = STATISTICS[:6]
+    from workbench.config.acl.settings import Item
 
 SLOT = re.compile(r"(input|output)0*([0-9]{1,9})")
 _BLACKLISTS: tuple[tuple[Literal["name", "type"], str], ...] = (
     ("name", "opname_blacklist"),
     ("type", "optype_blacklist"),
 )
-_BINARY: dict[str, Any] = {"files": "bin", "host_format": False}
 
 
 def plan(r: AclReading) -> DumpPlan:
     """Return what a run shall write; one without iterations if nothing."""
     dump, kind = r.dump, r.kind
     if kind == "exception":
-        detail: Any = DETAIL[dump.dump_scene]
+        detail: Any = EXCEPTION_DETAIL[dump.dump_scene]
         root, _ = exception_root(dump, r.context)
-        return DumpPlan(root, kind="exception", detail=detail, **_BINARY)
-    iterations = _iterations(dump.dump_step)
+        return DumpPlan(root, kind="exception", detail=detail, **BINARY)
+    iterations = adump_iterations(dump.dump_step)
     if kind == "none" or iterations.ranges == () or (kind == "watch" and not dump.dump_list):
         return nothing(dump.dump_path)
     if kind == "overflow":
-        return DumpPlan(dump.dump_path, kind="overflow", iterations=iterations, **_BINARY)
+        return DumpPlan(dump.dump_path, kind="overflow", iterations=iterations, **BINARY)
     if kind == "watch":
         entry = dump.dump_list[-1]
         select = tuple(Selector("name", name) for name in dict.fromkeys(entry.layer))
@@ -70,30 +52,10 @@ def plan(r: AclReading) -> DumpPlan:
         io=IO[dump.dump_mode],
         select=select,
         level=dump.dump_level,
-        **_saved(dump),
+        **saved(dump.dump_data, dump.dump_stats),
         **more,
-        **_BINARY,
+        **BINARY,
     )
-
-
-def nothing(path: str) -> DumpPlan:
-    """Return the plan of a form that is accepted and dumps nothing."""
-    return DumpPlan(path, iterations=Iterations(()), **_BINARY)
-
-
-def _iterations(text: str) -> Iterations:
-    if not text:
-        return Iterations()
-    good = (piece.split("-") for piece, fault in step_pieces(text) if not fault)
-    return Iterations(tuple((number(ends[0]), number(ends[-1])) for ends in good))
-
-
-def _saved(dump: Dump) -> dict[str, Any]:
-    if dump.dump_data == "tensor":
-        return {"saved": "tensor"}
-    wanted = dump.dump_stats or DEFAULT_STATISTICS
-    statistics = tuple(CATEGORY[name] for name in STATISTICS if name in wanted)
-    return {"saved": "statistic", "statistics": statistics, "statistics_on": "device"}
 
 
 def _select(items: Iterable[Item]) -> Iterator[Selector]:

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from workbench.config.acl.settings import EXCEPTIONS, AclForm, Dump, Item
 from workbench.config.form.rules import Reading
+from workbench.config.ge.plans import exception_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from workbench.config.context import Context
 
 Known = TypeVar("Known", Dump, Item)
 Kind = Literal["none", "data", "overflow", "exception", "watch"]
 
-MAX_PIECES = 100
-_LONG = 2**63 - 1
 _NEW_KEYS = ("dump_level", "dump_kernel_data", "dump_stats")
 _NEW_ITEM_KEYS = ("watcher_nodes", "optype_blacklist", "opname_blacklist", "opname_range")
 _OCTET = re.compile(r"[ \t\n\v\f\r]*\+?0*([0-9]{1,3})(?![0-9])")
@@ -34,7 +31,7 @@ def is_strict(context: Context) -> bool:
     return context.release() >= (9, 2)
 
 
-def view(form: AclForm, context: Context) -> Dump:
+def known_settings(form: AclForm, context: Context) -> Dump:
     """Return the settings as the version reads them: keys that it does not know are at default."""
     dump = form.dump or Dump()
     if not is_old(context):
@@ -128,7 +125,7 @@ class AclReading(Reading):
 
 def reading(form: AclForm, context: Context) -> AclReading:
     """Return what the version of the context makes of a form."""
-    dump = view(form, context)
+    dump = known_settings(form, context)
     kind, given = kind_of(dump), bool(dump.given)
     named = "dump_path" in dump.given and kind != "exception"
     other = remote(dump.dump_path) if named else None
@@ -137,33 +134,9 @@ def reading(form: AclForm, context: Context) -> AclReading:
     return AclReading(known, context, form, dump, kind, old, strict, given, other)
 
 
-def step_pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of ``dump_step``, each with its fault: ``parts``, ``digits``, ``order`` or none."""
-    for piece in text.split("|") if text else ():
-        ends = piece.split("-")
-        if len(ends) > 2:
-            yield piece, "parts"
-        elif not all(end.isascii() and end.isdigit() for end in ends):
-            yield piece, "digits"
-        elif number(ends[0]) > number(ends[-1]):
-            yield piece, "order"
-        else:
-            yield piece, ""
-
-
-def number(digits: str) -> int:
-    """Value of digits as the vendor's 64-bit conversion gives it: too large ones are the largest."""
-    significant = digits.lstrip("0")
-    return _LONG if len(significant) > 19 else min(int(significant or "0"), _LONG)
-
-
 def exception_root(dump: Dump, context: Context) -> tuple[str, str]:
     """Folder of an exception dump and the variable or key that gives it; empty: neither does."""
-    names = ("ASCEND_DUMP_PATH", "ASCEND_WORK_PATH")
-    if is_old(context):
-        names = ("NPU_COLLECT_PATH", "ASCEND_WORK_PATH")
-    for name in names:
-        folder = context.variable(name)
-        if folder and not (context.here and context.file_exists(folder)):
-            return folder, name
+    folder, name = exception_folder(context, old=is_old(context))
+    if folder:
+        return folder, name
     return dump.dump_path or "./", "dump_path" if dump.dump_path else ""

@@ -18,9 +18,11 @@ from workbench.config.acl.examples import (
     scene,
     watch,
 )
-from workbench.config.acl.reading import MAX_PIECES, remote, step_pieces
-from workbench.config.acl.settings import ADUMP, EXCEPTIONS, GE_MANAGER, OLDER, STATISTICS
+from workbench.config.acl.reading import remote
+from workbench.config.acl.settings import ADUMP, EXCEPTIONS, GE_MANAGER, OLDER
 from workbench.config.form.rules import Example, Rule
+from workbench.config.ge.plans import STATISTICS
+from workbench.config.ge.steps import MAX_PIECES, adump_pieces
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def path_fault(path: str) -> bool:
 
 def step_faults(text: str) -> list[dict[str, Any]]:
     """Return what is wrong with ``dump_step``, whether it is looked at or not."""
-    pieces = list(step_pieces(text))
+    pieces = list(adump_pieces(text))
     if len(pieces) > MAX_PIECES:
         return [{"fault": Message("config/step-pieces", count=len(pieces), limit=MAX_PIECES)}]
     return [
@@ -103,8 +105,8 @@ VALUES = (
         when=lambda r, at: (
             at.value not in STATISTICS and {"code": "EP0002" if at.value else "EP0001"}
         ),
-        says=f"{{path}} must be one of {', '.join(STATISTICS)}, got {{got!r}}",
-        fix="The names are case-sensitive.",
+        says="{path}: unknown statistic {got!r}",
+        fix=f"Choose from {', '.join(STATISTICS)} (case-sensitive).",
         source=ADUMP,
         breaks=data(dump_data="stats", dump_stats=["Max", "Mean"]),
         keeps=data(dump_data="stats", dump_stats=["Max", "Avg"]),
@@ -224,8 +226,8 @@ SCENES = (
         severity="error",
         at="dump.dump_mode",
         when=lambda r, at: r.dump.dump_scene == "watcher" and at.value != "output",
-        says="{key} must be 'output' with dump_scene 'watcher', got {got!r}",
-        fix="Only outputs can be watched.",
+        says="{key} {got!r} is not supported with dump_scene 'watcher'",
+        fix="Set it to 'output': only outputs can be watched.",
         source=ADUMP,
         breaks=watch(dump_mode="all"),
         keeps=watch(dump_mode="output"),

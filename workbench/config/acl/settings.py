@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.config.form.settings import Form, Section, choice, items, section, sections, text
+from workbench.config.ge.plans import EXCEPTION_DETAIL, STATISTICS
 
 if TYPE_CHECKING:
     from workbench.core.plan import Level
@@ -23,8 +24,7 @@ OLDER = "documents of CANN 8.0 and before; not verified in code"
 NEWER = "8.1"
 """First release with the keys that older acl does not know; not verified in code."""
 
-EXCEPTIONS = ("lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump")
-STATISTICS = ("Max", "Min", "Avg", "Nan", "Negative Inf", "Positive Inf", "L2norm")
+EXCEPTIONS = tuple(EXCEPTION_DETAIL)
 KERNEL_DATA = ("all", "printf", "tensor", "assert", "timestamp")
 CHOSEN = ("dump_mode", "dump_data", "dump_op_switch", "dump_level", "dump_debug", "dump_scene")
 """Settings with one value out of a list, in the order they are looked at."""

@@ -16,7 +16,7 @@ from workbench.config.form.json_text import Decoded, decode_json
 from workbench.config.surface import Surface
 
 
-def start() -> dict[str, Any]:
+def template() -> dict[str, Any]:
     """Return a form that dumps every operator of every model in its first execution."""
     return {
         "dump": {
@@ -51,7 +51,7 @@ ACL = Surface(
     model=AclForm,
     rules=RULES,
     reading=reading,
-    start=start,
+    template=template,
     plan=plan,
     from_plan=from_plan,
     notes=notes,

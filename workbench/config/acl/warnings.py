@@ -11,7 +11,7 @@ from workbench.config.acl.refusals import BLACKLISTS, step_faults
 from workbench.config.acl.settings import ADUMP, EXCEPTIONS, GE_MANAGER, GUIDE, OLDER
 from workbench.config.context import Context
 from workbench.config.form.rules import Rule
-from workbench.config.ge_options import BOTH, WRONG
+from workbench.config.ge.options import BOTH, WRONG
 
 if TYPE_CHECKING:
     from workbench.config.acl.reading import AclReading
@@ -273,7 +273,7 @@ WARNINGS = (
         severity="hint",
         at="dump",
         when=_is_in_a_container,
-        says="Models do not dump inside a container",
+        says="Models are not dumped inside a container",
         fix="Run the process outside of containers.",
         source=OFFLINE,
         breaks=data(Context(env={"container": "docker"})),

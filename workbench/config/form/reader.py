@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.config.context import is_before, version_numbers
 from workbench.config.form.kinds import Misfit
-from workbench.config.form.settings import Part, Section, Setting, Unresolved
+from workbench.config.form.settings import Part, RuntimeValue, Section, Setting
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 from workbench.core.words.render import quoted
@@ -60,7 +60,7 @@ class Reader:
                     self._section(good, part, key, item, place)
                 case Setting() as setting:
                     self._dated(model, setting, key, place)
-                    if not isinstance(item, Unresolved):
+                    if not isinstance(item, RuntimeValue):
                         self._value(good, setting, key, item, place)
                         continue
                     self.problems.append(self._unresolved(place, item, setting.run_default))
@@ -81,7 +81,7 @@ class Reader:
             good[key] = tuple(self._entries(model, key, item, path))
         elif not many and isinstance(item, Mapping):
             good[key] = self.read(model, item, path)
-        elif isinstance(item, Unresolved):
+        elif isinstance(item, RuntimeValue):
             self.problems.append(self._unresolved(path, item))
         elif not part.read_when(self.form):
             said = Message("config/value-unread", path=path, expected=model.called, got=item)
@@ -140,7 +140,7 @@ class Reader:
         source = setting.source or self.source
         self.problems.append(Problem("value", "error", path, said, code=code, source=source))
 
-    def _unresolved(self, path: str, item: Unresolved, assumed: Any = None) -> Problem:
+    def _unresolved(self, path: str, item: RuntimeValue, assumed: Any = None) -> Problem:
         said = Message("config/unresolved", path=path, expression=str(item))
         advice = Message("config/unresolved-unset")
         if assumed is not None:

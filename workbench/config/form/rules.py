@@ -6,7 +6,7 @@ written, and a form that breaks and one that keeps it; help and tests show the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,13 +50,17 @@ When = Callable[[Any, At], Any]
 """Whether a rule is broken at a place, from the reading of a form.
 
 The answer is true, or a mapping of the values that the sentences name: ``got`` stands for the place's own value,
-``code`` for the rule's, ``below`` is added to the path. A list of mappings is as many breaches.
+``code`` for the rule's, ``below`` is added to the path, ``line`` is where it stands. Several mappings, as a list or
+one after the other, are as many breaches.
 """
+
+TEXT = "$text"
+"""Where rules on a form's text look: at what was read of it, before there is a form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A form, as decoded, and the context it is judged in."""
+    """A form, as decoded, or the text of a script, and the context it is judged in."""
 
     form: Any
     context: Context = field(default_factory=Context)
@@ -75,7 +79,8 @@ class Rule:
         later component; hint: it will hurt.
     at : str
         Paths of the places where it looks, joined by blanks: ``[]`` is every element of a list, ``a|b`` either
-        key, ``*`` every key of an object. ``$NAME`` is a variable of the environment, ``$version`` the release.
+        key, ``*`` every key of an object. ``$NAME`` is a variable of the environment, ``$version`` the release,
+        `TEXT` all of a form's text.
     when : function of (reading, place)
         Whether it is broken there.
     says, fix : str
@@ -86,6 +91,8 @@ class Rule:
     breaks, keeps : Example
     code : str
         The vendor's own error code.
+    about : str
+        Paths of settings that a rule on the text says something of, which it finds there by itself.
     """
 
     id: str
@@ -98,6 +105,7 @@ class Rule:
     breaks: Example
     keeps: Example
     code: str = ""
+    about: str = ""
 
     def problems(self, reading: Any) -> Iterator[Problem]:
         """Yield a Problem for every breach, for the first `MANY`, and one that counts the others."""
@@ -110,8 +118,8 @@ class Rule:
             yield replace(last, message=Message("config/more", count=others), fix="")
 
     def looks_at(self) -> Iterator[str]:
-        """Yield the path of every setting, section or variable that the rule looks at."""
-        for path in self.at.split():
+        """Yield the path of every setting, section or variable that the rule looks at or is about."""
+        for path in (*self.at.split(), *self.about.split()):
             for place in spread(path):
                 yield place.removeprefix("$").removesuffix(".*")
 
@@ -120,28 +128,100 @@ class Rule:
         for path in self.at.split():
             for at in _looked_at(reading, path):
                 found = self.when(reading, at)
-                for one in found if isinstance(found, list) else [found] if found else ():
+                several = isinstance(found, list | Iterator)
+                for one in found if several else [found] if found else ():
                     values = {"got": at.got, **one} if isinstance(one, Mapping) else {"got": at.got}
                     yield at.path + values.pop("below", ""), values
 
+    def sentences(
+        self, path: str, values: Mapping[str, Any]
+    ) -> tuple[RowMessage, RowMessage | str]:
+        """Return what the rule says of a breach, and its advice; empty where it has none."""
+        shown = shown_path(path)
+        named = {"path": shown, "key": shown.rpartition(".")[2], **values}
+        advice = RowMessage(self.id, self.fix, **named) if self.fix else ""
+        return RowMessage(self.id, self.says, **named), advice
+
     def _problem(self, path: str, values: dict[str, Any]) -> Problem:
         code = str(values.get("code", self.code))
-        said, advice = sentences(self, path, values)
-        return Problem(self.id, self.severity, path, said, advice, code=code, source=self.source)
+        said, advice = self.sentences(path, values)
+        line = values.get("line", 0)
+        return Problem(self.id, self.severity, path, said, advice, line, code, self.source)
 
 
-def sentences(
-    row: Any, path: str, values: Mapping[str, Any]
-) -> tuple[RowMessage, RowMessage | str]:
-    """Return what a row says of a breach, and its advice; empty where it has none."""
-    shown = shown_path(path)
-    named = {"path": shown, "key": shown.rpartition(".")[2], **values}
-    advice = RowMessage(row.id, row.fix, **named) if row.fix else ""
-    return RowMessage(row.id, row.says, **named), advice
+Change = Mapping[str, Any] | Example
+"""What an example changes in the form that a surface starts with, by key, and the context if it matters."""
 
 
-def _looked_at(reading: Reading, path: str) -> Iterator[At]:
-    """Yield the places that a path means in a form or in what it is judged by."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rule of several surfaces; its examples are changes of the form that each of them starts with.
+
+    ``on`` names the surfaces, joined by blanks; without it, and without ``source``, the rule is everywhere and of
+    the source that all have.
+    """
+
+    id: str
+    severity: Severity
+    at: str
+    when: When
+    says: str
+    fix: str
+    breaks: Change
+    keeps: Change
+    source: str = ""
+    on: str = ""
+    code: str = ""
+
+
+def rules_of(
+    rows: Iterable[Row],
+    on: str,
+    changed: Callable[[Mapping[str, Any]], Any],
+    source: str = "",
+    *,
+    model: type[Section] | None = None,
+    below: str = "",
+) -> Iterator[Rule]:
+    """Yield the rules of one surface in the order of the table; ``changed`` makes a form of changes.
+
+    ``below`` is the section that holds the rows' settings; of a ``model`` they look at the places that it has.
+    """
+
+    def fitted(change: Change) -> Example:
+        example = change if isinstance(change, Example) else Example(change)
+        return replace(example, form=changed(example.form))
+
+    for row in rows:
+        if not row.on or on in row.on.split():
+            examples = (fitted(row.breaks), fitted(row.keeps))
+            at = " ".join(_places_of(row.at, below, model))
+            words = (row.says, row.fix, row.source or source)
+            yield Rule(row.id, row.severity, at, row.when, *words, *examples, row.code)
+
+
+def _places_of(paths: str, below: str, model: type[Section] | None) -> Iterator[str]:
+    for path in paths.split():
+        whole = f"{below}.{path}" if below else path
+        if model is None:
+            yield whole
+        else:
+            yield from (one for one in spread(whole) if has_place(model, one))
+
+
+def has_place(model: type[Section], path: str) -> bool:
+    """Whether a form has a setting or section of a plain path."""
+    key, _, rest = path.partition(".")
+    part = model.parts().get(key)
+    return has_place(part.model, rest) if part and rest else key in model.fields
+
+
+def _looked_at(reading: Any, path: str) -> Iterator[At]:
+    """Yield the places that a path means in a form, in what it is judged by, or in a text that is no form yet."""
+    if path == TEXT:
+        if not isinstance(reading, Reading):
+            yield At("", "", True)
+        return
     context, name = reading.context, path.removeprefix("$")
     if path == "$version":
         yield At(name, context.version, True)

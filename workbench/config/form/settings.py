@@ -45,7 +45,7 @@ def never(_form: Form) -> bool:
     return False
 
 
-class Unresolved(str):
+class RuntimeValue(str):
     """A setting of a script whose value only a run knows; the text is the expression."""
 
     __slots__ = ()

@@ -189,7 +189,7 @@ NOTES = (
         "o2 ge",
         'set_context(ascend_config={{"exception_dump": "2"}}) does not work during a dump; "1" does.',
     ),
-    Note("sink-size", "o2", "Sink size must be 1; any other value ends the run."),
+    Note("sink-size", "o2", "Use sink size 1; any other value ends the run."),
     Note("sink-mode", "gpu", "Turn data sink off, or some steps are not dumped."),
     Note(
         "constants",
@@ -226,6 +226,12 @@ NOTES = (
         "o0o1",
         "complex64 tensors are not dumped, complex128 tensors are.",
         _tensors,
+    ),
+    Note(
+        "complex-statistics",
+        "o0o1 o2 ge gpu",
+        "complex64 and complex128 tensors get no statistics.",
+        lambda r: r.saved != "tensor",
     ),
     Note(
         "complex-cpu",

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config.explain import selector_words
-from workbench.config.mindspore.kernel_list import (
+from workbench.config.mindspore.kernels import (
+    ascendcl_entry,
+    for_ascendcl,
     read_kernels,
-    told_acl,
-    write_for_acl,
     write_kernel,
 )
 from workbench.config.mindspore.reading import (
@@ -18,7 +18,7 @@ from workbench.config.mindspore.reading import (
     iterations,
 )
 from workbench.config.mindspore.rules_form import PATH
-from workbench.config.mindspore.start import changed
+from workbench.config.mindspore.template import changed
 from workbench.config.surface import Lowered
 from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
 from workbench.core.words import Message
@@ -96,7 +96,7 @@ def _select(r: MindSporeReading) -> tuple[Selector, ...]:
         return (Selector("marked"),)
     selectors = read_kernels(r.common.kernels) if mode == 1 else ()
     if r.form.target in _WHOLE_GRAPH:
-        return told_acl(selectors, anywhere=not r.by_msprobe)
+        return for_ascendcl(selectors, anywhere=not r.by_msprobe)
     return selectors
 
 
@@ -169,7 +169,7 @@ def _kernels(
         return {}, ()
     if all(entry.kind == "marked" for entry in select) and target not in ("cpu", "gpu"):
         return {"dump_mode": 2}, ()
-    write = write_for_acl if target in _WHOLE_GRAPH else write_kernel
+    write = ascendcl_entry if target in _WHOLE_GRAPH else write_kernel
     entries = [(entry, write(entry)) for entry in select]
     kept = [text for _, text in entries if text]
     lost = [entry for entry, text in entries if not text]

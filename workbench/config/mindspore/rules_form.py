@@ -6,19 +6,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
-from workbench.config.form.rules import Example
+from workbench.config.form.rules import Example, Row
 from workbench.config.mindspore.reading import iterations, own_device
-from workbench.config.mindspore.row import (
+from workbench.config.mindspore.settings import (
     ASCEND,
+    COMMON,
+    E2E,
     SEEN,
     TUTORIAL,
     WHOLE_GRAPH,
-    Row,
-    e2e_setting,
-    setting,
+    common_path,
+    e2e_path,
 )
-from workbench.config.mindspore.settings import COMMON, E2E
-from workbench.config.mindspore.start import ABSENT
+from workbench.config.mindspore.template import ABSENT
 
 if TYPE_CHECKING:
     from workbench.config.form.rules import At
@@ -94,7 +94,7 @@ ENVIRONMENT = (
         severity="error",
         at="$MINDSPORE_DUMP_CONFIG",
         when=lambda r, at: at.value and not at.value.endswith(".json"),
-        says="{key} must end in '.json', got {got!r}",
+        says="{key} {got!r} does not end in '.json'",
         fix="Rename the file. '~' and '$HOME' are not expanded.",
         breaks=Example({}, Context(env={_VARIABLE: "/data/data_dump.txt"})),
         keeps=Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
@@ -191,7 +191,7 @@ ROWS = (
         severity="hint",
         at=E2E,
         when=_is_alarmed,
-        says="{key} is missing: MindSpore warns three times that nothing will be dumped; a CPU dumps all the same",
+        says="{key} is missing: MindSpore warns that nothing will be dumped, but CPU and GPU dump all the same",
         fix='Add "e2e_dump_settings": {{}}.',
         breaks={E2E: ABSENT},
         keeps={E2E: {}},
@@ -212,7 +212,7 @@ ROWS = (
     Row(
         id="e2e-required",
         severity="error",
-        at=e2e_setting("enable|trans_flag"),
+        at=e2e_path("enable|trans_flag"),
         when=lambda r, at: r.old and r.e2e and not at.given and {"version": r.context.version},
         says="{path} is missing; MindSpore {version} requires it",
         fix="Add the key.",
@@ -222,7 +222,7 @@ ROWS = (
     Row(
         id="e2e-enable",
         severity="warning",
-        at=e2e_setting("enable"),
+        at=e2e_path("enable"),
         when=lambda r, at: r.old and r.e2e and not at.value and {"version": r.context.version},
         says="{path} is false, so MindSpore {version} dumps in the O2 way, which writes nothing here",
         fix="Set it to true.",
@@ -243,9 +243,9 @@ ROWS = (
     Row(
         id="path",
         severity="error",
-        at=setting("path"),
+        at=common_path("path"),
         when=_is_odd_path,
-        says="{key} must be an absolute path of letters, digits, '-', '_' and '/', got {got!r}",
+        says="{key} {got!r} is not an absolute path of letters, digits, '-', '_' and '/'",
         fix="Choose another folder.",
         breaks={"path": "/a.b"},
         keeps={"path": "/a/b-1_c"},
@@ -253,7 +253,7 @@ ROWS = (
     Row(
         id="path-missing",
         severity="error",
-        at=setting("path"),
+        at=common_path("path"),
         when=lambda r, at: r.has_common and not r.folder,
         says="{key} is empty or missing",
         fix="Name a folder, or set MS_DIAGNOSTIC_DATA_PATH (its debug_dump is used).",
@@ -263,7 +263,7 @@ ROWS = (
     Row(
         id="path-long",
         severity="warning",
-        at=setting("path"),
+        at=common_path("path"),
         when=_is_too_long,
         says=f"{{key}} has more than {_PATH_MAX} characters, or {_NAME_MAX} in a folder; nothing is written",
         fix="Choose a shorter path.",
@@ -274,7 +274,7 @@ ROWS = (
     Row(
         id="path-unusable",
         severity="warning",
-        at=setting("path"),
+        at=common_path("path"),
         when=_has_no_room,
         says="{key} {got!r} cannot be created or written: the run succeeds, but nothing is written",
         fix="Choose another folder.",
@@ -285,7 +285,7 @@ ROWS = (
     Row(
         id="net-name-long",
         severity="warning",
-        at=setting("net_name"),
+        at=common_path("net_name"),
         when=lambda r, at: len(at.value) > _NAME_MAX,
         says=f"{{key}} has more than {_NAME_MAX} characters: its folder cannot be created, and no tensor is written",
         fix="Choose a shorter name.",
@@ -296,7 +296,7 @@ ROWS = (
     Row(
         id="iteration-void",
         severity="warning",
-        at=setting("iteration"),
+        at=common_path("iteration"),
         when=_void_pieces,
         says="{key}: {got!r} never matches",
         fix="Write numbers and ascending ranges like '5-8'.",
@@ -306,7 +306,7 @@ ROWS = (
     Row(
         id="iteration-passed",
         severity="warning",
-        at=setting("iteration"),
+        at=common_path("iteration"),
         when=_is_passed,
         says="{key} {got!r} lies before initial_iteration {first}, the first that runs: nothing is dumped",
         fix="Count iterations from {first}, or lower initial_iteration.",
@@ -318,7 +318,7 @@ ROWS = (
     Row(
         id="support-device",
         severity="warning",
-        at=setting("support_device"),
+        at=common_path("support_device"),
         when=_leaves_out_the_device,
         says="{key} {got!r} does not contain device {device}, which runs: nothing is dumped",
         fix="Add {device}.",
@@ -329,10 +329,10 @@ ROWS = (
     Row(
         id="support-device-twice",
         severity="warning",
-        at=setting("support_device"),
+        at=common_path("support_device"),
         when=lambda r, at: len(r.devices) < len(at.value),
         says="{key} {got!r} lists a device twice (MindSpore keeps 32 bits of each number)",
-        fix="Remove the others.",
+        fix="Remove the duplicates.",
         breaks={"support_device": [0, 0]},
         keeps={"support_device": [0, 1]},
     ),

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
-from workbench.config.form.rules import Example
-from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
-from workbench.config.mindspore.row import SEEN, TUTORIAL, WHOLE_GRAPH, Row, setting
+from workbench.config.form.rules import Example, Row
+from workbench.config.mindspore.kernels import is_regex, kernel_text, read_kernel
+from workbench.config.mindspore.settings import SEEN, TUTORIAL, WHOLE_GRAPH, common_path
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.config.mindspore.reading import MindSporeReading
     from workbench.core.plan import Selector
 
-KERNELS = setting("kernels")
+KERNELS = common_path("kernels")
 EACH = f"{KERNELS}[]"
 _LONG_NAME = 150
 _LONGEST = 100

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.config.mindspore.row import (
+from workbench.config.form.rules import Row
+from workbench.config.mindspore.settings import (
+    E2E,
     SEEN,
     TUTORIAL,
     WHOLE_GRAPH,
-    Row,
-    e2e_setting,
-    setting,
+    E2e,
+    common_path,
+    e2e_path,
 )
-from workbench.config.mindspore.settings import E2E, E2e
-from workbench.config.mindspore.start import ABSENT
+from workbench.config.mindspore.template import ABSENT
 
 if TYPE_CHECKING:
     from workbench.config.form.rules import At
@@ -29,7 +30,7 @@ ROWS = (
     Row(
         id="set-dump",
         severity="error",
-        at=setting("dump_mode"),
+        at=common_path("dump_mode"),
         when=lambda r, at: at.value == 2,
         says="{key} 2 is not supported on CPU and GPU: only Ascend knows mindspore.set_dump",
         fix="Select operators by kernels (dump_mode 1).",
@@ -41,7 +42,7 @@ ROWS = (
     Row(
         id="set-dump-o2",
         severity="hint",
-        at=setting("dump_mode"),
+        at=common_path("dump_mode"),
         when=lambda r, at: at.value == 2,
         says="{key} 2 is not documented for O2, and a parser of 2024 refuses it",
         fix="Select operators by kernels (dump_mode 1).",
@@ -53,7 +54,7 @@ ROWS = (
     Row(
         id="debug-mode",
         severity="warning",
-        at=setting("op_debug_mode"),
+        at=common_path("op_debug_mode"),
         when=lambda r, at: at.value in (1, 2),
         says="{key} {got} is read as 3",
         fix="Use 0, 3 or 4.",
@@ -63,7 +64,7 @@ ROWS = (
     Row(
         id="exception-host",
         severity="warning",
-        at=setting("op_debug_mode"),
+        at=common_path("op_debug_mode"),
         when=lambda r, at: r.debug_mode == 4,
         says="{key} 4 dumps no operator on CPU and GPU, only the parameters of every iteration",
         fix="Set it to 0.",
@@ -75,7 +76,7 @@ ROWS = (
     Row(
         id="overflow-host",
         severity="warning",
-        at=setting("op_debug_mode"),
+        at=common_path("op_debug_mode"),
         when=lambda r, at: r.debug_mode == 3,
         says="{key} {got} detects no overflow on CPU and GPU: every operator is dumped",
         fix="Set it to 0.",
@@ -87,7 +88,7 @@ ROWS = (
     Row(
         id="exception-ge",
         severity="warning",
-        at=setting("op_debug_mode"),
+        at=common_path("op_debug_mode"),
         when=lambda r, at: r.debug_mode == 4,
         says="{key} 4 is not supported in a GE dump",
         fix="Use surface mindspore-o2, or set it to 0 or 3.",
@@ -99,7 +100,7 @@ ROWS = (
     Row(
         id="debug-dump-mode",
         severity="warning",
-        at=setting("dump_mode"),
+        at=common_path("dump_mode"),
         when=lambda r, at: at.value and r.debug_mode and {"mode": r.debug_mode},
         says="{key} {got} is ignored with op_debug_mode {mode}: all operators are watched",
         fix="Set it to 0.",
@@ -109,7 +110,7 @@ ROWS = (
     Row(
         id="exception-iteration",
         severity="warning",
-        at=setting("iteration"),
+        at=common_path("iteration"),
         when=lambda r, at: r.waits_for_failure and at.value != "all",
         says="{key} {got!r} is ignored with op_debug_mode 4: MindSpore uses 'all'",
         fix="Set it to 'all'.",
@@ -120,7 +121,7 @@ ROWS = (
     Row(
         id="exception-sample",
         severity="warning",
-        at=e2e_setting("sample_mode"),
+        at=e2e_path("sample_mode"),
         when=lambda r, at: r.waits_for_failure and at.value,
         says="{key} {got} is ignored with op_debug_mode 4: full tensors are saved",
         fix="Set it to 0.",
@@ -131,7 +132,7 @@ ROWS = (
     Row(
         id="exception-saved",
         severity="warning",
-        at=setting("saved_data"),
+        at=common_path("saved_data"),
         when=lambda r, at: r.waits_for_failure and at.value != "tensor",
         says="{key} {got!r} is ignored with op_debug_mode 4: MindSpore uses 'tensor'",
         fix="Set it to 'tensor'.",
@@ -142,7 +143,7 @@ ROWS = (
     Row(
         id="exception-io",
         severity="hint",
-        at=setting("input_output"),
+        at=common_path("input_output"),
         when=lambda r, at: r.debug_mode == 4 and at.value == 2,
         says="{key} 2 selects outputs, but op_debug_mode 4 saves only the inputs of the failing operator",
         fix="Set it to 0 or 1.",
@@ -154,7 +155,7 @@ ROWS = (
     Row(
         id="overflow-io",
         severity="warning",
-        at=setting("input_output"),
+        at=common_path("input_output"),
         when=lambda r, at: r.debug_mode == 3 and at.value,
         says="{key} {got} is ignored with op_debug_mode 3: inputs and outputs are saved",
         fix="Set it to 0.",
@@ -164,7 +165,7 @@ ROWS = (
     Row(
         id="overflow-statistics",
         severity="hint",
-        at=setting("saved_data"),
+        at=common_path("saved_data"),
         when=lambda r, at: r.debug_mode == 3 and at.value != "tensor",
         says="Statistics are documented for op_debug_mode 0 only",
         fix="Set {key} to 'tensor'.",
@@ -176,7 +177,7 @@ ROWS = (
     Row(
         id="overflow-sample",
         severity="hint",
-        at=e2e_setting("sample_mode"),
+        at=e2e_path("sample_mode"),
         when=lambda r, at: r.debug_mode == 3 and at.value,
         says="Samples are documented for op_debug_mode 0 only",
         fix="Set {key} to 0.",
@@ -188,7 +189,7 @@ ROWS = (
     Row(
         id="debug-iteration",
         severity="hint",
-        at=setting("iteration"),
+        at=common_path("iteration"),
         when=lambda r, at: r.debug_mode and at.value != "all" and {"mode": r.debug_mode},
         says="{key} is documented for op_debug_mode 0 only, not for {mode}",
         fix="Set it to 'all'.",
@@ -200,7 +201,7 @@ ROWS = (
     Row(
         id="overflow-number",
         severity="error",
-        at=setting("overflow_number"),
+        at=common_path("overflow_number"),
         when=lambda r, at: at.given and r.debug_mode != 3 and {"mode": r.common.op_debug_mode},
         says="{key} is not allowed with op_debug_mode {mode}",
         fix="Remove it, or set op_debug_mode to 3.",
@@ -210,7 +211,7 @@ ROWS = (
     Row(
         id="overflow-number-bin",
         severity="hint",
-        at=setting("overflow_number"),
+        at=common_path("overflow_number"),
         when=lambda r, at: at.value and r.debug_mode == 3 and r.common.file_format == "bin",
         says="{key} has no effect with file_format 'bin': every overflow is dumped",
         fix="Set file_format to 'npy', or remove {key}.",
@@ -222,7 +223,7 @@ ROWS = (
     Row(
         id="file-format-unread",
         severity="hint",
-        at=setting("file_format"),
+        at=common_path("file_format"),
         when=lambda r, at: at.given,
         says="{key} is not read where MindSpore dumps kernel by kernel; files are npy",
         fix="Remove it.",
@@ -233,7 +234,7 @@ ROWS = (
     Row(
         id="kernel-args",
         severity="hint",
-        at=e2e_setting("save_kernel_args"),
+        at=e2e_path("save_kernel_args"),
         when=lambda r, at: at.value and r.e2e and not r.e2e.enable,
         says="{key} is documented for enable true only",
         fix="Set enable to true.",
@@ -245,7 +246,7 @@ ROWS = (
     Row(
         id="no-effect",
         severity="warning",
-        at=e2e_setting("trans_flag|save_kernel_args|sample_mode"),
+        at=e2e_path("trans_flag|save_kernel_args|sample_mode"),
         when=_is_changed,
         says="{key} has no effect on CPU and GPU",
         fix="Remove it.",
@@ -257,7 +258,7 @@ ROWS = (
     Row(
         id="sample-unread",
         severity="hint",
-        at=e2e_setting("sample_num"),
+        at=e2e_path("sample_num"),
         when=lambda r, at: at.given and r.e2e and not r.e2e.sample_mode,
         says="{key} is not read with sample_mode 0",
         fix="Set sample_mode to 1.",

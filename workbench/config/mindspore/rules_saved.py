@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
-from workbench.config.form.rules import Example
+from workbench.config.form.rules import Example, Row
 from workbench.config.mindspore.reading import DEVICE_CATEGORIES, iterations, known_categories
-from workbench.config.mindspore.row import ASCEND, SEEN, TUTORIAL, Row, e2e_setting, setting
+from workbench.config.mindspore.settings import ASCEND, SEEN, TUTORIAL, common_path, e2e_path
 from workbench.core.plan import CATEGORIES
 
 if TYPE_CHECKING:
     from workbench.config.form.rules import At
     from workbench.config.mindspore.reading import MindSporeReading
 
-CATEGORY = setting("statistic_category")
+CATEGORY = common_path("statistic_category")
 EACH = f"{CATEGORY}[]"
 _MANY = 2
 
@@ -76,7 +76,7 @@ ROWS = (
     Row(
         id="saved-data",
         severity="error",
-        at=setting("saved_data"),
+        at=common_path("saved_data"),
         when=_saves_statistics,
         says="{key} {got!r} is not supported on a CPU: statistics need Ascend or a GPU",
         fix="Set it to 'tensor'.",
@@ -88,7 +88,7 @@ ROWS = (
     Row(
         id="saved-data-bin",
         severity="error",
-        at=setting("saved_data"),
+        at=common_path("saved_data"),
         when=_saves_statistics_in_bin,
         says="{key} {got!r} is not supported with file_format 'bin', which is the default",
         fix="Set file_format to 'npy'.",
@@ -99,7 +99,7 @@ ROWS = (
     Row(
         id="stat-host",
         severity="warning",
-        at=e2e_setting("stat_calc_mode"),
+        at=e2e_path("stat_calc_mode"),
         when=lambda r, at: at.value == "device" and not r.on_device,
         says="{key} 'device' needs Ascend and saved_data 'statistic' (for overflow also enable true); it is ignored",
         fix="Set it to 'host'.",
@@ -112,8 +112,8 @@ ROWS = (
         severity="error",
         at=EACH,
         when=_is_unknown,
-        says="{path} must be one of {known:list}, got {got!r}",
-        fix="Remove it.",
+        says="{path}: unknown statistic {got!r}",
+        fix="Choose from {known:list}.",
         breaks=_statistic("mean"),
         keeps=_statistic("avg"),
         on="o0o1 o2 ge gpu",
@@ -123,7 +123,7 @@ ROWS = (
         severity="warning",
         at=EACH,
         when=_is_not_on_device,
-        says="{path}: the device does not compute {got!r}, and it is left out",
+        says="{path}: {got!r} is left out, because the device does not compute it",
         fix=f"With stat_calc_mode 'device', use {', '.join(DEVICE_CATEGORIES)}.",
         breaks=_statistic("max", "md5", **_DEVICE),
         keeps=_statistic("max", **_DEVICE),
@@ -146,7 +146,7 @@ ROWS = (
         at=CATEGORY,
         when=lambda r, at: r.saved != "tensor" and len(set(at.value)) < len(at.value),
         says="{key} {got!r} repeats a statistic; up to 2.7.0 its column appears twice",
-        fix="Remove the others.",
+        fix="Remove the duplicates.",
         breaks=_statistic("max", "max"),
         keeps=_statistic("max", "min"),
         on="o0o1 o2 ge gpu",
@@ -154,7 +154,7 @@ ROWS = (
     Row(
         id="precision-unread",
         severity="hint",
-        at=e2e_setting("device_stat_precision_mode"),
+        at=e2e_path("device_stat_precision_mode"),
         when=lambda r, at: at.value == "low" and not r.on_device,
         says="{key} has no effect unless the device computes statistics",
         fix="Remove it.",
@@ -166,7 +166,7 @@ ROWS = (
     Row(
         id="precision-low",
         severity="hint",
-        at=e2e_setting("device_stat_precision_mode"),
+        at=e2e_path("device_stat_precision_mode"),
         when=lambda r, at: at.value == "low" and r.on_device,
         says="Sums in the tensor's own dtype may overflow",
         fix="Set {key} to 'high' for large values.",
@@ -176,21 +176,9 @@ ROWS = (
         on="o0o1",
     ),
     Row(
-        id="complex",
-        severity="hint",
-        at=setting("saved_data"),
-        when=_saves_statistics,
-        says="complex64 and complex128 tensors get no statistics",
-        fix="Set {key} to 'tensor' to dump them.",
-        breaks=_statistic("max"),
-        keeps={"saved_data": "tensor"},
-        source=TUTORIAL,
-        on="o0o1 o2 ge gpu",
-    ),
-    Row(
         id="volume",
         severity="hint",
-        at=setting("iteration"),
+        at=common_path("iteration"),
         when=_writes_everything,
         says="Dumping full tensors for all iterations can be very large",
         fix="Limit iterations or operators, or use statistics.",
@@ -213,7 +201,7 @@ ROWS = (
     Row(
         id="sink-size",
         severity="hint",
-        at=setting("iteration"),
+        at=common_path("iteration"),
         when=_is_later,
         says="{key} {got!r} needs sink size 1; O2 dumps refuse any other",
         fix="Pass sink_size=1 to model.train or mindspore.data_sink.",
@@ -225,7 +213,7 @@ ROWS = (
     Row(
         id="sink-mode",
         severity="hint",
-        at=setting("iteration"),
+        at=common_path("iteration"),
         when=_is_later,
         says="{key} {got!r}: some steps are lost in data sink mode",
         fix="Pass dataset_sink_mode=False to model.train or DatasetHelper.",

@@ -28,6 +28,13 @@ from workbench.core.plan import CATEGORIES
 
 Target = Literal["o0o1", "o2", "cpu", "gpu", "ge"]
 
+PARSER = "MindSpore dump_json_parser.cc"
+TUTORIAL = "MindSpore tutorial: Using Dump in the Graph Mode"
+SEEN = "seen with MindSpore 2.10.0 on a CPU"
+
+ASCEND = "o0o1 o2 ge"
+WHOLE_GRAPH = "o2 ge"
+
 COMMON, E2E = "common_dump_settings", "e2e_dump_settings"
 HASHES = ("hash", "hash:sha1", "hash:md5")
 """Statistic categories that only releases behind 2.7.0 know."""
@@ -36,6 +43,16 @@ _BETWEEN = (
     "MindSpore tutorial: not in that of 2.0, in that of 2.3.1 or 2.5; the release is not verified"
 )
 _LATE = "MindSpore tutorial before 2.6, absent from a parser of 2024; the release is not verified"
+
+
+def common_path(key: str) -> str:
+    """Path of a setting of the common section."""
+    return f"{COMMON}.{key}"
+
+
+def e2e_path(key: str) -> str:
+    """Path of a setting of the second section."""
+    return f"{E2E}.{key}"
 
 
 def part(form: Form, name: str) -> Form:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.mindspore.kernel_list import read_kernel, write_kernel
+from workbench.config.ge.steps import bounded, merged
+from workbench.config.mindspore.kernels import read_kernel, write_kernel
 from workbench.config.msprobe.kinds import LARGEST, STATISTICS, number_range
 from workbench.config.msprobe.reading import names
 from workbench.config.msprobe.settings import MindSporeStatistics
@@ -114,13 +115,7 @@ def _iterations(step: Sequence[Any]) -> Iterations:
 
 def _merged(elements: Iterable[Any]) -> tuple[tuple[int, int], ...]:
     """Return numbers and ranges as rising ranges."""
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(filter(None, map(number_range, elements))):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = merged[-1][0], max(merged[-1][1], high)
-        else:
-            merged.append((low, high))
-    return tuple(merged)
+    return tuple(merged(filter(None, map(number_range, elements))))
 
 
 def from_plan(framework: Framework, wanted: DumpPlan) -> Lowered:
@@ -197,7 +192,5 @@ def _summary(wanted: DumpPlan) -> dict[str, str]:
 
 
 def _steps(iterations: Iterations) -> Iterator[int | str]:
-    for low, high in iterations.ranges or ():
-        low, high = max(low, 0), min(high, LARGEST)
-        if low <= high:
-            yield low if low == high else f"{low}-{high}"
+    for low, high in bounded(iterations.ranges or (), LARGEST):
+        yield low if low == high else f"{low}-{high}"

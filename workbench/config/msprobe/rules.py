@@ -7,20 +7,21 @@ Facts: msprobe 26.2.0, ``DebuggerConfig`` of either framework, ``core/dump/data_
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.rules import Example, Rule, spread
+from workbench.config.form.rules import Row, rules_of
 from workbench.config.msprobe.reading import MODULES, names
 from workbench.config.msprobe.settings import COMMON
 
 if TYPE_CHECKING:
-    from workbench.config.form.rules import At, When
+    from collections.abc import Iterator, Mapping
+
+    from workbench.config.form.rules import At, Rule, When
     from workbench.config.form.settings import Section
     from workbench.config.msprobe.reading import MsprobeReading
     from workbench.config.msprobe.settings import Framework
-    from workbench.core.problems import Severity
 
 PYTORCH = "msprobe pytorch/dump/debugger/debugger_config.py"
 MINDSPORE = "msprobe mindspore/dump/debugger/debugger_config.py"
@@ -29,7 +30,6 @@ SERVICE = "msprobe core/dump/service.py"
 COLLECTOR = "msprobe core/dump/data_dump"
 TOOLS = "msprobe mindspore/dump/dump_processor"
 
-EITHER = "pytorch mindspore"
 _SECTIONS = "statistics|tensor|structure|nan_check|diff_check|exception_dump"
 
 _CALL = re.compile(
@@ -101,7 +101,9 @@ def _fault(name: str) -> str:
     if not (name.startswith("name-regex(") and name.endswith(")")):
         return ""
     try:
-        re.compile(name[len("name-regex(") : -1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "[[" may mean something else to a later Python
+            re.compile(name[len("name-regex(") : -1])
     except (re.error, RecursionError, OverflowError) as error:
         return str(error)
     return ""
@@ -139,7 +141,7 @@ def _is_no_single_mode(r: MsprobeReading, at: At) -> bool:
     return r.reads(at) and r.kernels and r.task in ("statistics", "tensor") and not single
 
 
-START: dict[str, Any] = {
+TEMPLATE: dict[str, Any] = {
     "task": "tensor",
     "dump_path": "./dump",
     "rank": [],
@@ -150,25 +152,9 @@ START: dict[str, Any] = {
 """A form that passes its check and dumps the tensors of every call in the first step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A rule whose examples are changes of the form to start with."""
-
-    id: str
-    severity: Severity
-    at: str
-    when: When
-    says: str
-    fix: str
-    breaks: Mapping[str, Any]
-    keeps: Mapping[str, Any]
-    source: str
-    on: str = EITHER
-
-
 def changed(change: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form to start with with keys changed; the section of the task by ``section``."""
-    form = START | {key: value for key, value in change.items() if key != "section"}
+    form = TEMPLATE | {key: value for key, value in change.items() if key != "section"}
     if "section" in change:
         form[form["task"]] = change["section"]
     return form
@@ -250,7 +236,7 @@ CHECKED = (
     Row(
         "kernel-list", "error", f"{_SECTIONS}.list",
         lambda r, at: r.reads(at) and r.kernels and len(names(at.value)) != 1,
-        "{path} must name exactly one API at level L2, got {got}", "Name one, like 'Functional.conv2d.0.forward'.",
+        "{path}: level L2 dumps exactly one API, got {got}", "Name one, like 'Functional.conv2d.0.forward'.",
         {"level": "L2", "section": {"list": []}}, _KERNEL, PYTORCH, "pytorch",
     ),
     Row(
@@ -286,7 +272,7 @@ MADE = (
 SCOPED = (
     Row(
         "scope-pair", "error", f"{_SECTIONS}.scope", _is_no_pair,
-        "{path} must have two names, got {count}", "Name the first and the last call or module.",
+        "{path} has {count:count name}, not two", "Name the first and the last call or module.",
         {"section": {"scope": _PAIR[:1]}}, {"section": {"scope": _PAIR}}, SCOPE,
     ),
     Row(
@@ -362,19 +348,8 @@ GROUPS = (
 """Rules in the order in which msprobe meets them, with the exception that it raises."""
 
 
-def rules_of(framework: Framework, model: type[Section]) -> tuple[Rule, ...]:
-    """Return the rules of one framework, in the order of the tables, each at the places that its form has."""
-    rows = [(row, code) for rows, code in GROUPS for row in rows]
-    return tuple(_rule(row, model, code) for row, code in rows if framework in row.on.split())
-
-
-def _rule(row: Row, model: type[Section], code: str) -> Rule:
-    at = " ".join(p for path in row.at.split() for p in spread(path) if _exists(model, p))
-    examples = (Example(changed(row.breaks)), Example(changed(row.keeps)))
-    return Rule(row.id, row.severity, at, row.when, row.says, row.fix, row.source, *examples, code)
-
-
-def _exists(model: type[Section], path: str) -> bool:
-    key, _, rest = path.partition(".")
-    part = model.parts().get(key)
-    return _exists(part.model, rest) if part and rest else key in model.fields
+def rules_for(framework: Framework, model: type[Section]) -> Iterator[Rule]:
+    """Yield the rules of one framework, in the order of the tables, each at the places that its form has."""
+    for rows, code in GROUPS:
+        for rule in rules_of(rows, framework, changed, model=model):
+            yield replace(rule, code=code)

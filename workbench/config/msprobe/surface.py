@@ -10,7 +10,7 @@ from workbench.config.msprobe.notes import code, notes
 from workbench.config.msprobe.order import order, value_code
 from workbench.config.msprobe.plan import from_plan, plan
 from workbench.config.msprobe.reading import reading
-from workbench.config.msprobe.rules import START, rules_of
+from workbench.config.msprobe.rules import TEMPLATE, rules_for
 from workbench.config.msprobe.settings import COMMON, MindSporeForm, MsprobeForm
 from workbench.config.surface import Surface
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _SIGNS = frozenset(("task", "statistics", "tensor", "level"))
 
 
-def start() -> dict[str, Any]:
+def template() -> dict[str, Any]:
     """Return a form that dumps the tensors of every call in the first step."""
-    return copy.deepcopy(START)
+    return copy.deepcopy(TEMPLATE)
 
 
 def recognises(data: Any) -> bool:
@@ -47,9 +47,9 @@ def _surface(
         source=COMMON,
         language="json",
         model=model,
-        rules=rules_of(framework, model),
+        rules=tuple(rules_for(framework, model)),
         reading=reading,
-        start=start,
+        template=template,
         plan=plan,
         from_plan=partial(from_plan, framework),
         notes=notes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from workbench.config.tensorflow.plan import exception_root
+from workbench.config.ge.plans import exception_folder
 from workbench.config.tensorflow.reading import variable
 from workbench.config.tensorflow.settings import Environment
 from workbench.config.tensorflow.write import encode
@@ -60,6 +60,13 @@ def _shell(r: TensorFlowReading, file: str) -> Iterator[str]:
 
 def notes(r: TensorFlowReading) -> Iterator[Message]:
     """Yield what a plan does not show."""
+    if r.on_device:
+        yield from _dumped(r)
+        yield from _exceptions(r)
+    yield from _script(r)
+
+
+def _dumped(r: TensorFlowReading) -> Iterator[Message]:
     dump = r.form.dump
     if r.dumps:
         yield Message("config/tf-tree")
@@ -74,8 +81,6 @@ def notes(r: TensorFlowReading) -> Iterator[Message]:
             yield Message("config/tf-names")
         if dump.dump_mode in (None, "output"):
             yield Message("config/tf-outputs")
-    yield from _exceptions(r)
-    yield from _script(r)
 
 
 def _graphs(r: TensorFlowReading) -> Iterator[Message]:
@@ -95,7 +100,7 @@ def _graphs(r: TensorFlowReading) -> Iterator[Message]:
 def _exceptions(r: TensorFlowReading) -> Iterator[Message]:
     value = r.form.run.enable_exception_dump
     if value in (1, 2):
-        root = exception_root(r.context).rstrip("/") or "/"
+        root = (exception_folder(r.context)[0] or "./").rstrip("/") or "/"
         code = "config/tf-exception-full" if value == 1 else "config/tf-exception-brief"
         yield Message(code, folder=root)
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.rules import Rule
-from workbench.config.ge_options import BOTH, SOURCE, WRONG
-from workbench.config.tensorflow.examples import make
-from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.reading import PATH_OF, variable
-from workbench.config.tensorflow.refusals import ARGUMENTS, REFUSALS
-from workbench.config.tensorflow.settings import ATTRS, GRAPHS, SEED
-from workbench.config.tensorflow.steps import iterations_of, step_fault
+from workbench.config.form.rules import Rule, rules_of
+from workbench.config.ge.options import ROWS as GE_ROWS
+from workbench.config.ge.options import SOURCE
+from workbench.config.ge.steps import bridge_fault, bridge_iterations
+from workbench.config.tensorflow.find import OPTIMIZER
+from workbench.config.tensorflow.reading import variable
+from workbench.config.tensorflow.refusals import ARGUMENTS, REFUSALS, make
+from workbench.config.tensorflow.settings import ATTRS, GRAPHS, SEED, TensorFlowForm
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workbench.config.context import Context
-    from workbench.config.form.rules import At, When
+    from workbench.config.form.rules import At
     from workbench.config.tensorflow.reading import TensorFlowReading
 
 ESTIMATOR = "hicann/tensorflow npu_bridge/estimator/npu/npu_estimator.py"
@@ -47,15 +49,6 @@ def _is_dropped(r: TensorFlowReading, at: At) -> bool:
     return lost and r.form.dump.enable_dump_debug
 
 
-def _in_ge(id_: str) -> When:
-    """Return whether GE refuses an option at its setting by one of its checks."""
-
-    def when(r: TensorFlowReading, at: At) -> bool:
-        return any(one.id == id_ and PATH_OF[one.option] == at.path for one in r.ge)
-
-    return when
-
-
 def _is_every_rank(r: TensorFlowReading, at: At) -> bool:
     return r.dumps and at.value is None and rank_size(r.context) > 1
 
@@ -67,9 +60,9 @@ def _is_no_rank(r: TensorFlowReading, at: At) -> Any:
 
 
 def _takes_several(r: TensorFlowReading, at: At) -> bool:
-    if not r.form.dump.enable_dump or step_fault(at.value):
+    if not r.form.dump.enable_dump or bridge_fault(at.value):
         return False
-    ranges = iterations_of(at.value).ranges
+    ranges = bridge_iterations(at.value).ranges
     return ranges is None or sum(high - low + 1 for low, high in ranges) > 1
 
 
@@ -88,13 +81,17 @@ def _lacks_ge_proto(r: TensorFlowReading, at: At) -> Any:
     return r.dumps and text and "ge_proto" not in text and {"got": text}
 
 
+def _in_section(change: Mapping[str, Any]) -> Any:
+    return make({f"dump.{key}": value for key, value in change.items()}).form
+
+
 LATER = (
     Rule(
         id="debug-mode-dropped",
         severity="warning",
         at="dump.dump_debug_mode",
         when=_is_dropped,
-        says="{key} {got!r} is dropped: NPUEstimator passes it on only beside a dump_mode, and 'all' is used",
+        says="{key} {got!r} is ignored: NPUEstimator passes it on only with a dump_mode, so 'all' is used",
         fix="Set dump_mode.",
         source=ESTIMATOR,
         breaks=make(
@@ -102,42 +99,7 @@ LATER = (
         ),
         keeps=make(DEBUG | ARGUMENTS | {"dump.dump_debug_mode": "aicore_overflow"}),
     ),
-    Rule(
-        id="ge-both",
-        severity="warning",
-        at="dump.enable_dump",
-        when=_in_ge("ge-both"),
-        says="enable_dump and enable_dump_debug are both on; npu_bridge accepts both, GE refuses the session",
-        fix="Turn one of them off.",
-        source=SOURCE,
-        breaks=make({"dump.enable_dump_debug": True}),
-        keeps=make(),
-        code=WRONG,
-    ),
-    Rule(
-        id="ge-collect-path",
-        severity="warning",
-        at="dump.enable_dump|enable_dump_debug",
-        when=_in_ge("ge-collect-path"),
-        says="GE refuses the session while NPU_COLLECT_PATH is set",
-        fix="Unset the variable.",
-        source=SOURCE,
-        breaks=make(env={"NPU_COLLECT_PATH": "/c"}),
-        keeps=make(),
-        code=BOTH,
-    ),
-    Rule(
-        id="ge-step",
-        severity="warning",
-        at="dump.dump_step",
-        when=_in_ge("ge-step"),
-        says="GE refuses {key} {got!r}: every end must be a number below 2147483648 (npu_bridge accepts more)",
-        fix="Write it like '0|5|10-20'.",
-        source=SOURCE,
-        breaks=make({"dump.dump_step": "5|"}),
-        keeps=make(),
-        code=WRONG,
-    ),
+    *rules_of(GE_ROWS, "tensorflow", _in_section, SOURCE, model=TensorFlowForm, below="dump"),
 )
 """What is changed on the way, or refused by GE."""
 
@@ -146,7 +108,7 @@ HINTS = (
         id="dump-off",
         severity="hint",
         at="dump.enable_dump",
-        when=lambda r, at: not r.dumps,
+        when=lambda r, at: r.on_device and not r.dumps,
         says="Neither enable_dump nor enable_dump_debug is on: only operators that fail leave a record",
         fix="Set one of them to True.",
         source=SEED,
@@ -180,7 +142,7 @@ HINTS = (
         severity="hint",
         at="script.remapping_off",
         when=lambda r, at: r.ported_by_hand and not at.value,
-        says="{key} is not true, as manual porting needs it",
+        says="{key} is not true; manual porting requires it",
         fix="Set rewrite_options.remapping to RewriterConfig.OFF.",
         source=SEED,
         breaks=make(MANUAL | {"script.remapping_off": False}),
@@ -191,7 +153,7 @@ HINTS = (
         severity="hint",
         at="script.memory_optimization_off",
         when=lambda r, at: r.ported_by_hand and not at.value,
-        says="{key} is not true, as manual porting needs it",
+        says="{key} is not true; manual porting requires it",
         fix="Set rewrite_options.memory_optimization to RewriterConfig.OFF.",
         source=SEED,
         breaks=make(MANUAL | {"script.memory_optimization_off": False}),
@@ -201,7 +163,7 @@ HINTS = (
         id="optimizer-name",
         severity="warning",
         at="script.optimizer",
-        when=lambda r, at: at.value != OPTIMIZER,
+        when=lambda r, at: at.value not in ("", OPTIMIZER),
         says="npu_bridge does not read custom optimizer {got!r}: nothing is dumped",
         fix="Name it 'NpuOptimizer'.",
         source=ATTRS,

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.ge_options import DEBUG_MODES, IO
+from workbench.config.ge.options import DEBUG_MODES
+from workbench.config.ge.plans import BINARY, IO, exception_folder, mode_of, nothing, saved
+from workbench.config.ge.steps import bridge_iterations, step_text
 from workbench.config.surface import Lowered
-from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.steps import iterations_of, step_text
-from workbench.core.plan import DumpPlan, Iterations, Selector
+from workbench.core.plan import DumpPlan, Selector
 
 if TYPE_CHECKING:
-    from workbench.config.context import Context
     from workbench.config.tensorflow.reading import TensorFlowReading
-    from workbench.config.tensorflow.settings import Dump
 
-STATISTICS = ("max", "min", "avg", "nan count", "negative inf count", "positive inf count")
-"""What the device writes of a tensor for ``dump_data = "stats"``."""
-
-_BINARY: dict[str, Any] = {"files": "bin", "host_format": False}
 _DETAIL = {1: "norm", 2: "brief"}
 
 
@@ -26,47 +20,32 @@ def plan(r: TensorFlowReading) -> DumpPlan:
     """Return what a run shall write; one without iterations if nothing."""
     dump, script, run = r.form.dump, r.form.script, r.form.run
     ranks = None if script.rank is None else (script.rank,)
-    if not script.use_off_line or script.optimizer != OPTIMIZER:
+    if not r.on_device:
         return nothing(dump.dump_path)
     if dump.enable_dump:
         return DumpPlan(
             dump.dump_path,
-            iterations=iterations_of(dump.dump_step),
+            iterations=bridge_iterations(dump.dump_step),
             io=IO[dump.dump_mode or "output"],
             select=tuple(Selector("name", name) for name in dict.fromkeys(dump.dump_layer.split())),
             before_quantisation=run.quant_dumpable == "1",
             ranks=ranks,
-            **_saved(dump),
-            **_BINARY,
+            **saved(dump.dump_data),
+            **BINARY,
         )
     if dump.enable_dump_debug:
         lost = r.takes_arguments and dump.dump_mode is None
         mode: Any = "all" if lost else dump.dump_debug_mode
-        return DumpPlan(dump.dump_path, kind="overflow", overflow=mode, ranks=ranks, **_BINARY)
+        return DumpPlan(dump.dump_path, kind="overflow", overflow=mode, ranks=ranks, **BINARY)
     detail: Any = _DETAIL.get(run.enable_exception_dump)
     if detail is None:
         return nothing(dump.dump_path)
-    return DumpPlan(exception_root(r.context), kind="exception", detail=detail, **_BINARY)
+    return DumpPlan(
+        exception_folder(r.context)[0] or "./", kind="exception", detail=detail, **BINARY
+    )
 
 
-def nothing(path: str) -> DumpPlan:
-    """Return the plan of a form that is accepted and dumps nothing."""
-    return DumpPlan(path, iterations=Iterations(()), **_BINARY)
-
-
-def exception_root(context: Context) -> str:
-    """Folder below which a failing operator leaves its record."""
-    found = context.variable("ASCEND_DUMP_PATH") or context.variable("ASCEND_WORK_PATH")
-    return found or "./"
-
-
-def _saved(dump: Dump) -> dict[str, Any]:
-    if dump.dump_data == "tensor":
-        return {"saved": "tensor"}
-    return {"saved": "statistic", "statistics": STATISTICS, "statistics_on": "device"}
-
-
-def start() -> dict[str, Any]:
+def template() -> dict[str, Any]:
     """Return a form that dumps outputs and inputs of one iteration."""
     return {
         "script": {"interface": "session", "porting": "automated"},
@@ -82,7 +61,7 @@ def start() -> dict[str, Any]:
 
 def from_plan(wanted: DumpPlan) -> Lowered:
     """Return a form that dumps what a plan wants, as far as the surface can."""
-    data = start()
+    data = template()
     path = wanted.path or "./"
     steps = step_text(wanted.iterations)
     if wanted.kind == "exception":
@@ -110,12 +89,11 @@ def from_plan(wanted: DumpPlan) -> Lowered:
 
 def _data(wanted: DumpPlan, path: str, steps: str) -> dict[str, Any]:
     """Return the settings of a dump of data."""
-    mode = next((mode for mode, io in IO.items() if io == wanted.io), "output")
     names = [s.text for s in wanted.select if s.kind == "name" and len(s.text.split()) == 1]
     dump: dict[str, Any] = {"enable_dump": True, "dump_path": path}
     if steps:
         dump["dump_step"] = steps
-    dump["dump_mode"] = mode
+    dump["dump_mode"] = mode_of(wanted.io)
     if wanted.saved == "statistic":
         dump["dump_data"] = "stats"
     if names:

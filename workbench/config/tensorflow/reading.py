@@ -6,18 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.config.form.rules import Reading
-from workbench.config.ge_options import (
-    DATA,
-    DEBUG_MODE,
-    ENABLE,
-    ENABLE_DEBUG,
-    LAYER,
-    MODE,
-    PATH,
-    STEP,
-    GeBreach,
-    ge_breaches,
-)
+from workbench.config.ge.options import SessionOptions
+from workbench.config.tensorflow.find import OPTIMIZER
 from workbench.config.tensorflow.refusals import REFUSALS
 from workbench.config.tensorflow.settings import dumps, takes_arguments
 
@@ -25,44 +15,23 @@ if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.config.tensorflow.settings import TensorFlowForm
 
-PATH_OF = {
-    ENABLE: "dump.enable_dump",
-    ENABLE_DEBUG: "dump.enable_dump_debug",
-    PATH: "dump.dump_path",
-    STEP: "dump.dump_step",
-    MODE: "dump.dump_mode",
-    DEBUG_MODE: "dump.dump_debug_mode",
-    DATA: "dump.dump_data",
-    LAYER: "dump.dump_layer",
-}
-"""The setting that each option of GE comes from."""
-
-
-def options(form: TensorFlowForm) -> dict[str, str]:
-    """Session options that npu_bridge hands to GE."""
-    dump = form.dump
-    return {
-        ENABLE: str(int(dump.enable_dump)),
-        ENABLE_DEBUG: str(int(dump.enable_dump_debug)),
-        PATH: dump.dump_path,
-        STEP: dump.dump_step,
-        MODE: dump.dump_mode or "output",
-        DEBUG_MODE: dump.dump_debug_mode,
-        DATA: dump.dump_data,
-        LAYER: dump.dump_layer,
-    }
-
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowReading(Reading):
-    """What a release makes of a form; ``ge`` is what GE refuses of a form that npu_bridge takes."""
+    """What a release makes of a form; ``ge`` is what GE gets of a form that npu_bridge takes."""
 
-    ge: tuple[GeBreach, ...] = ()
+    ge: SessionOptions
 
     @property
     def dumps(self) -> bool:
         """Whether either kind of dump is on."""
         return dumps(self.form)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether npu_bridge runs the graphs on the device: nothing is dumped elsewhere."""
+        script = self.form.script
+        return bool(script.use_off_line) and script.optimizer == OPTIMIZER
 
     @property
     def takes_arguments(self) -> bool:
@@ -78,10 +47,12 @@ class TensorFlowReading(Reading):
 
 def reading(form: TensorFlowForm, context: Context) -> TensorFlowReading:
     """Return what npu_bridge makes of a form, and GE after it."""
-    alone = TensorFlowReading(form, context)
+    alone = TensorFlowReading(form, context, SessionOptions())
     if any(True for rule in REFUSALS for _ in rule.problems(alone)):
         return alone
-    return replace(alone, ge=tuple(ge_breaches(options(form), context)))
+    dump, collect = form.dump, context.variable("NPU_COLLECT_PATH")
+    ge = SessionOptions(dump.enable_dump, dump.enable_dump_debug, dump.dump_step, collect)
+    return replace(alone, ge=ge)
 
 
 def variable(form: TensorFlowForm, context: Context, name: str) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.rules import Rule
-from workbench.config.tensorflow.examples import make
+from workbench.config.context import Context
+from workbench.config.form.rules import Example, Rule
+from workbench.config.ge.steps import bridge_fault
 from workbench.config.tensorflow.settings import ATTRS
-from workbench.config.tensorflow.steps import step_fault
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workbench.config.form.rules import At
     from workbench.config.tensorflow.reading import TensorFlowReading
 
@@ -26,6 +28,19 @@ ARGUMENTS = {"script.interface": "estimator", "script.porting": "manual"}
 EXCEPTION = "run.enable_exception_dump"
 
 
+def make(change: Mapping[str, Any] | None = None, **context: Any) -> Example:
+    """Return a form that dumps, with settings changed by path, and its context."""
+    form: dict[str, Any] = {
+        "script": {"interface": "session", "porting": "automated"},
+        "dump": {"enable_dump": True, "dump_path": "/d", "dump_step": "0"},
+        "environment": {"DUMP_GE_GRAPH": "2"},
+    }
+    for path, value in (change or {}).items():
+        section, _, key = path.partition(".")
+        form[section] = {**form.get(section, {}), key: value}
+    return Example(form, Context(**context))
+
+
 def _any_by_hand(r: TensorFlowReading, at: At) -> bool:
     script = r.form.script
     automated = script.porting == "automated"
@@ -38,7 +53,7 @@ def _lacks_folder(r: TensorFlowReading, at: At) -> bool:
 
 
 def _fault(r: TensorFlowReading, at: At) -> str:
-    return step_fault(at.value) if r.form.dump.enable_dump and at.value else ""
+    return bridge_fault(at.value) if r.form.dump.enable_dump and at.value else ""
 
 
 def _lacks_implmode(r: TensorFlowReading, at: At) -> bool:
@@ -67,7 +82,7 @@ REFUSALS = (
         severity="error",
         at="dump.dump_mode",
         when=lambda r, at: at.value is None and not r.takes_arguments and {"got": None},
-        says="{key} must be text in parameter_map, got {got!r}",
+        says="{key} is {got!r}, but parameter_map takes text",
         fix="Remove it for 'output'.",
         source="tf.compat.as_bytes",
         breaks=make({"dump.dump_mode": None}),
@@ -79,7 +94,7 @@ REFUSALS = (
         severity="error",
         at=EXCEPTION,
         when=lambda r, at: r.takes_arguments and at.value < 0,
-        says="{key} must not be negative, got {got!r}",
+        says="{key} {got!r} is negative",
         fix="Use 0 for no exception dump.",
         source=CONFIG,
         breaks=make({EXCEPTION: -1} | ARGUMENTS),
@@ -91,7 +106,7 @@ REFUSALS = (
         severity="error",
         at=EXCEPTION,
         when=lambda r, at: at.value > 2 or (at.value < 0 and not r.takes_arguments),
-        says="{key} must be 0, 1 or 2, got {got!r}",
+        says="{key} {got!r} is not 0, 1 or 2",
         fix="0 = none, 1 = full, 2 = brief.",
         source=ATTRS,
         breaks=make({EXCEPTION: 3}),
@@ -103,7 +118,7 @@ REFUSALS = (
         severity="error",
         at="dump.dump_path",
         when=_lacks_folder,
-        says="{key} {got!r} is not an existing folder that the process can read and write; a link is none",
+        says="{key} {got!r} is not an existing folder that the process can read and write; a link is not accepted",
         fix="Create it where the training runs, or add '/' behind a link.",
         source=ATTRS,
         breaks=make({"dump.dump_path": ""}),
@@ -127,7 +142,7 @@ REFUSALS = (
         severity="error",
         at="dump.dump_step",
         when=lambda r, at: _fault(r, at) == "format",
-        says="{key} must be numbers and ranges joined by '|', got {got!r}",
+        says="{key} {got!r} is not a list of numbers and ranges joined by '|'",
         fix="Write it like '0|5|10-20'.",
         source=ATTRS,
         breaks=make({"dump.dump_step": "1||2"}),

@@ -33,7 +33,7 @@ from workbench.config.form.settings import (
     switch,
     text,
 )
-from workbench.config.ge_options import DEBUG_MODES, MODES
+from workbench.config.ge.options import DEBUG_MODES, MODES
 
 if TYPE_CHECKING:
     from workbench.core.problems import Severity
@@ -153,7 +153,7 @@ class Script(Section):
     )
     optimizer: str = text(
         "NpuOptimizer",
-        "Name of the custom optimizer; others are not read.",
+        "Name of the custom optimizer; others are not read. Empty = none.",
         expected="'NpuOptimizer'",
         misfit=0,
     )

@@ -9,10 +9,10 @@ from workbench.config.surface import Surface
 from workbench.config.tensorflow.code import code, notes
 from workbench.config.tensorflow.hints import RULES
 from workbench.config.tensorflow.keys import JUDGED
-from workbench.config.tensorflow.plan import from_plan, plan, start
+from workbench.config.tensorflow.lint import TEXT_RULES, decode
+from workbench.config.tensorflow.plan import from_plan, plan, template
 from workbench.config.tensorflow.reading import reading
 from workbench.config.tensorflow.settings import ATTRS, TensorFlowForm, misread
-from workbench.config.tensorflow.text_rules import decode
 from workbench.config.tensorflow.write import encode
 
 _SIGNS = re.compile(
@@ -56,9 +56,9 @@ TENSORFLOW = Surface(
     source=ATTRS,
     language="python",
     model=TensorFlowForm,
-    rules=RULES,
+    rules=(*TEXT_RULES, *RULES),
     reading=reading,
-    start=start,
+    template=template,
     plan=plan,
     from_plan=from_plan,
     notes=notes,

@@ -10,18 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.config.form.settings import Unresolved
-from workbench.config.ge_options import DEBUG_MODES, MODES
-from workbench.config.python_text import dotted
-from workbench.config.tensorflow.branches import branch_of
-from workbench.config.tensorflow.counting import is_idle
-from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.steps import step_fault
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.ge.options import DEBUG_MODES, MODES
+from workbench.config.ge.steps import bridge_fault
+from workbench.config.script.literals import dotted
+from workbench.config.tensorflow.conditions import branch_of
+from workbench.config.tensorflow.find import OPTIMIZER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from workbench.config.tensorflow.facts import Block, Entry, Facts
+    from workbench.config.tensorflow.find import Entry, OptimizerBlock, ScriptFacts
 
     ValueOf = Callable[[Entry], Any]
 
@@ -58,7 +57,7 @@ class Walk:
     troubles: list[Trouble] = field(default_factory=list)
 
 
-def walk(facts: Facts, value_of: ValueOf) -> Walk:
+def walk(facts: ScriptFacts, value_of: ValueOf) -> Walk:
     """Walk through the optimizers of every session that has several; ``value_of`` gives the value of a setting."""
     found = Walk()
     for blocks, estimator in _sessions(facts):
@@ -67,29 +66,31 @@ def walk(facts: Facts, value_of: ValueOf) -> Walk:
     return found
 
 
-def _sessions(facts: Facts) -> Iterator[tuple[list[Block], bool]]:
+def _sessions(facts: ScriptFacts) -> Iterator[tuple[list[OptimizerBlock], bool]]:
     """Yield the optimizers of each configuration, and whether an Estimator adds one behind them."""
     given = {
         dotted(run.entries["session_config"].node)
         for run in facts.runs
         if "session_config" in run.entries
     }
-    found: dict[tuple[str, str], list[Block]] = {}
+    found: dict[tuple[str, str], list[OptimizerBlock]] = {}
     for block in facts.blocks:
-        always = not branch_of(block.test, facts.once)
-        if block.name == OPTIMIZER and block.config and always and not is_idle(facts, block):
+        always = not branch_of(block.guard, facts.once)
+        if block.name == OPTIMIZER and block.config and always and not facts.is_idle(block):
             found.setdefault((block.scope, block.config), []).append(block)
     for (_, config), blocks in found.items():
         yield blocks, config in given
 
 
-def _walk_one(blocks: Sequence[Block], value_of: ValueOf, found: Walk, *, estimator: bool) -> None:
+def _walk_one(
+    blocks: Sequence[OptimizerBlock], value_of: ValueOf, found: Walk, *, estimator: bool
+) -> None:
     on: dict[str, Any] = {DATA: False, OVERFLOW: False}
     for number, block in enumerate(blocks):
         own = {entry.key: entry for entry in block.entries}
         for switch in on.keys() & own.keys():
             value = value_of(own[switch])
-            on[switch] = value if isinstance(value, Unresolved) else value is True
+            on[switch] = value if isinstance(value, RuntimeValue) else value is True
         if True in on.values() and "dump_path" not in own and not block.extra:
             found.troubles.append(Trouble("dump_path", None, block.line))
         last = number == len(blocks) - 1 and not estimator
@@ -108,7 +109,7 @@ def _walk_one(blocks: Sequence[Block], value_of: ValueOf, found: Walk, *, estima
 
 def _is_wrong(key: str, value: Any) -> bool:
     """Whether npu_bridge refuses a value at once, whatever comes later."""
-    if isinstance(value, Unresolved):
+    if isinstance(value, RuntimeValue):
         return False
     if isinstance(value, dict):  # a member that is not read
         return key in ("dump_path", "dump_mode", "dump_debug_mode", "dump_data")
@@ -119,6 +120,6 @@ def _is_wrong(key: str, value: Any) -> bool:
     if key == "dump_path":
         return not value
     if key == "dump_step":
-        return bool(value) and bool(step_fault(value))
+        return bool(value) and bool(bridge_fault(value))
     known = {"dump_mode": MODES, "dump_debug_mode": DEBUG_MODES, "dump_data": CONTENTS}.get(key)
     return known is not None and value not in known

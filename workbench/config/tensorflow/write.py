@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from workbench.config.form.settings import Unresolved
-from workbench.config.tensorflow.facts import OPTIMIZER
+from workbench.config.form.settings import RuntimeValue
+from workbench.config.script.write import double_quoted, expression
+from workbench.config.tensorflow.find import OPTIMIZER
 from workbench.config.tensorflow.keys import MEMBERS, UNTOLD
 from workbench.config.tensorflow.settings import is_manual_estimator, is_name, misread
 
@@ -65,6 +66,9 @@ def encode(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_text = partial(expression, text=double_quoted)
+
+
 def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = data.get(name)
     return value if isinstance(value, Mapping) else {}
@@ -81,7 +85,7 @@ def _head(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
     if environment or _has_rank(script):
         yield from ("import os", "")
     for name, value in environment.items():
-        yield f"os.environ[{expression(name)}] = {expression(value)}"
+        yield f"os.environ[{_text(name)}] = {_text(value)}"
     if environment:
         yield ""
     yield "import tensorflow as tf"
@@ -99,7 +103,7 @@ def _has_rank(script: Mapping[str, Any]) -> bool:
 
 def _flag(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
     if flag := _flag_name(data):
-        yield f'if int(os.getenv("RANK_ID", "0")) == {expression(script["rank"])}:'
+        yield f'if int(os.getenv("RANK_ID", "0")) == {_text(script["rank"])}:'
         yield f"    {flag} = True"
         yield "else:"
         yield f"    {flag} = False"
@@ -141,7 +145,7 @@ def _block(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
     flag = _flag_name(data)
     yield "session_config = tf.ConfigProto(allow_soft_placement=True)"
     yield f"custom_op = session_config.{ADD}"
-    yield f"custom_op.name = {expression(script.get('optimizer', OPTIMIZER))}"
+    yield f"custom_op.name = {_text(script.get('optimizer', OPTIMIZER))}"
     if "use_off_line" in script:
         yield _parameter("use_off_line", script["use_off_line"])
     for name in ("dump", "run", "options"):
@@ -155,7 +159,7 @@ def _rewrites(script: Mapping[str, Any]) -> Iterator[str]:
         if f"{key}_off" in script:
             value = script[f"{key}_off"]
             switch = f"RewriterConfig.{'OFF' if value else 'ON'}"
-            text = expression(value) if isinstance(value, Unresolved) else switch
+            text = _text(value) if isinstance(value, RuntimeValue) else switch
             yield f"session_config.graph_options.rewrite_options.{key} = {text}"
 
 
@@ -164,9 +168,9 @@ def _parameter(key: str, value: Any, flag: str = "") -> str:
     if misread(value, member):
         ((member, value),) = value.items()
     text = _switch(key, value, flag)
-    if member == "s" and not isinstance(value, Unresolved):
+    if member == "s" and not isinstance(value, RuntimeValue):
         text = f"tf.compat.as_bytes({text})"
-    return f"custom_op.parameter_map[{expression(key)}].{member} = {text}"
+    return f"custom_op.parameter_map[{_text(key)}].{member} = {text}"
 
 
 def _member_of(value: Any) -> str:
@@ -179,7 +183,7 @@ def _member_of(value: Any) -> str:
 
 def _switch(key: str, value: Any, flag: str) -> str:
     """Text of a value; the flag in place of a switch that is on for one rank only."""
-    return flag if flag and key in SWITCHES and value is True else expression(value)
+    return flag if flag and key in SWITCHES and value is True else _text(value)
 
 
 def _estimator(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
@@ -204,7 +208,7 @@ def _estimator(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[s
         for key, value in _section(data, name).items()
         if key not in misplaced[name] and key not in UNTOLD
     }
-    given = "dump_config" if isinstance(dump, Mapping) else expression(dump)
+    given = "dump_config" if isinstance(dump, Mapping) else _text(dump)
     first = [f"dump_config={given}"] if dump is not None else []
     parts = [*first, "session_config=session_config", *_arguments(more, flag)]
     yield from _call("run_config = NPURunConfig", parts)
@@ -231,17 +235,5 @@ def _arguments(values: Mapping[str, Any], flag: str) -> list[str]:
     """Keyword arguments; names that cannot be keywords go through a dictionary."""
     good = {key: value for key, value in values.items() if is_name(key)}
     parts = [f"{key}={_switch(key, value, flag)}" for key, value in good.items()]
-    rest = [f"{key!r}: {expression(value)}" for key, value in values.items() if key not in good]
+    rest = [f"{key!r}: {_text(value)}" for key, value in values.items() if key not in good]
     return [*parts, *([f"**{{{', '.join(rest)}}}"] if rest else [])]
-
-
-def expression(value: Any) -> str:
-    """Python text of a value: of an expression the expression itself, if it is one."""
-    if not isinstance(value, Unresolved):
-        plain = isinstance(value, str) and value.isprintable() and not set(value) & set('"\\')
-        return f'"{value}"' if plain else repr(value)
-    try:
-        ast.parse(str(value), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return expression(str(value))
-    return f"({value})" if "\n" in value else str(value)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import is_before
-from workbench.config.ge_options import (
-    IO,
-    MAX_PIECES,
-    step_fault,
-)
+from workbench.config.ge.plans import BINARY, IO, saved
+from workbench.config.ge.steps import ge_fault, step_text
 from workbench.config.surface import Lowered
 from workbench.config.torchair.settings import (
     CAPTURE_DUMP_SINCE,
@@ -26,20 +22,9 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io
 
 NEVER = Iterations(())
-STATISTICS = (
-    "max",
-    "min",
-    "avg",
-    "nan count",
-    "negative inf count",
-    "positive inf count",
-)
-"""What the device counts for ``dump_data = 'stats'``, beside a Count that no surface can choose."""
-
-_LARGEST = 2**31 - 1
 
 
-def to_plan(r: TorchairReading) -> DumpPlan:
+def plan(r: TorchairReading) -> DumpPlan:
     """Return what a run would write; the JSON of ``dump_config_path`` counts where it can be read."""
     file, dump = r.file, r.dump
     if file.judged is not None:
@@ -50,49 +35,46 @@ def to_plan(r: TorchairReading) -> DumpPlan:
         when = Iterations() if dump.enable_dump and not early else NEVER
         outputs: frozenset[Io] = frozenset(("output",))
         return DumpPlan(dump.dump_path, iterations=when, io=outputs, files="pt")
-    plan = DumpPlan(
+    return DumpPlan(
         dump.dump_path,
         iterations=_when(dump),
         io=IO[dump.dump_mode],
         select=tuple(Selector("name", name) for name in dump.dump_layer.split()),
-        files="bin",
-        host_format=False,
         before_quantisation=dump.quant_dumpable,
+        **saved(dump.dump_data),
+        **BINARY,
     )
-    if dump.dump_data == "stats":
-        return replace(plan, saved="statistic", statistics=STATISTICS, statistics_on="device")
-    return plan
 
 
 def _when(dump: DumpConfig) -> Iterations:
     """Iterations of a dump; none if it is off or GE refuses the session over them."""
-    if not dump.enable_dump or step_fault(dump.dump_step):
+    if not dump.enable_dump or ge_fault(dump.dump_step):
         return NEVER
     return Iterations.parse(dump.dump_step) if dump.dump_step else Iterations()
 
 
-def from_plan(plan: DumpPlan) -> Lowered:
+def from_plan(wanted: DumpPlan) -> Lowered:
     """Say a plan as a form; what cannot be said is left out or widened."""
-    dump: dict[str, Any] = {"enable_dump": plan.iterations.ranges != (), "dump_path": "./"}
-    if plan.path and "\0" not in plan.path:
-        dump["dump_path"] = plan.path
+    dump: dict[str, Any] = {"enable_dump": wanted.iterations.ranges != (), "dump_path": "./"}
+    if wanted.path and "\0" not in wanted.path:
+        dump["dump_path"] = wanted.path
     losses = []
-    if plan.kind != "data":
+    if wanted.kind != "data":
         dump["enable_dump"] = False
-        losses.append(Message("config/lost-kind", kind=plan.kind))
-    if plan.files == "pt":
+        losses.append(Message("config/lost-kind", kind=wanted.kind))
+    if wanted.files == "pt":
         return Lowered({"mode": "reduce-overhead", "dump_config": dump}, tuple(losses))
-    dump["dump_mode"] = "all" if plan.io == BOTH or not plan.io else next(iter(plan.io))
-    steps = ge_steps(plan.iterations)
+    dump["dump_mode"] = "all" if wanted.io == BOTH or not wanted.io else next(iter(wanted.io))
+    steps = step_text(wanted.iterations, rising=True)
     if steps is None:
         dump["enable_dump"] = False
     elif steps:
         dump["dump_step"] = steps
-    if layers := " ".join(names(plan.select)):
+    if layers := " ".join(names(wanted.select)):
         dump["dump_layer"] = layers
-    if plan.saved == "statistic":
+    if wanted.saved == "statistic":
         dump["dump_data"] = "stats"
-    if plan.before_quantisation:
+    if wanted.before_quantisation:
         dump["quant_dumpable"] = True
     return Lowered({"mode": "max-autotune", "dump_config": dump}, tuple(losses))
 
@@ -103,22 +85,3 @@ def names(select: tuple[Selector, ...]) -> list[str]:
         return []
     plain = [s.text for s in select if s.kind == "name"]
     return [name for name in plain if LAYER_TEXT.match(name) and re.fullmatch(r"\S+", name)]
-
-
-def ge_steps(iterations: Iterations) -> str | None:
-    """Return iterations in GE's words: rising, at most 100 pieces, 31 bits; ``None`` for never.
-
-    >>> ge_steps(Iterations(((7, 7), (2, 3), (3, 5), (9, 4))))
-    '2-5|7'
-    """
-    if iterations.ranges is None:
-        return ""
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(iterations.ranges):
-        if low > high or low > _LARGEST:
-            continue
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = merged[-1][0], max(merged[-1][1], min(high, _LARGEST))
-        else:
-            merged.append((low, min(high, _LARGEST)))
-    return str(Iterations(tuple(merged[:MAX_PIECES]))) if merged else None

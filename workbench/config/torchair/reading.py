@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.context import Context, is_before
 from workbench.config.form.rules import Reading
-from workbench.config.ge_options import DATA, ENABLE, LAYER, MODE, PATH, STEP
+from workbench.config.ge.options import SessionOptions
 from workbench.config.torchair.settings import CAPTURE_MODES
 from workbench.core.errors import WorkbenchError
 from workbench.core.problems import Problem
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from workbench.config.judge import Judged
     from workbench.config.torchair.settings import DumpConfig, Torchair
 
@@ -41,25 +39,21 @@ class AclFile(NamedTuple):
 class TorchairReading(Reading):
     """What a release makes of a form.
 
-    ``process`` is the context after the script has set its own variables, ``file`` the JSON of
-    ``dump_config_path``, ``ge_options`` what torchair hands to GE; ``captures`` is whether operators are captured
-    one by one, rather than compiled as a graph by GE.
+    ``captures`` is whether operators are captured one by one, rather than compiled as a graph by GE; ``ge`` is what
+    torchair hands to GE, ``file`` the JSON of ``dump_config_path``.
     """
 
     dump: DumpConfig
-    process: Context
     captures: bool
-    ge_options: Mapping[str, str]
+    ge: SessionOptions
     file: AclFile
 
 
 def reading(form: Torchair, context: Context) -> TorchairReading:
     """Return what the version of the context makes of a form; the file that it names is read here."""
     process = _with_environment(form, context)
-    file = acl_file(form, context)
-    return TorchairReading(
-        form, context, form.dump_config, process, captures(form), ge_options(form), file
-    )
+    file, ge = acl_file(form, context), session(form, process)
+    return TorchairReading(form, context, form.dump_config, captures(form), ge, file)
 
 
 def _with_environment(settings: Torchair, context: Context) -> Context:
@@ -91,11 +85,10 @@ def acl_file(settings: Torchair, context: Context) -> AclFile:
         return AclFile(None, (Problem("config-file", "error", "", said, line=number),))
 
 
-def ge_options(settings: Torchair) -> dict[str, str]:
-    """Options that torchair hands to GE; empty where it hands over none."""
-    dump = settings.dump_config
-    if captures(settings) or not dump.enable_dump:
-        return {}
-    options = {ENABLE: "1", PATH: dump.dump_path, MODE: dump.dump_mode, DATA: dump.dump_data}
-    optional = {STEP: dump.dump_step, LAYER: dump.dump_layer}
-    return options | {name: value for name, value in optional.items() if value}
+def session(form: Torchair, process: Context) -> SessionOptions:
+    """Options that torchair hands to GE; none where operators are captured or nothing is dumped."""
+    dump = form.dump_config
+    if captures(form) or not dump.enable_dump:
+        return SessionOptions()
+    collect = process.variable("NPU_COLLECT_PATH")
+    return SessionOptions(dumps=True, step=dump.dump_step, collect=collect)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.config import ge_options
 from workbench.config.context import Context, is_before
 from workbench.config.form.paths import lookup
-from workbench.config.form.rules import Example, Rule
-from workbench.config.ge_options import ge_breaches
+from workbench.config.form.rules import Example, Rule, rules_of
+from workbench.config.ge import options as ge
+from workbench.config.ge.plans import EXCEPTION_DETAIL
 from workbench.config.torchair import settings as form
 from workbench.core.words import Message
 
@@ -35,13 +35,6 @@ ON = DUMP + "enable_dump"
 EAGER = "options.debug.data_dump.type"
 GE_ONLY = "dump_mode|quant_dumpable|dump_step|dump_layer|dump_data"
 """Options that only a graph compiled by GE heeds."""
-
-EXCEPTION_SCENES = (
-    "lite_exception",
-    "aic_err_brief_dump",
-    "aic_err_norm_dump",
-    "aic_err_detail_dump",
-)
 
 
 def is_changed(at: At) -> bool:
@@ -80,16 +73,6 @@ def _never_dumps(r: TorchairReading, at: At) -> Any:
     return r.captures and at.value and early and values
 
 
-def _in_ge(id_: str) -> When:
-    """Return what GE refuses of the options of a session by one of its checks."""
-
-    def when(r: TorchairReading, at: At) -> list[dict[str, Any]]:
-        found = ge_breaches(r.ge_options, r.process)
-        return [{**one.values, "code": one.code} for one in found if one.id == id_]
-
-    return when
-
-
 def _in_the_file(*severities: str) -> When:
     """Return the problems of the JSON that ``dump_config_path`` names."""
 
@@ -112,7 +95,7 @@ def _in_the_file(*severities: str) -> When:
 def _has_an_exception_scene(r: TorchairReading, at: At) -> Any:
     judged = r.file.judged
     scene = lookup(judged.config.data, "dump.dump_scene") if judged else None
-    return scene in EXCEPTION_SCENES and {"got": scene, "below": ".dump.dump_scene"}
+    return scene in EXCEPTION_DETAIL and {"got": scene, "below": ".dump.dump_scene"}
 
 
 def _writes_everything(r: TorchairReading, at: At) -> bool:
@@ -126,6 +109,10 @@ def _example(context: Context | None = None, mode: str = "", **dump: Any) -> Exa
     data: dict[str, Any] = {"mode": mode} if mode else {}
     data["dump_config"] = {"enable_dump": True, "dump_step": "0"} | dump
     return Example(data, context or Context())
+
+
+def _in_section(change: Mapping[str, Any]) -> Any:
+    return _example(**change).form
 
 
 def _file_example(name: str) -> Example:
@@ -254,27 +241,8 @@ RULES = (
         ),
         keeps=Example({"options": {"debug.data_dump.type": "npy"}}),
     ),
-    Rule(
-        id="ge-collect-path",
-        severity="warning",
-        at=ON,
-        when=_in_ge("ge-collect-path"),
-        says="GE refuses a dump while NPU_COLLECT_PATH is set ({folder})",
-        fix="Unset the variable.",
-        source=ge_options.SOURCE,
-        breaks=_example(Context(env={"NPU_COLLECT_PATH": "/c"})),
-        keeps=_example(Context(env={"ASCEND_WORK_PATH": "/c"})),
-    ),
-    Rule(
-        id="ge-step",
-        severity="warning",
-        at=DUMP + "dump_step",
-        when=_in_ge("ge-step"),
-        says="GE refuses {key} {got!r}: {fault}",
-        fix="Write numbers and ascending ranges like '0|5-8'.",
-        source=ge_options.SOURCE,
-        breaks=_example(dump_step="5-3"),
-        keeps=_example(dump_step="3-5"),
+    *rules_of(
+        ge.ROWS, "torchair", _in_section, ge.SOURCE, model=form.Torchair, below="dump_config"
     ),
     Rule(
         id="config-file",

@@ -6,15 +6,15 @@ from typing import Any
 
 from workbench.config.surface import Surface
 from workbench.config.torchair.code import code, notes
-from workbench.config.torchair.plan import from_plan, to_plan
-from workbench.config.torchair.read import decode, recognises
+from workbench.config.torchair.plan import from_plan, plan
 from workbench.config.torchair.reading import reading
 from workbench.config.torchair.rules import RULES, order
+from workbench.config.torchair.script import TEXT_RULES, decode, recognises
 from workbench.config.torchair.settings import SOURCE, Torchair, value_code
 from workbench.config.torchair.write import encode
 
 
-def start() -> dict[str, Any]:
+def template() -> dict[str, Any]:
     """Return a form that dumps every operator of the first iteration."""
     dump = {"enable_dump": True, "dump_path": "./", "dump_mode": "all", "dump_step": "0"}
     return {"mode": "max-autotune", "dump_config": dump}
@@ -28,10 +28,10 @@ TORCHAIR = Surface(
     source=SOURCE,
     language="python",
     model=Torchair,
-    rules=RULES,
+    rules=(*TEXT_RULES, *RULES),
     reading=reading,
-    start=start,
-    plan=to_plan,
+    template=template,
+    plan=plan,
     from_plan=from_plan,
     notes=notes,
     code=code,

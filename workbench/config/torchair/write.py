@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import keyword
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.form.settings import Unresolved
+from workbench.config.script.write import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,14 +51,3 @@ def _assignment(owner: str, name: str, value: Any) -> str:
     if all(part.isidentifier() and not keyword.iskeyword(part) for part in name.split(".")):
         return f"{owner}.{name} = {expression(value)}\n"
     return f"setattr({owner}, {name!r}, {expression(value)})\n"
-
-
-def expression(value: Any) -> str:
-    """Python source of a value; what only a run knows keeps its own text."""
-    if isinstance(value, Unresolved):
-        try:
-            ast.parse(str(value), mode="eval")
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return repr(str(value))
-        return str(value)
-    return repr(value)

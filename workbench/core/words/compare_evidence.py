@@ -58,6 +58,10 @@ _ORIGINS: dict[str, str] = {
         "(target: {target_nan:count} NaN, {target_inf:count} Inf; "
         "golden: {golden_nan:count} NaN, {golden_inf:count} Inf)"
     ),
+    "below-range": (
+        "{count:count} numbers that it reads are 0 in {dtype}, which has none below {limit:.3g}; the golden has up to "
+        "{golden:number} there"
+    ),
     "beyond-range": "the golden reaches {golden:number}, beyond the maximum of {dtype} ({limit:.6g})",
     "input-difference": "max input difference {error:number}",
     "replay-exact": "replay with the target's inputs and attributes reproduces {where} exactly: kernel correct",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 _VALUES: dict[str, str] = {
     # values of settings; ``expected`` is the row's own phrase
-    "value": "{path} must be {expected}, got {got!r}",
-    "value-text": "{path} must be text, got {got!r}",
-    "value-integer": "{path} must be a whole number, got {got!r}",
+    "value": "{path}: expected {expected}, got {got!r}",
+    "value-text": "{path}: expected text, got {got!r}",
+    "value-integer": "{path}: expected a whole number, got {got!r}",
     "value-element": "{path} is {got!r}, but the setting takes {expected}",
-    "value-unread": "{path} is {got!r} instead of {expected}, but it is not read with these settings",
-    "object": "{path} must be an object, got {got!r}",
-    "objects": "{path} must be a list of objects, got {got!r}",
+    "value-unread": "{path} is {got!r}, not {expected}; it is not read with these settings",
+    "object": "{path}: expected an object, got {got!r}",
+    "objects": "{path}: expected a list of objects, got {got!r}",
     "no-object": "{path} is {got!r}, not an object",
     "no-object-advice": "It is read as an empty object.",
     "missing": "{path} is missing",
@@ -74,12 +74,8 @@ _FILES: dict[str, str] = {
     "arguments-many": "more than {limit} arguments",
     "if": "if {condition}",
     "unless": "unless {condition}",
-    "several-path": "a dump is on here, and each NpuOptimizer needs a dump_path of its own; this one has none",
+    "several-path": "this NpuOptimizer has no dump_path of its own, but a dump is on",
     "several-value": "npu_bridge refuses {key} {got!r} here, whatever a later optimizer sets",
-    "several-configs": "{count} CompilerConfigs have dump options (lines {lines:and})",
-    "several-configs-advice": "The check takes {name} of line {line}.",
-    "branches": "{path} is {got!r} in another branch",
-    "branches-advice": "Line {line} counts here.",
     "mend-file": "Correct the file.",
 }
 
@@ -90,8 +86,8 @@ _PIECES: dict[str, str] = {
     "step-digits": "piece {number} ({got!r}) is not a number or range",
     "step-order": "piece {number} ({got!r}) is a descending range",
     "ge-pieces": "more than {limit} pieces",
-    "ge-numbers": "pieces must be numbers up to {largest} or ranges of them",
-    "ge-order": "ranges must ascend",
+    "ge-numbers": "not every piece is a number up to {largest} or a range of them",
+    "ge-order": "a range does not ascend",
     # faults in a regular expression of C++
     "regex-alone": "unexpected {got!r}",
     "regex-states": "more than {limit} states",
@@ -296,8 +292,8 @@ _NOTES: dict[str, str] = {
     "mp-slice": "Of each tensor only the slice is dumped.",
     "mp-request": "Only tokens of request {request} are dumped.",
     "mp-tensor-list": "Tensors are written of calls whose name has {names:or}; of others statistics alone.",
-    "mp-risk-focus": "risk_level FOCUS: calls that hardly err are not dumped. ALL dumps them.",
-    "mp-risk-core": "risk_level CORE: only calls that are likely to err are dumped. ALL dumps the others.",
+    "mp-risk-focus": "risk_level FOCUS: calls that rarely cause errors are not dumped. ALL dumps them.",
+    "mp-risk-core": "risk_level CORE: only calls that often cause errors are dumped. ALL dumps the others.",
     "mp-precision": "Statistics are computed in float32.",
     "mp-bench": "Each call is compared with the dump in {path}.",
     "mp-no-stack": "Call stacks and the tree of modules are not written.",
@@ -336,8 +332,8 @@ _NOTES: dict[str, str] = {
     # torchair
     "ta-variable": "The script sets {name} to {value!r}.",
     "ta-options": "Other options of the CompilerConfig are kept: {names:and}.",
-    "ta-path": "dump_path {path!r} must exist before it is assigned.",
-    "ta-path-relative": "dump_path {path!r} is relative to the start folder and must exist before it is assigned.",
+    "ta-path": "Create the folder {path!r} before dump_path is assigned.",
+    "ta-path-relative": "dump_path {path!r} is relative to the start folder; create it before it is assigned.",
     "ta-tree": (
         "This process writes below {folder}/{{time}}/{{device_id}}/{{model_name}}/{{model_id}}/{{data_index}}."
     ),

@@ -38,6 +38,8 @@ SENTENCES: dict[str, str] = {
     "constants": "{outputs:count output} that no input changes: written to {folder}/, as no device dumps them",
     "widened": "{tensors:count tensor} of {own} written as {held}: npy has no {own}",
     "no-array": "not written, no arrays of numbers: {names:list}",
+    "branches": "taken for these inputs, the other branches are not written: {branches:list}",
+    "branch": "{branch} of {node}",
     "subgraphs": "values inside subgraphs are not written: {nodes:list}",
     "functions": "values inside functions of the model are not written: {nodes:list}",
 }

@@ -57,6 +57,8 @@ ONNX: dict[str, str] = {
     "onnx-kept-axis": "shape keeps axis {axis} (size 0), but the input is {shape}",
     "onnx-lrn": "LRN needs an odd size and 4 dimensions, got size {size} and {rank} dimensions",
     "onnx-resize": "linear resize supports height and width to whole sizes only, got {source} to {target}",
+    "onnx-equation": "the equation {got!r} does not fit {count:count operand}",
+    "onnx-diagonal": "an operand that has a letter twice is not supported, got {got!r}",
     "onnx-half-pixel": "pytorch_half_pixel needs sizes above 1, got {got}",
     "onnx-along": "input {input} must have one number per element of an axis, got shape {got}",
     "onnx-lengths": "sequence_lens must all be {expected}, got {got}",

@@ -29,11 +29,10 @@ SENTENCES: dict[str, str] = {
     "run-rank": "rank {rank}: {said}",
     "iterations-some": "{dumped:count} of {run:count iteration} dumped (selected: {asked})",
     "iterations-set": "{said}; set {key} to {value!r} to dump all",
-    "run-nothing": (
-        "no tensor was dumped: the run has no operator, iteration, rank, device or failure that the configuration "
-        "selects; `config preview` shows which"
+    "run-nothing": "no tensor was dumped; `config preview` shows what the configuration selects",
+    "run-overflow-unseen": (
+        "overflow in {names:list} not dumped: MindSpore looks for Inf and NaN in results, and these have none"
     ),
-    "run-saturating": "none of them was dumped: MindSpore looks for Inf and NaN in results, and this device saturates",
     "run-overflows": "{count:count overflow} in {names:list}",
     "run-no-overflow": "no operator overflowed",
     "run-failed": "the device failed at {op}; the run ended there",
@@ -41,5 +40,28 @@ SENTENCES: dict[str, str] = {
     "not-simulated": "{surface} watches the calls of a script, which no simulated device has",
     "inputs-of-several": "--input and --shape are for one network; {count} are given",
     "shape-of-traced": "--shape {name}: {network!r} has fixed shapes; --shape is for ONNX models",
-    # envelopes
+    # what selects nothing, and why a run dumped nothing
+    "device-left-out": "no tensor is dumped: device {device} is not selected ({asked}); add it to support_device",
+    "only-compiles": "nothing is written: MS_SIMULATION_LEVEL is 0, so the network is compiled and not run",
+    "rank-left-out": "no tensor is dumped: rank {rank} is not selected; set {variable} to one of {asked}",
+    "iteration-left-out": "no tensor is dumped: iterations {first} to {last} run, {asked} are selected",
+    "iterations-none": "no tensor is dumped: iterations {first} to {last} run, none is selected",
+    "entry-model": "this entry is for model {got!r}; the graph is called {names:list}",
+    "entry-type": "no operator has this type",
+    "entry-regex": "no operator name matches",
+    "entry-all": "the graph has no operator",
+    "entry-name": "no operator has this name",
+    "entry-file-name": "this is a file name; the operator is called {near!r}",
+    "entry-fused": "fused into {near!r}; use that name",
+    "entry-of-graph": "this is its name in the graph; files and operator lists call it {near!r}",
+    "entry-of-file": "MindSpore 2.7 to 2.10 has this name in files for {near!r} of the graph; others are not known",
+    "entry-renamed": "{entry!r} is selected by its number in file names; the graph calls it {own!r}",
+    "entry-number": "no operator has this number; similar: {near!r}",
+    "entry-range": "{end!r}: {why}",
+    "run-nothing-because": "{why}",
+    "nothing-asked": "no tensor is dumped: {problem}",
+    "nothing-marked": "no tensor is dumped: no operator is marked; call set_dump(net.layer), or add --set-dump PATTERN",
+    "nothing-met": "no tensor is dumped: {entry!r} selects nothing: {reason}",
+    "nothing-named": "no tensor is dumped: no operator is called {entry!r}; similar: {near!r}",
+    "nothing-failed": "no tensor is dumped: no operator failed; --fault aicore-exception:OPERATOR makes one fail",
 }

@@ -5,6 +5,7 @@ Sources: msaccucmp ``dump_data_parser.py``, ``shape_format_conversion.py``, ``ut
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.core.dtypes import DATA_TYPES
@@ -12,8 +13,6 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from workbench.dump.formats.container import TensorEntry
 
 FileType = Literal["npy", "bin", "msnpy"]
@@ -56,18 +55,16 @@ def tensor_name(
     >>> tensor_name("Add.add.1.2.3", TensorEntry("output", 0, 12, 2), form, "npy", "")
     'Add.add.1.2.3.output.0.2x3.npy'
     >>> tensor_name("Add.add.1.2.3", TensorEntry("output", 0, 12, 2), form, "bin", "")
-    'Add.add.1.2.3.output.0.2_3.float16.NCHW.bin'
+    'Add.add.1.2.3.output.0.6.float16.NCHW.bin'
+
+    The array of a ``bin`` is flat by the time it is named (msaccucmp 8.1.RC1).
     """
     if file_type == "msnpy":
         return f"{_scoped(dump, op_name)}.{block.part}.{block.slot}.{form.format}.npy"
     name = f"{dump}.{block.part}.{block.slot}"
     if file_type == "bin":
-        return f"{name}.{_joined('_', form.shape)}.{type_word(block)}.{form.format}.bin"
-    return f"{name}.{_joined('x', form.shape)}.npy" if form.converted else f"{name}.npy"
-
-
-def _joined(between: str, shape: Iterable[int]) -> str:
-    return between.join(map(str, shape))
+        return f"{name}.{prod(form.shape)}.{type_word(block)}.{form.format}.bin"
+    return f"{name}.{'x'.join(map(str, form.shape))}.npy" if form.converted else f"{name}.npy"
 
 
 def _scoped(dump: str, op_name: str) -> str:

@@ -81,7 +81,7 @@ def chosen_by_mindspore(
             continue
         elif plan.kind != "overflow":
             yield from group
-        elif group[0].key.iteration in plan.iterations and any(map(_overflows, group)):
+        elif group[0].key.iteration in plan.iterations and any(map(overflows, group)):
             count += 1
             if not plan.limit or count <= plan.limit:
                 yield from group
@@ -94,8 +94,10 @@ def _of_exceptions(group: Sequence[TensorRecord], device: Platform) -> Iterator[
         yield from (record for record in group if record.key.io == "input")
 
 
-def _overflows(record: TensorRecord) -> bool:
-    if record.key.io != "output" or record.source is None:
+def overflows(record: TensorRecord) -> bool:
+    """Whether MindSpore finds an overflow in a tensor: Inf or NaN in the output of an operator."""
+    key = record.key
+    if key.io != "output" or key.op_type == PARAMETER or record.source is None:
         return False
     array = record.source.array()
     return array.dtype.name in CHECKED and not np.isfinite(array).all()

@@ -47,6 +47,11 @@ class Clock:
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
 
+    @classmethod
+    def of_process(cls, seed: int, number: int) -> Clock:
+        """Return the clock of one of several processes, each of which starts a second after the one before."""
+        return cls(seed + number, cls.now + number * 1_000_000)
+
     def tick(self) -> int:
         """Return the time of the next event, a little later than the last one."""
         self.now += self.random.randrange(200, 1200)

@@ -289,7 +289,8 @@ def _data(spec: TensorSpec, value: Any) -> bytes:
     if row is None or value is None or isinstance(value, str) or row.name == "int4":
         return b""
     try:
-        array = np.asarray(value).astype(row.storage)
+        with np.errstate(all="ignore"):  # a number beyond its dtype is Inf there
+            array = np.asarray(value).astype(row.storage)
     except (ValueError, TypeError, OverflowError):
         return b""
     return array.tobytes() if array.size == spec.size else b""

@@ -16,6 +16,7 @@ from workbench.core.files import file_content, is_file
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph import graph as nodes
+from workbench.graph_files.onnx.branches import with_branches
 from workbench.graph_files.onnx.dialect import DOMAIN, OPEN_SHAPES, OUTPUTS, STANDARD, UNNAMED
 from workbench.graph_files.onnx.model import (
     MAX_BYTES,
@@ -53,6 +54,7 @@ def read_onnx(
     *,
     shapes: Mapping[str, int | Sequence[int]] | None = None,
     values: Mapping[str, Any] | None = None,
+    branches: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Graph:
     """Return the graph of an ONNX model.
@@ -65,6 +67,8 @@ def read_onnx(
         Sizes of dimensions by their names, or whole shapes by the names of inputs.
     values : mapping of input name to array, optional
         Inputs that are known before the run and no feeds any more: shapes, axes, flags.
+    branches : mapping of node name to "then_branch" or "else_branch", optional
+        What nodes of type ``If`` take: that graph stands in their places.
     seed : int
         Feeds get example values from it: normal floats, integers and flags that are 0 or 1.
 
@@ -82,10 +86,13 @@ def read_onnx(
     else:
         where, folder = source.graph.name or "model", None
         model = parse_onnx_model(_bytes_of(source, where), where)
+    taken = dict(branches or {})
+    model = with_branches(model, lambda op: taken.get(op.name, ""))
     opset = _opset(model, where)
     if model.attrs["functions"] or not all(map(_is_known, model.ops)):
         whole = expanded(_proto(source, where), CONVERTERS, where)
         model = parse_onnx_model(_bytes_of(whole, where), where, folder)
+        model = with_branches(model, lambda op: taken.get(op.name, ""))
     _refuse_unknown(model, where)
     return _Lowering(model, where, opset, seed).graph(dict(shapes or {}), dict(values or {}))
 

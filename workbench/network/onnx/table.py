@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.network.onnx import elementwise as each
 from workbench.network.onnx import layers, movement, recurrent, reduction, windows
+from workbench.network.onnx.contraction import einsum
 from workbench.network.onnx.elementwise import joined, renamed
 from workbench.network.onnx.reduction import composed, extreme, global_pool, place_of, reduced
 from workbench.ops import OPS
@@ -71,6 +72,7 @@ CONVERTERS: dict[str, Callable[[Node], Any]] = {
     "Conv": windows.conv,
     "ConvTranspose": windows.conv_transpose,
     "DequantizeLinear": layers.dequantize,
+    "Einsum": einsum,
     "GRU": recurrent.gru,
     "Gemm": layers.gemm,
     "GlobalAveragePool": global_pool("ReduceMean"),

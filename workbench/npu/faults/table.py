@@ -36,7 +36,8 @@ class Kind:
     """A kind of fault: when it strikes, what it does, what its strength and its value mean.
 
     ``types`` are the operator types that it can be in (none: all), ``floats``: it is about floats.
-    ``ends_run`` says that nothing is computed after it, ``alters`` that the graph shows it.
+    ``ends_run`` says that nothing is computed after it, ``alters`` that the graph shows it, ``computed`` that the
+    unit itself makes the wrong numbers, so that its float status shows an overflow.
     """
 
     step: Step
@@ -47,6 +48,7 @@ class Kind:
     floats: bool = False
     ends_run: bool = False
     alters: bool = False
+    computed: bool = False
 
 
 _CUBE = frozenset(CUBE)
@@ -71,11 +73,11 @@ FAULTS: dict[str, Kind] = {
     ),
     "dropped-k-tail": Kind("load", inputs.dropped_k_tail, "blocks of 16 (1)", types=INTEGERS),
     # what is written
-    "scaled-output": Kind("store", outputs.scaled_output, "factor (1.01)"),
+    "scaled-output": Kind("store", outputs.scaled_output, "factor (1.01)", computed=True),
     "wrong-sign": Kind("store", outputs.wrong_sign),
     "flush-to-zero": Kind("store", outputs.flush_to_zero, "least magnitude that stays (2^-14)"),
     "saturated": Kind("store", outputs.saturated_output, "largest magnitude (65504)"),
-    "nan-output": Kind("store", outputs.nan_output, "elements (1)", floats=True),
+    "nan-output": Kind("store", outputs.nan_output, "elements (1)", floats=True, computed=True),
     "overwritten-element": Kind("store", outputs.overwritten_element, "elements (1)", _TEN),
     "bit-flip": Kind("store", outputs.bit_flip, "elements (1)", "bit (highest of the exponent)"),
     "wrong-layout-lanes": Kind("store", outputs.wrong_layout_lanes, "distance of lanes (1)"),

@@ -11,6 +11,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import editable, escape
 from workbench.graph.control_flow import ControlFlow
+from workbench.graph.marks import mark_operators
 from workbench.network.models import MODELS, TRAININGS
 from workbench.npu.faults import FAULTS
 from workbench.npu.precision import MODES
@@ -33,11 +34,15 @@ _SETTINGS = {
     "device": "ui/device",
     "precision_mode": "ui/precision-mode",
     "faults": "ui/faults",
+    "set_dump": "ui/marks",
     "iterations": "ui/iterations",
     "seed": "ui/seed",
     "ranks": "ui/ranks",
 }
 """Setting → code of its label."""
+_LISTS = ("faults", "set_dump")
+"""Settings of one entry a line."""
+
 _NONE = ""
 
 
@@ -106,9 +111,11 @@ class RehearsalInputs(Part):
         if self.inputs[name].value == self._shown()[name]:
             return
         value = _value(name, self.inputs[name].value)
-        if name == "faults":
-            given = {editable(str(fault)): fault for fault in self.bench.faults}
+        if name in _LISTS:
+            given = {editable(str(one)): one for one in getattr(self.bench, name)}
             value = tuple(given.get(text, text) for text in value)
+        if name == "set_dump":
+            mark_operators(self.bench.network, value)  # raises for what marks nothing
         if name == "graph":
             self._take_graph(value)
         else:
@@ -190,8 +197,10 @@ class RehearsalInputs(Part):
 
     def refresh(self) -> None:
         """Bring the inputs up to date with the bench."""
+        self._show_marks()
         for name, value in self._shown().items():
-            self.fill(self.inputs[name], value)
+            if name in self.inputs:
+                self.fill(self.inputs[name], value)
         self._fill_fed()
         self.own.options = [_NONE, *own_graphs(notebook_names())]
         try:
@@ -214,6 +223,26 @@ class RehearsalInputs(Part):
         """Say beside the number of iterations how many of them are dumped, if not all are."""
         left = self.bench.left_out()
         self.left.value = "" if left is None else status_html(self.say.told(left), left.code)
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        """Show where operators are marked if the configuration dumps those."""
+        field = self.inputs.get("set_dump")
+        if field is None and self.bench.dumps_marked:
+            field = W.Textarea(
+                description=self.say(_SETTINGS["set_dump"]),
+                placeholder=self.say("ui/marks-example"),
+                value=self._shown()["set_dump"],
+                rows=2,
+                continuous_update=False,
+            )
+            self.inputs["set_dump"] = field
+            below = self.row(styled(field, "input"))
+            self.on(field, partial(self._take, "set_dump"))
+            *above, others, faults = self.view.children
+            self.view.children = (*above, below, others, faults)
+        if field is not None:
+            field.layout.display = "" if self.bench.dumps_marked else "none"
 
     def _shown(self) -> dict[str, str]:
         """What the inputs show of the bench."""
@@ -222,6 +251,7 @@ class RehearsalInputs(Part):
         return {name: str(getattr(bench, name)) for name in _SETTINGS} | {
             "graph": editable(bench.graph.name if own else bench.graph),
             "faults": "\n".join(editable(str(fault)) for fault in bench.faults),
+            "set_dump": "\n".join(map(editable, bench.set_dump)),
             "precision_mode": bench.precision_mode or _NONE,
         }
 
@@ -239,7 +269,7 @@ class RehearsalInputs(Part):
 
 def _value(name: str, text: str) -> Any:
     """What an input says, as the bench has it; raises WorkbenchError for what is no number."""
-    if name == "faults":
+    if name in _LISTS:
         return tuple(line.strip() for line in text.splitlines() if line.strip())
     if name == "precision_mode":
         return text or None

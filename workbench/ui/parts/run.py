@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SHOWN = (
     *("config", "refused", "rehearsing", "graph", "device", "precision_mode"),
-    *("faults", "inputs", "iterations", "seed", "ranks", "trees", "profile"),
+    *("faults", "set_dump", "inputs", "iterations", "seed", "ranks", "trees", "profile"),
 )
 """What the code and the reason depend on."""
 

@@ -1,0 +1,136 @@
+"""``acl_dump_{device}.json`` byte by byte, from the writers' sources."""
+
+import json
+
+import pytest
+
+from kit.cases import mindspore_form
+from workbench.config import Context
+from workbench.config.mindspore.acl_files import acl_dump_files
+
+OLD, MSPROBE = Context("2.5"), Context("2.7")
+INIT = (
+    '{"dump":{"dump_list":[],"dump_mode":"all","dump_op_switch":"on","dump_path":"/p",'
+    '"dump_step":"2147483647"}}'
+)
+NAMES = ("Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1", "Default/Add-op2")
+
+
+def files(change, steps, context=OLD, operators=NAMES, **options):
+    config = mindspore_form("o2", **{"path": "/p"} | change)
+    return acl_dump_files(config.settings, context, steps, operators, **options)
+
+
+def test_a_step_that_is_not_wanted_waits_for_one_that_never_comes():
+    assert files({"iteration": "3"}, [0]) == {"acl_dump_0.json": (INIT,)}
+
+
+def test_every_operator_of_a_step():
+    text = '{"dump":{"dump_list":[],"dump_mode":"all","dump_op_switch":"on","dump_path":"/p/3"}}'
+    assert files({"iteration": "3"}, [2, 3])["acl_dump_0.json"] == (INIT, text)
+
+
+@pytest.mark.parametrize(("number", "word"), [(0, "all"), (1, "input"), (2, "output")])
+def test_inputs_and_outputs_are_the_mode(number, word):
+    (text,) = files({"input_output": number}, [0])["acl_dump_0.json"]
+    assert f'"dump_mode":"{word}"' in text
+
+
+def test_chosen_operators_are_a_layer_in_the_order_of_their_text():
+    change = {"dump_mode": 1, "kernels": ["Default/Conv2D-op12", "Default/Add -op2", ""]}
+    (text,) = files(change, [0])["acl_dump_0.json"]
+    assert text == (
+        '{"dump":{"dump_list":[{"layer":["Default/Add-op2","Default/Conv2D-op12"]}],'
+        '"dump_mode":"all","dump_op_switch":"on","dump_path":"/p/0"}}'
+    )
+
+
+def test_an_expression_stands_before_what_it_finds_anywhere_in_a_name():
+    change = {"dump_mode": 1, "kernels": ["name-regex(fc[12])"]}
+    (text,) = files(change, [0])["acl_dump_0.json"]
+    assert (
+        '"layer":["name-regex(fc[12])","Default/fc1/MatMul-op0","Default/fc2/MatMul-op1"]' in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("marked", "layer"),
+    [(("Default/Add-op2",), '["Default/Add-op2"]'), ((), '["NoSetDumpTarget"]')],
+)
+def test_marked_operators_are_named(marked, layer):
+    (text,) = files({"dump_mode": 2}, [0], operators=marked)["acl_dump_0.json"]
+    assert f'"dump_list":[{{"layer":{layer}}}]' in text
+
+
+def test_overflow_and_exception_say_nothing_else():
+    (text,) = files({"op_debug_mode": 3, "iteration": "all"}, [3])["acl_dump_0.json"]
+    assert text == '{"dump":{"dump_debug":"on","dump_path":"/p/3"}}'
+    (text,) = files({"op_debug_mode": 4}, [0])["acl_dump_0.json"]
+    assert text == '{"dump":{"dump_scene":"lite_exception"}}'
+
+
+def test_the_device_names_the_file():
+    assert list(files({}, [0], Context("2.5", device=3))) == ["acl_dump_3.json"]
+
+
+def test_iterations_count_from_the_first():
+    texts = files({"iteration": "5", "initial_iteration": 4}, [0, 1], Context("2.6"))
+    assert ["dump_step" in text for text in texts["acl_dump_0.json"]] == [True, False]
+
+
+def test_releases_before_2_6_count_from_nought():
+    texts = files({"iteration": "5", "initial_iteration": 4}, [1, 5], Context("2.5"))
+    assert ["dump_step" in text for text in texts["acl_dump_0.json"]] == [True, False]
+
+
+def test_msprobe_writes_another_tree():
+    written = files({"iteration": "1"}, [0, 1], MSPROBE, stamp="20260101120000")
+    assert written["acl_dump_0.json"] == (
+        '{"dump":{"dump_data":"tensor","dump_list":[],"dump_mode":"all","dump_op_switch":"on",'
+        '"dump_path":"/p","dump_step":"2147483647"}}',
+        '{"dump":{"dump_data":"tensor","dump_list":[],"dump_mode":"all","dump_op_switch":"on",'
+        '"dump_path":"/p/rank_0/20260101120000/step_1"}}',
+    )
+
+
+def test_msprobe_lets_the_device_compute_statistics_unless_md5_is_wanted():
+    change = {"saved_data": "statistic", "statistic_category": ["max", "l2norm", "nan count"]}
+    (text,) = files(change, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
+    assert '"dump_data":"stats"' in text
+    assert '"dump_stats":["Max","L2norm","Nan"]' in text
+    change["statistic_category"] = ["max", "md5"]
+    (text,) = files(change, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
+    assert '"dump_data":"tensor"' in text
+    assert "dump_stats" not in text
+
+
+@pytest.mark.parametrize(
+    ("kernels", "layer"),
+    [
+        (["name-regex(.*fc1.*)", "Default/none-op9"], ["Default/none-op9", NAMES[0]]),
+        (["Conv2D", "Default/Add-op2"], ["Conv2D", "Default/Add-op2"]),
+        (["name-regex(.*Mat.*)", "name-regex(.*fc1.*)"], [NAMES[0], NAMES[1], NAMES[0]]),
+        (["name-regex(fc1)"], [""]),
+    ],
+)
+def test_msprobe_names_what_is_no_expression_and_what_expressions_match(kernels, layer):
+    (text,) = files({"dump_mode": 1, "kernels": kernels}, [0], MSPROBE, stamp="1")[
+        "acl_dump_0.json"
+    ]
+    assert json.loads(text)["dump"]["dump_list"] == [{"layer": layer}]
+
+
+def test_msprobe_looks_for_overflow_of_every_operator():
+    (text,) = files({"op_debug_mode": 3}, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
+    assert text == '{"dump":{"dump_debug":"on","dump_path":"/p/rank_0/1/step_0"}}'
+
+
+def test_an_exception_is_no_task_of_msprobe():
+    (text,) = files({"op_debug_mode": 4}, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
+    assert text == '{"dump":{"dump_scene":"lite_exception"}}'
+
+
+def test_msprobe_names_its_file_after_the_rank():
+    ranked = Context("2.7", {"RANK_ID": "5"}, device=3)
+    assert "acl_dump_5.json" in files({}, [0], ranked, stamp="1")
+    assert "acl_dump_3.json" in files({}, [0], Context("2.7", device=3), stamp="1")
