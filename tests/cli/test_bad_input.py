@@ -11,7 +11,6 @@ import pytest
 
 import workbench as wb
 from kit.commands import run
-from kit.evidence import clauses, codes
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.words import Message
 from workbench.dump.layouts import LAYOUTS
@@ -213,15 +212,6 @@ def test_dumps_without_a_common_tensor_are_inconclusive(capsys, real_pairs):
     )
     assert status == 3
     assert out.splitlines()[-1].startswith("inconclusive: ")
-
-
-def test_an_interrupt_keeps_what_is_done_and_says_so(pair):
-    asked = iter(range(1000))
-    comparison = wb.compare(*pair, cancelled=lambda: next(asked) > 40)
-    assert comparison.result.partial
-    assert codes(clauses(comparison.result))[-1].startswith("stopped")
-    done = [row for row in comparison.rows if row.reason != CANCELLED]
-    assert 0 < len(done) < 41 < len(comparison.rows)
 
 
 def test_a_real_interrupt_is_caught_while_measuring(pair):

@@ -1,44 +1,142 @@
-"""What ``workbench compare`` prints of several ranks and iterations."""
-
-from dataclasses import replace
+"""What ``workbench compare`` prints of a result, line by line, and what it exits with."""
 
 import pytest
 
 import workbench as wb
-from kit.build.sample_results import make_result
+from kit.build.sample_results import make_finding, make_result, make_row
 from kit.commands import run
-from workbench.cli.compare import summary
-from workbench.comparison.result import Anomaly
-from workbench.core.plan import Iterations
+from workbench.cli.compare import _status, summary
+from workbench.comparison.result import Anomaly, Coverage, NotDeterministic, OverrideUse
 from workbench.core.words import Message
 from workbench.network.models import load_graph
 
-UPDATE = "Default/optimizer-SGD/SGD-op2"
+NAME = "Default/net/Conv2D-op0"
+FOUND = Message("cli/finding", number=1, kind="attribute", name=NAME)
 
 
-def test_a_finding_says_on_which_rank_and_in_which_iteration_it_is(tmp_path, capsys):
-    graph = load_graph("mlp_train", 0, 2)
-    plan = replace(wb.config.new("mindspore-o0o1").plan(), iterations=Iterations(((0, 1),)))
-    options = {"ranks": 2, "iterations": 2, "surface": "mindspore-o0o1"}
-    golden = wb.simulate(graph, None, plan, tmp_path / "g", **options)
-    faults = [f"scaled-output:{UPDATE}:1.5,rank=1,iteration=1"]
-    target = wb.simulate(graph, None, plan, tmp_path / "t", device="a2", faults=faults, **options)
-    shown = run(capsys, "compare", target, golden)
-    assert shown.status == 1
-    assert f"1. [own-error] {UPDATE} (iteration 1, rank 1)" in shown.out.splitlines()
+def lines(**changes):
+    """What is printed between the coverage of both sides and the verdict."""
+    _, _, *found, verdict = summary(wb.Comparison(make_result(**changes)))
+    assert verdict.code == "cli/verdict"
+    return found
 
 
-def test_entries_of_the_map_file_say_what_they_match(tmp_path, capsys):
-    dump = wb.simulate(load_graph("mlp"), None, wb.config.new("mindspore-cpu"), tmp_path / "d")
-    names = tmp_path / "map.json"
-    names.write_text('{"ignore": ["Default/nobody", "*ReLU*"]}')
-    shown = run(capsys, "compare", dump, dump, "--map", names)
-    lines = shown.out.splitlines()
-    assert shown.status == 0, lines
-    unused = {"kind": "ignore", "what": "Default/nobody", "tensors": 0}
-    used = {"kind": "ignore", "what": "*ReLU*", "tensors": 8}
-    said = [Message("cli/override-unused", **unused), Message("cli/override", **used)]
-    assert [line for line in lines if line.startswith("map file")] == list(map(str, said))
+def at(*places):
+    """Rows of these ranks and iterations."""
+    return tuple(make_row(rank=rank, iteration=iteration) for rank, iteration in places)
+
+
+def anomaly(kind, side="target", name="net"):
+    return Anomaly(side, kind, name, "detail")
+
+
+def of_kind(count, side, kind):
+    return Message("cli/anomaly-kind", count=count, side=side, kind=kind)
+
+
+def runs_differ(error):
+    return NotDeterministic(NAME, "Conv2D", 0, 0, 0, 0, error)
+
+
+LINES = {
+    "nothing": ({}, []),
+    "a finding where there is one iteration and rank": (
+        {"findings": (make_finding(evidence=()),), "rows": at((0, 0))}, [FOUND],
+    ),
+    "one of several iterations": (
+        {"findings": (make_finding(evidence=(), iteration=1),), "rows": at((0, 0), (0, 1))},
+        [Message("cli/finding-when", said=FOUND, parts=[Message("cli/finding-iteration", iteration=1)])],
+    ),
+    "one of several ranks": (
+        {"findings": (make_finding(evidence=(), rank=1),), "rows": at((0, 0), (1, 0))},
+        [Message("cli/finding-when", said=FOUND, parts=[Message("cli/finding-rank", rank=1)])],
+    ),
+    "a model of several": (
+        {"anomalies": (anomaly("model"),)},
+        [
+            Message("cli/model", side="target", name="net", detail="detail"),
+            Message("cli/anomalies", count=1, kinds=[of_kind(1, "target", "model")]),
+        ],
+    ),
+    "what devices reported": (
+        {"anomalies": (anomaly("overflow"), anomaly("overflow", name="other"), anomaly("slices", "golden"))},
+        [
+            Message("cli/anomalies", count=3, kinds=[
+                of_kind(2, "target", "overflow"), of_kind(1, "golden", "slices"),
+            ]),
+            *(f"  {Message('cli/anomaly', side='target', name=name, detail='detail')}" for name in ("net", "other")),
+        ],
+    ),
+    "entries of the map file": (
+        {"overrides": (OverrideUse("ignore", "*ReLU*", "", 4, 8), OverrideUse("ignore", "nobody", "", 0, 0))},
+        [
+            Message("cli/override", kind="ignore", what="*ReLU*", tensors=8),
+            Message("cli/override-unused", kind="ignore", what="nobody", tensors=0),
+        ],
+    ),
+    "an envelope": ({"facts": {"envelope": "below"}}, [Message("cli/envelope-said", said="below")]),
+    "other runs, the worst first": (
+        {"facts": {"repeats": "two"}, "not_deterministic": (runs_differ(1e-6), runs_differ(1e-3))},
+        [
+            Message("cli/repeats", said="two"),
+            *(f"  {Message('cli/repeat-operator', op_type='Conv2D', op_name=NAME, error=by)}" for by in (1e-3, 1e-6)),
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_lines_of_a_result(case):
+    changes, expected = LINES[case]
+    found = lines(**changes)
+    kept = [
+        one for one in found if not (isinstance(one, str) and one.startswith("     "))
+    ]  # advice, source
+    assert kept == expected
+
+
+def test_a_defect_has_its_line_evidence_and_advice():
+    found = lines(findings=(make_finding(evidence=("first", "second")),))
+    assert found[0] == FOUND
+    assert "     first" in found
+    assert found.index("     first") < found.index("     second")
+    assert found[-1] == f"     {Message('cli/next', advice=make_finding().advice)}"
+    informative = lines(findings=(make_finding(kind="info", evidence=()),))
+    assert not any("next" in str(one) for one in informative[1:])
+
+
+def test_long_lists_are_cut():
+    many = lines(anomalies=tuple(anomaly("overflow", name=str(n)) for n in range(30)))
+    assert len(many) == 1 + 10
+    used = tuple(OverrideUse("ignore", str(n), "", 1, 1) for n in range(30))
+    assert len(lines(overrides=used)) == 10
+
+
+def test_the_coverage_of_each_side_has_its_own_reasons():
+    cover = Coverage(
+        5, 1, 2, {"target:inserted": 3, "target:const": 1, "golden:fused": 4}, shared=2
+    )
+    target, golden, _ = summary(wb.Comparison(make_result(coverage=cover)))
+    said = {
+        side: one.values["said"].values for side, one in (("target", target), ("golden", golden))
+    }
+    counts = {
+        side: (one["matched"], one["unmatched"], one["skipped"]) for side, one in said.items()
+    }
+    assert counts == {"target": (5, 1, 4), "golden": (3, 2, 4)}
+    reasons = [(one.values["count"], one.values["reason"]) for one in target.values["reasons"]]
+    assert reasons == [(3, "inserted"), (1, "const")]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "partial", "status"),
+    [
+        ("pass", False, 0), ("warn", False, 0), ("fail", False, 1), ("incomplete", False, 3),
+        ("inconclusive", False, 3), ("warn", True, 2), ("incomplete", True, 2), ("fail", True, 1),
+    ],
+)  # fmt: skip
+def test_the_verdict_decides_the_status(verdict, partial, status):
+    assert _status(wb.Comparison(make_result(verdict=verdict, partial=partial))) == status
 
 
 STAGES = "read bind pair forecast measure result total"
@@ -61,9 +159,3 @@ def test_the_time_of_each_stage_is_told_beside_the_result(tmp_path, capsys, json
     names, times = zip(*told, strict=True)
     assert names == tuple(stages.split())
     assert float(times[-1]) == pytest.approx(sum(map(float, times[:-1])), rel=0.1)
-
-
-def test_a_model_of_several_is_named(tmp_path):
-    one = Anomaly("target", "model", "net", "one of two")
-    lines = summary(wb.Comparison(make_result(anomalies=(one,))))
-    assert Message("cli/model", side="target", name="net", detail="one of two") in lines

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 
 from kit.build.onnx_models import FLOAT, model, node
 from kit.commands import run
-from workbench.cli.golden import golden
-from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
 X = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
@@ -86,48 +84,8 @@ def broken(path):
     path.write_bytes(path.read_bytes()[:-9])
 
 
-def text(path):
-    path.write_text("graph { }")
-
-
-def empty(path):
-    path.write_bytes(b"")
-
-
 def gone(path):
     path.unlink()
-
-
-def folder(path):
-    path.unlink()
-    path.mkdir()
-
-
-def huge(path):
-    with path.open("r+b") as file:
-        file.truncate(1 << 31)
-
-
-def cyclic(path):
-    nodes = [node("Add", ["x", "b"], ["a"], "one"), node("Neg", ["a"], ["b"], "two")]
-    path.write_bytes(model(nodes, {"x": X}, ["b"]).SerializeToString())
-
-
-def linked_in_a_circle(path):
-    (path.parent / "w.bin").symlink_to("w.bin")
-    weighted(path, "w.bin")
-
-
-def escaping(path):
-    weighted(path, "../../../../etc/passwd")
-
-
-def weighted(path, location):
-    weight = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
-    weight.external_data.add(key="location", value=location)
-    made = model([node("Add", ["x", "w"], ["y"])], {"x": X}, ["y"])
-    made.graph.initializer.append(weight)
-    path.write_bytes(made.SerializeToString())
 
 
 def later_opset(path):
@@ -141,63 +99,32 @@ def whole(_path):
 
 GIVEN = ("--input", "x={image}")
 BAD = {
-    "no shape": (whole, (), "golden/no-input"),
-    "a wrong shape": (whole, ("--shape", "x=2,5"), "golden/input-shape"),
-    "a shape that is none": (whole, ("--shape", "x=2x4"), "golden/shape-form"),
-    "a shape of no name": (whole, ("--shape", "=2,4"), "golden/shape-form"),
-    "a negative size": (whole, ("--shape", "x=-1,4"), "golden/shape-form"),
-    "two shapes of one name": (
+    "no shape": (whole, (), Message("golden/no-input", name="x", got=("n", 4), example="1,4")),
+    "no text of a shape": (whole, ("--shape", "x=2x4"), Message("golden/shape-form", got="x=2x4")),
+    "an unknown engine": (
         whole,
-        ("--shape", "x=1,4", "--shape", "x=2,4"),
-        "golden/given-twice",
+        (*GIVEN, "--engine", "tvm"),
+        Message("core/choice", subject="engine", got="tvm", known=["onnxruntime", "reference"]),
     ),
-    "an input that is none": (whole, ("--input", "x"), "golden/input-form"),
-    "an unknown input": (whole, ("--input", "z={image}"), "golden/no-such-input"),
-    "a file that is not there": (whole, ("--input", "x=nowhere.npy"), "core/missing"),
-    "a file that is no array": (whole, ("--input", "x={net}"), "dump/npy-magic"),
-    "an unknown engine": (whole, (*GIVEN, "--engine", "tvm"), "core/choice"),
-    "a negative seed": (whole, (*GIVEN, "--seed", "-1"), "core/seed"),
-    "a model that ends early": (broken, GIVEN, ""),
-    "a text": (text, GIVEN, ""),
-    "an empty file": (empty, GIVEN, ""),
-    "no model": (gone, GIVEN, "core/missing"),
-    "a folder": (folder, GIVEN, "core/missing"),
-    "two gibibytes": (huge, GIVEN, "graph/onnx-large"),
-    "a circle of nodes": (cyclic, GIVEN, "graph/onnx-input-later"),
-    "a circle of links": (linked_in_a_circle, GIVEN, "graph/onnx-external-circle"),
-    "data outside the folder": (escaping, GIVEN, "graph/onnx-external-outside"),
-    "an opset of the future": (later_opset, GIVEN, "golden/nothing"),
+    "a model that ends early": (broken, GIVEN, None),
+    "no model": (gone, GIVEN, Message("core/missing", got="net.onnx")),
+    "an opset of the future": (later_opset, GIVEN, None),
 }
+"""What is wrong → what is done to the model, options, and what is said, if that is short."""
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_and_status_two(capsys, net, image, tmp_path, case):
-    damage, arguments, code = BAD[case]
+def test_bad_input_is_one_line_and_status_two(capsys, monkeypatch, net, image, tmp_path, case):
+    monkeypatch.chdir(net.parent)
+    damage, arguments, said = BAD[case]
     damage(net)
-    filled = [one.format(image=image, net=net) for one in arguments]
+    filled = [one.format(image=image) for one in arguments]
     engine = () if "--engine" in filled else REFERENCE
-    status, shown, errors = run(capsys, "golden", net, "--out", tmp_path / "out", *filled, *engine)
+    status, shown, errors = run(capsys, "golden", net.name, "--out", "out", *filled, *engine)
     assert (status, shown) == (2, "")
     assert errors.startswith("error: ")
     assert errors.count("\n") == 1, errors
-    assert code in ("", raised(net, tmp_path / "again", [*filled, *engine]))
-
-
-def raised(net, out, words):
-    """Code of the error that the command ends in."""
-    given = {"--input": [], "--shape": [], "--engine": [], "--seed": ["0"]}
-    for option, value in zip(words[::2], words[1::2], strict=True):
-        given[option].append(value)
-    with pytest.raises(WorkbenchError) as caught:
-        golden(
-            str(net),
-            str(out),
-            given["--input"],
-            given["--shape"],
-            *given["--engine"],
-            int(given["--seed"][-1]),
-        )
-    return caught.value.code
+    assert said is None or errors == f"error: {said}\n"
 
 
 def test_a_folder_that_is_not_empty_is_refused(capsys, net, image, tmp_path):

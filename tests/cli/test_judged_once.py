@@ -1,12 +1,10 @@
 """A command loads a form once, reads it once and judges it once; all that it says rests on that one judgement."""
 
-from collections import Counter
-
 import pytest
 
 from kit import commands
-from workbench.config import SURFACES, config, files, get, new
-from workbench.config.form.reader import Reader
+from kit.counting import count_forms
+from workbench.config import SURFACES, get, new
 from workbench.core.writers import SIMULATED_SURFACES
 
 ONCE = {"loads": 1, "reads": 1, "judgements": 1}
@@ -14,22 +12,7 @@ ONCE = {"loads": 1, "reads": 1, "judgements": 1}
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How often files are loaded, and forms read and judged."""
-    counts = Counter()
-
-    def count(home, name, what, whole=lambda *arguments: True):
-        inner = getattr(home, name)
-
-        def outer(*arguments, **named):
-            counts[what] += bool(whole(*arguments))
-            return inner(*arguments, **named)
-
-        monkeypatch.setattr(home, name, outer)
-
-    count(Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
-    count(config, "judge", "judgements")
-    count(files, "load", "loads")
-    return counts
+    return count_forms(monkeypatch)
 
 
 @pytest.fixture

@@ -2,32 +2,17 @@
 
 import ast
 import dataclasses
-from collections import Counter
 
 import pytest
 
-from workbench.config import SURFACES, Context, convert, files, judge, new, of, read
-from workbench.config.form.reader import Reader
+from kit.counting import count_forms
+from workbench.config import SURFACES, Context, convert, judge, new, of, read
 from workbench.core.errors import ConfigError
 
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How often forms are read, typed sections and all, and files are loaded."""
-    counts = Counter()
-
-    def count(home, name, what, whole=lambda *arguments: True):
-        inner = getattr(home, name)
-
-        def outer(*arguments, **named):
-            counts[what] += bool(whole(*arguments))
-            return inner(*arguments, **named)
-
-        monkeypatch.setattr(home, name, outer)
-
-    count(Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
-    count(files, "load", "loads")
-    return counts
+    return count_forms(monkeypatch)
 
 
 @pytest.mark.parametrize("name", SURFACES)
@@ -36,7 +21,7 @@ def test_a_question_to_a_form_reads_it_once(counted, name, question):
     config = read(new(name).to_text(), name)
     counted.clear()
     getattr(config, question)()
-    assert counted == {"reads": 1}
+    assert counted == {"reads": 1, "judgements": 1}
 
 
 @pytest.mark.parametrize("name", SURFACES)
@@ -44,7 +29,7 @@ def test_what_was_judged_answers_every_question_without_another_look(counted, na
     config = new(name)
     judged = config.judge()
     answers = judged.problems, judged.accepted, judged.plan(), judged.explain(), judged.code("f")
-    assert counted == {"reads": 1}
+    assert counted == {"reads": 1, "judgements": 1}
     asked = (
         config.check(),
         config.accepted(),
@@ -90,7 +75,9 @@ def test_a_file_that_a_form_names_is_read_once(counted, tmp_path):
     for question in ("check", "plan", "explain"):
         counted.clear()
         answer = getattr(form, question)(Context(here=True))
-        assert counted == {"reads": 2, "loads": 1}, question  # the script and the file
+        assert counted == {"reads": 2, "judgements": 2, "loads": 1}, (
+            question
+        )  # the script and the file
         assert question != "plan" or answer == plan
 
 

@@ -15,7 +15,7 @@ import workbench as wb
 from kit.build.onnx_models import FLOAT, model, node
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
-from workbench.golden_data.feeds import model_feeds
+from workbench.golden_data.feeds import inputs_of, model_feeds, shapes_of
 from workbench.golden_data.model import read_model
 
 INT64, BFLOAT16 = TensorProto.INT64, TensorProto.BFLOAT16
@@ -55,6 +55,25 @@ def test_shapes_follow_from_what_is_given(case):
     assert feeds["x"].shape == want
     assert feeds["n"].shape == want[:1]
     assert (feeds["x"].dtype, feeds["n"].dtype) == (np.float32, np.int64)
+
+
+TEXTS = [
+    (inputs_of, ["x"], "golden/input-form"),
+    (inputs_of, ["x="], "golden/input-form"),
+    (inputs_of, ["=a.npy"], "golden/input-form"),
+    (inputs_of, ["x=a", "x=b"], "golden/given-twice"),
+    (inputs_of, [".", ".."], "golden/folder-twice"),
+    (shapes_of, ["x=2x4"], "golden/shape-form"),
+    (shapes_of, ["=2,4"], "golden/shape-form"),
+    (shapes_of, ["x=-1,4"], "golden/shape-form"),
+    (shapes_of, ["x=1,4", "x=2,4"], "golden/given-twice"),
+]
+
+
+@pytest.mark.parametrize(("read", "texts", "code"), TEXTS)
+def test_texts_that_name_no_input_or_shape_are_refused(read, texts, code):
+    with refused(code, GraphError):
+        read(texts)
 
 
 BAD = {

@@ -7,7 +7,7 @@ from workbench.config import new
 from workbench.core.plan import DumpPlan
 from workbench.core.writers import WRITERS
 from workbench.network.models import load_graph
-from workbench.simulation.lowering import unsupported
+from workbench.simulation.lowering import surface_of, unsupported
 from workbench.simulation.simulate import simulate
 
 DETAIL = DumpPlan("/d", kind="exception", detail="detail")
@@ -59,3 +59,18 @@ def test_nothing_is_written_before_the_form_is_judged(tmp_path):
     with misconfigured("files", "simulation/captured"):
         simulate(load_graph("mlp"), None, form, tmp_path / "out", surface="torchair")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "device", "surface"),
+    [
+        (DumpPlan("/d"), "reference", "mindspore-cpu"),
+        (DumpPlan("/d"), "a2", "mindspore-o0o1"),
+        (new("mindspore-gpu"), "reference", "mindspore-cpu"),
+        (new("mindspore-cpu"), "950", "mindspore-o0o1"),
+        (new("mindspore-o2"), "reference", "mindspore-o2"),
+        (new("acl"), "reference", "acl"),
+    ],
+)
+def test_the_device_chooses_among_the_surfaces_that_share_a_form(given, device, surface):
+    assert surface_of(given, device) == surface

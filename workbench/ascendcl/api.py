@@ -85,102 +85,123 @@ class AscendCL:
         Target("acl", device)  # refuses an unknown device
         check_seed(seed)
         version_numbers(version)
-        clock = Clock(seed)
-        self._dump = DumpState(device, Context(version, env or {}, here=True), clock)
-        self._chip, self._seed = Device(device, clock), seed
-        self._config: bytes | None = None
-        self._ready = self._finalized = False
-        self._device: int | None = None
-        self._models: dict[int, Model] = {}
-        self._numbers, self._next_task = count(1), 1
-        self._messages: list[str] = []
-        self.mdl, self.rt, self.op = _Models(self), _Runtime(self), _Operators(self)
+        self._process = _Process(device, seed, Context(version, env or {}, here=True))
+        self.mdl, self.rt = _Models(self._process), _Runtime(self._process)
+        self.op = _Operators(self._process)
 
     def __repr__(self) -> str:
-        state = "initialised" if self._ready else "not initialised"
-        return f"<AscendCL on {self._chip.kind}: {state}, {len(self._models)} models loaded>"
+        process = self._process
+        state = "initialised" if process.is_ready else "not initialised"
+        return f"<AscendCL on {process.chip.kind}: {state}, {len(process.models)} models loaded>"
 
     @property
     def dumps(self) -> tuple[Path, ...]:
         """Folders that dumps went to, in order: one of a time for each configuration that dumped."""
-        return self._dump.folders
+        return self._process.dump.folders
 
     def init(self, config_path: str | os.PathLike[str] | None = None) -> AclError:
         """Initialise, with a configuration for the whole process if one is given.
 
         Once, and with the same file again after `finalize`.
         """
-        return self._answer(partial(self._init, os.fspath(config_path or "")))
+        return self._process.answer(partial(self._process.init, os.fspath(config_path or "")))
 
     def finalize(self) -> AclError:
         """End everything; models that are loaded are gone."""
-        return self._answer(self._finalize)
+        return self._process.answer(self._process.finalize)
 
     def get_recent_err_msg(self) -> str | None:
         """Return what failed since the last call of this, the latest first; ``None`` if nothing did."""
-        text = "\n".join(reversed(self._messages))
-        self._messages.clear()
+        text = "\n".join(reversed(self._process.messages))
+        self._process.messages.clear()
         return text or None
 
-    def _answer(self, call: Callable[[], object]) -> AclError:
+
+class _Process:
+    """What a process has configured, opened and loaded, and what failed of its calls."""
+
+    def __init__(self, kind: str, seed: int, context: Context) -> None:
+        clock = Clock(seed)
+        self.seed, self.chip = seed, Device(kind, clock)
+        self.dump = DumpState(kind, context, clock)
+        self.config: bytes | None = None
+        self.is_ready = self.is_finalized = False
+        self.device: int | None = None
+        self.models: dict[int, Model] = {}
+        self.numbers, self.next_task = count(1), 1
+        self.messages: list[str] = []
+
+    def answer(self, call: Callable[[], object]) -> AclError:
+        """Return the code of a call, and keep the message of one that fails."""
         try:
             call()
         except AclRefusal as refusal:
-            self._messages.append(str(refusal))
+            self.messages.append(str(refusal))
             return refusal.code
         return AclError.ACL_SUCCESS
 
-    def _init(self, path: str) -> None:
-        if self._ready:
+    def init(self, path: str) -> None:
+        """Read the configuration of the whole process, if there is one."""
+        if self.is_ready:
             said = Message("ascendcl/repeated", call="aclInit")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, said)
         data = read_config(path) if path else b""
-        if self._config is not None and data != self._config:
+        if self.config is not None and data != self.config:
             said = Message("ascendcl/other-config", got=path)
             raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, said, _FILE)
         if data:
-            self._dump.configure_by_init(data, path, device_is_set=self._device is not None)
-        self._config, self._ready, self._finalized = data, True, False
+            self.dump.configure_by_init(data, path, device_is_set=self.device is not None)
+        self.config, self.is_ready, self.is_finalized = data, True, False
 
-    def _finalize(self) -> None:
-        if self._finalized:
+    def finalize(self) -> None:
+        """Forget all models."""
+        if self.is_finalized:
             said = Message("ascendcl/repeated", call="aclFinalize")
             raise AclRefusal(AclError.ACL_ERROR_REPEAT_FINALIZE, said)
-        self._models.clear()
-        self._ready, self._finalized = False, True
+        self.models.clear()
+        self.is_ready, self.is_finalized = False, True
 
-    def _need(self, call: str, code: AclError, error_code: str = "") -> None:
-        if not self._ready:
+    def need(self, call: str, code: AclError, error_code: str = "") -> None:
+        """Raise AclRefusal for a call before ``aclInit``."""
+        if not self.is_ready:
             said = Message("ascendcl/order", call=call, before="aclInit")
             raise AclRefusal(code, said, error_code)
 
-    def _opened(self) -> int:
+    def opened(self) -> int:
         """Number of the device in use: that of ``set_device``, else 0."""
-        if self._device is None:
-            self._device = 0
-        return self._device
+        if self.device is None:
+            self.device = 0
+        return self.device
+
+    def model(self, call: str, number: int) -> Model:
+        """Return a loaded model."""
+        self.need(call, AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
+        if number not in self.models:
+            said = Message("ascendcl/model-id", got=number, known=sorted(self.models))
+            raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, said)
+        return self.models[number]
 
 
 class _Models:
     """``acl.mdl``: models and the dump of what they compute."""
 
-    def __init__(self, acl: AscendCL) -> None:
-        self._acl = acl
+    def __init__(self, process: _Process) -> None:
+        self._process = process
 
     def init_dump(self) -> AclError:
         """Begin to dump; configurations and models come next."""
-        return self._dump("aclmdlInitDump", self._acl._dump.start)
+        return self._dump("aclmdlInitDump", self._process.dump.start)
 
     def set_dump(self, dump_cfg_path: str | os.PathLike[str] | None) -> AclError:
         """Set the configuration for all models that are loaded from here on; the last one counts."""
         path = None if dump_cfg_path is None else os.fspath(dump_cfg_path)
-        opened = self._acl._device is not None
-        configure = partial(self._acl._dump.configure, path, device_is_set=opened)
+        opened = self._process.device is not None
+        configure = partial(self._process.dump.configure, path, device_is_set=opened)
         return self._dump("aclmdlSetDump", configure)
 
     def finalize_dump(self) -> AclError:
         """End the dump of all models."""
-        return self._dump("aclmdlFinalizeDump", self._acl._dump.stop)
+        return self._dump("aclmdlFinalizeDump", self._process.dump.stop)
 
     def load_from_file(
         self,
@@ -218,23 +239,23 @@ class _Models:
 
         def load() -> None:
             nonlocal number
-            acl = self._acl
-            acl._need("aclmdlLoadFromFile", AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
+            process = self._process
+            process.need("aclmdlLoadFromFile", AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
             target = Target.of(
                 "acl",
-                acl._chip.kind,
+                process.chip.kind,
                 precision_mode=precision_mode,
                 fusion=fusion,
                 quantization=quantization,
                 faults=faults,
-                seed=acl._seed,
+                seed=process.seed,
             )
             model = load_model(model_path, target.calibrated(feeds), feeds)
-            model.device, model.settings = acl._opened(), acl._dump.current
-            number = model.number = next(acl._numbers)
-            acl._models[number] = model
+            model.device, model.settings = process.opened(), process.dump.current
+            number = model.number = next(process.numbers)
+            process.models[number] = model
 
-        ret = self._acl._answer(load)
+        ret = self._process.answer(load)
         return number, ret
 
     def execute(
@@ -252,63 +273,55 @@ class _Models:
         """
 
         def execute() -> None:
-            acl, model = self._acl, self._model("aclmdlExecute", model_id)
+            process, model = self._process, self._process.model("aclmdlExecute", model_id)
             execution = model.next_execution(input)
             plans = [(one, model.plan(one)) for one in model.settings]
             model.executions += 1
             dumps = [(one, plan) for one, plan in plans if plan is not None]
-            found = acl._chip.execute(execution, dumps)
+            found = process.chip.execute(execution, dumps)
             if output is not None:
                 output[:] = found
 
-        return self._acl._answer(execute)
+        return self._process.answer(execute)
 
     def unload(self, model_id: int) -> AclError:
         """Unload a model; its number is not given again."""
 
         def unload() -> None:
-            del self._acl._models[self._model("aclmdlUnload", model_id).number]
+            del self._process.models[self._process.model("aclmdlUnload", model_id).number]
 
-        return self._acl._answer(unload)
+        return self._process.answer(unload)
 
     def _dump(self, call: str, change: Callable[[], None]) -> AclError:
         def checked() -> None:
-            self._acl._need(call, AclError.ACL_ERROR_UNINITIALIZE, _CALL_ORDER)
+            self._process.need(call, AclError.ACL_ERROR_UNINITIALIZE, _CALL_ORDER)
             change()
 
-        return self._acl._answer(checked)
-
-    def _model(self, call: str, number: int) -> Model:
-        self._acl._need(call, AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
-        if number not in self._acl._models:
-            known = sorted(self._acl._models)
-            said = Message("ascendcl/model-id", got=number, known=known)
-            raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, said)
-        return self._acl._models[number]
+        return self._process.answer(checked)
 
 
 class _Runtime:
     """``acl.rt``: the device. A process that sets none uses device 0."""
 
-    def __init__(self, acl: AscendCL) -> None:
-        self._acl = acl
+    def __init__(self, process: _Process) -> None:
+        self._process = process
 
     def set_device(self, device_id: int) -> AclError:
         """Open a device; a detailed exception dump must be set before."""
 
         def opened() -> None:
-            self._acl._device = self._known(device_id)
+            self._process.device = self._known(device_id)
 
-        return self._acl._answer(opened)
+        return self._process.answer(opened)
 
     def reset_device(self, device_id: int) -> AclError:
         """Close a device."""
 
         def closed() -> None:
-            if self._acl._device == self._known(device_id):
-                self._acl._device = None
+            if self._process.device == self._known(device_id):
+                self._process.device = None
 
-        return self._acl._answer(closed)
+        return self._process.answer(closed)
 
     def _known(self, device_id: int) -> int:
         if device_id not in range(DEVICES):
@@ -320,8 +333,8 @@ class _Runtime:
 class _Operators:
     """``acl.op``: operators outside of models."""
 
-    def __init__(self, acl: AscendCL) -> None:
-        self._acl = acl
+    def __init__(self, process: _Process) -> None:
+        self._process = process
 
     def execute_v2(
         self,
@@ -353,19 +366,19 @@ class _Operators:
         """
 
         def execute() -> None:
-            acl = self._acl
-            acl._need("aclopExecuteV2", AclError.ACL_ERROR_UNINITIALIZE)
+            process = self._process
+            process.need("aclopExecuteV2", AclError.ACL_ERROR_UNINITIALIZE)
             graph = operator_graph(op_type, inputs, attr or {})
-            kind = acl._chip.kind
+            kind = process.chip.kind
             own = Precision(training=True) if kind != REFERENCE else None  # not in ATC's mode
-            target = Target.of("acl", kind, precision_mode=own, faults=faults, seed=acl._seed)
+            target = Target.of("acl", kind, precision_mode=own, faults=faults, seed=process.seed)
             model = load_model(graph, target)
-            model.device = acl._opened()
-            execution = model.next_execution(None)._replace(first_task=acl._next_task)
-            acl._next_task += len(model.compiled.ops) + 1
-            dumps = [(one, plan) for one in acl._dump.current if (plan := plan_alone(one))]
-            found = acl._chip.execute(execution, dumps)
+            model.device = process.opened()
+            execution = model.next_execution(None)._replace(first_task=process.next_task)
+            process.next_task += len(model.compiled.ops) + 1
+            dumps = [(one, plan) for one in process.dump.current if (plan := plan_alone(one))]
+            found = process.chip.execute(execution, dumps)
             if outputs is not None:
                 outputs[:] = found
 
-        return self._acl._answer(execute)
+        return self._process.answer(execute)

@@ -141,9 +141,7 @@ class Process:
 
     def _run(self, turn: Turn, state: State, options: Mapping[str, Any]) -> Iterator[TensorRecord]:
         network = self._networks[turn.network]
-        feeds = feeds_at(network, self._feeds, turn.run)
-        if len(self._networks) > 1:
-            feeds = _own(feeds, network, self._networks)
+        feeds = _own(feeds_at(network, self._feeds, turn.run), network, self._networks)
         return self._prepared[turn.network].run(
             feeds, iteration=turn.iteration, state=state, **options
         )
