@@ -259,6 +259,8 @@ LOADED = {"path": "/d", "modules": ["Module.a.forward.0", "x", "Module.a.forward
         ({"level": "L2"}, {"scope": ["x"], "list": []}, "statistics.scope"),
         ({"level": "L3"}, {"list": 5}, "level"),
         ({"task": "foo", "level": "L3"}, {}, "task"),
+        ({"level": "debug"}, {"scope": [MODULES[0], CALLS[0]]}, "statistics.scope"),
+        ({"level": "debug"}, {"scope": [CALLS[0], MODULES[0]]}, "statistics.scope"),
         ({"task": "foo", "step": ["x"]}, {}, "step[0]"),
     ],
 )

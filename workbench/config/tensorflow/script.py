@@ -54,7 +54,7 @@ INIT_KEYS = (*Run.fields, "dump_data")
 """Settings that the first session of a process decides, that of ``init_resource`` if there is one."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class EffectiveSetting:
     """One setting as it counts: its section, value, line, and the weight of where it stands."""
 
