@@ -343,6 +343,13 @@ def test_what_may_be_a_dump_config_is_not_refused(value):
     assert verdict(f"run = NPURunConfig(dump_config={value})\n") == []
 
 
+def test_a_dump_config_that_the_script_does_not_make_is_said_to_be_unknown():
+    (found,) = [
+        p for p in problems("run = NPURunConfig(\n    dump_config=make(1))\n") if p.id == "untold"
+    ]
+    assert (found.path, found.line, found.message.values["got"]) == ("dump", 2, "make(1)")
+
+
 def test_none_beside_a_dump_config_dumps_nothing():
     text = (
         "d = DumpConfig(enable_dump=True, dump_path='/d')\nrun = NPURunConfig(dump_config=None)\n"
