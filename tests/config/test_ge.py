@@ -50,6 +50,12 @@ def test_every_row_of_ges_checks(surface, dump, context, expected):
     assert {p.severity for p in found} <= {"warning"}
 
 
+def test_what_the_script_itself_sets_counts():
+    form = of("torchair", {"dump_config": TA, "environment": {"NPU_COLLECT_PATH": "/c"}})
+    (found,) = [p for p in form.check() if p.id == "ge-collect-path"]
+    assert found.message.values["folder"] == "/c"
+
+
 @pytest.mark.parametrize(
     "good", ["", "0", "0|5-8", "007", "2147483647", "|".join("1" * 100), "0-2147483647", "0" * 5000]
 )

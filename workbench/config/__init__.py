@@ -1,11 +1,10 @@
 """Layer 2: dump configurations of each vendor: read, checked, explained, converted, lowered to a plan.
 
-::
+In: a vendor's form as file, text or data, and the `Context` that it is judged in.
+Out: a `Config` that answers: problems, plan, words, code, the same on another surface.
+Added here: a surface as a folder and a row of `SURFACES` (and of `workbench.core.writers.WRITERS`).
 
-    form = wb.config.new("mindspore-o0o1")
-    form = form.set("common_dump_settings.iteration", "0|5-8")
-    form.check(wb.config.Context(version="2.6"))
-    print(form.explain())
+>>> form = new("mindspore-o0o1").set("common_dump_settings.iteration", "0|5-8")
 """
 
 from __future__ import annotations

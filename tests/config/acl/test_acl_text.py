@@ -139,28 +139,6 @@ def test_steps_that_an_overflow_dump_does_not_check_are_told(step, told):
     ] * told
 
 
-def test_a_misspelt_key_names_its_neighbour():
-    found = surfaces.of("acl", {"dump": {"dump_path": "d", "dump_debg": "on"}}).check()
-    (problem,) = (p for p in found if p.id == "unknown-key")
-    assert problem.severity == "warning"
-    check_said(problem.fix, "config/near-key", near="dump_debug")
-
-
-def test_the_first_form_passes_and_dumps():
-    config = surfaces.new("acl")
-    assert config.check() == ()
-    assert config.plan().iterations.ranges == ((0, 0),)
-    assert config.plan().select == ()
-
-
-def test_an_explanation_holds_plan_notes_and_problems():
-    config = surfaces.of("acl", {"dump": {"dump_path": "/out", "dump_list": [{}]}})
-    first, *rest = config.explain().splitlines()
-    assert str(plan_words(config.plan())) in first
-    notes = [f"- {note}" for note in config.judge().notes()]
-    assert rest == [*notes, *(f"- {p.severity}: {p}" for p in config.check())]
-
-
 @pytest.mark.parametrize(
     ("scene", "expected"),
     [
@@ -323,24 +301,3 @@ def test_the_fault_of_steps_is_named(step):
     code, values = STEPS[step]
     check_said(problem.message, "step", key="dump_step", got=step)
     check_said(problem.message.values["fault"], code, **values)
-
-
-@pytest.mark.parametrize(
-    ("dump", "code", "values"),
-    [
-        (
-            {"dump_path": "d", "dump_list": [{"model_name": "m", "layer": []}]},
-            "list-layer",
-            {"path": "dump.dump_list[0].layer", "got": []},
-        ),
-        (
-            {"dump_path": "d", "dump_op_switch": "on", "dump_stats": ["Max"]},
-            "stats-data",
-            {"key": "dump_stats", "got": ["Max"]},
-        ),
-        ({"dump_list": [{}]}, "config/missing", {"path": "dump.dump_path"}),
-    ],
-)
-def test_messages(dump, code, values):
-    (problem,) = (p for p in surfaces.of("acl", {"dump": dump}).check() if p.severity == "error")
-    check_said(problem.message, code, **values)

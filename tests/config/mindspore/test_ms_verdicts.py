@@ -10,7 +10,8 @@ import dataclasses
 import pytest
 
 import workbench as wb
-from workbench.config import Context, get
+from workbench.config import Context
+from workbench.config.mindspore.surfaces import CPU, GE, GPU, O0O1, O2
 from workbench.core.plan import CATEGORIES
 
 OUT = object()
@@ -351,9 +352,9 @@ def test_every_category_of_a_form_is_a_column_that_can_be_written():
 
 def test_declarations_agree_on_what_a_key_is():
     """The surfaces differ in when a key is read, not in what it means."""
-    first = get("mindspore-o0o1").model.parts()["common_dump_settings"].model
-    for name in ("o2", "cpu", "gpu", "ge"):
-        section = get(f"mindspore-{name}").model.parts()["common_dump_settings"].model
+    first = O0O1.model.parts()["common_dump_settings"].model
+    for other in (O2, CPU, GPU, GE):
+        section = other.model.parts()["common_dump_settings"].model
         for key, setting in first.settings().items():
             here = section.settings()[key]
             for field in dataclasses.fields(setting):

@@ -13,8 +13,9 @@ from workbench.config import Context
 from workbench.config.explain import plan_words
 from workbench.config.mindspore.code import SCRIPT
 from workbench.config.mindspore.notes import NOTES
+from workbench.config.mindspore.surfaces import CPU, GE, GPU, O0O1, O2
 
-NAMES = [f"mindspore-{target}" for target in ("o0o1", "o2", "cpu", "gpu", "ge")]
+NAMES = [surface.name for surface in (O0O1, O2, CPU, GPU, GE)]
 
 
 def said(config, context=None):

@@ -2,6 +2,7 @@
 
 import ast
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from kit.words import check_said
 from workbench.config.msprobe.surface import PYTORCH, recognises
 from workbench.core.plan import BOTH, Iterations, Selector
 
+MODULES = ["Module.fc1.Linear.forward.0", "Module.fc2.Linear.forward.0"]
 CALLS = ["Functional.relu.0.forward", "Functional.conv2d.0.forward"]
 LOAD = {"path": "/earlier", "modules": ["Module.fc1.Linear.forward.0"]}
 
@@ -151,6 +153,9 @@ def test_the_code_is_a_training_loop_with_the_model_where_modules_are_dumped(sur
     [
         ("msprobe", {"step": [1, "3-5"], "rank": [0]}, {"list": ["conv"], "data_mode": ["input"]}),
         ("msprobe", {"task": "tensor", "step": [0]}, {"scope": CALLS}),
+        ("msprobe", {"level": "L0"}, {"scope": MODULES}),
+        ("msprobe", {"level": "mix"}, {"scope": [CALLS[0], CALLS[1]]}),
+        ("msprobe", {"level": "mix"}, {"scope": [CALLS[0], MODULES[1]]}),
         ("msprobe", {"task": "nan_check"}, {}),
         ("msprobe", {"level": "debug"}, {}),
         ("msprobe", {"task": "structure"}, {}),
@@ -168,6 +173,13 @@ def test_a_plan_comes_back(surface, settings, section):
     again = wb.config.of(surface, json.loads(json.dumps(lowered.data)))
     assert again.accepted()
     assert again.plan() == config.plan()
+
+
+def test_a_scope_of_what_msprobe_does_not_name_is_lost():
+    plan = form().plan()
+    lowered = PYTORCH.from_plan(replace(plan, select=(Selector("range", "Add_1", "Mul_2"),)))
+    assert lowered.data["statistics"]["scope"] == []
+    assert [lost.code for lost in lowered.unsupported] == ["config/lost-operators"]
 
 
 def test_kernels_of_mindspore_convert_to_mindspores_own_form():
@@ -247,6 +259,8 @@ LOADED = {"path": "/d", "modules": ["Module.a.forward.0", "x", "Module.a.forward
         ({"level": "L2"}, {"scope": ["x"], "list": []}, "statistics.scope"),
         ({"level": "L3"}, {"list": 5}, "level"),
         ({"task": "foo", "level": "L3"}, {}, "task"),
+        ({"level": "debug"}, {"scope": [MODULES[0], CALLS[0]]}, "statistics.scope"),
+        ({"level": "debug"}, {"scope": [CALLS[0], MODULES[0]]}, "statistics.scope"),
         ({"task": "foo", "step": ["x"]}, {}, "step[0]"),
     ],
 )

@@ -224,10 +224,3 @@ def test_code_says_what_to_do_in_order():
 
 def test_code_exports_the_graph_switch_if_nothing_does():
     assert "#      export DUMP_GE_GRAPH=2" in Config(TENSORFLOW, form()).code()
-
-
-def test_new_form_passes_its_check_and_dumps():
-    config = surfaces.new("tensorflow", dump__dump_path="/home/me")
-    assert config.check() == ()
-    assert config.plan().path == "/home/me"
-    assert config.plan(out="/other").path == "/other"

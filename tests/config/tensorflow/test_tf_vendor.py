@@ -343,6 +343,13 @@ def test_what_may_be_a_dump_config_is_not_refused(value):
     assert verdict(f"run = NPURunConfig(dump_config={value})\n") == []
 
 
+def test_a_dump_config_that_the_script_does_not_make_is_said_to_be_unknown():
+    (found,) = [
+        p for p in problems("run = NPURunConfig(\n    dump_config=make(1))\n") if p.id == "untold"
+    ]
+    assert (found.path, found.line, found.message.values["got"]) == ("dump", 2, "make(1)")
+
+
 def test_none_beside_a_dump_config_dumps_nothing():
     text = (
         "d = DumpConfig(enable_dump=True, dump_path='/d')\nrun = NPURunConfig(dump_config=None)\n"
@@ -376,6 +383,7 @@ def test_what_is_never_read_is_not_refused(text, cause):
         (OP + "sess = tf.Session()\n", "", "nothing"),
         (OP.replace("NpuOptimizer", "Other") + ON + TO + RUN, "Other", "nothing"),
         (OP.replace("NpuOptimizer", "Other") + RUN, "Other", "nothing"),
+        (OP.replace("op.name", "op.nick") + ON + TO + RUN, "", "nothing"),
         (OP + ON + TO + RUN, None, "data"),
         (OP + RUN, None, "exception"),
         # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
@@ -392,6 +400,7 @@ def test_a_configuration_that_is_given_to_nothing_dumps_nothing(text, optimizer,
     assert (plan.kind if plan.iterations.ranges != () else "nothing") == kind
     told = {note.code for note in config.judge().notes()}
     assert ("config/tf-exception-brief" in told) == (kind != "nothing")
+    assert ("optimizer-name" in [p.id for p in config.check()]) == (kind == "nothing")
     assert ("dump-off" in [p.id for p in config.check()]) == (kind == "exception")
     assert files.read(config.to_text(), "tensorflow").data == config.data
 

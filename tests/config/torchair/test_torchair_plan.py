@@ -191,12 +191,6 @@ def test_a_form_that_is_off_makes_no_folder():
     assert "makedirs" not in config(enable_dump=False).code()
 
 
-def test_the_form_to_start_with_has_no_problem_and_dumps():
-    form = surfaces.new("torchair")
-    assert form.check() == ()
-    assert form.plan().iterations == Iterations(((0, 0),))
-
-
 def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
     text = (
         "import torchair\nconfig = torchair.CompilerConfig()\n"

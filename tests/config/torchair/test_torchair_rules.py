@@ -34,15 +34,6 @@ def test_steps_that_only_ge_refuses_are_warnings_with_its_code(steps):
     assert not [p for p in config("reduce-overhead", dump_step=steps).check() if p.code]
 
 
-def test_npu_collect_path_and_a_dump_exclude_each_other():
-    context = Context(env={"NPU_COLLECT_PATH": "/c"})
-    breach = ("ge-collect-path", "warning", "enable_dump", "E10056")
-    assert found(config(), context) == [breach]
-    assert found(config("npugraph_ex", dump_step=""), context) == []
-    own = config().set("environment.NPU_COLLECT_PATH", "/c")
-    assert found(own) == [breach]
-
-
 @pytest.mark.parametrize("mode", ["reduce-overhead", "npugraph_ex"])
 @pytest.mark.parametrize(
     ("key", "value"),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.explain import selector_words
 from workbench.config.ge.steps import bounded, merged
 from workbench.config.mindspore.kernels import read_kernel, write_kernel
 from workbench.config.msprobe.kinds import LARGEST, STATISTICS, number_range
 from workbench.config.msprobe.reading import names
+from workbench.config.msprobe.rules import is_named
 from workbench.config.msprobe.settings import MindSporeStatistics
 from workbench.config.surface import Lowered
 from workbench.core.errors import FormatError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -137,11 +140,13 @@ def from_plan(framework: Framework, wanted: DumpPlan) -> Lowered:
         if wanted.devices not in (None, _DEVICES):
             form["rank"] = list(wanted.devices)
         return Lowered(form | {"level": "L2", task: _of_kernels(task, wanted)})
+    ends, level, lost = _scope(wanted)
+    form["level"] = level
     if marked:
         form["level"] = "debug"
     elif not wanted.io:
         form |= {"task": "structure", "level": "mix"}
-    return Lowered(form | {form["task"]: _of_calls(wanted)})
+    return Lowered(form | {form["task"]: {"scope": ends, **_of_calls(wanted)}}, lost)
 
 
 def _task(framework: Framework, wanted: DumpPlan) -> str:
@@ -157,11 +162,22 @@ def _calls(wanted: DumpPlan) -> bool:
     return not wanted.io or any(entry.kind in ("call", "range") for entry in wanted.select)
 
 
+def _scope(wanted: DumpPlan) -> tuple[list[str], str, tuple[Message, ...]]:
+    """Return the ends of the first range, the level that has such names, and the range if none has."""
+    ranges = (entry for entry in wanted.select if entry.kind == "range" and not entry.model)
+    entry = next(ranges, None)
+    if entry is None:
+        return [], "L1", ()
+    ends = [entry.text, entry.end]
+    for level in ("L1", "L0", "mix"):
+        if all(is_named(end, level) for end in ends):
+            return ends, level, ()
+    return [], "L1", (Message("config/lost-operators", operators=selector_words(entry)),)
+
+
 def _of_calls(wanted: DumpPlan) -> dict[str, Any]:
-    scope = next((entry for entry in wanted.select if entry.kind == "range"), None)
-    ends = [scope.text, scope.end] if scope and not scope.model else []
     listed = [entry.text for entry in wanted.select if entry.kind == "call" and entry.text]
-    return {"scope": ends, "list": listed, "data_mode": _modes(wanted), **_summary(wanted)}
+    return {"list": listed, "data_mode": _modes(wanted), **_summary(wanted)}
 
 
 def _of_kernels(task: str, wanted: DumpPlan) -> dict[str, Any]:

@@ -44,6 +44,11 @@ _KINDS = {
 }
 
 
+def is_named(name: str, level: str) -> bool:
+    """Whether a name is one of what a level dumps: calls, modules or both."""
+    return any(pattern.match(name) for pattern in _NAMES[level])
+
+
 def _is_module(name: str) -> bool:
     return name.partition(".")[0] in ("Module", "Cell")
 
@@ -69,7 +74,7 @@ def _misnamed(r: MsprobeReading, at: At) -> list[dict[str, Any]]:
     return [
         {"below": f"[{index}]", "got": name, "level": r.level, "kind": _KINDS[r.level]}
         for index, name in enumerate(_scope(r, at))
-        if patterns and not any(pattern.match(name) for pattern in patterns)
+        if patterns and not is_named(name, r.level)
     ]
 
 

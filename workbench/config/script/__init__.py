@@ -1,1 +1,7 @@
-"""Settings in Python source, read without running it: values, statements and their conditions, what is assigned."""
+"""Settings in Python source, read without running it.
+
+In: the text of a script.
+Out: its tree and what names and expressions are (`literals`, `texts`), statements with their branches (`statements`),
+what they assign (`bindings`), and values as source (`write`).
+Added here: what a script may do to a setting, once for every surface.
+"""

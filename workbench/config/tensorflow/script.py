@@ -54,7 +54,7 @@ INIT_KEYS = (*Run.fields, "dump_data")
 """Settings that the first session of a process decides, that of ``init_resource`` if there is one."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class EffectiveSetting:
     """One setting as it counts: its section, value, line, and the weight of where it stands."""
 
@@ -179,20 +179,28 @@ def _value(reading: ScriptReading, entry: Entry) -> Any:
     member = MEMBERS.get(entry.key, entry.member or "s")
     if entry.member and entry.member != member:
         return {entry.member: value}
-    if entry.key in SWITCHES and isinstance(value, RuntimeValue):
-        rank = true_on(entry.node, reading.facts.once)
-        if rank is None and isinstance(entry.node, ast.Name):
-            rank = reading.flags.get(entry.node.id)
-        if rank is not None:
-            reading.rank = rank, entry.line
-            return True
+    if _only_rank(reading, entry, value) is not None:
+        return True
     if member == "b" and type(value) is int:
         return bool(value)
     return int(value) if member == "i" and type(value) is bool else value
 
 
+def _only_rank(reading: ScriptReading, entry: Entry, value: Any) -> int | None:
+    """Rank on which an expression turns a switch on, and on no other; ``None`` of other settings."""
+    if entry.key not in SWITCHES or not isinstance(value, RuntimeValue):
+        return None
+    rank = true_on(entry.node, reading.facts.once)
+    if rank is None and isinstance(entry.node, ast.Name):
+        return reading.flags.get(entry.node.id)
+    return rank
+
+
 def _take(reading: ScriptReading, entry: Entry, new: EffectiveSetting) -> None:
-    """Keep a setting, unless one that counts more stands already."""
+    """Keep a setting, unless one that counts more stands already, and the rank that it is on for."""
+    rank = _only_rank(reading, entry, literal(entry.node, reading.facts.names))
+    if rank is not None and new.value is True:
+        reading.rank = rank, entry.line
     around = rank_around(entry.guard, reading.facts.once) if entry.key in SWITCHES else None
     if around is not None:
         if new.value is around.is_it:

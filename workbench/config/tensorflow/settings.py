@@ -1,6 +1,6 @@
 """The form behind a TensorFlow training script: where its settings stand, and what they are.
 
-The vendor's form is the script itself; this is what `workbench.config.tensorflow.read` finds there and
+The vendor's form is the script itself; this is what `workbench.config.tensorflow.script` finds there and
 `workbench.config.tensorflow.write` puts there. Defaults are npu_bridge's for an absent setting.
 A value under a wrong proto member keeps it (``{"i": 1}``); npu_bridge reads false, 0 or no text.
 """

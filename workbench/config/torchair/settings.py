@@ -1,6 +1,6 @@
 """The form of torchair: what a script sets on a ``CompilerConfig``, as one tree of settings.
 
-The vendor's form is a script; ``read`` and ``write`` go between the two. Rules of the values are
+The vendor's form is a script; ``script`` and ``write`` go between the two. Rules of the values are
 those of `Ascend/torchair`_ ``configs/dump_config.py`` and ``configs/_option_base.py``.
 
 .. _Ascend/torchair: https://gitcode.com/Ascend/torchair
