@@ -64,7 +64,7 @@ CASES = {
     ),
     "model": (
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "Other"}]}}', surface="acl"),
-        "nothing-met", {"entry": ""},
+        "nothing-met", {"entry": "Other"},
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "LeNet"}]}}', surface="acl"),
     ),
     "failure": (
