@@ -62,6 +62,9 @@ CASES = {
         read('{"dump": {"dump_path": "output", "dump_list": []}}', surface="acl"), "nothing-asked", {},
         read('{"dump": {"dump_path": "output", "dump_list": [], "dump_op_switch": "on"}}', surface="acl"),
     ),
+    "enable_dump": (
+        new("torchair").unset("dump_config.enable_dump"), "nothing-asked", {}, new("torchair"),
+    ),
     "model": (
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "Other"}]}}', surface="acl"),
         "nothing-met", {"entry": "Other"},
