@@ -62,9 +62,12 @@ CASES = {
         read('{"dump": {"dump_path": "output", "dump_list": []}}', surface="acl"), "nothing-asked", {},
         read('{"dump": {"dump_path": "output", "dump_list": [], "dump_op_switch": "on"}}', surface="acl"),
     ),
+    "enable_dump": (
+        new("torchair").unset("dump_config.enable_dump"), "nothing-asked", {}, new("torchair"),
+    ),
     "model": (
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "Other"}]}}', surface="acl"),
-        "nothing-met", {"entry": ""},
+        "nothing-met", {"entry": "Other"},
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "LeNet"}]}}', surface="acl"),
     ),
     "failure": (

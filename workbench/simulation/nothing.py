@@ -52,14 +52,12 @@ def _compiled(empty: EmptyRun) -> Message | None:
 
 
 def _nothing_asked(empty: EmptyRun) -> Message | None:
-    """The warning of a form that asks for nothing."""
+    """What is said of a form that asks for nothing: its first warning, else its first hint."""
     if empty.form is None or empty.plan.iterations.ranges != ():
         return None
     problems = empty.form.judge(empty.context).problems
-    warning = next((one for one in problems if one.severity == "warning"), None)
-    if warning is None:
-        return None
-    return Message("simulation/nothing-asked", problem=str(warning))
+    said = sorted(problems, key=lambda one: one.severity != "warning")
+    return Message("simulation/nothing-asked", problem=str(said[0])) if said else None
 
 
 def _device(empty: EmptyRun) -> Message | None:

@@ -148,7 +148,7 @@ def _unmatched(
 
 
 def _text(entry: Selector) -> str:
-    return f"{entry.text} to {entry.end}" if entry.kind == "range" else entry.text
+    return f"{entry.text} to {entry.end}" if entry.kind == "range" else entry.text or entry.model
 
 
 def _other_model(model: str, blocks: Iterable[Graph]) -> Message:
