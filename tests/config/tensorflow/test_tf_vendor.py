@@ -389,6 +389,8 @@ def test_what_is_never_read_is_not_refused(text, cause):
         # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
         (OP + ON + TO + "sess = tf.Session(config=npu_config_proto())\n", None, "exception"),
         (OP + ON + TO + "run = NPURunConfig()\n", None, "exception"),
+        # a helper may name it
+        (ADD + "prepare(op)\n" + RUN, None, "exception"),
         # without a session in the script, one elsewhere may take it
         (OP + ON + TO, None, "data"),
     ],

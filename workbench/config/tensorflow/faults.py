@@ -153,7 +153,7 @@ def other_optimizer(reading: ScriptReading, _at: At) -> Faults:
     if any(block.name == OPTIMIZER for block in blocks):
         for block in blocks:
             if block.name != OPTIMIZER:
-                yield _fault("script.optimizer", repr(block.name), block.line)
+                yield _fault("script.optimizer", repr(block.name or ""), block.line)
 
 
 def conflicts(reading: ScriptReading, _at: At) -> Faults:

@@ -60,15 +60,15 @@ class Entry:
 class OptimizerBlock:
     """The settings of one custom optimizer; ``config`` is the ConfigProto that it was added to, under ``guard``.
 
-    ``extra`` are the parameters whose keys cannot be told, with their lines; ``gone`` those that were set and
-    taken out again.
+    ``name`` is None where the script gives none; ``extra`` are the parameters whose keys cannot be told, with their
+    lines; ``gone`` those that were set and taken out again.
     """
 
     variable: str
     config: str
     scope: str
     line: int
-    name: Any = ""
+    name: Any = None
     entries: list[Entry] = field(default_factory=list)
     extra: list[tuple[str, int]] = field(default_factory=list)
     uses: set[str] = field(default_factory=set)

@@ -266,12 +266,13 @@ def _other_optimizer(facts: ScriptFacts) -> tuple[Any, int] | None:
 
     A script that names one of the interfaces gets an optimizer from npu_bridge, whatever its own is given to.
     """
-    blocks = effective_blocks(facts) or facts.blocks
+    named = [block for block in facts.blocks if block.name is not None]
+    blocks = effective_blocks(facts) or named
     if blocks and all(block.name != OPTIMIZER for block in blocks):
-        return blocks[0].name, blocks[0].line
+        return blocks[0].name or "", blocks[0].line
     plain = facts.calls.keys().isdisjoint(("init_resource", *(name for name, _, _ in INTERFACES)))
-    if blocks and plain and all(map(facts.is_idle, blocks)):
-        return "", blocks[0].line
+    if facts.blocks and plain and all(map(facts.is_idle, facts.blocks)):
+        return "", facts.blocks[0].line
     return None
 
 
