@@ -298,7 +298,7 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     found = plan_of("acl", plan, graph)
     assert [(u.where, u.entry, u.reason) for u in found.selection.unmatched] == [
         ("list", "relu", Message("simulation/entry-fused", near="conv_relu")),
-        ("list", "", Message("simulation/entry-model", got="resnet", names=["ge_default_1"])),
+        ("list", "resnet", Message("simulation/entry-model", got="resnet", names=["ge_default_1"])),
         ("blacklist", "Nothing", Message("simulation/entry-type")),
     ]
     assert found.selection.operators == ()

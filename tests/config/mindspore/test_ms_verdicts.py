@@ -69,7 +69,7 @@ SECTIONS = [
     ("cpu", {"e2e": OUT}, NEW, {("hint", "e2e_dump_settings", "e2e-alarm")}),
     ("gpu", {"e2e": OUT}, NEW, {("hint", "e2e_dump_settings", "e2e-alarm")}),
     ("cpu", {"e2e": OUT}, Context("2.6"), set()),
-    ("cpu", {"e2e.enable": False}, NEW, set()),
+    ("cpu", {"e2e.enable": False}, NEW, {("hint", "enable", "guide")}),
     ("o0o1", {"common": OUT}, NEW, {("error", "common_dump_settings", "section")}),
     ("o0o1", {"common": []}, NEW, {("error", "common_dump_settings", "value")}),
     # up to 2.2 enable and trans_flag are required, and enable decides

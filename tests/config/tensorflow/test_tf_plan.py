@@ -150,7 +150,7 @@ def test_explanation_of_a_script():
 def test_explanation_of_a_refused_script_names_what_refuses_it():
     config = Config(TENSORFLOW, form(dump_step="3-3"))
     (problem,) = (problem for problem in config.check() if problem.severity == "error")
-    check_said(problem.message, "step-order", key="dump_step", got="3-3")
+    check_said(problem.message.values["said"], "step-order", key="dump_step", got="3-3")
     assert config.explain().splitlines()[1:] == [f"- {problem}"]
 
 
