@@ -80,6 +80,11 @@ def test_the_graph_with_an_iterator_is_found(folder):
     check_said(found.how, "graph_files/found-alone", word="Iterator", files=3)
 
 
+def test_a_number_of_five_digits_is_read(folder):
+    (folder / "ge_proto_00000292_Build.txt").rename(folder / "ge_proto_00292_Build.txt")
+    assert found_in(folder).path == folder / "ge_proto_00292_Build.txt"
+
+
 def test_the_graph_with_an_operator_is_found(folder):
     found = found_in(folder, "save/Save")
     assert (found.path.name, found.name) == ("ge_proto_00000301_Build.txt", "save graph.2")
