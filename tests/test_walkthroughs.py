@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def holders() -> list[str]:
 def test_steps_are_numbered_in_a_row():
     assert len(ROWS) == len(re.findall(r"^\| \d+\.", TEXT, re.M))
     numbers = [tuple(map(int, row[:3])) for row in ROWS]
-    for before, number in zip(numbers, numbers[1:], strict=False):
+    for before, number in pairwise(numbers):
         document, section, step = before
         following = {
             (document, section, step + 1),

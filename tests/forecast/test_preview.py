@@ -298,7 +298,7 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     found = plan_of("acl", plan, graph)
     assert [(u.where, u.entry, u.reason) for u in found.matches.unmet] == [
         ("list", "relu", Message("pipeline/entry-fused", near="conv_relu")),
-        ("list", "", Message("pipeline/entry-model", got="resnet", names=["ge_default_1"])),
+        ("list", "resnet", Message("pipeline/entry-model", got="resnet", names=["ge_default_1"])),
         ("blacklist", "Nothing", Message("pipeline/entry-type")),
     ]
     assert found.matches.operators == ()
