@@ -224,7 +224,7 @@ def test_of_several_that_lie_below_the_inputs_of_others_tell_the_one(base, tmp_p
     """Convolutions of a residual block take turns below what the block adds at its end."""
     block = "Default/layer2-BasicBlock"
     guilty = f"{block}/down-SequentialCell/0-Conv2d/Conv2D-op0"
-    form = {"dump_list": [{"model_name": "resnet"}], "dump_path": "/home/", "dump_mode": "all"}
+    form = {"dump_list": [{"model_name": "ResNet"}], "dump_path": "/home/", "dump_mode": "all"}
     (tmp_path / "data.json").write_text(json.dumps({"dump": form}))
     ways = [("target", "acl", tmp_path / "data.json", *NPU, "--fault", f"overrun:{guilty}"),
             ("golden", "mindspore-cpu", base / "cpu.json", "--device", "reference")]  # fmt: skip
