@@ -392,6 +392,28 @@ def test_a_result_that_a_compiler_knows_has_no_file(tmp_path):
     assert found.coverage.outputs == ()
 
 
+@pytest.mark.parametrize("mode", ["all", "output"])
+def test_a_part_that_is_off_by_more_than_the_whole_accuses_nobody(tmp_path, mode):
+    """Two elements near the end of float16 are cut out of a tensor whose others are near one; their reader is wrong."""
+    x = np.array([[6.7, 0.56, -51.835, -52.266]], np.float32)
+    ends = {f"{name}{at}": np.int64([at]) for name in ("from", "to") for at in (0, 2, 4)}
+    weights = {**ends, "axis": np.int64([1]), "half": np.float32([0.5])}
+    weights["shift"] = np.float32([[0, 0, 40.301, 40.301]])
+    nodes = [
+        node("Add", ["x", "shift"], ["near"], "shifted"),
+        node("Sigmoid", ["near"], ["s"], "gate"),
+        node("Slice", ["s", "from0", "to2", "axis"], ["a"], "large"),
+        node("Mul", ["a", "half"], ["b"], "scaled"),
+        node("Slice", ["s", "from2", "to4", "axis"], ["c"], "small"),
+        node("Concat", ["b", "c"], ["y"], "joined", axis=1),
+    ]
+    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y"], weights), x)
+    options = {"precision_mode": "force_fp16", "faults": ("scaled-output:joined:1.05",)}
+    tree = simulated_net(tmp_path, tmp_path / "tree", mode, **options)
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert defects(found) == ["joined"]
+
+
 def choosing(tmp_path, shift):
     """A model that goes on with one of two branches, as its first products say; its golden data, and a run of it."""
     draw = np.random.default_rng(3)

@@ -13,7 +13,6 @@ from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.result import times_expected
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
-from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -130,25 +129,13 @@ def _below_range(flow: Trace, event: Assessment) -> Iterator[Message]:
     worst = event.worst
     if slot is None or worst is None or not _extremes(worst.divergence.metrics)["target_inf"]:
         return
-    read = _measured_input(flow, event, slot)
+    read = flow.measured_input(event.block, event.op, slot)
     row = DTYPES.get(read.pair.target.spec.dtype) if read is not None else None
     lost = vanished(read, row) if read is not None and row is not None else None
     if row is not None and lost is not None:
         count, most = lost
         values = {"golden": most, "dtype": row.name, "limit": row.smallest}
         yield Message("compare/below-range", count=count, **values)
-
-
-def _measured_input(flow: Trace, event: Assessment, slot: int) -> Measured | None:
-    """What was measured of an operator's input, as it was dumped there, else as its producer gave it."""
-    own = flow.index.get((event.block, event.op), {}).get(("input", slot))
-    graph = flow.pairing.target.graphs.get(event.block.graph_key)
-    if own is not None or graph is None or event.op < 0:
-        return own
-    operand = graph.ops[event.op].operand(slot)
-    if not isinstance(operand, Value):
-        return None
-    return flow.index.get((event.block, operand.op), {}).get(("output", operand.slot))
 
 
 def _whose(flow: Trace, origin: Origin) -> str:

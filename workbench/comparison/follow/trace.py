@@ -13,6 +13,7 @@ from workbench.comparison.follow.state import INHERITS, VERSION_MATTER
 from workbench.comparison.graphs.roles import updated_names
 from workbench.comparison.pair.parameters import updated_by_one
 from workbench.dump.formats.mindspore_name import sanitize
+from workbench.graph.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.trust import Trust
     from workbench.core.words import Message
-    from workbench.graph.graph import Value
 
     Place = tuple[Execution, int]
     """One execution of one operator."""
@@ -74,6 +74,17 @@ class Survey:
             return None
         files = self.files.get(block, {})
         return files.get(name) or files.get(sanitize(name))
+
+    def measured_input(self, block: Execution, number: int, slot: int) -> Measured | None:
+        """What was measured of an operator's input, as it was dumped there, else as its producer gave it."""
+        own = self.index.get((block, number), {}).get(("input", slot))
+        graph = self.pairing.target.graphs.get(block.graph_key)
+        if own is not None or graph is None or number < 0:
+            return own
+        operand = graph.ops[number].operand(slot)
+        if not isinstance(operand, Value):
+            return None
+        return self.index.get((block, operand.op), {}).get(("output", operand.slot))
 
     def trust(self, block: Execution) -> Trust:
         """What a statement about an execution rests on."""
