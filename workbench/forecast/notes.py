@@ -75,7 +75,7 @@ def list_notes(
     ``run`` are the iterations that run, ``numbers`` those that dump, too, ``judged`` is what the plan came from.
     """
     form = None if judged is None else judged.config
-    why = left_out(EmptyRun(plan, graphs, writer, context, run, form))
+    why = left_out(EmptyRun(plan, graphs, writer, context, run, judged))
     some = why or undumped(plan, run, form)
     if some is not None:
         yield some

@@ -16,8 +16,8 @@ from workbench.simulation.ranks import only_compiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from workbench.config.config import Config
     from workbench.config.context import Context
+    from workbench.config.judge import Judged
     from workbench.core.plan import DumpPlan
     from workbench.core.writers import Writer
     from workbench.graph.graph import Graph
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EmptyRun:
-    """A run of one rank that dumped nothing; ``run`` are the iterations that ran, ``form`` what the plan came from."""
+    """A run of one rank that dumped nothing; ``run`` are the iterations that ran, ``judged`` what the plan came from."""
 
     plan: DumpPlan
     graphs: Sequence[Graph]
     writer: Writer
     context: Context
     run: Collection[int]
-    form: Config | None = None
+    judged: Judged | None = None
     version: str = ""
 
     def cause(self) -> Message | None:
@@ -53,10 +53,9 @@ def _compiled(empty: EmptyRun) -> Message | None:
 
 def _nothing_asked(empty: EmptyRun) -> Message | None:
     """What is said of a form that asks for nothing: its first warning, else its first hint."""
-    if empty.form is None or empty.plan.iterations.ranges != ():
+    if empty.judged is None or empty.plan.iterations.ranges != ():
         return None
-    problems = empty.form.judge(empty.context).problems
-    said = sorted(problems, key=lambda one: one.severity != "warning")
+    said = sorted(empty.judged.problems, key=lambda one: one.severity != "warning")
     return Message("simulation/nothing-asked", problem=str(said[0])) if said else None
 
 
@@ -81,7 +80,8 @@ def _iterations(empty: EmptyRun) -> Message | None:
         return None
     code = "iteration-left-out" if str(asked) else "iterations-none"
     said = Message(f"simulation/{code}", first=run[0], last=run[-1], asked=asked)
-    return with_all_iterations(said, run, empty.form)
+    form = None if empty.judged is None else empty.judged.config
+    return with_all_iterations(said, run, form)
 
 
 def _marks(empty: EmptyRun) -> Message | None:

@@ -246,7 +246,7 @@ class _Work:
         """Say what the device reported, and why nothing was dumped that was asked for; ``looks`` for overflow."""
         events, dump, graphs = self.events, self.dump, self.process.graphs
         empty = EmptyRun(
-            dump.plan, graphs, dump.writer, self.rank.context, run, dump.form, dump.version
+            dump.plan, graphs, dump.writer, self.rank.context, run, dump.judged, dump.version
         )
         why = empty.cause() if events.is_empty and not events.failed else None
         if why is not None:
