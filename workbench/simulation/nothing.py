@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EmptyRun:
-    """A run of one rank that dumped nothing; ``run`` are the iterations that ran, ``judged`` what the plan came from."""
+    """A run of one rank that dumped nothing: ``run`` are the iterations that ran, ``judged`` is the plan's form."""
 
     plan: DumpPlan
     graphs: Sequence[Graph]
