@@ -4,6 +4,7 @@ In: a vendor's form as file, text or data, and the `Context` that it is judged i
 Out: a `Config` that answers: problems, plan, words, code, the same on another surface.
 Added here: a surface as a folder and a row of `SURFACES` (and of `workbench.core.writers.WRITERS`).
 
+>>> from workbench.config import new
 >>> form = new("mindspore-o0o1").set("common_dump_settings.iteration", "0|5-8")
 """
 
