@@ -9,6 +9,7 @@ nearly its own, if no other tensor of that shape comes near. What is far off pai
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from hashlib import sha256
 from math import inf
@@ -133,9 +134,9 @@ def skip_enclosed(claims: Claims, at: ExecutionPair) -> None:
     gives. Nothing there may be compared, and all must have the shape of one of these ends, or ones in its place.
     """
     order = sorted(at.golden.values(), key=lambda run: run.time)
-    givers = claims.givers()
-    for first, last in (*_between_parts(claims, at), *_between_values(at, givers)):
-        inside = [run for run in order if first.time < run.time < last.time]
+    times = [run.time for run in order]
+    for first, last in (*_between_parts(claims, at), *_between_values(at, claims.givers())):
+        inside = order[bisect_right(times, first.time) : bisect_left(times, last.time)]
         records = [record for run in inside for record in run.tensors.values()]
         ends = [_shape(run) for run in (first, last)]
         if any(claims.is_paired("golden", record) for record in records):
