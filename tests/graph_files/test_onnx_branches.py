@@ -7,7 +7,10 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import workbench as wb
 from kit.build.onnx_models import model, node
+from kit.words import refused
+from workbench.core.errors import GraphError
 from workbench.graph.graph import Value
 from workbench.graph_files.onnx.branches import (
     ELSE,
@@ -103,3 +106,35 @@ def test_names_of_files_tell_which_branch_was_taken(known, ops):
     graph = parse_onnx_model(nested().SerializeToString())
     made = with_branches(graph, branch_that_has(graph, known.__contains__))
     assert [op.name for op in made.ops] == ops
+
+
+def twice():
+    """Two choices of one name, whose branches differ."""
+    first = {
+        THEN: graph_of("t1", [node("Neg", ["x"], ["n"], "neg")], ["n"]),
+        ELSE: graph_of("e1", [node("Exp", ["x"], ["m"], "exp")], ["m"]),
+    }
+    longer = [node("Relu", ["a"], ["p"], "relu"), node("Sin", ["p"], ["q"], "sin")]
+    second = {
+        THEN: graph_of("t2", [node("Abs", ["a"], ["o"], "abs")], ["o"]),
+        ELSE: graph_of("e2", longer, ["q"]),
+    }
+    nodes = [
+        node("If", ["c"], ["a"], "choice", **first),
+        node("Not", ["c"], ["d"], "not"),
+        node("If", ["d"], ["b"], "choice", **second),
+    ]
+    return model(nodes, {"x": X, "c": np.array(True)}, ["b"])
+
+
+def test_choices_of_one_name_are_left_as_they_are(tmp_path):
+    """Which of their graphs is meant nobody can tell: they are computed as wholes, or refused."""
+    net, feeds = twice(), {"x": X, "c": np.array(True)}
+    graph = parse_onnx_model(net.SerializeToString())
+    assert with_branches(graph, lambda op: THEN).ops == graph.ops
+    wb.golden(net, feeds, tmp_path / "golden", engine="reference")
+    [wanted] = ReferenceEvaluator(net).run(["b"], feeds)
+    files = sorted((tmp_path / "golden").glob("choice.*.npy"))
+    np.testing.assert_allclose(np.load(files[-1]), wanted, rtol=1e-6)
+    with refused("graph/onnx-unsupported", GraphError):
+        read_onnx(net, branches={"choice": THEN})

@@ -359,15 +359,24 @@ def test_numbers_beyond_a_format_are_told_as_such(tmp_path, device):
     ]
 
 
-def test_numbers_below_a_format_are_told_as_such(tmp_path):
-    x = np.array([[1e-9, 2e-9, 1, 2]], np.float32)
-    small = {"one": np.array([1e-10], np.float32)}
-    nodes = [node("Max", ["x", "one"], ["a"], "floor"), node("Log", ["a"], ["y"], "log")]
-    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y"], small), x)
-    tree = simulated_net(tmp_path, tmp_path / "tree", precision_mode="force_fp16")
-    found = wb.compare(tree, tmp_path / "golden")
+POLES = {
+    "Log": node("Log", ["a"], ["y"], "pole"),
+    "Reciprocal": node("Reciprocal", ["a"], ["y"], "pole"),
+    "Div": node("Div", ["x", "a"], ["y"], "pole"),
+}
+
+
+@pytest.mark.parametrize(("kind", "device"), [*((kind, "a2") for kind in POLES), ("Div", "310p")])
+def test_numbers_below_a_format_are_told_as_such(tmp_path, kind, device):
+    small = np.array([[1e-9, 2e-9, 1, 2]], np.float32)
+    ones = np.ones((1, 4), np.float32)
+    x, scale = (ones, small) if kind == "Div" else (small, ones)  # zero by zero is no infinity
+    nodes = [node("Mul", ["x", "scale"], ["a"], "small"), POLES[kind]]
+    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y"], {"scale": scale}), x)
+    options = {"device": device, "precision_mode": "force_fp16"}
+    found = wb.compare(simulated_net(tmp_path, tmp_path / "tree", **options), tmp_path / "golden")
     first = found.findings[0]
-    assert (found.verdict, first.op_name) == ("fail", "log")
+    assert (found.verdict, first.op_name) == ("fail", "pole")
     said = [one for one in first.evidence if getattr(one, "code", "") == "compare/below-range"]
     limit = float(np.finfo(np.float16).tiny)
     assert [one.values for one in said] == [

@@ -31,7 +31,7 @@ _MINDSPORE = "mindspore-o0o1 mindspore-o2 mindspore-ge mindspore-cpu mindspore-g
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class GuideDifference:
     """What a guide says where a release does something else.
 
     Attributes
@@ -87,63 +87,63 @@ def _form(common: dict[str, Any], **sections: Any) -> Example:
     return Example({COMMON: whole, **sections})
 
 
-VOICES = (
-    Voice(
+GUIDE_DIFFERENCES = (
+    GuideDifference(
         "mindspore-cpu mindspore-gpu", "set-dump", f"{COMMON}.dump_mode", "",
         "set_dump is supported on CPU and GPU as well",
     ),
-    Voice(
+    GuideDifference(
         _MINDSPORE, "value", f"{COMMON}.iteration", "",
         "blanks around '|' are allowed ('0 | 5-8 | 100-120')",
         _form({"iteration": "0 | 5-8"}), lambda value: isinstance(value, str) and " " in value,
         lambda value: value.replace(" ", ""),
     ),
-    Voice(
+    GuideDifference(
         "mindspore-o0o1 mindspore-o2 mindspore-ge mindspore-gpu", "missing", f"{COMMON}.support_device", "",
         "without support_device all eight devices dump", _form({"support_device": None}),
         lambda value: value is None, lambda value: [*range(8)],
     ),
-    Voice(
+    GuideDifference(
         _MINDSPORE, "debug-mode", f"{COMMON}.op_debug_mode", "error", "0, 3 and 4 are allowed",
     ),
-    Voice(
+    GuideDifference(
         _MINDSPORE, "overflow-number", f"{COMMON}.overflow_number", "",
         "overflow_number is read with op_debug_mode 3 and may be there otherwise",
     ),
-    Voice(
+    GuideDifference(
         "mindspore-cpu mindspore-gpu", "", f"{E2E}.enable", "error", "enable must be true on CPU and GPU",
         _form({}, **{E2E: {"enable": False, "trans_flag": True}}), lambda value: value is False,
         fix="Set it to true.",
     ),
-    Voice(
+    GuideDifference(
         "acl", "nothing-dumped", "dump.dump_list", "",
         "an empty dump_list dumps single operators of the API",
     ),
-    Voice(
+    GuideDifference(
         "acl", "debug-list", "dump.dump_list", "error",
         "overflow detection cannot be combined with a dump of models",
     ),
-    Voice(
+    GuideDifference(
         "acl", "scene-key", "dump.dump_list", "error",
         "an exception dump cannot be combined with a dump of models",
     ),
-    Voice(
+    GuideDifference(
         "acl", "path-expand", "dump.dump_path", "", "$HOME/output is a folder that can be given",
         None, lambda value: str(value).startswith("$HOME"),
     ),
-    Voice(
+    GuideDifference(
         "acl", "collect-unread", "dump.dump_scene", "",
         "the folder is NPU_COLLECT_PATH, then ASCEND_WORK_PATH, then dump_path, then the working folder",
     ),
-    Voice(
+    GuideDifference(
         "tensorflow", "debug-mode-dropped", "dump.dump_debug_mode", "",
         "dump_debug_mode needs no dump_mode beside it",
     ),
-    Voice(
+    GuideDifference(
         "tensorflow", "step-order", "dump.dump_step", "", "a range may be one step",
         None, lambda value: any(one.partition("-")[0] == one.partition("-")[2] for one in str(value).split("|")),
     ),
-    Voice(
+    GuideDifference(
         "torchair", "config-path-and-options", "dump_config.dump_config_path", "error",
         "dump_config_path has no effect beside other options of the dump",
     ),
@@ -161,40 +161,42 @@ def guide_context(context: Context, product: str, version: str) -> Context:
 def as_guide_reads(config: Config) -> Config:
     """Return a form with what the guide makes of values that releases refuse."""
     data = config.data
-    for voice in _voices(config):
-        value = lookup(data, voice.path)
-        if voice.reads is not None and voice.when is not None and voice.when(value):
-            data = assign(data, voice.path, voice.reads(value))
+    for difference in _differences(config):
+        value = lookup(data, difference.path)
+        if difference.reads is not None and difference.when is not None and difference.when(value):
+            data = assign(data, difference.path, difference.reads(value))
     return replace(config, data=data)
 
 
-def _voices(config: Config) -> list[Voice]:
-    return [one for one in VOICES if config.surface.name in one.on.split()]
+def _differences(config: Config) -> list[GuideDifference]:
+    return [one for one in GUIDE_DIFFERENCES if config.surface.name in one.on.split()]
 
 
 def with_guide(config: Config, context: Context, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield problems with the guide's word behind them, or those that the guide has, as the context asks."""
-    voices = _voices(config)
+    differences = _differences(config)
     for problem in problems:
-        voice = next((one for one in voices if one.is_about(problem, config)), None)
-        if voice is None:
+        difference = next((one for one in differences if one.is_about(problem, config)), None)
+        if difference is None:
             yield problem
         elif not context.guide:
-            words = f"{{said}}; the guide: {voice.says}"
+            words = f"{{said}}; the guide: {difference.says}"
             yield replace(problem, message=RowMessage(problem.id, words, said=problem.message))
-        elif voice.severity:
-            yield _of_guide(voice, voice.severity, problem.fix, problem)
-    for voice in voices:
-        if voice.objects(config):
-            severity = voice.severity if context.guide else "hint"
-            yield _of_guide(voice, severity, RowMessage("guide", voice.fix))
+        elif difference.severity:
+            yield _of_guide(difference, difference.severity, problem.fix, problem)
+    for difference in differences:
+        if difference.objects(config):
+            severity = difference.severity if context.guide else "hint"
+            yield _of_guide(difference, severity, RowMessage("guide", difference.fix))
 
 
 def _of_guide(
-    voice: Voice, severity: Any, fix: str | Message, problem: Problem | None = None
+    difference: GuideDifference, severity: Any, fix: str | Message, problem: Problem | None = None
 ) -> Problem:
     """The problem that a guide has."""
     name = "guide" if problem is None else problem.id
-    said = RowMessage(name, f"{{path}}: the guide says that {voice.says}", path=voice.path)
+    said = RowMessage(
+        name, f"{{path}}: the guide says that {difference.says}", path=difference.path
+    )
     line = 0 if problem is None else problem.line
-    return Problem(name, severity, voice.path, said, fix, line, source="guide")
+    return Problem(name, severity, difference.path, said, fix, line, source="guide")

@@ -18,7 +18,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import is_file, open_file, size_within
 from workbench.graph_files.look import FileBytes
-from workbench.graph_files.onnx.branches import branch_of, with_branches
+from workbench.graph_files.onnx.branches import branch_graph, with_branches
 from workbench.graph_files.onnx.dialect import STANDARD
 from workbench.graph_files.onnx.model import MAX_BYTES, parse_onnx_model, read_onnx_model
 from workbench.graph_files.onnx.tensors import OnnxTensor, library
@@ -117,7 +117,8 @@ class OnnxSource:
         """Return the model with a branch in the place of a node that chooses; the nodes before it stay as they are."""
         node, op = self.nodes[number], self.graph.ops[number]
         [branch] = (one.g for one in node.proto.attribute if one.name == which)
-        own = next(one for one in self.graph.subgraphs if one.name == branch_of(op, which))
+        own = branch_graph(self.graph, op, which)
+        assert own is not None, node.name
         graph = with_branches(self.graph, lambda one: which if one is op else "")
         inside = zip(own.ops, branch.node, strict=True)
         nodes = (OnnxNode(one.name, proto, tuple(_names_read(proto))) for one, proto in inside)

@@ -14,9 +14,10 @@ import numpy as np
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
+from workbench.golden_data.engines import choose_engine
 from workbench.golden_data.files import is_storable
 from workbench.graph.graph import Value as Output
-from workbench.graph_files.onnx.branches import ELSE, THEN, is_choice
+from workbench.graph_files.onnx.branches import ELSE, THEN, branch_graph, is_choice
 from workbench.ops.compile_time import computed_before_the_run
 
 if TYPE_CHECKING:
@@ -98,15 +99,14 @@ def write_nodes(
     return Written(missing, list(_remarks(source, unwritten)), source)
 
 
-def branches_taken(
-    source: OnnxSource, feeds: Mapping[str, Array], engine: Engine
-) -> Mapping[str, str]:
+def branches_taken(source: OnnxSource, feeds: Mapping[str, Array], seed: int) -> Mapping[str, str]:
     """Return which graph each node that chooses takes for these inputs; ``{}`` for a model without any.
 
-    Raises GraphError where what a choice depends on cannot be computed.
+    ``seed`` is that of random operators. Raises GraphError where what a choice depends on cannot be computed.
     """
     if not any(map(is_choice, source.graph.ops)):
         return {}
+    _, engine, _ = choose_engine(None, seed)
     found = write_nodes(source, feeds, engine, _Nowhere())
     if found.missing and any(map(is_choice, found.source.graph.ops)):
         raise GraphError("golden/nothing", place=source.where, why=found.missing[0])
@@ -130,8 +130,9 @@ def _outputs_from(source: OnnxSource, number: int) -> int:
 
 def _branch(source: OnnxSource, number: int, values: _Values) -> str:
     """Which graph a node takes; empty if it does not choose, or nobody knows: then it is computed as a whole."""
-    node = source.nodes[number]
-    condition = node.proto.input[0] if is_choice(source.graph.ops[number]) else ""
+    op, node = source.graph.ops[number], source.nodes[number]
+    known = is_choice(op) and all(branch_graph(source.graph, op, one) for one in (THEN, ELSE))
+    condition = node.proto.input[0] if known else ""
     if not condition or source.own_name(condition) in values.lost:
         return ""
     value = values.get(condition)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.core.files import is_file
 from workbench.graph.graph import Graph
 from workbench.network.models import load_graph, split_graph
 from workbench.network.models.load import is_onnx_file
@@ -44,16 +43,19 @@ def networks_with_inputs(
 
 def _network(text: str, seed: int, ranks: int) -> Network:
     """Return a network; of a model that chooses between graphs the ones that its example inputs take."""
-    if is_model(text) and _chooses(split_graph(text)[0]):
-        return _model_with_inputs(text, {}, {}, seed)[0]
-    return load_graph(text, seed, ranks)
+    try:
+        return load_graph(text, seed, ranks)
+    except GraphError as error:
+        if error.code != "graph/onnx-unsupported" or not _chooses(split_graph(text)[0]):
+            raise
+    return _model_with_inputs(text, {}, {}, seed)[0]
 
 
 def _chooses(path: str) -> bool:
     from workbench.graph_files.formats import read_graph
     from workbench.graph_files.onnx.branches import is_choice
 
-    return is_file(path) and any(map(is_choice, read_graph(path).ops))
+    return any(map(is_choice, read_graph(path).ops))
 
 
 def network_with_inputs(
@@ -87,7 +89,6 @@ def _model_with_inputs(
     text: str, inputs: Mapping[str, Path], shapes: Mapping[str, Sequence[int]], seed: int
 ) -> tuple[Graph, dict[str, Any]]:
     """Return an ONNX model, its open sizes as its inputs have them."""
-    from workbench.golden_data.engines import choose_engine
     from workbench.golden_data.feeds import model_feeds, named_inputs
     from workbench.golden_data.model import read_model
     from workbench.golden_data.walk import branches_taken
@@ -104,7 +105,7 @@ def _model_with_inputs(
     graph = read_onnx(
         path,
         shapes={name: array.shape for name, array in fed.items()},
-        branches=branches_taken(source, fed, choose_engine(None, seed)[1]),
+        branches=branches_taken(source, fed, seed),
         seed=seed,
     )
     own = [parameter.name for parameter in graph.parameters if not parameter.is_weight]

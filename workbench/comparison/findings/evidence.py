@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.result import Symptom
+    from workbench.core.dtypes import DType
 
 DAMAGED = "compare/golden-damaged"
 """Says that the golden's files deny each other, where no graph would help."""
@@ -109,29 +110,42 @@ def _distance(flow: Trace, origin: Origin, worst: Measured, *, multiple: bool) -
 
 def _beyond_range(worst: Measured) -> Iterator[Message]:
     """Say that the golden's numbers are too large for the target's format, where this has infinity or its largest."""
-    metrics, row = worst.divergence.metrics, DTYPES.get(worst.pair.target.spec.dtype)
-    if row is None or not row.is_float or "GoldenMax" not in metrics:
-        return
-    ours, theirs = (
-        max(abs(metrics[f"{side}Max"]), abs(metrics[f"{side}Min"])) for side in ("Target", "Golden")
-    )
-    reached = ours >= row.largest or _extremes(metrics)["target_inf"] > 0
-    if reached and row.largest < theirs < math.inf:
+    row, theirs = _float_row(worst), _largest(worst, "Golden")
+    if row is not None and _ends_its_range(worst, row) and row.largest < theirs < math.inf:
         yield Message("compare/beyond-range", golden=theirs, dtype=row.name, limit=row.largest)
+
+
+def _float_row(item: Measured) -> DType | None:
+    """The target's number format of a pair, if it is one of floats."""
+    row = DTYPES.get(item.pair.target.spec.dtype)
+    return row if row is not None and row.is_float else None
+
+
+def _ends_its_range(worst: Measured, row: DType) -> bool:
+    """Whether the target has infinity or, as a device that saturates has for it, the largest number of its format."""
+    metrics = worst.divergence.metrics
+    return _largest(worst, "Target") >= row.largest or _extremes(metrics)["target_inf"] > 0
+
+
+def _largest(worst: Measured, side: str) -> float:
+    """The largest finite magnitude of a side; 0 if nobody knows."""
+    metrics = worst.divergence.metrics
+    return max(abs(metrics.get(f"{side}{end}", 0.0)) for end in ("Max", "Min"))
 
 
 def _below_range(flow: Trace, event: Assessment) -> Iterator[Message]:
     """Say that an operator gives infinity for zeros that the golden's numbers became: the format has none so small."""
-    from workbench.comparison.follow.nan_origins import POLES, vanished
+    from workbench.comparison.follow.nan_origins import POLES, count_underflows
 
     run = flow.pairing.target.runs[event.block].get(event.op)
     slot = POLES.get(run.op_type) if run is not None else None
     worst = event.worst
-    if slot is None or worst is None or not _extremes(worst.divergence.metrics)["target_inf"]:
+    own = _float_row(worst) if worst is not None else None
+    if slot is None or worst is None or own is None or not _ends_its_range(worst, own):
         return
     read = flow.measured_input(event.block, event.op, slot)
-    row = DTYPES.get(read.pair.target.spec.dtype) if read is not None else None
-    lost = vanished(read, row) if read is not None and row is not None else None
+    row = _float_row(read) if read is not None else None
+    lost = count_underflows(read, row) if read is not None and row is not None else None
     if row is not None and lost is not None:
         count, most = lost
         values = {"golden": most, "dtype": row.name, "limit": row.smallest}

@@ -298,21 +298,22 @@ def _only_moves(survey: Survey, event: Assessment | Observation, worst: Measured
     graph = survey.pairing.target.graphs.get(event.block.graph_key)
     if graph is None or event.op < 0 or graph.ops[event.op].op_type not in MOVEMENT:
         return False
-    slots = range(len([*graph.ops[event.op].flat_inputs()]))
-    inputs = (survey.measured_input(event.block, event.op, slot) for slot in slots)
-    read = [_golden_of(one) for one in inputs if one is not None]
-    gave = _golden_of(worst)
-    known = [one.reshape(-1) for one in read if one is not None]
-    return gave is not None and bool(known) and bool(np.isin(gave, np.concatenate(known)).all())
+    operands = enumerate(graph.ops[event.op].flat_inputs())
+    inputs = (survey.measured_input(event.block, event.op, slot) for slot, _ in operands)
+    read = [arrays_of(one) for one in inputs if one is not None]
+    gave = arrays_of(worst)
+    known = [golden.reshape(-1) for _, golden in filter(None, read)]
+    if gave is None or not known:
+        return False
+    return bool(np.isin(gave[1], np.concatenate(known)).all())
 
 
-def _golden_of(item: Measured) -> NDArray[Any] | None:
-    """What the golden has of a pair; ``None`` if it cannot be read."""
+def arrays_of(item: Measured) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """What target and golden hold; ``None`` if of one nobody knows, or it cannot be read."""
     try:
-        arrays = item.arrays()
+        return item.arrays()
     except FormatError:
         return None
-    return None if arrays is None else arrays[1]
 
 
 def _weights_of(survey: Survey, event: Assessment | Observation) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.wiring import array_of
-from workbench.comparison.follow.naming import NOBODY, Named
+from workbench.comparison.follow.naming import NOBODY, Named, arrays_of
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import RESHAPING
 from workbench.core.dtypes import DTYPES, name_of
@@ -159,12 +159,12 @@ POLES: Mapping[str, int] = {
 """Operator types that give infinity for zero, and the slot in which they read it."""
 
 
-def vanished(read: Measured, row: DType) -> tuple[int, float] | None:
+def count_underflows(read: Measured, row: DType) -> tuple[int, float] | None:
     """How many numbers are zero that a format has nothing for, and how large the golden's are there at most.
 
     ``None`` if there are none, if another number has become zero, or if nobody can tell.
     """
-    arrays = _arrays(read)
+    arrays = arrays_of(read)
     if arrays is None or arrays[0].size != arrays[1].size:
         return None
     ours, theirs = (one.reshape(-1).astype(np.float64) for one in arrays)
@@ -172,13 +172,6 @@ def vanished(read: Measured, row: DType) -> tuple[int, float] | None:
     if not lost.size or not lost.max() < row.smallest:
         return None
     return int(lost.size), float(lost.max())
-
-
-def _arrays(read: Measured) -> tuple[Array, Array] | None:
-    try:
-        return read.arrays()
-    except FormatError:
-        return None
 
 
 _OFF = 8.0

@@ -50,7 +50,7 @@ def pair_expanded(claims: Claims, at: ExecutionPair, score: float) -> None:
     golden, target, place = _by_name(at.golden), _by_name(at.target), ("output", 0)
     families: dict[str, list[OperatorRun]] = {}
     for name, run in target.items():
-        base = _made_for(name)
+        base = _expanded_node(name)
         if base in golden and base in target and name not in golden:
             families.setdefault(base, [target[base]]).append(run)
     for base, kernels in families.items():
@@ -73,7 +73,7 @@ _MADE = re.compile(r"(?P<node>.+)_[A-Z][A-Za-z0-9]*(?:_\d{1,4})?", re.ASCII)
 """What the graph engine calls a kernel that it makes for a node: node, type, and a number from the second on."""
 
 
-def _made_for(name: str) -> str:
+def _expanded_node(name: str) -> str:
     """The node for which a compiler made a kernel, by its name; empty if it is not called so."""
     found = _MADE.fullmatch(name)
     return found["node"] if found is not None else ""
@@ -102,7 +102,7 @@ class _Joined(NamedTuple):
 def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair what a fused kernel gives with the golden of the last operator that it is called after."""
     place = "output", 0
-    for kernel in _joined(at):
+    for kernel in _joined(at, at.target.values()):
         if kernel.ends is None:
             continue
         joined = claims.pair(at, (kernel.run, kernel.members[-1]), (place, place), JOINED, score)
@@ -110,13 +110,13 @@ def pair_joined(claims: Claims, at: ExecutionPair, score: float) -> None:
             claims.skip_left("golden", kernel.members, FUSED)
 
 
-def _joined(at: ExecutionPair) -> Iterator[_Joined]:
-    """Kernels whose names can be taken apart in one way."""
+def _joined(at: ExecutionPair, runs: Iterable[OperatorRun]) -> Iterator[_Joined]:
+    """Those of some kernels whose names can be taken apart in one way."""
     golden = _by_name(at.golden)
     inserted = inserted_names(golden)
     parts = golden.keys() - {standard_name(run.op_name) for run in at.target.values()}
     quantized = parts | inserted
-    for run in at.target.values():
+    for run in runs:
         checkpoint()
         name = standard_name(run.op_name)
         ways = take_apart(name, quantized if names_quantization("", name) else parts)
@@ -135,7 +135,8 @@ def skip_enclosed(claims: Claims, at: ExecutionPair) -> None:
     """
     order = sorted(at.golden.values(), key=lambda run: run.time)
     times = [run.time for run in order]
-    for first, last in (*_between_parts(claims, at), *_between_values(at, claims.givers())):
+    givers = claims.givers()
+    for first, last in (*_between_parts(claims, at, givers), *_between_values(at, givers)):
         inside = order[bisect_right(times, first.time) : bisect_left(times, last.time)]
         records = [record for run in inside for record in run.tensors.values()]
         ends = [_shape(run) for run in (first, last)]
@@ -148,10 +149,20 @@ def skip_enclosed(claims: Claims, at: ExecutionPair) -> None:
 _Span = tuple["OperatorRun", "OperatorRun"]
 
 
-def _between_parts(claims: Claims, at: ExecutionPair) -> Iterator[_Span]:
-    for kernel in _joined(at):
+def _between_parts(
+    claims: Claims, at: ExecutionPair, givers: Mapping[int, Given]
+) -> Iterator[_Span]:
+    runs = (run for run in at.target.values() if _ends_with_its_golden(run, givers))
+    for kernel in _joined(at, runs):
         if kernel.ends is not None and claims.are_paired(*kernel.ends):
             yield kernel.members[0], kernel.members[-1]
+
+
+def _ends_with_its_golden(run: OperatorRun, givers: Mapping[int, Given]) -> bool:
+    """Whether a kernel's name is longer than that of the golden of what it gives, and ends with it."""
+    given = _giver(givers, run.tensors.get(("output", 0)))
+    own, other = standard_name(run.op_name), standard_name(given.op_name) if given else ""
+    return bool(other) and own != other and own.endswith(other)
 
 
 def _between_values(at: ExecutionPair, givers: Mapping[int, Given]) -> Iterator[_Span]:
@@ -159,7 +170,7 @@ def _between_values(at: ExecutionPair, givers: Mapping[int, Given]) -> Iterator[
     names, before = _by_name(at.golden), None
     for run in sorted(at.target.values(), key=lambda run: run.time):
         read, given = (_giver(givers, run.tensors.get((io, 0))) for io in ("input", "output"))
-        base = _made_for(standard_name(run.op_name))
+        base = _expanded_node(standard_name(run.op_name))
         first = read if ("input", 0) in run.tensors else before
         if base and given is names.get(base) and first is not None and given is not None:
             yield first, given

@@ -59,8 +59,8 @@ _ORIGINS: dict[str, str] = {
         "golden: {golden_nan:count} NaN, {golden_inf:count} Inf)"
     ),
     "below-range": (
-        "{count:count} numbers that it reads are 0 in {dtype}, which has none below {limit:.3g}; the golden has up to "
-        "{golden:number} there"
+        "{count:count} numbers that it reads are 0; the golden has up to {golden:number} there, below the smallest "
+        "normal number of {dtype} ({limit:.3g})"
     ),
     "beyond-range": "the golden reaches {golden:number}, beyond the maximum of {dtype} ({limit:.6g})",
     "input-difference": "max input difference {error:number}",

@@ -7,7 +7,7 @@ from workbench.core.words.graph_onnx import ONNX
 SENTENCES: dict[str, str] = {
     # marks for a dump
     "mark-target": "set_dump marks cells, got {got}; mark a single operator with simulate(set_dump=[NAME])",
-    "mark-enabled": "enabled must be True or False, got {got!r}",
+    "mark-enabled": "set_dump: {got!r} is no truth value; use True or False",
     "mark-late": "set_dump({cell}) in construct has no effect; mark cells before the network is traced",
     "mark-nowhere": "no operator of graph {graph!r} matches {got!r}; similar names: {close:list}",
     # shapes: ``subject`` is the argument of an operator that is spoken of

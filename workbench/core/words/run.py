@@ -105,9 +105,9 @@ SENTENCES: dict[str, str] = {
         "quantization needs one of the surfaces {surfaces:list} and of the devices {devices:list}, "
         "got {got!r} on {device!r}"
     ),
-    "fusion": "--fusion must be on, off or a fusion_switch_file; {got!r} does not exist",
+    "fusion": "--fusion {got!r} does not exist; give on, off or a fusion_switch_file",
     "switch-json": "the fusion_switch_file is not valid JSON: {why}",
-    "switch-state": "{name} must be on or off, got {got!r}",
-    "switch-object": "{name} must be a JSON object, got {got!r}",
+    "switch-state": "{name} is {got!r}; a switch is on or off",
+    "switch-object": "{name} is {got!r} instead of a JSON object",
     "switch-file": "the fusion_switch_file",
 }

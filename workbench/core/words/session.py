@@ -7,7 +7,7 @@ SENTENCES: dict[str, str] = {
     "selected": "no row {got!r}: use a row, its index (0 to {last}) or an operator name",
     "no-defect": "the comparison found no defect",
     "require": "require {got!r} is not a percentage: give a number above 0, at most 100",
-    "chosen": "{name} must be one number or two (target, golden), got {got!r}",
+    "chosen": "{name} {got!r} is neither one number nor two (target, golden)",
     # extract, next configuration, inspect
     "no-suspect": "no defect to dump again",
     "tree-surface": "cannot tell which surface wrote a tree of layout {layout}; use --surface ({known:list})",

@@ -5,7 +5,7 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     # simulate
     "options-unknown": "options of the compiler name operators that are not in the network: {names:list}",
-    "count": "{name} must be 1 or more, got {got}",
+    "count": "{name} is {got}; the least is 1",
     "fault-iteration": "fault {fault} is set for iteration {got}, but iterations {first} to {last} run",
     "fault-rank": "fault {fault} is set for rank {got}, but the ranks are {known:list}",
     "no-network": "no network was given",

@@ -10,7 +10,7 @@ SENTENCES: dict[str, str] = {
     "not-extracted-graph": "no graph describes it (use --target-graph)",
     "not-extracted-part": "only some of its inputs were dumped",
     "case-differs": "the extracted {tensor} in {folder} differs from the dump",
-    "place": "--at must be FILE:LINE, e.g. net.py:175; got {got!r}",
+    "place": "--at {got!r} is no FILE:LINE like net.py:175",
     # views of an operator
     "sections": "unknown section {got:list} (choose from {known:list})",
     "no-elements": "cannot read the elements of {name} {io}.{slot}: {why}",

@@ -37,13 +37,19 @@ def with_branches(graph: Graph, choose: Callable[[Op], str]) -> Graph:
         graph,
         ops=tuple(splicing.ops),
         parameters=tuple(splicing.parameters),
-        outputs=tuple(dict.fromkeys((*outputs, *splicing.asked))),
+        outputs=tuple(dict.fromkeys((*outputs, *splicing.conditions))),
     )
 
 
 def is_choice(op: Op) -> bool:
     """Whether a node chooses between two graphs."""
     return op.op_type == "If" and is_onnx(op) and all(branch_of(op, one) for one in (THEN, ELSE))
+
+
+def branch_graph(graph: Graph, op: Op, which: str) -> Graph | None:
+    """The graph that is a branch of a node; ``None`` if several nodes of one name hold graphs, and nobody can tell."""
+    found = [one for one in graph.subgraphs if one.name == branch_of(op, which)]
+    return found[0] if len(found) == 1 else None
 
 
 def branch_of(op: Op, which: str) -> str:
@@ -83,8 +89,9 @@ class _Splicing:
     def __init__(self, graph: Graph, choose: Callable[[Op], str]) -> None:
         self.ops: list[Op] = []
         self.parameters: list[Parameter] = [*graph.parameters]
-        self.asked: list[Value] = []
-        self._inner = {one.name: one for one in graph.subgraphs}
+        self.conditions: list[Value] = []
+        self._whole = graph
+        self._names = {one.name for one in graph.parameters}
         self._choose = choose
 
     def add(
@@ -107,7 +114,7 @@ class _Splicing:
                 self.ops.append(replace(op, inputs=tuple(map(moved, op.inputs))))
                 results: list[Operand] = [Value(place, n) for n in range(len(op.outputs))]
             else:
-                self.asked += [one for one in map(moved, op.inputs) if isinstance(one, Value)]
+                self.conditions += [one for one in map(moved, op.inputs) if isinstance(one, Value)]
                 results = self.add(branch, [*map(self._added, branch.parameters)], names)
             for slot, (name, result) in enumerate(zip(op.attrs[OUTPUTS], results, strict=False)):
                 values[Value(number, slot)] = names[name] = result
@@ -115,12 +122,12 @@ class _Splicing:
 
     def _branch(self, op: Op) -> Graph | None:
         which = self._choose(op) if is_choice(op) else ""
-        return self._inner.get(branch_of(op, which)) if which else None
+        return branch_graph(self._whole, op, which) if which else None
 
     def _added(self, parameter: Parameter) -> Param:
-        taken = {one.name for one in self.parameters}
         name = parameter.name
-        while name in taken:
+        while name in self._names:
             name += "_"
+        self._names.add(name)
         self.parameters.append(replace(parameter, name=name))
         return Param(len(self.parameters) - 1)
