@@ -553,3 +553,16 @@ def test_a_single_number_tells_of_no_memory_that_was_written_over(tmp_path):
     assert {(one.kind, one.op_name) for one in found.findings if one.defect} == {
         ("own-error", "opposite")
     }
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_activation_in_full_precision_is_held_against_the_formula_of_its_node(tmp_path, device):
+    """Gelu by the error function differs from that with tanh by far more than float32 rounds."""
+    x = np.random.default_rng(0).standard_normal((2, 64)).astype(np.float32)
+    nodes = [node("Tanh", ["x"], ["t"], "before"), node("Gelu", ["t"], ["y"], "act")]
+    make_golden(tmp_path, model_of(nodes, {"x": x}, ["y"], {}, opset=20), x)
+    tree = simulated_net(
+        tmp_path, tmp_path / "tree", device=device, precision_mode="must_keep_origin_dtype"
+    )
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert [one.op_name for one in found.findings if one.defect] == []

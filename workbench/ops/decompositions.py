@@ -7,6 +7,7 @@ for types that only CANN has those of its documents. What a document leaves open
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
@@ -496,6 +497,16 @@ def _pad(op: Op) -> Kernel:
         raise GraphError("graph/sizes-unknown", subject="paddings", got=None)
     flat = tuple(int(one) for pair in reversed(tuple(widths)) for one in pair)
     parts.add("PadV3", parts.needed("x"), paddings=flat, mode="constant", constant_value=0)
+    return parts.done()
+
+
+def gelu_by_erf(op: Op) -> Kernel:
+    """x/2 · (1 + erf(x/√2)), the formula of ONNX's `Gelu` that is not asked to approximate."""
+    parts = Parts(op)
+    x = parts.needed(0)
+    inner = parts.add("Erf", parts.add("RealDiv", x, number(math.sqrt(2))))
+    half = parts.add("Mul", x, number(0.5))
+    parts.add("Mul", half, parts.add("Add", inner, number(1.0)))
     return parts.done()
 
 

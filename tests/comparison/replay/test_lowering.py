@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import combinations, pairwise
 
@@ -132,6 +133,8 @@ BOTH = [
     (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
     (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
     (op("MatMul", *BIASED, **TWO, **WITH_BIAS), "fusion", "bias"),
+    (op("GeLU", Param(0), **TWO), "fusion", "formula"),
+    (op("GeLU", Param(0)), "formula", "table"),
     (op("MatMul", *BIASED, **WITH_BIAS), "bias", "table"),
     (op("MatMulV2", *BIASED, **WITH_BIAS), "bias", "spelling"),
     (op("QuantizeLinear", Param(0), **INT8, **ONNX), "int8", "onnx"),
@@ -153,7 +156,8 @@ def test_where_two_rules_apply_the_first_one_decides(operator, first, second):
 
 
 NO_TYPE_IN_COMMON = {
-    ("random", "registers"), ("registers", "collectives"), ("table", "spelling"), ("spelling", "expansion"),
+    ("random", "registers"), ("registers", "collectives"), ("formula", "bias"), ("table", "spelling"),
+    ("spelling", "expansion"),
 }  # fmt: skip
 """Neighbors that exclude each other: no type is in the sets of both (`EXCLUSIVE`)."""
 
@@ -367,3 +371,34 @@ def test_a_fused_kernel_computes_what_the_goldens_operators_do():
     np.testing.assert_allclose(
         compute_kernel(work.kernel, {0: x, 1: w, 2: b})[0], 3 * (x @ w.T + b)
     )
+
+
+# --- what a type does not say ----------------------------------------------------------------------
+
+X = np.array([-3.0, -0.5, 0.0, 1.0, 2.5])
+BY_TANH = [x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) for x in X]
+BY_ERF = [x / 2 * (1 + math.erf(x / math.sqrt(2))) for x in X]
+
+
+@pytest.mark.parametrize("op_type", ["GeLU", "Gelu"])
+@pytest.mark.parametrize(
+    ("attrs", "expected"),
+    [({}, BY_ERF), ({"approximate": "none"}, BY_ERF), ({"approximate": "tanh"}, BY_TANH)],
+    ids=["default", "none", "tanh"],
+)
+def test_the_node_of_onnx_says_which_formula_a_gelu_has(op_type, attrs, expected):
+    """ONNX's own default is the error function."""
+    x = Parameter("x", spec(5))
+    node = Op("act", "Gelu", (Param(0),), {**ONNX, **attrs}, (spec(5),), (spec(5),))
+    kernel = Op("act", op_type, (Param(0),), named(("act", "Gelu")), (spec(5),), (spec(5),))
+    found = align(
+        Graph("compiled", (x,), (kernel,), (Value(0),), dialect="ge"),
+        Graph("net", (x,), (node,), (Value(0),), dialect="onnx"),
+    )
+    work = lower(0, kernel, found)
+    np.testing.assert_allclose(compute_kernel(work.kernel, {0: X})[0], expected, rtol=1e-12)
+
+
+def test_a_gelu_of_another_network_is_that_with_tanh():
+    work = lower(0, op("GeLU", Param(0), input_specs=(spec(5),), outputs=(spec(5),)), None)
+    np.testing.assert_allclose(compute_kernel(work.kernel, {0: X})[0], BY_TANH, rtol=1e-12)

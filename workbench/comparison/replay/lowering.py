@@ -4,6 +4,7 @@
 ``spelling``  another name of one of these (GE's, TensorFlow's, ONNX's, MindSpore's older and newer ones)
 ``expansion`` it does what several of these do one after the other
 ``fusion``    the other side's graph has the operators that the kernel stands for
+``formula``   its type stands for two formulas, and the node that it was compiled from says for which
 ``bias``      it is a product that reads a bias as well, as kernels of GE do, which the table's products do not
 ``types``     the kernel names the types that it stands for: a chain, as far as shapes agree
 
@@ -26,7 +27,7 @@ from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import COLLECTIVES, IDENTITY, OPS
 from workbench.ops.aliases import ALIASES
-from workbench.ops.decompositions import DECOMPOSITIONS
+from workbench.ops.decompositions import DECOMPOSITIONS, gelu_by_erf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,6 +176,20 @@ def _with_bias(op: Op) -> Kernel:
     return Kernel(parts, (Value(1),))
 
 
+_GELU = frozenset(("GeLU", "Gelu"))
+"""Kernels by whose type nobody knows whether the formula is that with tanh or that with the error function."""
+
+
+def _gelu(number: int, op: Op, found: Alignment | None) -> Lowering:
+    """Return the formula that the network's node asks for, if it is known; tanh is the types' own."""
+    if found is not None and (member := found.counterpart(number)) is not None:
+        node = found.golden.graph.ops[member]
+        exact = node.attrs.get("approximate", "none") == "none"
+        if is_onnx(node) and node.op_type == "Gelu" and exact:
+            return Lowering(gelu_by_erf(op), "formula")
+    return Lowering(plain_kernel(op) if op.op_type in OPS else _respelled(op), "table")
+
+
 LOWERING_RULES: tuple[LoweringRule, ...] = (
     LoweringRule(
         "random", lambda op: op.op_type in RANDOM, _unknown("compare/random"),
@@ -199,6 +214,10 @@ LOWERING_RULES: tuple[LoweringRule, ...] = (
     LoweringRule(
         "fusion", lambda op: len(original_names(op) or ()) > 1, _fused,
         "before the types: a kernel that stands for several operators bears the type of one of them",
+    ),
+    LoweringRule(
+        "formula", lambda op: op.op_type in _GELU, _gelu,
+        "before the table, which has one formula; behind fusion, which has the network's own operators",
     ),
     LoweringRule(
         "bias", _has_bias, _alone("bias", _with_bias),
