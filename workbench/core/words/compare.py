@@ -140,7 +140,7 @@ _REPLAY: dict[str, str] = {
     "random": "{op_type} draws random numbers",
     "overflow-status": "{op_type} reads the overflow status of the device",
     "other-ranks": "{op_type} needs tensors of other ranks",
-    "int8-step": "it converts to or from int8",
+    "int8-step": "it converts to or from int8, and its scale is not in the dump",
     "no-kernel": "{op_type} has no reference kernel",
     "no-network": "the golden has no graph of the network",
     "names-only": "the golden's graph has only names",
