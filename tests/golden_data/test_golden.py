@@ -577,3 +577,45 @@ def test_weights_of_a_model_stay_in_its_file(tmp_path):
     assert (
         numpy_helper.to_array(made.graph.initializer[0]).nbytes == source.weights["w"].spec.size * 4
     )
+
+
+def copying():
+    """Nodes that hand on what they read, in one way or another, beside some that only seem to."""
+    nodes = [
+        node("Relu", ["x"], ["a"], "positive"),  # gives what it reads, and computes
+        node("Dropout", ["a"], ["d", "mask"], "drop"),
+        node("Unsqueeze", ["d", "zero"], ["u"], "wide"),
+        node("Transpose", ["u"], ["t"], "turned", perm=[0, 2, 1]),  # elements in another order
+        node("Identity", ["x"], ["same"], "same"),
+        node("Gather", ["same", "zero"], ["row"], "row"),  # fewer elements
+        node("Cast", ["t"], ["wider"], "wider", to=TensorProto.DOUBLE),
+        node("Exp", ["a"], ["e"], "unread"),
+        node("Neg", ["e"], ["n"], "behind"),
+    ]
+    weights = {"zero": np.array([0])}
+    feeds = {"x": np.arange(1, 7, dtype=np.float32).reshape(2, 3)}
+    return model(nodes, feeds, ["wider", "row"], weights), feeds
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_that_repeat_others_or_that_nothing_reads_are_listed(tmp_path, engine):
+    made, feeds = copying()
+    wb.golden(made, feeds, tmp_path / "out", engine=engine)
+    first, *lines = (tmp_path / "out/roles.csv").read_text().splitlines()
+    assert first == "file,role,of"
+    rows = [[word.partition(".0.")[0] for word in line.split(",")] for line in lines]
+    assert {row[0].partition(".1.")[0] for row in rows if row[1] == "unread"} == {
+        "unread", "behind", "drop",
+    }  # fmt: skip
+    assert {(row[0], row[2]) for row in rows if row[1] == "copy"} == {
+        ("drop", "positive"), ("wide", "drop"), ("same", "inputs/x.npy"),
+    }  # fmt: skip
+    roles = wb.load(tmp_path / "out").roles
+    paths = {one.path for one in wb.load(tmp_path / "out").records}
+    assert (len(roles), roles.keys() <= paths) == (len(lines), True)
+
+
+def test_a_model_of_which_nothing_repeats_has_no_table_of_roles(tmp_path):
+    made = model([node("Exp", ["x"], ["y"], "e")], {"x": X}, ["y"], {})
+    wb.golden(made, {"x": X}, tmp_path / "out", engine="reference")
+    assert not (tmp_path / "out/roles.csv").exists()

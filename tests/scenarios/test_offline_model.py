@@ -566,3 +566,43 @@ def test_an_activation_in_full_precision_is_held_against_the_formula_of_its_node
     )
     found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
     assert [one.op_name for one in found.findings if one.defect] == []
+
+
+# --- what golden data say of themselves, where no graph is ---------------------------------------------
+
+
+def model_with_zeros():
+    """Zeros that are fed and reshaped, and a recurrence whose last states nothing reads."""
+    draw = np.random.default_rng(6)
+    shapes = {"w": (1, 64, 8), "r": (1, 64, 16)}
+    arrays = {name: draw.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    nodes = [
+        node("Identity", ["h"], ["same"], "same"),
+        node("Unsqueeze", ["same", "zero"], ["state"], "state"),
+        node(
+            "LSTM", ["x", "w", "r", "", "", "state"], ["y", "last", "cell"], "rnn", hidden_size=16
+        ),
+        node("Relu", ["y"], ["out"], "gate"),
+    ]
+    fed = {"x": np.zeros((5, 2, 8), np.float32), "h": np.zeros((2, 16), np.float32)}
+    return model_of(nodes, fed, ["out"], arrays | {"zero": np.array([0])})
+
+
+def test_copies_and_unread_results_have_their_reason_without_graphs(tmp_path):
+    (tmp_path / "net.onnx").write_bytes(model_with_zeros().SerializeToString())
+    fed = {"x": np.random.default_rng(7).standard_normal((5, 2, 8)).astype(np.float32)}
+    fed["h"] = np.zeros((2, 16), np.float32)
+    wb.golden(tmp_path / "net.onnx", fed, tmp_path / "golden", engine="onnxruntime")
+    networks, feeds = networks_with_inputs([str(tmp_path / "net.onnx")], fed, {}, 0, 1)
+    form = tmp_path / "acl.json"
+    dump = {"dump_list": [{}], "dump_path": "/dump", "dump_mode": "output"}
+    form.write_text(json.dumps({"dump": dump}), encoding="utf-8")
+    wb.simulate(networks, feeds, form, tmp_path / "tree", surface="acl", device="a2")
+    shutil.rmtree(tmp_path / "tree/graphs")
+    told = wb.compare(tmp_path / "tree", tmp_path / "golden")
+    assert told.coverage.gaps_of("golden") == 0
+    assert (told.coverage.skipped["golden:copy"], told.coverage.skipped["golden:unread"]) == (2, 2)
+    assert defects(told) == []
+    (tmp_path / "golden/roles.csv").unlink()  # as older golden data are
+    silent = wb.compare(tmp_path / "tree", tmp_path / "golden")
+    assert silent.coverage.gaps_of("golden") == 4

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,8 @@ from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
+from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
+from workbench.dump.reports.golden_roles import parse_roles
 from workbench.graph_files.formats import most_telling_first, read_graph
 from workbench.graph_files.onnx.branches import branch_that_has, with_branches
 from workbench.graph_files.onnx.dialect import DIALECT
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import Source
     from workbench.dump.index import Index
+    from workbench.dump.reports.golden_roles import Role
     from workbench.dump.survey import RankRoot
     from workbench.graph.graph import Graph, Op
 
@@ -190,6 +194,21 @@ def unnamed_inputs(folder: str) -> tuple[TensorRecord, ...]:
     """Return what golden data have of their network's inputs, by the names of the files; at most a thousand."""
     files = sorted(islice(Path(folder, INPUTS).glob("*.npy"), 1000))
     return tuple(_fed(((0, 0), file.stem, file) for file in files))
+
+
+def golden_roles(folder: str) -> tuple[Mapping[str, Role], tuple[Note, ...]]:
+    """Return what golden data say of their files, by path, and what is wrong with it; nothing is opened for it."""
+    path = Path(folder, ROLES)
+    if not path.is_file():
+        return MappingProxyType({}), ()
+    lines, notes = read_lines(path)
+    roles, wrong = parse_roles(lines)
+    placed = {
+        f"{folder}/{file}": role._replace(of=role.of and f"{folder}/{role.of}")
+        for file, role in roles.items()
+    }
+    told = (Note("mapping", ROLES, one) for one in wrong)
+    return MappingProxyType(placed), (*notes, *told)
 
 
 def _fed(named: Iterable[tuple[Place, str, Path]]) -> Iterator[TensorRecord]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workbench.dump.formats.container import Container
     from workbench.dump.index import Index, Records
     from workbench.dump.reports.core_elf import Core
+    from workbench.dump.reports.golden_roles import Role
     from workbench.dump.reports.opdebug import OverflowRecord
     from workbench.graph.graph import Graph
 
@@ -82,7 +83,7 @@ class Dump:
     the tensors. ``overflows`` and ``failures`` are records beside the tensors and take no part in comparisons.
     ``watched`` are outputs that were dumped again after another operator; they are also among ``skipped``, as no
     other dump has them. ``fed`` is what golden data say that their network was fed with, where no graph names it:
-    nothing is compared with it.
+    nothing is compared with it. ``roles`` is what golden data say of their files, by path: a hint, not a proof.
     """
 
     path: str
@@ -97,6 +98,7 @@ class Dump:
     failures: tuple[Failure, ...] = ()
     watched: tuple[TensorRecord, ...] = ()
     fed: tuple[TensorRecord, ...] = ()
+    roles: Mapping[str, Role] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         held = f"{plural(self.tensors, 'tensor')}, {plural(len(self.graphs), 'graph')}"

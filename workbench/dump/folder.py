@@ -52,6 +52,7 @@ from workbench.dump.readers import (
     skip_unmapped,
     writer_of,
 )
+from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -95,7 +96,7 @@ def read_folder(folder: DumpFolder) -> FolderContent:
     contents = {-1: FileContent(notes=wrong)}
     for number in others:
         checkpoint()
-        if names[number] != FILE_NAME:
+        if names[number] != FILE_NAME and not _tells_roles(folder, names[number]):
             contents[number] = _read_file(folder, names[number], mapping, at)
     slices = [one.part for one in contents.values() if one.part is not None]
     contents |= enumerate(_join_slices(slices, at), len(names))
@@ -306,6 +307,11 @@ def _read_mapping(folder: DumpFolder) -> tuple[Mapping[str, str], tuple[Note, ..
     lines, notes = read_lines(Path(folder.path) / FILE_NAME)
     mapping, wrong = parse_mapping(lines)
     return mapping, (*notes, *(Note("mapping", FILE_NAME, one) for one in wrong))
+
+
+def _tells_roles(folder: DumpFolder, name: str) -> bool:
+    """Whether a file of golden data says what the others are; that is read beside the tensors."""
+    return name == ROLES and folder.layout == "golden"
 
 
 def _read_file(folder: DumpFolder, name: str, mapping: Mapping[str, str], at: At) -> FileContent:

@@ -16,6 +16,7 @@ from workbench.core.words import Message
 from workbench.dump.attach_graphs import (
     given_graph,
     golden_inputs,
+    golden_roles,
     join,
     model_graphs,
     read_rank,
@@ -85,9 +86,15 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     golden = tree.folders[0].path if tree.layout == "golden" else ""
     if golden:
         index = join_index([index, golden_inputs(golden, beside.graphs)])
+    roles, role_notes = golden_roles(golden) if golden and not beside.graphs else ({}, ())
     index, watched = split_watched(index, beside.graphs)
     notes = chain(
-        chosen.notes, _survey_notes(tree), *(c.notes for c in contents), run_notes, beside.notes
+        chosen.notes,
+        _survey_notes(tree),
+        *(c.notes for c in contents),
+        run_notes,
+        beside.notes,
+        role_notes,
     )
     skipped = chain(
         chosen.skipped, _unplaced(tree), *(c.skipped for c in contents), map(_again, watched)
@@ -106,6 +113,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         failures=tuple(chain.from_iterable(one.failures for one in contents)),
         watched=tuple(sorted(watched, key=lambda one: one.timestamp_us)),
         fed=unnamed_inputs(golden) if golden and not beside.graphs else (),
+        roles=roles,
     )
 
 

@@ -23,6 +23,8 @@ from workbench.dump.formats.ge_name import (
 from workbench.dump.formats.npy import save_npy
 from workbench.dump.formats.renamed import FILE_NAME, renamed
 from workbench.dump.new_folder import NewFolder
+from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
+from workbench.dump.reports.golden_roles import format_role, header
 from workbench.dump.write.targets import Clock
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from workbench.dump.reports.golden_roles import Role
 
     Array = NDArray[Any]
 
@@ -48,6 +52,12 @@ class GoldenFiles:
         self._owners: dict[str, dict[str, None]] = {}
         self._lost: set[str] = set()
         self._widened: dict[tuple[str, str], int] = {}
+        self._inputs: dict[str, str] = {}
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """Files of what is fed, in the folder, by its names."""
+        return self._inputs
 
     def __enter__(self) -> Self:
         self._folder.__enter__()
@@ -61,7 +71,8 @@ class GoldenFiles:
         for name, file_name in input_files(feeds).items():
             if not is_storable(feeds[name]):
                 continue
-            with self._folder.file(f"{INPUTS}/{file_name}") as file:
+            self._inputs[name] = f"{INPUTS}/{file_name}"
+            with self._folder.file(self._inputs[name]) as file:
                 save_npy(file, stored(feeds[name]))
 
     def lose(self, op_name: str) -> None:
@@ -95,6 +106,13 @@ class GoldenFiles:
         with self._folder.file(file_name) as file:
             save_npy(file, held)
         return self.root / file_name
+
+    def put_roles(self, roles: Mapping[str, Role]) -> None:
+        """Write which files repeat others and which nothing reads, if there are any."""
+        if roles:
+            lines = [header(), *(format_role(file, role) for file, role in sorted(roles.items()))]
+            with self._folder.file(ROLES) as table:
+                table.write("".join(lines).encode())
 
     def remarks(self) -> Iterator[Message]:
         """Say what lies aside, which operators share a name, and which number formats npy has none for."""

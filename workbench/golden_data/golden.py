@@ -86,6 +86,7 @@ def golden(
     with GoldenFiles(out, seed) as files:
         files.put_inputs(feeds)
         found = write_nodes(source, feeds, computing, files, progress)
+        files.put_roles(found.roles)
     _tell_all([*said, *seeded, *found.remarks, *computing.remarks(), *files.remarks()], tell)
     if found.missing and not files.tensors:
         raise GraphError("golden/nothing", place=source.where, why=found.missing[0])

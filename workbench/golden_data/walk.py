@@ -7,6 +7,7 @@ read again. So a run takes the tensors of one node, its weights and that much.
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.golden_data.engines import choose_engine
 from workbench.golden_data.files import is_storable
+from workbench.golden_data.roles import RoleFinder
 from workbench.graph.graph import Value as Output
 from workbench.graph_files.onnx.branches import ELSE, THEN, branch_graph, is_choice
 from workbench.ops.compile_time import computed_before_the_run
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.dump.reports.golden_roles import Role
     from workbench.golden_data.engines import Engine
     from workbench.golden_data.model import OnnxNode, OnnxSource, Value
 
@@ -34,7 +37,10 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
 
     class Files(Protocol):
-        """What takes the outputs of nodes."""
+        """What takes the outputs of nodes; ``inputs`` are the files of what is fed, by its names."""
+
+        @property
+        def inputs(self) -> Mapping[str, str]: ...
 
         def put(
             self, op_name: str, slot: int, array: Array, *, constant: bool = False
@@ -52,11 +58,15 @@ _HELD = 1 << 28
 
 
 class Written(NamedTuple):
-    """What came of a run: why nodes were not computed, what else is to be said, and the model with its branches."""
+    """What came of a run: why nodes were not computed, what else is to be said, and the model with its branches.
+
+    ``roles`` are those of files of golden data, by file.
+    """
 
     missing: list[Message]
     remarks: list[Message]
     source: OnnxSource
+    roles: Mapping[str, Role]
 
 
 def write_nodes(
@@ -70,7 +80,7 @@ def write_nodes(
 
     ``progress`` is called after every node with how many tensors are done, how many there are, and its name.
     """
-    values = _Values(source, feeds)
+    values, finder = _Values(source, feeds), RoleFinder(files.inputs)
     missing: list[Message] = []
     unwritten: list[str] = []
     constant, number, done, total = _constants(source), 0, 0, _outputs_from(source, 0)
@@ -84,19 +94,19 @@ def write_nodes(
             continue
         node = source.nodes[number]
         try:
-            outputs = _computed(source, node, values, engine)
+            ran = _computed(source, node, values, engine)
         except GraphError as error:
             why = error.message
             missing.append(Message("golden/node", name=node.name, type=node.type, why=why))
             values.lose(node)
             files.lose(node.name)
         else:
-            unwritten += _written(node, outputs, values, files, constant=number in constant)
+            unwritten += _written(node, ran, values, files, finder, number in constant)
         values.release(node)
         number, done = number + 1, done + len(node.outputs)
         if progress is not None and node.outputs:
             progress(done, total, node.name)
-    return Written(missing, list(_remarks(source, unwritten)), source)
+    return Written(missing, list(_remarks(source, unwritten)), source, finder.roles(source))
 
 
 def branches_taken(source: OnnxSource, feeds: Mapping[str, Array], seed: int) -> Mapping[str, str]:
@@ -115,6 +125,8 @@ def branches_taken(source: OnnxSource, feeds: Mapping[str, Array], seed: int) ->
 
 class _Nowhere:
     """Takes outputs that nobody wants to keep."""
+
+    inputs: Mapping[str, str] = MappingProxyType({})
 
     def put(self, op_name: str, slot: int, array: Array, *, constant: bool = False) -> None:
         """Let it go."""
@@ -147,33 +159,42 @@ def _constants(source: OnnxSource) -> set[int]:
     return computed_before_the_run(source.graph) - results
 
 
-def _computed(
-    source: OnnxSource, node: OnnxNode, values: _Values, engine: Engine
-) -> Sequence[Value]:
-    """Outputs of a node; raises GraphError if it cannot be computed, or what it reads was not."""
+class _Ran(NamedTuple):
+    """What a node was fed, by the names of who gave it, and its outputs."""
+
+    fed: Mapping[str, Value]
+    outputs: Sequence[Value]
+
+
+def _computed(source: OnnxSource, node: OnnxNode, values: _Values, engine: Engine) -> _Ran:
+    """Run a node; raises GraphError if it cannot be computed, or what it reads was not."""
     if not node.outputs:
-        return ()
+        return _Ran({}, ())
     lost = [name for name in map(source.own_name, node.reads) if name in values.lost]
     if lost:
         raise GraphError("golden/after", name=values.lost[lost[0]])
     fed = {name: values.get(name) for name in node.reads if values.is_fed(name)}
     found = engine.run(source.one_node(node, fed), fed)
-    return [np.asarray(one) if isinstance(one, np.generic) else one for one in found]
+    outputs = [np.asarray(one) if isinstance(one, np.generic) else one for one in found]
+    return _Ran({source.own_name(name): value for name, value in fed.items()}, outputs)
 
 
 def _written(
     node: OnnxNode,
-    outputs: Sequence[Value],
+    ran: _Ran,
     values: _Values,
     files: Files,
-    *,
+    finder: RoleFinder,
     constant: bool,
 ) -> Iterator[str]:
     """Write what a node gave; yield the names of outputs that are no arrays of numbers."""
     slots = (slot for slot, name in enumerate(node.proto.output) if name)
-    for name, slot, value in zip(node.outputs, slots, outputs, strict=True):
+    for name, slot, value in zip(node.outputs, slots, ran.outputs, strict=True):
         if is_storable(value):
-            values.put(name, value, files.put(node.name, slot, value, constant=constant))
+            path = files.put(node.name, slot, value, constant=constant)
+            values.put(name, value, path)
+            if path is not None and not constant:
+                finder.add(node, name, value, path.name, ran.fed)
         else:
             values.put(name, value)
             yield name

@@ -111,6 +111,9 @@ DONT_CARE: tuple[DontCare, ...] = (
 )  # fmt: skip
 """What nobody has to compare, and who says so."""
 
+STRUCK_OUT = -32752.0
+"""Half of the least number of float16: a score at or below it is one that a mask has struck out."""
+
 WHOLE: Mapping[tuple[str, int], str] = {
     (row.op_type, row.slot): row.reason for row in DONT_CARE if isinstance(row.region, Whole)
 }

@@ -278,3 +278,59 @@ def test_a_golden_of_the_elements_of_a_compared_one_needs_no_partner(tmp_path, g
     found = pair_tensors(*bind_both(target, save_golden(tmp_path / "g", golden)))
     assert [one.name for one in found.skips.golden if one.reason == "copy"] == copies
     assert {one.op_name for one in found.only_golden} == golden.keys() - {"conv1", *copies}
+
+
+ALIKE = np.zeros((3, 4), np.float32)
+SAID = {
+    "a copy of what is compared": ({"conv1": ALIKE, "mask": ALIKE}, ["mask,copy,conv1"], ["mask"]),
+    "over another copy": (
+        {"conv1": ALIKE, "flat": ALIKE[0], "mask": ALIKE}, ["mask,copy,missing", "missing,copy,conv1"], ["mask"],
+    ),
+    "what is compared is the copy": ({"mask": ALIKE, "conv1": ALIKE}, ["conv1,copy,mask"], ["mask"]),
+    "in a circle": ({"conv1": ALIKE, "mask": ALIKE}, ["conv1,copy,mask", "mask,copy,conv1"], ["mask"]),
+    "of itself": ({"conv1": ALIKE, "mask": ALIKE}, ["mask,copy,mask"], []),
+    "in a circle apart": ({"conv1": A, "b": ALIKE, "c": ALIKE}, ["b,copy,c", "c,copy,b"], []),
+    "other elements": ({"conv1": ALIKE, "mask": ALIKE + 1}, ["mask,copy,conv1"], []),
+    "another type": ({"conv1": ALIKE, "mask": ALIKE.astype(np.int32)}, ["mask,copy,conv1"], []),
+    "fewer elements": ({"conv1": ALIKE, "mask": ALIKE[0]}, ["mask,copy,conv1"], []),
+    "of what nothing is compared with": ({"conv1": A, "b": ALIKE, "same": ALIKE}, ["same,copy,b"], []),
+    "of a copy that its elements tell": (
+        {"conv1": W, "part": W[1:4], "mask": W[1:4].copy()}, ["mask,copy,part"], ["part", "mask"],
+    ),
+}  # fmt: skip
+"""Goldens in order of time, lines of roles.csv, and what counts as a copy; only conv1 is on the device."""
+
+
+def save_with_roles(root, arrays, lines):
+    """Golden data with a table of roles that calls files by the names of their operators."""
+    save_golden(root, arrays)
+    files = {path.name.partition(".")[0]: path.name for path in root.glob("*.npy")}
+    words = [[files.get(one, one) for one in line.split(",")] for line in lines]
+    known = [
+        [f"{one}.npy" if n != 1 and one and "." not in one else one for n, one in enumerate(line)]
+        for line in words
+    ]
+    rows = ["file,role,of", *(",".join(line) for line in known)]
+    (root / "roles.csv").write_text("\n".join(rows), encoding="utf-8")
+    return load(root)
+
+
+@pytest.mark.parametrize(("golden", "lines", "copies"), SAID.values(), ids=SAID)
+def test_a_golden_that_is_called_a_copy_needs_the_elements_of_what_is_compared(
+    tmp_path, golden, lines, copies
+):
+    target = save_calls(tmp_path / "t", [Call("conv1", (), golden["conv1"])])
+    found = pair_tensors(*bind_both(target, save_with_roles(tmp_path / "g", golden, lines)))
+    assert sorted(s.name for s in found.skips.golden if s.reason == "copy") == sorted(copies)
+    assert {one.op_name for one in found.only_golden} == golden.keys() - {"conv1", *copies}
+
+
+def test_what_is_called_unread_needs_no_partner_and_is_compared_if_it_has_one(tmp_path):
+    lines = ["conv1,unread,", "state,unread,", "absent,unread,"]
+    golden = save_with_roles(tmp_path / "g", {"conv1": A, "state": B, "other": C}, lines)
+    target = save_calls(tmp_path / "t", [Call("conv1", (), A)])
+    found = pair_tensors(*bind_both(target, golden))
+    assert [pair.op_name for pair in found.pairs] == ["conv1"]
+    assert [(one.name, one.reason) for one in found.skips.golden] == [("state", "unread")]
+    assert [one.op_name for one in found.only_golden] == ["other"]
+    assert ledger(found).skipped == {"golden:unread": 1}

@@ -19,7 +19,7 @@ from workbench.comparison.replay.floors import (
     unit_of,
     written_unit,
 )
-from workbench.comparison.replay.kernel import plain_kernel
+from workbench.comparison.replay.kernel import distance, plain_kernel
 from workbench.comparison.replay.own_error import assess_own_error
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
@@ -281,3 +281,23 @@ def test_what_a_product_hands_on_costs_the_product_nothing():
         for unrounded in (False, True)
     ]
     assert floors[0] == floors[1]
+
+
+@pytest.mark.parametrize("off", [0, 1])
+def test_rounding_to_integers_may_move_single_elements_by_a_step_and_no_more(off):
+    """Values on an edge: what is read may be rounded either way."""
+    x = np.array([[0.5, 1.5, 20.25, -63.0, 100.0, -100.0]], np.float16)
+    given = np.rint(x.astype(np.float64)).astype(np.int8)
+    given[0, 0] += off
+    one = attempt("AscendQuant", [x], given)
+    floor = careful_floor(one, 0, one.results(EXACT)[0], EXACT)
+    norm = np.linalg.norm(np.rint(x.astype(np.float64)))
+    assert floor.ulp == pytest.approx(1 / norm)
+    assert 1 / norm <= floor.bound < 3 / norm
+    assert distance(given, one.results(EXACT)[0]) <= floor.rounding
+
+
+def test_other_integers_have_no_floor():
+    x = np.arange(6, dtype=np.int8).reshape(2, 3)
+    one = attempt("Neg", [x], -x)
+    assert careful_floor(one, 0, one.results(EXACT)[0], EXACT).rounding == 0.0

@@ -121,6 +121,9 @@ WITH_BIAS = {"input_specs": (SQUARE, SQUARE, spec(2))}
 ONNX = {OUTPUTS: ("y",)}
 """What a node of ONNX has beside its attributes."""
 
+WORDED = (TensorSpec("int8", (2, 2)), TensorSpec("int8", (2, 2)), TensorSpec("uint64", (2,)))
+"""What a layer of int8 reads: integers, and a word with a scale for every channel."""
+
 BOTH = [
     (op("Dropout", Param(0)), "random", "table"),
     (op("StandardNormal", Param(0), **INT8), "random", "int8"),
@@ -128,6 +131,7 @@ BOTH = [
     (op("NPUGetFloatStatus", Param(0), **INT8), "registers", "int8"),
     (op("AllReduce", Param(0), Param(1), **INT8), "collectives", "int8"),
     (op("AllReduce", Param(0)), "collectives", "table"),
+    (op("MatMul", *BIASED, input_specs=WORDED), "integers", "int8"),
     (op("MatMul", Param(0), Param(1), **TWO, **INT8), "int8", "fusion"),
     (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
     (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
@@ -156,10 +160,10 @@ def test_where_two_rules_apply_the_first_one_decides(operator, first, second):
 
 
 NO_TYPE_IN_COMMON = {
-    ("random", "registers"), ("registers", "collectives"), ("formula", "bias"), ("table", "spelling"),
-    ("spelling", "expansion"),
+    ("random", "registers"), ("registers", "collectives"), ("collectives", "integers"), ("formula", "bias"),
+    ("table", "spelling"), ("spelling", "expansion"),
 }  # fmt: skip
-"""Neighbors that exclude each other: no type is in the sets of both (`EXCLUSIVE`)."""
+"""Neighbors that exclude each other: no type is in the sets of both (`EXCLUSIVE`); a product is no collective."""
 
 
 def test_every_two_neighbors_have_a_case_or_exclude_each_other():
@@ -402,3 +406,74 @@ def test_the_node_of_onnx_says_which_formula_a_gelu_has(op_type, attrs, expected
 def test_a_gelu_of_another_network_is_that_with_tanh():
     work = lower(0, op("GeLU", Param(0), input_specs=(spec(5),), outputs=(spec(5),)), None)
     np.testing.assert_allclose(compute_kernel(work.kernel, {0: X})[0], BY_TANH, rtol=1e-12)
+
+
+# --- layers of int8 ------------------------------------------------------------------------------
+
+DRAW = np.random.default_rng(3)
+X8 = DRAW.integers(-128, 128, (2, 5), np.int8)
+W8 = DRAW.integers(-128, 128, (5, 4), np.int8)
+BIAS8 = DRAW.integers(-5000, 5000, 4, np.int32)
+SCALES = np.array([2**-9, 2**-10, 1.5 * 2**-9, 2**-8], np.float32)
+WORDS = SCALES.view(np.uint32).astype(np.uint64) | np.uint64(1 << 46)
+
+
+def int8_layer(*arrays, types=("MatMul",)):
+    """A product of int8 as GE fuses it: what it reads, the types that it stands for, and its result in float16."""
+    specs = tuple(TensorSpec(array.dtype.name, array.shape) for array in arrays)
+    names = named(*((f"n{number}", kind) for number, kind in enumerate(types)))
+    gives = (TensorSpec("float16", (X8.shape[0], W8.shape[1])),)
+    reads = map(Param, range(len(arrays)))
+    return op("MatMul", *reads, outputs=gives, input_specs=specs, **names)
+
+
+def by_loops(bias, relu):
+    """The layer with Python's integers, which round nothing."""
+    found = np.zeros((2, 4))
+    for row in range(2):
+        for column in range(4):
+            total = sum(int(X8[row, k]) * int(W8[k, column]) for k in range(5))
+            value = (total + (int(BIAS8[column]) if bias else 0)) * float(SCALES[column])
+            found[row, column] = max(value, 0.0) if relu else value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arrays", "types"),
+    [
+        ((X8, W8, WORDS), ("MatMul",)),
+        ((X8, W8, BIAS8, WORDS), ("MatMul",)),
+        ((X8, W8, WORDS), ("MatMul", "ReLU")),
+        ((X8, W8, BIAS8, WORDS), ("MatMul", "Add", "ReLU")),
+        ((X8, W8, BIAS8, WORDS), ("MatMul", "ReLU")),
+    ],
+)
+def test_a_layer_of_int8_is_computed_on_its_integers(arrays, types):
+    work = lower(0, int8_layer(*arrays, types=types), None)
+    assert work.rule == "integers"
+    (got,) = compute_kernel(work.kernel, dict(enumerate(arrays)))
+    np.testing.assert_array_equal(got, by_loops(len(arrays) == 4, "ReLU" in types))
+
+
+def test_what_a_layer_of_int8_goes_on_with_must_be_known():
+    work = lower(0, int8_layer(X8, W8, WORDS, types=("MatMul", "Mul")), None)
+    assert (work.kernel, work.reason.values["why"].code) == (None, "compare/fusion-unknown")
+
+
+@pytest.mark.parametrize(("settings", "known"), [({"scale": 4.0}, True), ({}, False)])
+def test_a_quantizer_is_computed_by_the_scale_that_it_states(settings, known):
+    ends = {"input_specs": (SQUARE,), "outputs": (TensorSpec("int8", (2, 2)),)}
+    work = lower(0, op("AscendQuant", Param(0), **ends, **settings), None)
+    assert (work.kernel is not None) is known
+    if not known:
+        assert work.reason.code == "compare/int8-step"
+    else:
+        x = np.array([[0.6, -0.1], [100, -100]], np.float32)
+        (got,) = compute_kernel(work.kernel, {0: x})
+        assert got.tolist() == [[2, 0], [127, -128]]
+
+
+def test_a_kernel_that_ends_in_int8_states_no_scale():
+    """Whatever it is called after: a pooling that also quantizes says nothing of how."""
+    ends = {"input_specs": (SQUARE,), "outputs": (TensorSpec("int8", (2, 2)),)}
+    assert lower(0, op("MaxPool", Param(0), **ends), None).reason.code == "compare/int8-step"

@@ -373,6 +373,12 @@ def golden_files() -> Files:
     return {"conv1.0.1700000000000008.npy": file.getvalue()}
 
 
+def role_files() -> Files:
+    """What golden data say of their files."""
+    lines = "file,role,of", "conv1.0.1700000000000008.npy,copy,inputs/x.npy", "b.0.9.npy,unread,"
+    return {"roles.csv": "\n".join((*lines, "")).encode()}
+
+
 # ---------------------------------------------------------------- tables
 
 

@@ -328,6 +328,7 @@ READERS: dict[str, Reader] = {
         dumps.ask_mapping,
         lambda: dumps.mapped()[1],
     ),
+    "roles.csv": Reader(dumps.role_files, dumps.ask_tree, dumps.golden_files),
     "orders, metadata and graphs of a tree": Reader(
         dumps.side_files, dumps.ask_tree, dumps.mindspore_tree
     ),

@@ -36,7 +36,7 @@ from workbench.dump.payload.extent import HostLayout
 from workbench.dump.payload.host_layout import find
 from workbench.dump.statistics.compute import statistics_of
 from workbench.dump.statistics.dialects import TITLES
-from workbench.ops.dont_care import REGIONAL
+from workbench.ops.dont_care import REGIONAL, STRUCK_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.measure.tensors import KernelName
-    from workbench.comparison.pair.dont_care import LeftOut, Regions
+    from workbench.comparison.pair.dont_care import LeftOut, MaskedScores, Regions
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
 
@@ -167,7 +167,7 @@ def measure_pairs(
     """
     pairs = sorted(pairing.pairs, key=_order)
     kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
-    regions = _regions(pairing)
+    regions, masked = _regions(pairing), _Masked(pairing)
     odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
     table, found = FigureTable(METRIC_TITLES), list[Measured]()
     try:
@@ -177,6 +177,10 @@ def measure_pairs(
             kinds = (odd_t.get(id(pair.target), ()), odd_g.get(id(pair.golden), ()))
             left = regions.left_out.get(id(pair)) if regions is not None else None
             item = measure_pair(pair, kinds, kernel, cancelled, table, left)
+            struck = masked.of(item) if left is None else None
+            if struck is not None:
+                table.fill(number)  # its figures are taken back
+                item = measure_pair(pair, kinds, kernel, cancelled, table, struck)
             if regions is not None and id(pair) in regions.readers and _is_beyond_rounding(item):
                 item = item._replace(reason=READS, left_out=None, left_count=0)
             told = forecast.get(id(pair))
@@ -306,6 +310,27 @@ def _regions(pairing: Pairing) -> Regions | None:
     from workbench.comparison.pair.dont_care import find_dont_care
 
     return find_dont_care(pairing)
+
+
+class _Masked:
+    """Scores that masks strike out of pairs; whoever has none is not asked for what it costs to find them."""
+
+    def __init__(self, pairing: Pairing) -> None:
+        self._pairing = pairing
+        self._scores: MaskedScores | None = None
+
+    def of(self, item: Measured) -> LeftOut | None:
+        """Return which elements of a pair are struck out, where these may be why it differs."""
+        figures = item.divergence.metrics
+        below = figures.get("GoldenMin", 0.0) <= STRUCK_OUT
+        ours = figures.get("TargetMin", 0.0) <= STRUCK_OUT or item.divergence.mismatch
+        if item.reason is not None or not (below and ours and _is_beyond_rounding(item)):
+            return None
+        if self._scores is None:
+            from workbench.comparison.pair.dont_care import MaskedScores
+
+            self._scores = MaskedScores(self._pairing)
+        return self._scores.left_out(item.pair)
 
 
 def _measure_in_part(

@@ -28,7 +28,7 @@ from workbench.comparison.graphs.quantization import (
 from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.claims import is_of_one_size
-from workbench.comparison.pair.kernels import COPY, FUSED, PART
+from workbench.comparison.pair.kernels import COPY, FUSED, PART, UNREAD
 from workbench.core.cancel import checkpoint
 from workbench.dump.formats.ge_name import standard_name
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from workbench.comparison.pair.claims import Claims, ExecutionPair, Given, Place
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorRecord
+    from workbench.dump.reports.golden_roles import Role
 
     Runs = Mapping[int, OperatorRun]
 
@@ -293,9 +294,10 @@ def skip_copies(claims: Claims, at: ExecutionPair) -> None:
     """Skip goldens that only repeat what is compared or fed: what reshapes, splits or joins need not run on a device.
 
     One is a copy if it has the elements of one golden that is compared, is a part of such a golden along one axis,
-    or is made of such goldens along one axis. A copy is as good as what it repeats.
+    or is made of such goldens along one axis. A copy is as good as what it repeats. What its data call a copy needs no
+    telling elements, but the elements of what it is a copy of; what they call unread has no counterpart.
     """
-    waiting: list[tuple[OperatorRun, TensorRecord]] = []
+    waiting: list[_Waiting] = []
     repeated = [*claims.sides.golden.dump.fed]
     for run in at.golden.values():
         for record in run.tensors.values():
@@ -304,11 +306,73 @@ def skip_copies(claims: Claims, at: ExecutionPair) -> None:
             elif claims.is_paired("golden", record):
                 repeated.append(record)
     known = _Known(repeated, {record.spec.size for _, record in waiting})
+    said = _SaidCopies(claims.sides.golden.dump.roles, repeated)
+    _skip_said(claims, waiting, said, known)
     for run, record in waiting if repeated else ():
-        array = known.read(record)
+        array = known.read(record) if claims.is_free("golden", record) else None
         if array is not None and known.repeats(array):
             claims.skip("golden", run.op_name, [record], COPY)
             known.add(record, array)
+            said.add(record)
+    _skip_said(claims, waiting, said, known)
+    for run, record in waiting:
+        if said.is_unread(record):
+            claims.skip("golden", run.op_name, [record], UNREAD)
+
+
+_Waiting = tuple["OperatorRun", "TensorRecord"]
+
+
+def _skip_said(
+    claims: Claims, waiting: Iterable[_Waiting], said: _SaidCopies, known: _Known
+) -> None:
+    """Skip what is called a copy of what is compared or fed, and has its elements."""
+    for run, record in waiting:
+        original = said.original(record) if claims.is_free("golden", record) else None
+        if original is not None and known.is_same(record, original):
+            claims.skip("golden", run.op_name, [record], COPY)
+            known.add(record)
+            said.add(record)
+
+
+class _SaidCopies:
+    """What golden data call copies of one another, in groups, and one of each that is compared or repeats such."""
+
+    def __init__(self, roles: Mapping[str, Role], records: Iterable[TensorRecord]) -> None:
+        self._roles = roles
+        self._groups = _grouped(roles)
+        self._first: dict[str, TensorRecord] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: TensorRecord) -> None:
+        """Know one more tensor that is compared, or repeats such."""
+        self._first.setdefault(self._groups.get(record.path, ""), record)
+
+    def original(self, record: TensorRecord) -> TensorRecord | None:
+        """A compared tensor that one is called a copy of, over however many others."""
+        group = self._groups.get(record.path, "")
+        return self._first.get(group) if group else None
+
+    def is_unread(self, record: TensorRecord) -> bool:
+        """Whether nothing is said to read a tensor."""
+        role = self._roles.get(record.path)
+        return role is not None and role.role == "unread"
+
+
+def _grouped(roles: Mapping[str, Role]) -> dict[str, str]:
+    """Return a file that stands for all that are called copies of one another, by each; circles do no harm."""
+    above: dict[str, str] = {}
+
+    def top(path: str) -> str:
+        while above.setdefault(path, path) != path:
+            above[path] = path = above[above[path]]
+        return path
+
+    for path, role in roles.items():
+        if role.role == "copy":
+            above[top(path)] = top(role.of)
+    return {path: top(path) for path in tuple(above)}
 
 
 _TELLING = 16
@@ -339,6 +403,15 @@ class _Known:
             return None
         self._left -= array.nbytes
         return array
+
+    def is_same(self, record: TensorRecord, original: TensorRecord) -> bool:
+        """Whether two tensors have the same elements, alike or not, as far as both can be read."""
+        checkpoint()
+        one, other = (elements_of(each) if self._left > 0 else None for each in (record, original))
+        if one is None or other is None:
+            return False
+        self._left -= one.nbytes + other.nbytes
+        return _digest(one) == _digest(other)
 
     def add(self, record: TensorRecord, array: NDArray[Any] | None = None) -> None:
         """Know one more tensor."""

@@ -14,6 +14,7 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 ``folded``     a constant that the compiler has computed, or a weight that went into one; of a model's nodes, one
                that no input reaches
 ``copy``       it has the elements of a golden that is compared, where no graph tells who only hands on
+``unread``     nothing reads it, as the golden data say where no graph does
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 FUSED, INSERTED, PART, ATTRIBUTE = "fused", "inserted", "part", "attribute"
 NO_TASK, FOLDED, QUANTISED, COPY = "no-task", "folded", "quantised", "copy"
+UNREAD = "unread"
 EXPECTED = frozenset(
     (
         FUSED,
@@ -57,6 +59,7 @@ EXPECTED = frozenset(
         FOLDED,
         QUANTISED,
         COPY,
+        UNREAD,
         WATCHED,
         "inside-group",
         "not-selected",

@@ -375,7 +375,7 @@ PAIR_RULES = (
         "names", 0.0, _skip_enclosed, "behind all that pairs: what is compared there belongs to another kernel",
     ),
     PairRule(
-        "copies", "nothing: skips goldens that have the elements of one that is compared",
+        "copies", "nothing: skips goldens that have the elements of one that is compared, and what nothing reads",
         "names", 0.0, _skip_copies, "behind all that pairs, which may find a tensor of its own for a copy",
     ),
     PairRule(

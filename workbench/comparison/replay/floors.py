@@ -60,6 +60,9 @@ RECURRENT = frozenset(
 _ATTENTION = frozenset(("FlashAttentionScore", "PromptFlashAttention", "IncreFlashAttention"))
 """Types that round the shares of keys before they meet the values."""
 
+_QUANTIZES = "AscendQuant"
+"""Type that rounds floats to integers by a scale that it states."""
+
 _STEEPEST = 2.0**20
 
 
@@ -137,7 +140,7 @@ def careful_floor(
     """
     ulp = written_unit(attempt, slot, arithmetic)
     if not ulp:
-        return Floor(0.0, 0.0)
+        return _floor_of_steps(attempt, slot, expected)
     steepness = min(condition(attempt, slot), _STEEPEST)
     ops = attempt.kernel.ops
     inside = max(
@@ -161,6 +164,26 @@ def careful_floor(
     if arithmetic != EXACT:
         model = distance(expected, attempt.results(EXACT)[slot])
     return Floor(ulp, bound, model if np.isfinite(model) else 0.0, order)
+
+
+def _floor_of_steps(attempt: Attempt, slot: int, expected: Array) -> Floor:
+    """Return the floor of integers that floats were rounded to: a step where roundings of what is read move them.
+
+    One element may lie on an edge always. Other integers have no error.
+    """
+    if attempt.op.op_type != _QUANTIZES or slot < 0:
+        return Floor(0.0, 0.0)
+    norm = float(np.linalg.norm(expected.astype(np.float64)))
+    step = 1.0 / norm if norm else 1.0
+    unit = max((unit_of(array) for array in attempt.inputs.values()), default=0.0)
+    rng = np.random.default_rng(0)
+    moved = {
+        number: array * (1.0 + unit * rng.uniform(-1.0, 1.0, array.shape))
+        for number, array in attempt.inputs.items()
+    }
+    still = attempt.computed((slot,))[slot]
+    off = distance(Computation(attempt.kernel, moved).computed((slot,))[slot], still)
+    return Floor(step, max(step, off if math.isfinite(off) else 0.0))
 
 
 def handed_on(attempt: Attempt, slot: int, arithmetic: Arithmetic) -> float:

@@ -5,6 +5,7 @@
 ``expansion`` it does what several of these do one after the other
 ``fusion``    the other side's graph has the operators that the kernel stands for
 ``formula``   its type stands for two formulas, and the node that it was compiled from says for which
+``integers``  it multiplies int8 and reads the scales that make floats of the sums: all steps, on its integers
 ``bias``      it is a product that reads a bias as well, as kernels of GE do, which the table's products do not
 ``types``     the kernel names the types that it stands for: a chain, as far as shapes agree
 
@@ -22,6 +23,7 @@ from workbench.comparison.replay.kernel import plain_kernel
 from workbench.comparison.replay.spellings import canonical_op
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
+from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.graph_files.onnx.dialect import is_onnx
@@ -94,9 +96,13 @@ _MASKED = frozenset(
 """Types whose tensors of eight bits are masks; their kernels refuse quantized inputs themselves."""
 
 
+_STATED = frozenset(("AscendQuant", "AscendAntiQuant"))
+"""Types that state the scale between floats and int8 themselves."""
+
+
 def _is_between(op: Op) -> bool:
-    """Whether an operator stands between floats and int8: the steps of int8 are looked at layer by layer."""
-    if op.op_type in _MASKED:
+    """Whether an operator stands between floats and int8, and does not say by which scale."""
+    if op.op_type in _MASKED or (op.op_type in _STATED and "scale" in op.attrs):
         return False
     read = {s.dtype for s in (*op.input_specs, *op.device_inputs) if s is not None}
     given = {s.dtype for s in (*op.outputs, *op.device_outputs)}
@@ -190,6 +196,60 @@ def _gelu(number: int, op: Op, found: Alignment | None) -> Lowering:
     return Lowering(plain_kernel(op) if op.op_type in OPS else _respelled(op), "table")
 
 
+_WORDS = "uint64"
+"""Dtype of the scales by which sums of integers become floats, one a channel."""
+
+
+def _sums_integers(op: Op) -> bool:
+    """Whether a product of int8 also makes floats of its sums, by scales that it reads."""
+    read = [spec.dtype if spec is not None else "" for spec in op.input_specs]
+    given = DTYPES.get(op.outputs[0].dtype) if op.outputs else None
+    other = op if op.op_type in OPS else canonical_op(op)
+    return (
+        other is not None
+        and other.op_type in _BIASED
+        and len(read) in (3, 4)
+        and set(read[:2]) <= _EIGHT
+        and read[2:] in ([_WORDS], ["int32", _WORDS])
+        and given is not None
+        and given.is_float
+    )
+
+
+def _with_scales(op: Op) -> Kernel:
+    """Return a product of integers, its bias of integers, the scales that make floats of it, and what follows.
+
+    Raises GraphError where what follows is not known to read one tensor alone.
+    """
+    product = op if op.op_type in OPS else canonical_op(op)
+    assert product is not None
+    sums = TensorSpec("int32", op.outputs[0].shape)
+    last = len(op.input_specs) - 1
+    inputs, specs = (Param(0), Param(1)), op.input_specs[:2]
+    parts = [replace(product, inputs=inputs, input_specs=specs, outputs=(sums,))]
+    if last == len(specs) + 1:
+        layout = _BIASED[product.op_type] or product.attrs.get("format", "NCHW")
+        parts.append(Op(op.name, "BiasAdd", (Value(0), Param(2)), {"data_format": layout}, (sums,)))
+    whole = {"sqrt_mode": False, "relu_flag": False, "dtype": op.outputs[0].dtype}
+    scaled = (Value(len(parts) - 1), Param(last))
+    parts.append(Op(op.name, "AscendDequant", scaled, whole, op.outputs))
+    for kind in _behind_sums(op):
+        parts.append(Op(op.name, kind, (Value(len(parts) - 1),), {}, op.outputs))
+    return Kernel(tuple(parts), (Value(len(parts) - 1),))
+
+
+def _behind_sums(op: Op) -> list[str]:
+    """Types that a kernel names behind its product; the addition of a bias is an input of it."""
+    kinds = [kind for kind in original_types(op)[1:] if kind not in FOLDABLE]
+    if kinds[:1] in (["Add"], ["BiasAdd"]) and len(op.input_specs) > _MOST_READ:
+        del kinds[0]
+    for kind in kinds:
+        row = OPS.get(kind)
+        if row is None or abs(row.tensors) != 1 or row.settings:
+            raise GraphError("compare/fusion-unknown", kernel="+".join((op.op_type, *kinds)))
+    return kinds
+
+
 LOWERING_RULES: tuple[LoweringRule, ...] = (
     LoweringRule(
         "random", lambda op: op.op_type in RANDOM, _unknown("compare/random"),
@@ -204,8 +264,12 @@ LOWERING_RULES: tuple[LoweringRule, ...] = (
         "before int8: one that sends int8 between floats waits for other ranks, too",
     ),
     LoweringRule(
+        "integers", _sums_integers, _alone("integers", _with_scales),
+        "before int8, which leaves out what states no scale; before fusion, which would multiply floats",
+    ),
+    LoweringRule(
         "int8", _is_between, _int8_step,
-        "before fusion and table: a quantized layer is looked at whole, whatever its kernels are called",
+        "before fusion and table: of a kernel that ends in int8 nobody knows the scale, whatever it is called",
     ),
     LoweringRule(
         "onnx", is_onnx, _of_onnx,

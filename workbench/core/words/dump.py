@@ -153,6 +153,7 @@ SENTENCES: dict[str, str] = {
     "pickle-items": "damaged pickle: sets items of something other than a dictionary",
     # tables
     "mapping-row": "'given name,intended name' in the same folder expected, got {got!r}",
+    "role-row": "'file,copy,of' or 'file,unread,' expected, both in the golden folder, got {got!r}",
     "mapping-more": "{more:count more row} cannot be read",
     "rows-more": "more rows cannot be read",
     "table-text": "not CSV: {why}",
