@@ -91,6 +91,15 @@ def test_what_softmax_makes_nothing_of_is_left_out(far, graph):
     assert counted == {STRUCK: "equal"}
 
 
+@pytest.mark.parametrize("graph", [True, False])
+@pytest.mark.parametrize("far", [-65504.0, -1e9])
+def test_what_the_golden_has_as_minus_infinity_is_left_out(far, graph):
+    """A device that saturates has its least number where a causal mask has -Inf."""
+    found = wb.compare(Attention(far).dump(graph=graph), Attention(-np.inf).dump(graph=graph))
+    assert found.coverage.dont_care == {"masked-scores": 2 * STRUCK}
+    assert [one for one in found.findings if one.defect] == []
+
+
 def test_what_agrees_is_compared_as_a_whole():
     assert wb.compare(FIRST.dump(), Attention(-1e9).dump()).coverage.dont_care == {}
 

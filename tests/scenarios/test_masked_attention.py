@@ -18,7 +18,7 @@ pytest.importorskip("onnxruntime")
 
 LENGTH, SIZE = 12, 16
 KEEP = np.tril(np.ones((LENGTH, LENGTH), bool))[None]
-FAR = {"1e9": -1e9, "least float32": float(np.finfo(np.float32).min)}
+FAR = {"1e9": -1e9, "least float32": float(np.finfo(np.float32).min), "infinity": -np.inf}
 MASKS = {
     "added": lambda far: (
         [node("Add", ["s", "mask"], ["m"], "attn/masked")],
@@ -101,16 +101,52 @@ def test_a_clean_run_accuses_nobody(tmp_path, golden, mask, far, device, mode, g
     assert [one.op_name for one in found.findings if one.defect] == []
     assert found.verdict != "fail"
     struck = 2 * int((~KEEP).sum())  # of each of two sequences
-    assert found.coverage.dont_care == {"masked-scores": struck * (2 if mode == "all" else 1)}
+    both_infinite = far == "infinity" and device != "310p"
+    expected = {} if both_infinite else {"masked-scores": struck * (2 if mode == "all" else 1)}
+    assert found.coverage.dont_care == expected
     said = {str(row.reason) for row in found.rows if row.dont_care}
     assert all("scores that the mask strikes out" in one for one in said)
-    assert said
+    assert bool(said) is not both_infinite
 
 
 def test_float32_holds_them_and_nothing_is_left_out(tmp_path, golden):
     options = {"graphs": True, "device": "a2", "precision": "must_keep_origin_dtype"}
     found = compared(golden("added"), tmp_path / "t", "all", **options)
     assert (found.verdict in ("pass", "warn"), found.coverage.dont_care) == (True, {})
+
+
+def scaled_mask(place):
+    """A network that makes its mask of one that it reads, as exporters of encoders do: (1 - keep) · least."""
+    least = np.array(np.finfo(np.float32).min)
+    nodes = [
+        node("Sub", ["one", "x"], ["away"], "away"),
+        node("Mul", ["away", "least"], ["mask"], "mask"),
+        node("Add", ["scores", "mask"], ["m"], "masked"),
+        node("Softmax", ["m"], ["y"], "softmax", axis=-1),
+    ]
+    keep = np.array([[1, 1, 1, 0, 0]], np.float32)
+    scores = np.random.default_rng(3).standard_normal((4, 5)).astype(np.float32)
+    weights = {"one": np.array(1, np.float32), "least": least, "scores": scores}
+    (place / "net.onnx").write_bytes(model(nodes, {"x": keep}, ["y"], weights).SerializeToString())
+    wb.golden(place / "net.onnx", {"x": keep}, place / "golden", engine="onnxruntime")
+
+
+@pytest.mark.parametrize("mode", ["all", "output"])
+def test_a_mask_that_becomes_nan_is_told_as_beyond_the_format(tmp_path, mode):
+    """0 · -Inf: on a device with infinity the whole network is lost, and no weight of it is another."""
+    scaled_mask(tmp_path)
+    found = compared(tmp_path, tmp_path / "t", mode, graphs=True, device="a2")
+    assert (found.verdict, found.findings[0].op_name) == ("fail", "mask")
+    codes = {one.code for one in found.findings[0].evidence}
+    assert "compare/other-weights" not in codes
+    assert codes & {"compare/weight-beyond-range", "compare/beyond-range"}
+
+
+@pytest.mark.parametrize("graphs", [True, False])
+def test_where_it_saturates_such_a_mask_does_what_it_shall(tmp_path, graphs):
+    scaled_mask(tmp_path)
+    found = compared(tmp_path, tmp_path / "t", "all", graphs=graphs, device="310p")
+    assert [one.op_name for one in found.findings if one.defect] == []
 
 
 FAULTS = (

@@ -24,7 +24,8 @@ from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.network import nodes_of
 from workbench.comparison.replay.slices import copied_slices
-from workbench.core.errors import FormatError
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.words import Message
 from workbench.core.words.render import number as spoken
 from workbench.graph.graph import Param, Value
@@ -271,13 +272,9 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
         said = Message("compare/few-elements", name=spoilt)
         return (Difference("parameter", spoilt, said, exact=True),)
     off = replayed.model_weight_error(event.block, event.op)
-    weights = _weights_of(survey, event) if off else ""
-    if weights:
-        return (
-            Difference(
-                "parameter", weights, Message("compare/other-weights", error=off), exact=True
-            ),
-        )
+    if off and (weights := _weights_of(survey, event)):
+        other = _beyond_range(survey, event) or Message("compare/other-weights", error=off)
+        return (Difference("parameter", weights, other, exact=True),)
     golden = replayed.golden(event.block, event.op)
     if golden is not None:
         said = Message("compare/golden-error-by", error=golden.error)
@@ -329,6 +326,33 @@ def _weights_of(survey: Survey, event: Assessment | Observation) -> str:
         if isinstance(operand, Value) and operand.op in known:
             return graph.ops[operand.op].name
     return ""
+
+
+def _beyond_range(survey: Survey, event: Assessment | Observation) -> Message | None:
+    """Say that a weight of the golden is too large for the target's format: it has infinity or its largest number."""
+    found, worst = survey.pairing.alignments.get(event.block.graph_key), event.worst
+    row = DTYPES.get(worst.pair.target.spec.dtype) if worst is not None else None
+    if found is None or row is None or not row.is_float:
+        return None
+    graph = found.golden.graph
+    operands = (one for n in nodes_of(found, event.op) for one in graph.ops[n].flat_inputs())
+    for operand in operands:
+        if isinstance(operand, Param) and graph.parameters[operand.index].is_weight:
+            parameter = graph.parameters[operand.index]
+            most = _largest(parameter.default)
+            if most > row.largest:
+                values = {"golden": most, "dtype": row.name, "limit": row.largest}
+                return Message("compare/weight-beyond-range", name=parameter.name, **values)
+    return None
+
+
+def _largest(values: Any) -> float:
+    """Largest finite magnitude of a weight of floats; 0 if it cannot be read."""
+    try:
+        array = np.asarray(values, np.float64)
+    except (WorkbenchError, TypeError, ValueError):
+        return 0.0
+    return float(np.max(np.abs(array), where=np.isfinite(array), initial=0.0))
 
 
 def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterator[str]:

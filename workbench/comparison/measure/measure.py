@@ -321,9 +321,9 @@ class _Masked:
 
     def of(self, item: Measured) -> LeftOut | None:
         """Return which elements of a pair are struck out, where these may be why it differs."""
-        figures = item.divergence.metrics
-        below = figures.get("GoldenMin", 0.0) <= STRUCK_OUT
-        ours = figures.get("TargetMin", 0.0) <= STRUCK_OUT or item.divergence.mismatch
+        figures, mismatch = item.divergence.metrics, item.divergence.mismatch
+        below = _reaches_below(figures, "Golden")
+        ours = mismatch or _reaches_below(figures, "Target")
         if item.reason is not None or not (below and ours and _is_beyond_rounding(item)):
             return None
         if self._scores is None:
@@ -331,6 +331,12 @@ class _Masked:
 
             self._scores = MaskedScores(self._pairing)
         return self._scores.left_out(item.pair)
+
+
+def _reaches_below(figures: Mapping[str, float], side: str) -> bool:
+    """Whether a tensor has scores that a mask may have struck out; its least number is that of the finite ones."""
+    least, infinite = figures.get(f"{side}Min", 0.0), figures.get(f"{side}NegInf", 0.0)
+    return least <= STRUCK_OUT or infinite > 0
 
 
 def _measure_in_part(

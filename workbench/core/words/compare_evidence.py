@@ -39,6 +39,10 @@ _DIFFERENCES: dict[str, str] = {
         "graph of its own that tells its attributes"
     ),
     "other-weights": "replay with the weights of the golden network differs by {error:number}: the target has others",
+    "weight-beyond-range": (
+        "{name} reaches {golden:number}, beyond the maximum of {dtype} ({limit:.6g}): "
+        "the target has another number for it"
+    ),
     "few-elements": "{name} differs in a few elements, as the operator reads it",
     "version": "the two MindSpore versions estimate the moving statistics of BatchNorm differently",
 }
