@@ -606,3 +606,32 @@ def test_copies_and_unread_results_have_their_reason_without_graphs(tmp_path):
     (tmp_path / "golden/roles.csv").unlink()  # as older golden data are
     silent = wb.compare(tmp_path / "tree", tmp_path / "golden")
     assert silent.coverage.gaps_of("golden") == 4
+
+
+@pytest.mark.parametrize("mode", ["all", "output"])
+@pytest.mark.parametrize("kind", ["Identity", "Dropout"])
+def test_a_result_that_is_an_input_again_is_computed_by_nobody(tmp_path, kind, mode):
+    shape = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4])
+    nodes = [node("Relu", ["x"], ["y"], "act"), node(kind, ["x"], ["same"], "same")]
+    net = model_of(nodes, {"x": shape}, ["y", "same"], {})
+    make_golden(tmp_path, net, np.random.default_rng(0).normal(0, 3, (3, 4)))
+    tree = simulated_net(tmp_path, tmp_path / "tree", mode)
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert (found.verdict in ("pass", "warn"), found.coverage.gaps) == (True, {})
+    assert found.coverage.explained["golden:handed-through"] == 1
+
+
+def test_a_result_that_is_computed_and_given_again_is_still_asked_for(tmp_path):
+    """Only what is fed needs no kernel: a result behind one is missing if its file is."""
+    shape = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4])
+    nodes = [node("Relu", ["x"], ["y"], "act"), node("Identity", ["y"], ["same"], "same")]
+    net = model_of(nodes, {"x": shape}, ["same"], {})
+    make_golden(tmp_path, net, np.random.default_rng(0).normal(0, 3, (3, 4)))
+    tree = simulated_net(tmp_path, tmp_path / "tree", "output")
+    lost = [*tree.rglob("*.act.*"), *tree.rglob("*.trans_Cast_1.*")]
+    for file in lost:
+        file.unlink()
+    assert len(lost) == 2
+    found = wb.compare(tree, tmp_path / "golden", golden_graph=tmp_path / "net.onnx")
+    assert found.verdict == "incomplete"
+    assert "golden:handed-through" not in found.coverage.explained

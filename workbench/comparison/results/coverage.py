@@ -423,6 +423,21 @@ def _handed_on(judged: Judged, one: Uncompared) -> Iterator[Stored]:
         yield judged.value_of(_side(one), one.run.block, operand)
 
 
+_GIVES_AGAIN = frozenset(("Identity", "Dropout"))
+"""Nodes of a model that a compiler for inference takes away."""
+
+
+def _is_handed_through(judged: Judged, one: Uncompared) -> bool:
+    """Whether a node of the golden's model only gives again what the network is fed, so that no kernel computes it."""
+    if one.side != "golden" or one.io != "output" or one.run is None or one.run.op < 0:
+        return False
+    graph = judged.pairing.golden.graph(one.run.block)
+    if graph is None or one.slot != 0:
+        return False
+    *_, first = path_back(graph, Value(one.run.op, 0), _GIVES_AGAIN)
+    return isinstance(first, Param) and not graph.parameters[first.index].is_weight
+
+
 def _side(one: Uncompared) -> Side:
     return "golden" if one.side == "golden" else "target"
 
@@ -446,6 +461,7 @@ EXPLAINED = (
     Rule("fed", _is_fed, "it comes from outside of the graph, and what the operator made of it was compared"),
     Rule("inserted", _is_inserted, "hands on what it reads, and what it reads has its own place in the ledger"),
     Rule("aside", _is_aside, "a counter of steps that one graph alone has, and that nobody reads"),
+    Rule("handed-through", _is_handed_through, "the network gives what it is fed, and no kernel computes it"),
     Rule("elsewhere", _is_elsewhere, "the same value was compared where another operator shows it"),
 )  # fmt: skip
 """Why a tensor need not be compared. The first that holds is counted; cheap conditions come first."""

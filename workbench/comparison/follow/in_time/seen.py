@@ -164,7 +164,8 @@ def seen_in_time(
     carried = inherited * (judging.amplification + inherited)
     expected = (kappa or 1.0) * (floor + carried)
     limit = factor * expected
-    if worst is not None and inherited > 0 and (is_discontinuous(op) or worst.exact):
+    jumps = is_discontinuous(op) or (worst is not None and worst.exact)
+    if worst is not None and inherited > 0 and jumps and _may_have_chosen(run, worst):
         limit = max(limit, jump_limit(op, floor + inherited))
     seen = Assessment(
         run.block, run.op, floor, inherited, tainted, base - run.op, measured,
@@ -180,6 +181,22 @@ def seen_in_time(
     least = judging.pass_factor * floor
     own = tainted or not reading.inputs or any(error > least for error in reading.given)
     return seen._replace(tainted=False, rank_local=own)
+
+
+def _may_have_chosen(run: OperatorRun, worst: Measured) -> bool:
+    """Whether an operator that jumps read, in its place, whatever it gives that is not finite.
+
+    NaN that it read elsewhere, in the branch that it did not take, excuses none.
+    """
+    gave = None if math.isfinite(worst.error) else array_of(worst.pair.target)
+    if gave is None or gave.dtype.kind != "f":
+        return True
+    lost = ~np.isfinite(gave.reshape(-1))
+    for (io, _), record in run.tensors.items():
+        read = array_of(record) if io == "input" and lost.any() else None
+        if read is not None and read.dtype.kind == "f" and read.size in (1, lost.size):
+            lost = lost & np.isfinite(read.reshape(-1))
+    return not lost.any()
 
 
 def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
