@@ -136,19 +136,16 @@ def test_a_difference_that_counts_is_said_and_one_that_does_not_is_not(part):
         )
 
 
-@pytest.mark.parametrize(
-    ("saved", "part", "counts"),
-    [
-        ("tensor", "statistics", False),
-        ("tensor", "statistics_on", False),
-        ("tensor", "files", True),
-        ("tensor", "sample", True),
-        ("statistic", "statistics", True),
-        ("statistic", "statistics_precision", True),
-        ("statistic", "files", False),
-        ("statistic", "host_format", False),
-    ],
-)
+@pytest.mark.parametrize(("saved", "part", "counts"), [
+    ("tensor", "statistics", False),
+    ("tensor", "statistics_on", False),
+    ("tensor", "files", True),
+    ("tensor", "sample", True),
+    ("statistic", "statistics", True),
+    ("statistic", "statistics_precision", True),
+    ("statistic", "files", False),
+    ("statistic", "host_format", False),
+])  # fmt: skip
 def test_what_is_not_saved_makes_no_difference(saved, part, counts):
     plan = DumpPlan("/d", saved=saved)
     assert bool(list(differences(plan, replace(plan, **{part: OTHER[part]})))) == counts

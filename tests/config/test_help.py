@@ -44,24 +44,21 @@ def test_a_rule_is_told_wherever_an_example_breaks_it(name):
     assert [(path, id_) for path, id_ in sorted(met) if id_ not in told[path]] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "rule", "keys"),
-    [
-        (
-            "acl",
-            "scene-key",
-            "dump_mode dump_level dump_data dump_debug dump_op_switch dump_kernel_data dump_step dump_stats",
-        ),
-        ("acl", "blacklist-slot", "pos"),
-        ("acl", "list-twice", "dump_list"),
-        ("acl", "container", "dump"),
-        ("torchair", "capture-ignores", "dump_mode quant_dumpable dump_step dump_layer dump_data dump_config_path"),
-        ("mindspore-cpu", "no-effect", "trans_flag save_kernel_args sample_mode"),
-        ("mindspore-o2", "config-name", "MINDSPORE_DUMP_CONFIG"),
-        ("mindspore-o2", "msprobe", "version"),
-        ("tensorflow", "ge-collect-path", "enable_dump enable_dump_debug"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "rule", "keys"), [
+    (
+        "acl",
+        "scene-key",
+        "dump_mode dump_level dump_data dump_debug dump_op_switch dump_kernel_data dump_step dump_stats",
+    ),
+    ("acl", "blacklist-slot", "pos"),
+    ("acl", "list-twice", "dump_list"),
+    ("acl", "container", "dump"),
+    ("torchair", "capture-ignores", "dump_mode quant_dumpable dump_step dump_layer dump_data dump_config_path"),
+    ("mindspore-cpu", "no-effect", "trans_flag save_kernel_args sample_mode"),
+    ("mindspore-o2", "config-name", "MINDSPORE_DUMP_CONFIG"),
+    ("mindspore-o2", "msprobe", "version"),
+    ("tensorflow", "ge-collect-path", "enable_dump enable_dump_debug"),
+])  # fmt: skip
 def test_a_rule_of_several_settings_is_told_at_each_of_them(name, rule, keys):
     for key in keys.split():
         told = rules_told(surface_help(surfaces.get(name), key))

@@ -36,15 +36,12 @@ def parts(value, path=""):
             yield from parts(item, f"{path}[{index}]")
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("dump", ["dump"]),
-        ("dump.list[0].layer[12]", ["dump", "list", 0, "layer", 12]),
-        ("a[0][1]", ["a", 0, 1]),
-        ("a b.é", ["a b", "é"]),
-    ],
-)
+@pytest.mark.parametrize(("path", "expected"), [
+    ("dump", ["dump"]),
+    ("dump.list[0].layer[12]", ["dump", "list", 0, "layer", 12]),
+    ("a[0][1]", ["a", 0, 1]),
+    ("a b.é", ["a b", "é"]),
+])  # fmt: skip
 def test_a_path_is_keys_and_indices(path, expected):
     assert steps(path) == expected
 

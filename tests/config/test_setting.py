@@ -76,14 +76,11 @@ def test_what_fits_is_read_and_what_is_absent_is_at_its_default():
     assert settings.given == {"level", "need", "steps"}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("level", value) for value in ("mid", "HIGH", "", None, 1, ["low"], {})),
-        *(("count", value) for value in (-1, 1.0, "1", True, None, [1])),
-        *(("steps", value) for value in ("0", 1, {}, None)),
-    ],
-)
+@pytest.mark.parametrize(("key", "value"), [
+    *(("level", value) for value in ("mid", "HIGH", "", None, 1, ["low"], {})),
+    *(("count", value) for value in (-1, 1.0, "1", True, None, [1])),
+    *(("steps", value) for value in ("0", 1, {}, None)),
+])  # fmt: skip
 def test_a_value_that_does_not_fit_is_one_error_and_the_setting_keeps_its_default(key, value):
     settings, (problem,) = read({key: value})
     assert (problem.id, problem.severity, problem.path) == ("value", "error", key)
@@ -125,16 +122,13 @@ def test_sections_and_lists_of_sections_are_read_in_depth():
     assert settings.strict.on is True
 
 
-@pytest.mark.parametrize(
-    ("form", "path", "code", "got"),
-    [
-        ({"entries": {}}, "entries", "config/objects", {}),
-        ({"entries": 3}, "entries", "config/objects", 3),
-        ({"entries": [{"name": "a"}, 3]}, "entries[1]", "config/object", 3),
-        ({"strict": []}, "strict", "config/value", []),
-        ({"strict": True}, "strict", "config/value", True),
-    ],
-)
+@pytest.mark.parametrize(("form", "path", "code", "got"), [
+    ({"entries": {}}, "entries", "config/objects", {}),
+    ({"entries": 3}, "entries", "config/objects", 3),
+    ({"entries": [{"name": "a"}, 3]}, "entries[1]", "config/object", 3),
+    ({"strict": []}, "strict", "config/value", []),
+    ({"strict": True}, "strict", "config/value", True),
+])  # fmt: skip
 def test_what_is_no_section_is_refused(form, path, code, got):
     _, (problem,) = read(form)
     assert (problem.id, problem.path) == ("value", path)
@@ -156,15 +150,12 @@ def test_an_unknown_key_of_a_strict_section_is_an_error_with_a_code():
     assert (problem.severity, problem.code) == ("error", "zzz=None")
 
 
-@pytest.mark.parametrize(
-    ("key", "version", "fits"),
-    [
-        ("new", "", True),
-        ("new", "2.4.9", False),
-        ("new", "2.5", True),
-        ("new", "2.10", True),
-    ],
-)
+@pytest.mark.parametrize(("key", "version", "fits"), [
+    ("new", "", True),
+    ("new", "2.4.9", False),
+    ("new", "2.5", True),
+    ("new", "2.10", True),
+])  # fmt: skip
 def test_a_key_of_another_version_is_a_warning(key, version, fits):
     assert told({key: 1}, version) == ([] if fits else [("version", "warning", key)])
     for problem in read({key: 1}, version)[1]:

@@ -216,17 +216,14 @@ def test_the_deepest_form_that_is_read_is_written_and_judged():
     assert ids(config)[0] == "value"
 
 
-@pytest.mark.parametrize(
-    ("text", "got"),
-    [
-        ("[{}]", "array"),
-        ("1", "number"),
-        ("-1.5", "number"),
-        ('"x"', "string"),
-        ("null", "null"),
-        ("true", "true"),
-    ],
-)
+@pytest.mark.parametrize(("text", "got"), [
+    ("[{}]", "array"),
+    ("1", "number"),
+    ("-1.5", "number"),
+    ('"x"', "string"),
+    ("null", "null"),
+    ("true", "true"),
+])  # fmt: skip
 def test_a_form_is_an_object(text, got):
     with refused("config/not-an-object", FormatError, place="f.json:1", got=got):
         read_text(TOY, text, "f.json")
@@ -293,15 +290,12 @@ def test_a_form_is_recognised_by_its_content(name):
     assert files.recognise("\ufeff" + text) == SHARED.get(name, name)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "values"),
-    [
-        ("{}", "config/unknown-form", {"keys": []}),
-        ('{"a": 1}', "config/unknown-form", {"keys": ["a"], "known": JSON_NAMES}),
-        ("[]", "config/not-an-object", {"got": "array"}),
-        ("x = 1", "config/unknown-script", {"known": ["tensorflow", "torchair"]}),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "values"), [
+    ("{}", "config/unknown-form", {"keys": []}),
+    ('{"a": 1}', "config/unknown-form", {"keys": ["a"], "known": JSON_NAMES}),
+    ("[]", "config/not-an-object", {"got": "array"}),
+    ("x = 1", "config/unknown-script", {"known": ["tensorflow", "torchair"]}),
+])  # fmt: skip
 def test_what_is_no_form_says_what_it_is(text, code, values):
     with refused(code, FormatError, place="f:1", **values):
         files.recognise(text, "f")
@@ -314,22 +308,14 @@ def test_settings_of_a_new_form_are_changed_by_path():
         surfaces.new("caffe")
 
 
-@pytest.mark.parametrize(
-    ("data", "line", "code", "values"),
-    [
-        (b"", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
-        (b"{", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
-        (b'{\n"a": \xff}', 2, "config/encoding", {"byte": 7, "encoding": "UTF-8"}),
-        ('{"a": 1}'.encode("utf-16"), 1, "config/encoding", {"byte": 0}),
-        (b"\x80\x04K\x01.", 1, "config/encoding", {"byte": 0}),
-        (
-            b'{"dump": ' * 1_200_000,
-            1,
-            "config/json",
-            {"why": Message("config/json-deep", got="{", limit=500)},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("data", "line", "code", "values"), [
+    (b"", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
+    (b"{", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
+    (b'{\n"a": \xff}', 2, "config/encoding", {"byte": 7, "encoding": "UTF-8"}),
+    ('{"a": 1}'.encode("utf-16"), 1, "config/encoding", {"byte": 0}),
+    (b"\x80\x04K\x01.", 1, "config/encoding", {"byte": 0}),
+    (b'{"dump": ' * 1_200_000, 1, "config/json", {"why": Message("config/json-deep", got="{", limit=500)}),
+])  # fmt: skip
 def test_a_bad_file_is_refused_with_its_line(tmp_path, data, line, code, values):
     path = tmp_path / "dump.json"
     path.write_bytes(data)
@@ -367,17 +353,14 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path):
 SCRIPT = "import torchair\nconfig = torchair.CompilerConfig()\nconfig.dump_config.dump_path = "
 
 
-@pytest.mark.parametrize(
-    ("first", "encoding"),
-    [
-        ("# -*- coding: latin-1 -*-", "latin-1"),
-        ("#!/usr/bin/python\n# vim: set fileencoding=gbk :", "gbk"),
-        ("# coding: utf-8", "utf-8"),
-        ("", "utf-8"),
-        ("# coding of the config", "utf-8"),
-        ("x = 1\n# coding: latin-1", "utf-8"),  # only a comment before any code declares
-    ],
-)
+@pytest.mark.parametrize(("first", "encoding"), [
+    ("# -*- coding: latin-1 -*-", "latin-1"),
+    ("#!/usr/bin/python\n# vim: set fileencoding=gbk :", "gbk"),
+    ("# coding: utf-8", "utf-8"),
+    ("", "utf-8"),
+    ("# coding of the config", "utf-8"),
+    ("x = 1\n# coding: latin-1", "utf-8"),  # only a comment before any code declares
+])  # fmt: skip
 def test_a_script_is_read_in_the_encoding_that_it_declares(tmp_path, first, encoding):
     path = tmp_path / "train.py"
     folder = "/\u9879\u76ee" if encoding != "latin-1" else "/d\u00e9j\u00e0"

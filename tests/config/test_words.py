@@ -23,35 +23,29 @@ EVERY = Message("config/every-iteration")
 ALL = Message("config/select-all")
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "values"),
-    [
-        ("all", "config/every-iteration", {}),
-        ("", "config/no-iteration", {}),
-        ("x", "config/no-iteration", {}),
-        ("9-3", "config/no-iteration", {}),
-        ("0", "config/one-iteration", {"number": "0"}),
-        ("3-3", "config/one-iteration", {"number": "3"}),
-        ("0|5", "config/iterations", {"ranges": ["0", "5"]}),
-        ("5-8", "config/iterations", {"ranges": ["5-8"]}),
-        ("0|5-8|10|9-3", "config/iterations", {"ranges": ["0", "5-8", "10"]}),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "values"), [
+    ("all", "config/every-iteration", {}),
+    ("", "config/no-iteration", {}),
+    ("x", "config/no-iteration", {}),
+    ("9-3", "config/no-iteration", {}),
+    ("0", "config/one-iteration", {"number": "0"}),
+    ("3-3", "config/one-iteration", {"number": "3"}),
+    ("0|5", "config/iterations", {"ranges": ["0", "5"]}),
+    ("5-8", "config/iterations", {"ranges": ["5-8"]}),
+    ("0|5-8|10|9-3", "config/iterations", {"ranges": ["0", "5-8", "10"]}),
+])  # fmt: skip
 def test_iterations(text, code, values):
     assert iterations_words(Iterations.parse(text)) == Message(code, **values)
 
 
-@pytest.mark.parametrize(
-    ("selector", "code", "values"),
-    [
-        (Selector("all"), "config/select-all", {}),
-        (Selector("name", "a/b"), "config/select-name", {"text": "a/b"}),
-        (Selector("type", "conv"), "config/select-type", {"text": "conv"}),
-        (Selector("regex", ".*fc"), "config/select-regex", {"text": ".*fc"}),
-        (Selector("marked"), "config/select-marked", {}),
-        (Selector("range", "a", "b"), "config/select-range", {"text": "a", "end": "b"}),
-    ],
-)
+@pytest.mark.parametrize(("selector", "code", "values"), [
+    (Selector("all"), "config/select-all", {}),
+    (Selector("name", "a/b"), "config/select-name", {"text": "a/b"}),
+    (Selector("type", "conv"), "config/select-type", {"text": "conv"}),
+    (Selector("regex", ".*fc"), "config/select-regex", {"text": ".*fc"}),
+    (Selector("marked"), "config/select-marked", {}),
+    (Selector("range", "a", "b"), "config/select-range", {"text": "a", "end": "b"}),
+])  # fmt: skip
 def test_selectors(selector, code, values):
     check_said(selector_words(selector), code, **values)
     of_model = selector_words(replace(selector, model="m"))
@@ -85,15 +79,12 @@ def test_a_plan_of_data_says_when_what_whom_and_how():
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "when"),
-    [
-        ({"ranks": (3,)}, Message("config/on", when=EVERY, word="rank", numbers=[3])),
-        ({"devices": (0, 1)}, Message("config/on", when=EVERY, word="device", numbers=[0, 1])),
-        ({"devices": ()}, Message("config/on-none", when=EVERY, word="device")),
-        ({"iterations": Iterations.parse("1")}, Message("config/one-iteration", number="1")),
-    ],
-)
+@pytest.mark.parametrize(("changes", "when"), [
+    ({"ranks": (3,)}, Message("config/on", when=EVERY, word="rank", numbers=[3])),
+    ({"devices": (0, 1)}, Message("config/on", when=EVERY, word="device", numbers=[0, 1])),
+    ({"devices": ()}, Message("config/on-none", when=EVERY, word="device")),
+    ({"iterations": Iterations.parse("1")}, Message("config/one-iteration", number="1")),
+])  # fmt: skip
 def test_when_and_where_a_plan_dumps(changes, when):
     assert data(**changes).values["when"] == when
 
@@ -108,28 +99,22 @@ NPY = Message("config/files-npy")
 STATISTICS = Message("config/saved-statistics", statistics=["max", "min", "l2norm"], where="host")
 
 
-@pytest.mark.parametrize(
-    ("changes", "saved"),
-    [
-        ({"saved": "statistic"}, STATISTICS),
-        (
-            {"saved": "full"},
-            Message(
-                "config/saved-both",
-                tensors=Message("config/saved-tensors", files=NPY, form="host"),
-                statistics=STATISTICS,
-            ),
+@pytest.mark.parametrize(("changes", "saved"), [
+    ({"saved": "statistic"}, STATISTICS),
+    (
+        {"saved": "full"},
+        Message(
+            "config/saved-both",
+            tensors=Message("config/saved-tensors", files=NPY, form="host"),
+            statistics=STATISTICS,
         ),
-        (
-            {"files": "bin", "host_format": False},
-            Message("config/saved-tensors", files=Message("config/files-bin"), form="device"),
-        ),
-        (
-            {"files": "pt", "sample": 9},
-            Message("config/saved-sample", files=Message("config/files-pt"), count=9),
-        ),
-    ],
-)
+    ),
+    (
+        {"files": "bin", "host_format": False},
+        Message("config/saved-tensors", files=Message("config/files-bin"), form="device"),
+    ),
+    ({"files": "pt", "sample": 9}, Message("config/saved-sample", files=Message("config/files-pt"), count=9)),
+])  # fmt: skip
 def test_what_is_saved(changes, saved):
     assert data(**changes).values["saved"] == saved
 
@@ -142,39 +127,30 @@ def test_operators_and_exceptions():
     check_said(data(omit=(barred,)), "config/plan-data-except", omitted=[omission_words(barred)])
 
 
-@pytest.mark.parametrize(
-    ("changes", "code", "values"),
-    [
-        ({"kind": "overflow", "limit": 3}, "config/plan-overflow-limit", {"limit": 3}),
-        ({"kind": "overflow"}, "config/plan-overflow", {"overflow": "all"}),
-        (
-            {"kind": "watch", "watched": ("C",), "select": (Selector("name", "A"),)},
-            "config/plan-watch",
-            {"watched": [Message("config/select-name", text="C")]},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "code", "values"), [
+    ({"kind": "overflow", "limit": 3}, "config/plan-overflow-limit", {"limit": 3}),
+    ({"kind": "overflow"}, "config/plan-overflow", {"overflow": "all"}),
+    (
+        {"kind": "watch", "watched": ("C",), "select": (Selector("name", "A"),)},
+        "config/plan-watch",
+        {"watched": [Message("config/select-name", text="C")]},
+    ),
+])  # fmt: skip
 def test_other_kinds_of_dump(changes, code, values):
     check_said(data(**changes), code, when=EVERY, **values)
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"iterations": Iterations(())}, Message("config/plan-nothing")),
-        ({"iterations": Iterations(((9, 3),))}, Message("config/plan-no-iteration")),
-        (
-            {"kind": "exception", "detail": "brief"},
-            Message(
-                "config/below", plan=Message("config/plan-exception", detail="brief"), path="/d"
-            ),
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"iterations": Iterations(())}, Message("config/plan-nothing")),
+    ({"iterations": Iterations(((9, 3),))}, Message("config/plan-no-iteration")),
+    (
+        {"kind": "exception", "detail": "brief"},
+        Message(
+            "config/below", plan=Message("config/plan-exception", detail="brief"), path="/d"
         ),
-        (
-            {"kind": "exception", "detail": "norm", "path": ""},
-            Message("config/plan-exception", detail="norm"),
-        ),
-    ],
-)
+    ),
+    ({"kind": "exception", "detail": "norm", "path": ""}, Message("config/plan-exception", detail="norm")),
+])  # fmt: skip
 def test_plans_that_write_no_tensor(changes, said):
     assert plan_words(replace(PLAN, **changes)) == said
 
@@ -185,30 +161,27 @@ def test_operators_are_counted_where_their_number_is_known(count):
     assert operators == Message("config/operator-count", count=count)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("iterations", Iterations.parse("1"), Message("config/one-iteration", number="1")),
-        ("select", (), ALL),
-        ("omit", (), Message("config/none")),
-        (
-            "omit",
-            (Exclusion("type", "Add"),),
-            Message("config/some", items=[Message("config/omit", kind="type", text="Add")]),
-        ),
-        ("devices", None, Message("config/all")),
-        ("devices", (10, 2), Message("config/some", items=[10, 2])),
-        ("devices", (), Message("config/none")),
-        ("io", frozenset(["output", "input"]), Message("config/some", items=["input", "output"])),
-        ("statistics", ("max", "avg"), Message("config/some", items=["max", "avg"])),
-        ("single_op", True, Message("config/yes")),
-        ("single_op", False, Message("config/no")),
-        ("sample", None, Message("config/none")),
-        ("sample", 5, Message("config/plain", value=5)),
-        ("path", "", Message("config/none")),
-        ("path", "/d", Message("config/plain", value="/d")),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("iterations", Iterations.parse("1"), Message("config/one-iteration", number="1")),
+    ("select", (), ALL),
+    ("omit", (), Message("config/none")),
+    (
+        "omit",
+        (Exclusion("type", "Add"),),
+        Message("config/some", items=[Message("config/omit", kind="type", text="Add")]),
+    ),
+    ("devices", None, Message("config/all")),
+    ("devices", (10, 2), Message("config/some", items=[10, 2])),
+    ("devices", (), Message("config/none")),
+    ("io", frozenset(["output", "input"]), Message("config/some", items=["input", "output"])),
+    ("statistics", ("max", "avg"), Message("config/some", items=["max", "avg"])),
+    ("single_op", True, Message("config/yes")),
+    ("single_op", False, Message("config/no")),
+    ("sample", None, Message("config/none")),
+    ("sample", 5, Message("config/plain", value=5)),
+    ("path", "", Message("config/none")),
+    ("path", "/d", Message("config/plain", value="/d")),
+])  # fmt: skip
 def test_the_value_of_a_part(name, value, said):
     assert part_words(name, value) == said
 

@@ -157,15 +157,12 @@ def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, title
     assert sum(count for count, _ in folders.values()) == len(written)
 
 
-@pytest.mark.parametrize(
-    ("device", "mode"),
-    [
-        ("910a", None),
-        ("a2", "allow_mix_precision_bf16"),
-        ("a3", "force_fp16"),
-        ("950", "cube_hif8"),
-    ],
-)
+@pytest.mark.parametrize(("device", "mode"), [
+    ("910a", None),
+    ("a2", "allow_mix_precision_bf16"),
+    ("a3", "force_fp16"),
+    ("950", "cube_hif8"),
+])  # fmt: skip
 def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_path, device, mode):
     """The graph file states them, and their names differ in length."""
     known = config.new("mindspore-o0o1")
@@ -251,21 +248,18 @@ def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
         preview(form(), graph)
 
 
-@pytest.mark.parametrize(
-    ("entry", "code", "values"),
-    [
-        (Selector("name", "Default_conv1-Conv2d_Conv2D-op0"), "entry-file-name", {"near": CONV}),
-        (Selector("name", "Default/conv1-Conv2d/Conv2D-op12"), "entry-number", {"near": CONV}),
-        (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "entry-name", {}),
-        (Selector("type", "lstm"), "entry-type", {}),
-        (Selector("regex", "conv"), "entry-regex", {}),
-        (
-            Selector("range", CONV, "Default/none"),
-            "entry-range",
-            {"end": "Default/none", "why": Message("simulation/entry-name")},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("entry", "code", "values"), [
+    (Selector("name", "Default_conv1-Conv2d_Conv2D-op0"), "entry-file-name", {"near": CONV}),
+    (Selector("name", "Default/conv1-Conv2d/Conv2D-op12"), "entry-number", {"near": CONV}),
+    (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "entry-name", {}),
+    (Selector("type", "lstm"), "entry-type", {}),
+    (Selector("regex", "conv"), "entry-regex", {}),
+    (
+        Selector("range", CONV, "Default/none"),
+        "entry-range",
+        {"end": "Default/none", "why": Message("simulation/entry-name")},
+    ),
+])  # fmt: skip
 def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")
     found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
@@ -326,13 +320,10 @@ def test_marked_operators_are_unknown_before_the_run():
     assert str(about) in str(found).splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("plan", "surface", "code"),
-    [
-        (DumpPlan("/d", files="pt"), "torchair", "late-captured"),
-        (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no-watch"),
-    ],
-)
+@pytest.mark.parametrize(("plan", "surface", "code"), [
+    (DumpPlan("/d", files="pt"), "torchair", "late-captured"),
+    (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no-watch"),
+])  # fmt: skip
 def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     found = plan_of(surface, plan, load_graph("mlp"))
     assert (found.files, found.bytes, found.exact) == (0, 0, False)
@@ -341,15 +332,12 @@ def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     assert str(found.inexact_because[0]) in str(found).splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("plan", "context", "code"),
-    [
-        (DumpPlan("/d", devices=(1, 2)), Context(), "device-left-out"),
-        (DumpPlan("/d", ranks=(7,)), Context(rank=3), "rank-left-out"),
-        (DumpPlan("/d", iterations=Iterations.parse("9")), Context(), "iteration-left-out"),
-        (DumpPlan("/d", iterations=Iterations(())), Context(), "iterations-none"),
-    ],
-)
+@pytest.mark.parametrize(("plan", "context", "code"), [
+    (DumpPlan("/d", devices=(1, 2)), Context(), "device-left-out"),
+    (DumpPlan("/d", ranks=(7,)), Context(rank=3), "rank-left-out"),
+    (DumpPlan("/d", iterations=Iterations.parse("9")), Context(), "iteration-left-out"),
+    (DumpPlan("/d", iterations=Iterations(())), Context(), "iterations-none"),
+])  # fmt: skip
 def test_a_run_that_dumps_nothing_says_why(plan, context, code):
     found = plan_of("acl", plan, load_graph("mlp"), context=context)
     compiled = plan.devices is None and plan.ranks is None
@@ -383,18 +371,15 @@ def test_disk_space_is_looked_at_only_here(tmp_path):
     assert "NOT ENOUGH" in str(large)
 
 
-@pytest.mark.parametrize(
-    ("moved", "written", "count", "name"),
-    [
-        (0, 0, 0, "none"),
-        (1, 1, 1, "light"),
-        (64 << 20, 0, 1_000, "light"),
-        ((64 << 20) + 1, 0, 1_000, "noticeable"),
-        (0, 2 << 30, 10, "heavy"),
-        (0, 1, 200_000, "extreme"),
-        (17 << 30, 1, 1, "extreme"),
-    ],
-)
+@pytest.mark.parametrize(("moved", "written", "count", "name"), [
+    (0, 0, 0, "none"),
+    (1, 1, 1, "light"),
+    (64 << 20, 0, 1_000, "light"),
+    ((64 << 20) + 1, 0, 1_000, "noticeable"),
+    (0, 2 << 30, 10, "heavy"),
+    (0, 1, 200_000, "extreme"),
+    (17 << 30, 1, 1, "extreme"),
+])  # fmt: skip
 def test_the_class_of_overhead_follows_bytes_and_files(moved, written, count, name):
     found = estimate_overhead(DumpPlan("/d"), moved, written, count)
     meaning = found.reason.values.get("meaning", found.reason)

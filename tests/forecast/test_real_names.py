@@ -107,23 +107,15 @@ def test_operators_of_one_scope_and_type_are_counted_anew(tmp_path):
     assert order.size == len("\n".join(["NodeExecutionOrder-FullNameWithScope", *names])) + 1
 
 
-@pytest.mark.parametrize(
-    ("name", "met", "unmet", "notes"),
-    [
-        (
-            "name of the graph",
-            (),
-            [Message("simulation/entry-of-graph", near="Default/TopK-op1")],
-            [],
-        ),
-        (
-            "name of the files",
-            ("Default/TopK-op0",),
-            [],
-            [Message("simulation/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "met", "unmet", "notes"), [
+    ("name of the graph", (), [Message("simulation/entry-of-graph", near="Default/TopK-op1")], []),
+    (
+        "name of the files",
+        ("Default/TopK-op0",),
+        [],
+        [Message("simulation/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
+    ),
+])  # fmt: skip
 def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, notes):
     found = foreseen(tmp_path, name)
     assert found.selection.operators == met
@@ -132,13 +124,10 @@ def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, note
     assert all(str(one) in str(found) for one in (*notes, *unmet))
 
 
-@pytest.mark.parametrize(
-    ("name", "met", "hint"),
-    [
-        ("name of the graph", ("Default/TopK-op3",), None),
-        ("name of the files", (), Message("simulation/entry-of-file", near="Default/TopK-op2")),
-    ],
-)
+@pytest.mark.parametrize(("name", "met", "hint"), [
+    ("name of the graph", ("Default/TopK-op3",), None),
+    ("name of the files", (), Message("simulation/entry-of-file", near="Default/TopK-op2")),
+])  # fmt: skip
 def test_releases_that_were_not_seen_keep_the_graphs_numbers_with_a_doubt(
     tmp_path, name, met, hint
 ):
@@ -229,16 +218,13 @@ def test_a_process_that_only_compiles_writes_nothing(tmp_path, name, files):
     assert ("simulation/only-compiles" in {one.code for one in found.notes}) == (not files)
 
 
-@pytest.mark.parametrize(
-    ("told", "version"),
-    [
-        ('{"device_target":"CPU","ms_version":"2.10.0"}', "2.10.0"),
-        ('{"ms_version":"2.0.0"}', "2.6.0"),  # no such dumps are written
-        ('{"ms_version":5}', "2.6.0"),
-        ("[", "2.6.0"),
-        ("", "2.6.0"),
-    ],
-)
+@pytest.mark.parametrize(("told", "version"), [
+    ('{"device_target":"CPU","ms_version":"2.10.0"}', "2.10.0"),
+    ('{"ms_version":"2.0.0"}', "2.6.0"),  # no such dumps are written
+    ('{"ms_version":5}', "2.6.0"),
+    ("[", "2.6.0"),
+    ("", "2.6.0"),
+])  # fmt: skip
 def test_a_dump_tells_its_release(tmp_path, told, version):
     root = dump(tmp_path, "mixed")
     form, _ = asked("mixed")

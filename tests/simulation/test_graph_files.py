@@ -244,14 +244,11 @@ def test_the_graph_that_runs_says_what_its_operators_were(tree):
     assert not any(key.startswith("_datadump") for key in (*pool.attr, *pool.output_desc[0].attr))
 
 
-@pytest.mark.parametrize(
-    ("env", "folder"),
-    [
-        ({"ASCEND_WORK_PATH": "/work"}, "graphs"),
-        ({"DUMP_GRAPH_PATH": "/home/../graphs"}, "graphs/pid_4242_deviceid_0"),
-        ({"NPU_COLLECT_PATH": "/collect"}, "graphs/extra-info/graph/4242_0"),
-    ],
-)
+@pytest.mark.parametrize(("env", "folder"), [
+    ({"ASCEND_WORK_PATH": "/work"}, "graphs"),
+    ({"DUMP_GRAPH_PATH": "/home/../graphs"}, "graphs/pid_4242_deviceid_0"),
+    ({"NPU_COLLECT_PATH": "/collect"}, "graphs/extra-info/graph/4242_0"),
+])  # fmt: skip
 def test_the_environment_names_folders_that_stay_in_the_tree_and_are_found(tmp_path, env, folder):
     write(tmp_path, "mindspore-ge", env=env)
     assert graph_files(tmp_path) == [f"{folder}/ge_proto_00000000_Build.txt"]

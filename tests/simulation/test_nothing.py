@@ -62,17 +62,13 @@ CASES = {
         read('{"dump": {"dump_path": "output", "dump_list": []}}', surface="acl"), "nothing-asked", {},
         read('{"dump": {"dump_path": "output", "dump_list": [], "dump_op_switch": "on"}}', surface="acl"),
     ),
-    "enable_dump": (
-        new("torchair").unset("dump_config.enable_dump"), "nothing-asked", {}, new("torchair"),
-    ),
+    "enable_dump": (new("torchair").unset("dump_config.enable_dump"), "nothing-asked", {}, new("torchair")),
     "model": (
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "Other"}]}}', surface="acl"),
         "nothing-met", {"entry": "Other"},
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "LeNet"}]}}', surface="acl"),
     ),
-    "failure": (
-        mindspore(op_debug_mode=4), "nothing-failed", {}, {"faults": [f"aicore-exception:{CONV}"]},
-    ),
+    "failure": (mindspore(op_debug_mode=4), "nothing-failed", {}, {"faults": [f"aicore-exception:{CONV}"]}),
     "device of an overflow dump": (
         mindspore(op_debug_mode=3, support_device=[3]), "device-left-out", {"device": 0, "asked": [3]},
         {"env": {"DEVICE_ID": "3"}, "faults": [f"nan-output:{CONV}"]},

@@ -44,15 +44,12 @@ def network(x):
     return F.relu(x * x * 0.5)
 
 
-@pytest.mark.parametrize(
-    ("surface", "device", "matched"),
-    [
-        ("acl", "910a", 3),
-        ("acl", "a2", 3),
-        ("mindspore-o0o1", "a2", 8),
-        ("mindspore-o0o1", "910a", 0),
-    ],
-)
+@pytest.mark.parametrize(("surface", "device", "matched"), [
+    ("acl", "910a", 3),
+    ("acl", "a2", 3),
+    ("mindspore-o0o1", "a2", 8),
+    ("mindspore-o0o1", "910a", 0),
+])  # fmt: skip
 def test_a_rehearsed_overflow_dump_is_held_against_everything(surface, device, matched):
     """On a2 three operators have Inf, which MindSpore dumps; on 910a none has."""
     config = new(surface)

@@ -138,12 +138,8 @@ O2 = {
     "bin": {"file_format": "bin"},
     "statistic": {"saved_data": "statistic"},
     "md5": {"saved_data": "statistic", "statistic_category": ["md5"]},
-    "some": {
-        "dump_mode": 1,
-        "kernels": ["name-regex(Default/conv.*)", "MatMul"],
-        "input_output": 2,
-    },
-}
+    "some": {"dump_mode": 1, "kernels": ["name-regex(Default/conv.*)", "MatMul"], "input_output": 2},
+}  # fmt: skip
 
 
 def o2_form(kind):
@@ -232,17 +228,14 @@ def test_device_statistics_come_from_the_form(tmp_path):
     assert all({"Max Value", "L2Norm Value"} <= r.statistics.keys() for r in read)
 
 
-@pytest.mark.parametrize(
-    ("surface", "version", "code"),
-    [
-        ("mindspore-cpu", "1.2", "version-old"),
-        ("mindspore-o0o1", "1.10", "version-old"),
-        ("mindspore-gpu", "2.2.14", "version-old"),
-        ("mindspore-o2", "2.2", "version-old"),
-        ("mindspore-ge", "2.0.0", "version-old"),
-        ("mindspore-gpu", "two", "version"),
-    ],
-)
+@pytest.mark.parametrize(("surface", "version", "code"), [
+    ("mindspore-cpu", "1.2", "version-old"),
+    ("mindspore-o0o1", "1.10", "version-old"),
+    ("mindspore-gpu", "2.2.14", "version-old"),
+    ("mindspore-o2", "2.2", "version-old"),
+    ("mindspore-ge", "2.0.0", "version-old"),
+    ("mindspore-gpu", "two", "version"),
+])  # fmt: skip
 def test_a_release_that_is_not_written_is_refused_before_anything_is_written(
     tmp_path, surface, version, code
 ):

@@ -172,15 +172,12 @@ def test_a_surface_can_be_chosen(tmp_path):
     assert not (tmp_path / "cpu").exists()
 
 
-@pytest.mark.parametrize(
-    ("surface", "name", "layout"),
-    [
-        ("acl", "acl.json", "ge"),
-        ("tensorflow", "session.py", "ge"),
-        ("torchair", "dump.py", "torchair"),
-        ("mindspore-o2", "data_dump.json", "mindspore-o2"),
-    ],
-)
+@pytest.mark.parametrize(("surface", "name", "layout"), [
+    ("acl", "acl.json", "ge"),
+    ("tensorflow", "session.py", "ge"),
+    ("torchair", "dump.py", "torchair"),
+    ("mindspore-o2", "data_dump.json", "mindspore-o2"),
+])  # fmt: skip
 def test_a_form_tells_its_surface(tmp_path, surface, name, layout):
     path = tmp_path / name
     path.write_text(new(surface).to_text())
@@ -192,26 +189,15 @@ def test_the_forms_own_folder_does_not_matter(tmp_path):
     assert outputs(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "values"),
-    [
-        ({"device": "tpu"}, "core/choice", {"got": "tpu"}),
-        ({"iterations": 0}, "simulation/count", {"got": 0}),
-        ({"faults": ["scaled-output:ReLU:2"]}, "run/reference-faults", {}),
-        (
-            {"precision_mode": "force_fp16"},
-            "run/reference-precision",
-            {"mode": "force_fp16"},
-        ),
-        ({"device": "a2", "faults": ["nonsense:ReLU"]}, "core/choice", {"got": "nonsense"}),
-        (
-            {"device": "a2", "faults": ["scaled-output:Conv9"]},
-            "run/fault-nowhere",
-            {"got": "Conv9"},
-        ),
-        ({"device": "a2", "precision_mode": "x"}, "core/choice", {"subject": "precision mode"}),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "values"), [
+    ({"device": "tpu"}, "core/choice", {"got": "tpu"}),
+    ({"iterations": 0}, "simulation/count", {"got": 0}),
+    ({"faults": ["scaled-output:ReLU:2"]}, "run/reference-faults", {}),
+    ({"precision_mode": "force_fp16"}, "run/reference-precision", {"mode": "force_fp16"}),
+    ({"device": "a2", "faults": ["nonsense:ReLU"]}, "core/choice", {"got": "nonsense"}),
+    ({"device": "a2", "faults": ["scaled-output:Conv9"]}, "run/fault-nowhere", {"got": "Conv9"}),
+    ({"device": "a2", "precision_mode": "x"}, "core/choice", {"subject": "precision mode"}),
+])  # fmt: skip
 def test_arguments_that_do_not_fit_are_refused_before_anything_is_written(
     tmp_path, arguments, code, values
 ):
@@ -331,14 +317,11 @@ def test_o2_writes_npy_files_step_by_step(tmp_path, model):
 NUMBER_OF = {"DefaultFormat": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "FRACTAL_NZ": 29}
 
 
-@pytest.mark.parametrize(
-    ("model", "trans_flag", "formats"),
-    [
-        ("lenet", False, {"DefaultFormat", "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"}),
-        ("mlp", False, {"DefaultFormat", "FRACTAL_NZ"}),
-        ("lenet", True, {"DefaultFormat"}),
-    ],
-)
+@pytest.mark.parametrize(("model", "trans_flag", "formats"), [
+    ("lenet", False, {"DefaultFormat", "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"}),
+    ("mlp", False, {"DefaultFormat", "FRACTAL_NZ"}),
+    ("lenet", True, {"DefaultFormat"}),
+])  # fmt: skip
 def test_without_trans_flag_tensors_lie_as_the_device_has_them(
     tmp_path, model, trans_flag, formats
 ):
@@ -392,17 +375,14 @@ def test_a_rank_that_is_not_meant_dumps_nothing(tmp_path):
     assert files(tmp_path) == {}
 
 
-@pytest.mark.parametrize(
-    ("surface", "env", "folder"),
-    [
-        ("mindspore-cpu", {"RANK_ID": "3", "DEVICE_ID": "1"}, "rank_0"),
-        ("mindspore-cpu", {"RANK_ID": "3", "RANK_SIZE": "8"}, "rank_3"),
-        ("mindspore-o0o1", {"RANK_ID": "3"}, "rank_3"),
-        ("torchair", {"RANK": "2", "WORLD_SIZE": "4"}, "worldsize4_global_rank2"),
-        ("torchair", {"WORLD_SIZE": "../../x"}, "worldsize1_global_rank0"),
-        ("mindspore-ge", {"DEVICE_ID": "1"}, "20231114221320/1/kernel_graph1"),
-    ],
-)
+@pytest.mark.parametrize(("surface", "env", "folder"), [
+    ("mindspore-cpu", {"RANK_ID": "3", "DEVICE_ID": "1"}, "rank_0"),
+    ("mindspore-cpu", {"RANK_ID": "3", "RANK_SIZE": "8"}, "rank_3"),
+    ("mindspore-o0o1", {"RANK_ID": "3"}, "rank_3"),
+    ("torchair", {"RANK": "2", "WORLD_SIZE": "4"}, "worldsize4_global_rank2"),
+    ("torchair", {"WORLD_SIZE": "../../x"}, "worldsize1_global_rank0"),
+    ("mindspore-ge", {"DEVICE_ID": "1"}, "20231114221320/1/kernel_graph1"),
+])  # fmt: skip
 def test_a_launchers_variables_name_the_folder_as_foretold(tmp_path, surface, env, folder):
     graph, cfg = load_graph("mlp"), new(surface)
     simulate(graph, None, cfg, tmp_path / "t/out", device="a2", surface=surface, env=env)
@@ -437,19 +417,16 @@ def test_a_device_that_is_not_meant_dumps_nothing(tmp_path):
         assert len(list(root.rglob("*.npy"))) == count  # a CPU has no such setting
 
 
-@pytest.mark.parametrize(
-    ("surface", "changes", "silent"),
-    [
-        ("mindspore-o0o1", {"common_dump_settings.kernels": ["Default/no-op1"],
-                            "common_dump_settings.dump_mode": 1}, False),
-        ("mindspore-o0o1", {"common_dump_settings.saved_data": "statistic"}, True),
-        ("mindspore-o2", {"common_dump_settings.iteration": "7"}, False),
-        ("acl", {"dump.dump_step": "7"}, False),
-        ("acl", {"dump": {"dump_path": "./", "dump_scene": "aic_err_norm_dump"}}, False),
-        ("acl", {"dump.dump_data": "stats"}, True),
-        ("acl", {}, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("surface", "changes", "silent"), [
+    ("mindspore-o0o1", {"common_dump_settings.kernels": ["Default/no-op1"],
+                        "common_dump_settings.dump_mode": 1}, False),
+    ("mindspore-o0o1", {"common_dump_settings.saved_data": "statistic"}, True),
+    ("mindspore-o2", {"common_dump_settings.iteration": "7"}, False),
+    ("acl", {"dump.dump_step": "7"}, False),
+    ("acl", {"dump": {"dump_path": "./", "dump_scene": "aic_err_norm_dump"}}, False),
+    ("acl", {"dump.dump_data": "stats"}, True),
+    ("acl", {}, True),
+])  # fmt: skip
 def test_a_run_that_dumps_nothing_says_so(tmp_path, surface, changes, silent):
     cfg, said = new(surface), []
     for path, value in changes.items():

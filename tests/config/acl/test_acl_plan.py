@@ -26,16 +26,13 @@ def back(plan):
     return config
 
 
-@pytest.mark.parametrize(
-    ("text", "ranges"),
-    [
-        ("", None),
-        ("3", ((3, 3),)),
-        ("0|5-8", ((0, 0), (5, 8))),
-        ("007", ((7, 7),)),
-        ("9" * 5000, ((2**63 - 1, 2**63 - 1),)),
-    ],
-)
+@pytest.mark.parametrize(("text", "ranges"), [
+    ("", None),
+    ("3", ((3, 3),)),
+    ("0|5-8", ((0, 0), (5, 8))),
+    ("007", ((7, 7),)),
+    ("9" * 5000, ((2**63 - 1, 2**63 - 1),)),
+])  # fmt: skip
 def test_steps(text, ranges):
     assert plan_of(dump_list=[{}], dump_step=text).iterations == Iterations(ranges)
 
@@ -87,11 +84,8 @@ SELECTIONS = {
         [{"model_name": "m", "layer": ["a"]}, {"model_name": "m"}],
         (Selector("all", model="m"),),
     ),
-    "an entry without a model hides the others": (
-        [{"model_name": "m"}, {"layer": ["a"]}],
-        (Selector("name", "a"),),
-    ),
-}
+    "an entry without a model hides the others": ([{"model_name": "m"}, {"layer": ["a"]}], (Selector("name", "a"),)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("items", "select"), SELECTIONS.values(), ids=SELECTIONS)

@@ -26,18 +26,15 @@ def test_an_empty_file_asks_for_nothing():
     assert config.to_text() == "{}\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "code"),
-    [
-        (" ", 1, "config/json"),
-        ("{} x", 1, "config/text-after"),
-        ('{"dump": {}}\n\n{}', 3, "config/text-after"),
-        ('{"dump": {"a": 1,}}', 1, "config/json"),
-        ("{\n'a': 1}", 2, "config/json"),
-        ('{"dump": NaN}', 1, "config/json"),
-        ("[" * 600 + "]" * 600, 1, "config/json"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line", "code"), [
+    (" ", 1, "config/json"),
+    ("{} x", 1, "config/text-after"),
+    ('{"dump": {}}\n\n{}', 3, "config/text-after"),
+    ('{"dump": {"a": 1,}}', 1, "config/json"),
+    ("{\n'a': 1}", 2, "config/json"),
+    ('{"dump": NaN}', 1, "config/json"),
+    ("[" * 600 + "]" * 600, 1, "config/json"),
+])  # fmt: skip
 def test_what_is_no_json_is_refused_with_its_line(text, line, code):
     with refused(code, FormatError, place=f"acl.json:{line}") as caught:
         read(text)
@@ -45,21 +42,18 @@ def test_what_is_no_json_is_refused_with_its_line(text, line, code):
     assert ACL.syntax_code == "EP0004"
 
 
-@pytest.mark.parametrize(
-    ("text", "fits"),
-    [
-        ('{"a":' * 10 + "1" + "}" * 10, True),
-        ('{"a":' * 11 + "1" + "}" * 11, False),
-        ('{"a":' + "[" * 10 + "]" * 10 + "}", True),
-        ('{"a":' + "[" * 11 + "]" * 11 + "}", False),
-        ('{"a":' + "[" * 400 + "]" * 400 + "}", False),
-        # objects and lists are counted apart
-        ('{"a": ' + '[{"a": ' * 9 + "1" + "}]" * 9 + "}", True),
-        # and brackets inside of texts count, too
-        ('{"other": "' + "[" * 11 + '"}', False),
-        ('{"other": "' + "[]" * 11 + '"}', True),
-    ],
-)
+@pytest.mark.parametrize(("text", "fits"), [
+    ('{"a":' * 10 + "1" + "}" * 10, True),
+    ('{"a":' * 11 + "1" + "}" * 11, False),
+    ('{"a":' + "[" * 10 + "]" * 10 + "}", True),
+    ('{"a":' + "[" * 11 + "]" * 11 + "}", False),
+    ('{"a":' + "[" * 400 + "]" * 400 + "}", False),
+    # objects and lists are counted apart
+    ('{"a": ' + '[{"a": ' * 9 + "1" + "}]" * 9 + "}", True),
+    # and brackets inside of texts count, too
+    ('{"other": "' + "[" * 11 + '"}', False),
+    ('{"other": "' + "[]" * 11 + '"}', True),
+])  # fmt: skip
 def test_depth_is_limited_to_ten(text, fits):
     assert errors(text) == ([] if fits else [("nesting", "ACL_ERROR_PARSE_FILE")])
 
@@ -139,21 +133,18 @@ def test_steps_that_an_overflow_dump_does_not_check_are_told(step, told):
     ] * told
 
 
-@pytest.mark.parametrize(
-    ("scene", "expected"),
-    [
-        ("lite_exception", {"lite", "exception-brief"}),
-        ("aic_err_brief_dump", {"exception-brief"}),
-        ("aic_err_norm_dump", {"exception-norm"}),
-        (
-            "aic_err_detail_dump",
-            {
-                "exception-detail",
-                *("detail-product", "detail-set", "detail-halts", "detail-ends", "detail-second"),
-            },
-        ),
-    ],
-)
+@pytest.mark.parametrize(("scene", "expected"), [
+    ("lite_exception", {"lite", "exception-brief"}),
+    ("aic_err_brief_dump", {"exception-brief"}),
+    ("aic_err_norm_dump", {"exception-norm"}),
+    (
+        "aic_err_detail_dump",
+        {
+            "exception-detail",
+            *("detail-product", "detail-set", "detail-halts", "detail-ends", "detail-second"),
+        },
+    ),
+])  # fmt: skip
 def test_notes_on_an_exception(scene, expected):
     found = said({"dump_scene": scene}, Context(env={"ASCEND_WORK_PATH": "/w"}))
     assert found.pop("exception-tree") == {"folder": "/w", "device": 0}
@@ -174,42 +165,31 @@ LITE = {"dump_scene": "lite_exception", "dump_path": "d"}
 OLD = Context("8.0")
 
 
-@pytest.mark.parametrize(
-    ("dump", "context", "has", "lacks"),
-    [
-        pytest.param(MODELS, Context(device=3), {"loaded", "names", "container", "never"},
-                     {"single-tree"}, id="a model"),
-        pytest.param(SINGLE, None, {"every-model"}, set(), id="single operators"),
-        pytest.param(OVERFLOW, None, {"overflow", "overflow-950"}, {"overflow-list"}, id="overflow"),
-        pytest.param(OVERFLOW | LIST, None, {"overflow-list"}, set(), id="overflow with a list"),
-        pytest.param(WATCH, None, {"watch-all", *WATCHED}, set(), id="a watch of all operators"),
-        pytest.param(LAYERS, None, WATCHED, {"watch-all"}, id="a watch of some"),
-        pytest.param(LIST | {"dump_data": "stats"}, None, {"csv"}, set(), id="statistics"),
-        pytest.param(PRINTED, None, {"printf"}, set(), id="what kernels print"),
-        pytest.param(PRINTED, OLD, set(), {"printf"}, id="older ACL does not know it"),
-        pytest.param(LIST, OLD, set(), {"printf"}, id="older ACL that is not asked for it"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("dump", "context", "has", "lacks"), [
+    pytest.param(MODELS, Context(device=3), {"loaded", "names", "container", "never"}, {"single-tree"}, id="a model"),
+    pytest.param(SINGLE, None, {"every-model"}, set(), id="single operators"),
+    pytest.param(OVERFLOW, None, {"overflow", "overflow-950"}, {"overflow-list"}, id="overflow"),
+    pytest.param(OVERFLOW | LIST, None, {"overflow-list"}, set(), id="overflow with a list"),
+    pytest.param(WATCH, None, {"watch-all", *WATCHED}, set(), id="a watch of all operators"),
+    pytest.param(LAYERS, None, WATCHED, {"watch-all"}, id="a watch of some"),
+    pytest.param(LIST | {"dump_data": "stats"}, None, {"csv"}, set(), id="statistics"),
+    pytest.param(PRINTED, None, {"printf"}, set(), id="what kernels print"),
+    pytest.param(PRINTED, OLD, set(), {"printf"}, id="older ACL does not know it"),
+    pytest.param(LIST, OLD, set(), {"printf"}, id="older ACL that is not asked for it"),
+])  # fmt: skip
 def test_notes_on_a_dump(dump, context, has, lacks):
     found = said(dump, context).keys()
     assert has <= found
     assert not lacks & found
 
 
-@pytest.mark.parametrize(
-    ("dump", "context", "expected"),
-    [
-        (MODELS, Context(device=3), {"tree": {"folder": f"/out/{DATED}/3"}}),
-        (SINGLE, None, {"single-tree": {"folder": f"o/{DATED}/0"}}),
-        (
-            LIST | {"dump_path": "10.0.0.1:/d"},
-            None,
-            {"tree": {"folder": f"/d/{DATED}/0"}, "host": {"host": "10.0.0.1"}},
-        ),
-        # older ACL takes the folder of an exception from another variable
-        (LITE, OLD, {"exception-folder": {"first": "NPU_COLLECT_PATH"}}),
-    ],
-)
+@pytest.mark.parametrize(("dump", "context", "expected"), [
+    (MODELS, Context(device=3), {"tree": {"folder": f"/out/{DATED}/3"}}),
+    (SINGLE, None, {"single-tree": {"folder": f"o/{DATED}/0"}}),
+    (LIST | {"dump_path": "10.0.0.1:/d"}, None, {"tree": {"folder": f"/d/{DATED}/0"}, "host": {"host": "10.0.0.1"}}),
+    # older ACL takes the folder of an exception from another variable
+    (LITE, OLD, {"exception-folder": {"first": "NPU_COLLECT_PATH"}}),
+])  # fmt: skip
 def test_notes_name_folders_and_hosts(dump, context, expected):
     found = said(dump, context)
     assert {code: found[code] for code in expected} == expected
@@ -218,16 +198,13 @@ def test_notes_name_folders_and_hosts(dump, context, expected):
 NORM = {"ASCEND_DUMP_SCENE": "aic_err_norm_dump"}
 
 
-@pytest.mark.parametrize(
-    ("env", "expected"),
-    [
-        ({}, {}),
-        ({"NPU_COLLECT_PATH": "/c"}, {"collect-variable": {"folder": "/c"}}),
-        (NORM | {"NPU_COLLECT_PATH": "/c"}, {"scene-variable": {"folder": "./"}}),
-        (NORM | {"ASCEND_WORK_PATH": "/w"}, {"scene-variable": {"folder": "/w"}}),
-        ({"ASCEND_DUMP_SCENE": "lite_exception"}, {}),
-    ],
-)
+@pytest.mark.parametrize(("env", "expected"), [
+    ({}, {}),
+    ({"NPU_COLLECT_PATH": "/c"}, {"collect-variable": {"folder": "/c"}}),
+    (NORM | {"NPU_COLLECT_PATH": "/c"}, {"scene-variable": {"folder": "./"}}),
+    (NORM | {"ASCEND_WORK_PATH": "/w"}, {"scene-variable": {"folder": "/w"}}),
+    ({"ASCEND_DUMP_SCENE": "lite_exception"}, {}),
+])  # fmt: skip
 def test_notes_on_what_the_environment_asks_for(env, expected):
     assert said({}, Context(env=env)) == expected
 
@@ -244,23 +221,14 @@ DUMP = ["acl.mdl.init_dump", "acl.mdl.set_dump"]
 END = ["acl.rt.reset_device", "acl.finalize"]
 
 
-@pytest.mark.parametrize(
-    ("dump", "expected"),
-    [
-        (
-            {"dump_path": "d", "dump_list": [{}]},
-            ["acl.rt.set_device", *DUMP, *MODEL, "acl.mdl.finalize_dump", "acl.mdl.unload", *END],
-        ),
-        (
-            {"dump_path": "d", "dump_op_switch": "on"},
-            ["acl.rt.set_device", *DUMP, "acl.mdl.finalize_dump", *END],
-        ),
-        (
-            {"dump_scene": "aic_err_detail_dump"},
-            [*DUMP, "acl.rt.set_device", *MODEL, "acl.mdl.unload", *END],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("dump", "expected"), [
+    (
+        {"dump_path": "d", "dump_list": [{}]},
+        ["acl.rt.set_device", *DUMP, *MODEL, "acl.mdl.finalize_dump", "acl.mdl.unload", *END],
+    ),
+    ({"dump_path": "d", "dump_op_switch": "on"}, ["acl.rt.set_device", *DUMP, "acl.mdl.finalize_dump", *END]),
+    ({"dump_scene": "aic_err_detail_dump"}, [*DUMP, "acl.rt.set_device", *MODEL, "acl.mdl.unload", *END]),
+])  # fmt: skip
 def test_calls_are_in_the_order_that_works(dump, expected):
     text = surfaces.of("acl", {"dump": dump}).code(file="conf/acl.json")
     assert calls(text) == ["acl.init", *expected]

@@ -52,9 +52,7 @@ ACCEPTED = {
     "watcher": {"dump": WATCH | {"dump_list": NODES, "dump_mode": "output"}},
     "overflow": {"dump": P | {"dump_debug": "on"}},
     "overflow on another host": {"dump": {"dump_path": "10.29.1.6:/home/xh", "dump_debug": "on"}},
-    "overflow: lists are not looked at": {
-        "dump": P | {"dump_debug": "on", "dump_list": [{"model_name": ""}]}
-    },
+    "overflow: lists are not looked at": {"dump": P | {"dump_debug": "on", "dump_list": [{"model_name": ""}]}},
     "overflow: steps are not looked at": {"dump": P | {"dump_debug": "on", "dump_step": "x"}},
     "overflow: statistics are not looked at": {"dump": P | {"dump_debug": "on", "dump_stats": []}},
     "single operators": {"dump": P | {"dump_op_switch": "on"}},
@@ -65,12 +63,8 @@ ACCEPTED = {
     "operators of a model": {"dump": P | {"dump_list": [{"model_name": "m", "layer": ["l"]}]}},
     "an entry for everything": {"dump": P | {"dump_list": [{}]}},
     "level kernel": {"dump": P | {"dump_list": M, "dump_level": "kernel"}},
-    "types left out": {
-        "dump": OP | {"dump_list": [{"model_name": "m", "optype_blacklist": BARRED}]}
-    },
-    "left out without pos": {
-        "dump": OP | {"dump_list": [{"model_name": "m", "opname_blacklist": [{"name": "n"}]}]}
-    },
+    "types left out": {"dump": OP | {"dump_list": [{"model_name": "m", "optype_blacklist": BARRED}]}},
+    "left out without pos": {"dump": OP | {"dump_list": [{"model_name": "m", "opname_blacklist": [{"name": "n"}]}]}},
     "pos is free": {
         "dump": OP
         | {"dump_list": [{"model_name": "m", "opname_blacklist": [{"name": "n", "pos": ["x"]}]}]}
@@ -78,22 +72,16 @@ ACCEPTED = {
     "empty lists need no level": {
         "dump": P | {"dump_list": [{"model_name": "m", "optype_blacklist": [], "opname_range": []}]}
     },
-    "empty watcher_nodes elsewhere": {
-        "dump": P | {"dump_list": [{"model_name": "m", "watcher_nodes": []}]}
-    },
+    "empty watcher_nodes elsewhere": {"dump": P | {"dump_list": [{"model_name": "m", "watcher_nodes": []}]}},
     "range": {"dump": OP | {"dump_list": [{"model_name": "m", "opname_range": RANGE}]}},
-    "100 barred": {
-        "dump": OP | {"dump_list": [{"model_name": "m", "optype_blacklist": BARRED * 100}]}
-    },
+    "100 barred": {"dump": OP | {"dump_list": [{"model_name": "m", "optype_blacklist": BARRED * 100}]}},
     "statistics": {"dump": P | {"dump_op_switch": "on", "dump_data": "stats"}},
     "statistics chosen": {
         "dump": P
         | {"dump_list": M, "dump_data": "stats", "dump_stats": ["L2norm", "Negative Inf", "Max"]}
     },
     "path of 512": {"dump": {"dump_path": "d" * 512}},
-    "path of odd characters on another host": {
-        "dump": {"dump_path": "1.2.3.4:/-=[];\\,.!@#$%^&*()"}
-    },
+    "path of odd characters on another host": {"dump": {"dump_path": "1.2.3.4:/-=[];\\,.!@#$%^&*()"}},
     **{
         f"steps {text!r}": {"dump": P | {"dump_list": M, "dump_step": text}}
         for text in ("", "3", "1|3-5|10", "5-5", "0-0", "1-10", "|".join("1" * 100), "9" * 5000)
@@ -102,7 +90,7 @@ ACCEPTED = {
         f"kernel data {text!r}": {"dump": P | {"dump_list": M, "dump_kernel_data": text}}
         for text in ("all", "printf", "tensor", "assert", "timestamp", "all,printf")
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("data", ACCEPTED.values(), ids=ACCEPTED)
@@ -123,11 +111,7 @@ STRINGS = [
 ]
 TYPES = [
     *(({"dump": value}, "dump") for value in (None, True, 123, [], "invalid", 1.5)),
-    *(
-        ({"dump": {key: value}}, f"dump.{key}")
-        for key in STRINGS
-        for value in (None, 123, True, ["x"], {"a": 1}, 1.5)
-    ),
+    *(({"dump": {key: value}}, f"dump.{key}") for key in STRINGS for value in (None, 123, True, ["x"], {"a": 1}, 1.5)),
     *(({"dump": {"dump_stats": v}}, "dump.dump_stats") for v in (None, 1, "Max", True, {"k": "v"})),
     *(
         ({"dump": {"dump_stats": v}}, f"dump.dump_stats[{i}]")
@@ -163,7 +147,7 @@ TYPES = [
             ({"opname_range": [{"begin": "a", "end": ["b"]}]}, "opname_range[0].end"),
         )
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "path"), TYPES)
@@ -176,11 +160,7 @@ VALUES = [
         ({key: ""}, "EP0001", key)
         for key in (*(k for k in STRINGS if k not in ("dump_path", "dump_step")), "dump_path")
     ),
-    *(
-        ({key: "invalid"}, "EP0002", key)
-        for key in STRINGS
-        if key not in ("dump_path", "dump_step")
-    ),
+    *(({key: "invalid"}, "EP0002", key) for key in STRINGS if key not in ("dump_path", "dump_step")),
     ({"dump_mode": "Output"}, "EP0002", "dump_mode"),
     ({"dump_kernel_data": "all,invalid"}, "EP0002", "dump_kernel_data"),
     ({"dump_kernel_data": "all,"}, "EP0001", "dump_kernel_data"),
@@ -189,7 +169,7 @@ VALUES = [
     ({"dump_stats": ["Max", "Mean"]}, "EP0002", "dump_stats[1]"),
     ({"dump_stats": [""]}, "EP0001", "dump_stats[0]"),
     ({"dump_stats": ["max"]}, "EP0002", "dump_stats[0]"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "code", "path"), VALUES)
@@ -199,26 +179,14 @@ def test_wrong_values(change, code, path):
 
 CONFLICTS = {
     "exception and overflow": (BRIEF | {"dump_debug": "on"}, "EP0005", "dump_debug"),
-    "exception and single operators": (
-        BRIEF | {"dump_op_switch": "on"},
-        "EP0005",
-        "dump_op_switch",
-    ),
+    "exception and single operators": (BRIEF | {"dump_op_switch": "on"}, "EP0005", "dump_op_switch"),
     "watch and overflow": (WATCH | {"dump_debug": "on"}, "EP0005", "dump_debug"),
     "watch and single operators": (WATCH | {"dump_op_switch": "on"}, "EP0005", "dump_op_switch"),
     "watch of inputs": (WATCH | {"dump_mode": "input"}, "EP0005", "dump_mode"),
     "watch of all": (WATCH | {"dump_mode": "all"}, "EP0005", "dump_mode"),
     "watch without path": ({"dump_scene": "watcher"}, "EP0001", "dump_path"),
-    "watch without nodes": (
-        WATCH | {"dump_list": [{"layer": ["A"]}]},
-        "EP0001",
-        "dump_list[0].watcher_nodes",
-    ),
-    "watch with empty nodes": (
-        WATCH | {"dump_list": [{"watcher_nodes": []}]},
-        "EP0001",
-        "dump_list[0].watcher_nodes",
-    ),
+    "watch without nodes": (WATCH | {"dump_list": [{"layer": ["A"]}]}, "EP0001", "dump_list[0].watcher_nodes"),
+    "watch with empty nodes": (WATCH | {"dump_list": [{"watcher_nodes": []}]}, "EP0001", "dump_list[0].watcher_nodes"),
     "watch of a model": (
         WATCH | {"dump_list": [{"model_name": "m", "watcher_nodes": ["n"]}]},
         "EP0005",
@@ -241,16 +209,8 @@ CONFLICTS = {
     "path of 171 characters and 513 bytes": ({"dump_path": "文" * 171}, "EP0003", "dump_path"),
     "address alone": ({"dump_path": "10.29.103.106:"}, "EP0003", "dump_path"),
     "blanks on another host": ({"dump_path": "10.29.103.106:/home/    "}, "EP0003", "dump_path"),
-    "model without name": (
-        P | {"dump_list": [{"model_name": ""}]},
-        "EP0001",
-        "dump_list[0].model_name",
-    ),
-    "no operators": (
-        P | {"dump_list": [*M, {"model_name": "m", "layer": []}]},
-        "EP0001",
-        "dump_list[1].layer",
-    ),
+    "model without name": (P | {"dump_list": [{"model_name": ""}]}, "EP0001", "dump_list[0].model_name"),
+    "no operators": (P | {"dump_list": [*M, {"model_name": "m", "layer": []}]}, "EP0001", "dump_list[1].layer"),
     "types left out of kernels": (
         P
         | {"dump_level": "kernel", "dump_list": [{"model_name": "m", "optype_blacklist": BARRED}]},
@@ -277,11 +237,7 @@ CONFLICTS = {
         "EP0005",
         "dump_list[0].opname_range",
     ),
-    "range of any model": (
-        OP | {"dump_list": [{"opname_range": RANGE}]},
-        "EP0001",
-        "dump_list[0].model_name",
-    ),
+    "range of any model": (OP | {"dump_list": [{"opname_range": RANGE}]}, "EP0001", "dump_list[0].model_name"),
     "range of a model without name": (
         OP | {"dump_list": [{"model_name": "", "opname_range": RANGE}]},
         "EP0001",
@@ -297,11 +253,7 @@ CONFLICTS = {
         "EP0003",
         "dump_list[0].opname_range[1]",
     ),
-    "statistics of tensors": (
-        P | {"dump_data": "tensor", "dump_stats": ["Max"]},
-        "EP0005",
-        "dump_stats",
-    ),
+    "statistics of tensors": (P | {"dump_data": "tensor", "dump_stats": ["Max"]}, "EP0005", "dump_stats"),
     "statistics of no data": (P | {"dump_list": M, "dump_stats": ["Max"]}, "EP0005", "dump_stats"),
     "no statistics": (P | {"dump_stats": []}, "EP0001", "dump_stats"),
     **{
@@ -311,7 +263,7 @@ CONFLICTS = {
             "|".join("1" * 101),
         )
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("dump", "code", "path"), CONFLICTS.values(), ids=CONFLICTS)
@@ -342,43 +294,19 @@ ORDER = {
         "dump_mode",
     ),
     "data before switch": ({"dump_op_switch": "x", "dump_data": ""}, "EP0001", "dump_data"),
-    "scene before kernel data": (
-        {"dump_kernel_data": "x", "dump_scene": "x"},
-        "EP0002",
-        "dump_scene",
-    ),
-    "kernel data before statistics": (
-        {"dump_stats": ["x"], "dump_kernel_data": "x"},
-        "EP0002",
-        "dump_kernel_data",
-    ),
-    "values before the scene": (
-        BRIEF | {"dump_debug": "on", "dump_stats": ["x"]},
-        "EP0002",
-        "dump_stats[0]",
-    ),
+    "scene before kernel data": ({"dump_kernel_data": "x", "dump_scene": "x"}, "EP0002", "dump_scene"),
+    "kernel data before statistics": ({"dump_stats": ["x"], "dump_kernel_data": "x"}, "EP0002", "dump_kernel_data"),
+    "values before the scene": (BRIEF | {"dump_debug": "on", "dump_stats": ["x"]}, "EP0002", "dump_stats[0]"),
     "values before the path": ({"dump_mode": "x"}, "EP0002", "dump_mode"),
     "overflow before single operators in a scene": (
         BRIEF | {"dump_op_switch": "on", "dump_debug": "on"},
         "EP0005",
         "dump_debug",
     ),
-    "the scene before the path": (
-        {"dump_scene": "watcher", "dump_mode": "input"},
-        "EP0005",
-        "dump_mode",
-    ),
-    "the path before overflow": (
-        {"dump_path": "", "dump_debug": "on", "dump_op_switch": "on"},
-        "EP0001",
-        "dump_path",
-    ),
+    "the scene before the path": ({"dump_scene": "watcher", "dump_mode": "input"}, "EP0005", "dump_mode"),
+    "the path before overflow": ({"dump_path": "", "dump_debug": "on", "dump_op_switch": "on"}, "EP0001", "dump_path"),
     "the path before steps": ({"dump_path": "", "dump_step": "x"}, "EP0001", "dump_path"),
-    "steps before the list": (
-        P | {"dump_step": "x", "dump_list": [{"model_name": ""}]},
-        "EP0003",
-        "dump_step",
-    ),
+    "steps before the list": (P | {"dump_step": "x", "dump_list": [{"model_name": ""}]}, "EP0003", "dump_step"),
     "the list before statistics": (
         P | {"dump_stats": [], "dump_list": [{"model_name": ""}]},
         "EP0001",
@@ -399,7 +327,7 @@ ORDER = {
         "EP0003",
         "dump_list[0].opname_blacklist",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("dump", "code", "path"), ORDER.values(), ids=ORDER)
@@ -450,18 +378,15 @@ def test_slots_of_a_blacklist_are_looked_at_since_9_2():
 OLD = Context("8.0.RC3")
 
 
-@pytest.mark.parametrize(
-    ("dump", "ids"),
-    [
-        (P | {"dump_list": M}, set()),
-        (P, {"list-old"}),
-        (P | {"dump_list": []}, {"list-old"}),
-        (P | {"dump_list": [], "dump_op_switch": "on"}, set()),
-        ({"dump_scene": "lite_exception"}, {"path-old"}),
-        (P | {"dump_list": M, "dump_stats": ["Max"]}, set()),
-        (P | {"dump_list": [{"model_name": "m", "opname_blacklist": BARRED}]}, set()),
-    ],
-)
+@pytest.mark.parametrize(("dump", "ids"), [
+    (P | {"dump_list": M}, set()),
+    (P, {"list-old"}),
+    (P | {"dump_list": []}, {"list-old"}),
+    (P | {"dump_list": [], "dump_op_switch": "on"}, set()),
+    ({"dump_scene": "lite_exception"}, {"path-old"}),
+    (P | {"dump_list": M, "dump_stats": ["Max"]}, set()),
+    (P | {"dump_list": [{"model_name": "m", "opname_blacklist": BARRED}]}, set()),
+])  # fmt: skip
 def test_older_acl(dump, ids):
     found = check({"dump": dump}, OLD)
     assert {p.id for p in found if p.severity == "error"} == ids
@@ -476,39 +401,14 @@ WARNED = {
     "empty list in GE": ({"dump": P | {"dump_list": []}}, {}, "ge-list", "E10001"),
     "watch without list in GE": ({"dump": WATCH}, {}, "ge-list", "E10001"),
     "data dump and NPU_COLLECT_PATH": ({"dump": P | {"dump_list": M}}, ENV, "ge-collect", "E10056"),
-    "overflow and NPU_COLLECT_PATH": (
-        {"dump": P | {"dump_debug": "on"}},
-        ENV,
-        "ge-collect",
-        "E10056",
-    ),
-    "unexpanded variable": (
-        {"dump": {"dump_path": "$HOME/output", "dump_list": M}},
-        {},
-        "path-expand",
-        "EP0003",
-    ),
-    "unexpanded home": (
-        {"dump": {"dump_path": "~/o", "dump_list": M}},
-        {},
-        "path-expand",
-        "EP0003",
-    ),
-    "unknown ASCEND_DUMP_SCENE": (
-        {},
-        {"ASCEND_DUMP_SCENE": "lite_exception"},
-        "scene-variable",
-        "",
-    ),
-    "unread ASCEND_DUMP_SCENE": (
-        {"dump": P | BRIEF},
-        {"ASCEND_DUMP_SCENE": "aic_err_norm_dump"},
-        "scene-variable",
-        "",
-    ),
+    "overflow and NPU_COLLECT_PATH": ({"dump": P | {"dump_debug": "on"}}, ENV, "ge-collect", "E10056"),
+    "unexpanded variable": ({"dump": {"dump_path": "$HOME/output", "dump_list": M}}, {}, "path-expand", "EP0003"),
+    "unexpanded home": ({"dump": {"dump_path": "~/o", "dump_list": M}}, {}, "path-expand", "EP0003"),
+    "unknown ASCEND_DUMP_SCENE": ({}, {"ASCEND_DUMP_SCENE": "lite_exception"}, "scene-variable", ""),
+    "unread ASCEND_DUMP_SCENE": ({"dump": P | BRIEF}, {"ASCEND_DUMP_SCENE": "aic_err_norm_dump"}, "scene-variable", ""),
     "ASCEND_WORK_PATH": ({"dump": P | BRIEF}, {"ASCEND_WORK_PATH": "/w"}, "path-unread", ""),
     "container": ({"dump": P | {"dump_list": M}}, {"container": "docker"}, "container", ""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "env", "id_", "code"), WARNED.values(), ids=WARNED)
@@ -535,14 +435,11 @@ def test_folders_are_looked_at_where_the_process_runs(tmp_path):
     assert first_error({"dump": BRIEF | {"dump_path": "/missing"}}, here) is None
 
 
-@pytest.mark.parametrize(
-    ("item", "id_"),
-    [
-        ({"layer": ["A", "C"], "watcher_nodes": ["C"]}, "watch-same"),
-        ({"layer": ["HcomAllReduce_3"], "watcher_nodes": ["C"]}, "watch-collective"),
-        ({"layer": ["net/hcom_allreduce"], "watcher_nodes": ["C"]}, "watch-collective"),
-    ],
-)
+@pytest.mark.parametrize(("item", "id_"), [
+    ({"layer": ["A", "C"], "watcher_nodes": ["C"]}, "watch-same"),
+    ({"layer": ["HcomAllReduce_3"], "watcher_nodes": ["C"]}, "watch-collective"),
+    ({"layer": ["net/hcom_allreduce"], "watcher_nodes": ["C"]}, "watch-collective"),
+])  # fmt: skip
 def test_operators_after_which_a_watch_writes_nothing(item, id_):
     found = [(p.id, p.path) for p in check({"dump": WATCH | {"dump_list": [item]}})]
     index = len(item["layer"]) - 1

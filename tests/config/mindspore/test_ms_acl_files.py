@@ -104,15 +104,12 @@ def test_msprobe_lets_the_device_compute_statistics_unless_md5_is_wanted():
     assert "dump_stats" not in text
 
 
-@pytest.mark.parametrize(
-    ("kernels", "layer"),
-    [
-        (["name-regex(.*fc1.*)", "Default/none-op9"], ["Default/none-op9", NAMES[0]]),
-        (["Conv2D", "Default/Add-op2"], ["Conv2D", "Default/Add-op2"]),
-        (["name-regex(.*Mat.*)", "name-regex(.*fc1.*)"], [NAMES[0], NAMES[1], NAMES[0]]),
-        (["name-regex(fc1)"], [""]),
-    ],
-)
+@pytest.mark.parametrize(("kernels", "layer"), [
+    (["name-regex(.*fc1.*)", "Default/none-op9"], ["Default/none-op9", NAMES[0]]),
+    (["Conv2D", "Default/Add-op2"], ["Conv2D", "Default/Add-op2"]),
+    (["name-regex(.*Mat.*)", "name-regex(.*fc1.*)"], [NAMES[0], NAMES[1], NAMES[0]]),
+    (["name-regex(fc1)"], [""]),
+])  # fmt: skip
 def test_msprobe_names_what_is_no_expression_and_what_expressions_match(kernels, layer):
     (text,) = files({"dump_mode": 1, "kernels": kernels}, [0], MSPROBE, stamp="1")[
         "acl_dump_0.json"

@@ -73,22 +73,19 @@ def test_the_example_means_what_the_tutorial_says():
     assert (plan.path, plan.net_name, plan.select) == ("/absolute_path", "ResNet50", ())
 
 
-@pytest.mark.parametrize(
-    ("surface", "change", "accepted"),
-    [
-        ("cpu", {"saved_data": "statistic"}, False),  # "will result in exception"
-        ("cpu", {"saved_data": "full"}, False),
-        ("gpu", {"saved_data": "full"}, True),
-        ("o2", {"saved_data": "statistic", "file_format": "bin"}, False),
-        ("o2", {"saved_data": "statistic", "file_format": "npy"}, True),
-        ("o0o1", {"iteration": "0 | 5-8 | 100-120"}, False),  # as the text writes it
-        ("o0o1", {"dump_mode": 1, "kernels": ["name-regex(Default/.+)", "conv"]}, True),
-        ("o0o1", {"dump_mode": 2}, True),
-        ("cpu", {"dump_mode": 2}, False),  # the text allows it, the code does not
-        ("o0o1", {"op_debug_mode": 3, "overflow_number": 5}, True),
-        ("o0o1", {"overflow_number": 5}, False),
-    ],
-)
+@pytest.mark.parametrize(("surface", "change", "accepted"), [
+    ("cpu", {"saved_data": "statistic"}, False),  # "will result in exception"
+    ("cpu", {"saved_data": "full"}, False),
+    ("gpu", {"saved_data": "full"}, True),
+    ("o2", {"saved_data": "statistic", "file_format": "bin"}, False),
+    ("o2", {"saved_data": "statistic", "file_format": "npy"}, True),
+    ("o0o1", {"iteration": "0 | 5-8 | 100-120"}, False),  # as the text writes it
+    ("o0o1", {"dump_mode": 1, "kernels": ["name-regex(Default/.+)", "conv"]}, True),
+    ("o0o1", {"dump_mode": 2}, True),
+    ("cpu", {"dump_mode": 2}, False),  # the text allows it, the code does not
+    ("o0o1", {"op_debug_mode": 3, "overflow_number": 5}, True),
+    ("o0o1", {"overflow_number": 5}, False),
+])  # fmt: skip
 def test_what_the_text_says_of_a_setting(surface, change, accepted):
     text = next(t for t, name, _ in TUTORIAL.values() if name == f"mindspore-{surface}")
     config = wb.config.read(text, f"mindspore-{surface}")

@@ -34,28 +34,22 @@ def under(condition, *lines):
     return f"{condition}:\n{body}"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from npu_bridge.estimator.npu.npu_config import DumpConfig as DC\nDC(dump_step='3')",
-        "import npu_bridge.estimator.npu.npu_config as nc\nnc.DumpConfig(dump_step='3')",
-        "from npu_bridge.npu_init import *\nDumpConfig(dump_step='3')",
-        "def f():\n    from npu_bridge.npu_init import DumpConfig\n    return DumpConfig(dump_step='3')",
-        "class DumpConfig(npu_config.DumpConfig):\n    pass\nDumpConfig(dump_step='3')",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "from npu_bridge.estimator.npu.npu_config import DumpConfig as DC\nDC(dump_step='3')",
+    "import npu_bridge.estimator.npu.npu_config as nc\nnc.DumpConfig(dump_step='3')",
+    "from npu_bridge.npu_init import *\nDumpConfig(dump_step='3')",
+    "def f():\n    from npu_bridge.npu_init import DumpConfig\n    return DumpConfig(dump_step='3')",
+    "class DumpConfig(npu_config.DumpConfig):\n    pass\nDumpConfig(dump_step='3')",
+])  # fmt: skip
 def test_classes_of_npu_bridge_go_by_any_name(text):
     assert dump(text) == {"dump_step": "3"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from msmodelslim import DumpConfig\nDumpConfig(dump_path='/d', token_range=[0])",
-        "from .settings import DumpConfig as DC\nDC(dump_path='/d')",
-        "class DumpConfig:\n    pass\nDumpConfig(anything=1)",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "from msmodelslim import DumpConfig\nDumpConfig(dump_path='/d', token_range=[0])",
+    "from .settings import DumpConfig as DC\nDC(dump_path='/d')",
+    "class DumpConfig:\n    pass\nDumpConfig(anything=1)",
+])  # fmt: skip
 def test_classes_of_others_are_left_alone(text):
     assert dump(text) == {}
     assert ids(text) == ["dump-off"]
@@ -66,19 +60,16 @@ def test_calls_of_other_names_tell_the_interface():
     assert decode(text).data["script"] == {"interface": "session", "porting": "automated"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        OP + under("if a.dump", DATA, to("/d")) + under("elif a.over", OVERFLOW, to("/o")),
-        OP + under("if a.over", OVERFLOW, to("/o")) + under("else", DATA, to("/d")),
-        OP + under("if a.dump", DATA, to("/d")) + under("if a.over", OVERFLOW, to("/o")),
-        OP
-        + under("if a.over()", OVERFLOW)
-        + under("else", DATA)
-        + under("if a.over()", to("/o"))
-        + under("else", to("/d")),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    OP + under("if a.dump", DATA, to("/d")) + under("elif a.over", OVERFLOW, to("/o")),
+    OP + under("if a.over", OVERFLOW, to("/o")) + under("else", DATA, to("/d")),
+    OP + under("if a.dump", DATA, to("/d")) + under("if a.over", OVERFLOW, to("/o")),
+    OP
+    + under("if a.over()", OVERFLOW)
+    + under("else", DATA)
+    + under("if a.over()", to("/o"))
+    + under("else", to("/d")),
+])  # fmt: skip
 def test_of_two_kinds_of_dump_in_branches_the_data_dump_is_judged(text):
     assert dump(text) == {"enable_dump": True, "dump_path": "/d"}
     found = {problem.id: problem for problem in decode(text).problems}
@@ -86,16 +77,13 @@ def test_of_two_kinds_of_dump_in_branches_the_data_dump_is_judged(text):
     assert "ge-both" not in ids(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        OP + DATA + OVERFLOW + to("/d"),
-        OP + DATA + to("/d") + under("if a.over", OVERFLOW),
-        OP + under("if a.dump", DATA, to("/d"), under("if a.over", OVERFLOW)),
-        OP + under("if a.dump", DATA, OVERFLOW, to("/d")),
-        OP + under("if __name__ == '__main__'", DATA, to("/d")) + OVERFLOW,
-    ],
-)
+@pytest.mark.parametrize("text", [
+    OP + DATA + OVERFLOW + to("/d"),
+    OP + DATA + to("/d") + under("if a.over", OVERFLOW),
+    OP + under("if a.dump", DATA, to("/d"), under("if a.over", OVERFLOW)),
+    OP + under("if a.dump", DATA, OVERFLOW, to("/d")),
+    OP + under("if __name__ == '__main__'", DATA, to("/d")) + OVERFLOW,
+])  # fmt: skip
 def test_kinds_of_dump_that_one_run_turns_on_exclude_each_other(text):
     assert "ge-both" in ids(text)
     assert "other-branch" not in ids(text)
@@ -107,23 +95,12 @@ DUMPS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("given", "expected", "unused"),
-    [
-        (GIVEN.format("over"), {"enable_dump_debug": True, "dump_path": "/o"}, [1]),
-        (
-            GIVEN.format("data if rank == 0 else None"),
-            {"enable_dump": True, "dump_path": "/d", "dump_step": "0"},
-            [2],
-        ),
-        (
-            GIVEN.format("over") + "other = [data]\n",
-            {"enable_dump_debug": True, "dump_path": "/o"},
-            [],
-        ),
-        ("run = NPURunConfig()\n", None, [1, 2]),
-    ],
-)
+@pytest.mark.parametrize(("given", "expected", "unused"), [
+    (GIVEN.format("over"), {"enable_dump_debug": True, "dump_path": "/o"}, [1]),
+    (GIVEN.format("data if rank == 0 else None"), {"enable_dump": True, "dump_path": "/d", "dump_step": "0"}, [2]),
+    (GIVEN.format("over") + "other = [data]\n", {"enable_dump_debug": True, "dump_path": "/o"}, []),
+    ("run = NPURunConfig()\n", None, [1, 2]),
+])  # fmt: skip
 def test_the_dump_config_that_is_given_counts(given, expected, unused):
     text = DUMPS + given
     found = [
@@ -150,20 +127,17 @@ def test_what_only_a_run_knows_may_be_the_same():
     assert "conflict" not in ids(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "switch"),
-    [
-        ("d = DumpConfig(**given)\n" + GIVEN.format("d"), "given['enable_dump']"),
-        ("d = DumpConfig(*given)\n" + GIVEN.format("d"), "given"),
-        (OP + "for k, v in given:\n    op.parameter_map[k].s = v\n", "v"),
-        (GIVEN.format("make('dump')"), "make('dump')._enable_dump"),
-        (
-            "npu_device.global_options().dump_config.dump_step = '3'\n",
-            "npu_device.global_options().dump_config.enable_dump",
-        ),
-        ("config = tool.session_dump_config(config, action='dump')\n", "session_dump_config"),
-    ],
-)
+@pytest.mark.parametrize(("text", "switch"), [
+    ("d = DumpConfig(**given)\n" + GIVEN.format("d"), "given['enable_dump']"),
+    ("d = DumpConfig(*given)\n" + GIVEN.format("d"), "given"),
+    (OP + "for k, v in given:\n    op.parameter_map[k].s = v\n", "v"),
+    (GIVEN.format("make('dump')"), "make('dump')._enable_dump"),
+    (
+        "npu_device.global_options().dump_config.dump_step = '3'\n",
+        "npu_device.global_options().dump_config.enable_dump",
+    ),
+    ("config = tool.session_dump_config(config, action='dump')\n", "session_dump_config"),
+])  # fmt: skip
 def test_nothing_is_said_of_a_switch_that_only_a_run_knows(text, switch):
     found = dump(text)
     assert found["enable_dump"] == switch
@@ -179,17 +153,11 @@ def test_a_folder_that_only_a_run_knows_is_not_missing():
 TWICE = Message("config/argument-twice", name="enable_dump")
 
 
-@pytest.mark.parametrize(
-    ("text", "got"),
-    [
-        ('DumpConfig(True, "/d", enable_dump=True)', TWICE),
-        ('DumpConfig(True, **{"enable_dump": True})', TWICE),
-        (
-            'DumpConfig(1, "", "", "", 0, "", "", "", 9, 9)',
-            Message("config/arguments-many", limit=8),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "got"), [
+    ('DumpConfig(True, "/d", enable_dump=True)', TWICE),
+    ('DumpConfig(True, **{"enable_dump": True})', TWICE),
+    ('DumpConfig(1, "", "", "", 0, "", "", "", 9, 9)', Message("config/arguments-many", limit=8)),
+])  # fmt: skip
 def test_arguments_that_python_refuses_are_errors(text, got):
     (problem,) = [problem for problem in decode(text).problems if problem.id == "arguments"]
     assert (problem.severity, problem.code, problem.line) == ("error", "TypeError", 1)
@@ -210,19 +178,16 @@ def test_parameters_are_set_by_a_member_of_their_own(line):
     check_said(problem.message, "no-member", path="dump.enable_dump", member="b")
 
 
-@pytest.mark.parametrize(
-    ("rest", "unused"),
-    [
-        ("sess = tf.Session()", True),
-        ("config.gpu_options.allow_growth = True\nsess = tf.Session()", True),
-        ("sess = tf.Session(config=config)", False),
-        ("sess = tf.Session('', graph, config)", False),
-        ("def make():\n    return config\nsess = tf.Session(config=make())", False),
-        ("other.CopyFrom(config)\nsess = tf.Session(config=other)", False),
-        ("sess = self.open(npu_config_proto(config_proto=config))", False),
-        ("", False),
-    ],
-)
+@pytest.mark.parametrize(("rest", "unused"), [
+    ("sess = tf.Session()", True),
+    ("config.gpu_options.allow_growth = True\nsess = tf.Session()", True),
+    ("sess = tf.Session(config=config)", False),
+    ("sess = tf.Session('', graph, config)", False),
+    ("def make():\n    return config\nsess = tf.Session(config=make())", False),
+    ("other.CopyFrom(config)\nsess = tf.Session(config=other)", False),
+    ("sess = self.open(npu_config_proto(config_proto=config))", False),
+    ("", False),
+])  # fmt: skip
 def test_a_configuration_that_no_session_is_given_has_no_effect(rest, unused):
     text = f"config = tf.ConfigProto()\n{OP}{DATA}{to('/d')}{rest}\n"
     found = [problem for problem in decode(text).problems if problem.id == "unused-config"]
@@ -231,20 +196,17 @@ def test_a_configuration_that_no_session_is_given_has_no_effect(rest, unused):
     )
 
 
-@pytest.mark.parametrize(
-    ("condition", "rank"),
-    [
-        ("os.getenv('RANK_ID') == '7'", 7),
-        ("int(os.getenv('RANK_ID')) == 7", 7),
-        ("str(int(os.environ['RANK_ID'])) == '7'", 7),
-        ("get_rank_id() == 7", 7),
-        ("'7' == os.environ.get('RANK_ID', 0)", 7),
-        ("os.getenv('RANK_ID') == 7", None),
-        ("7 != os.environ['RANK_ID']", None),
-        ("int(os.getenv('RANK_ID')) == '7'", None),
-        ("str(get_rank_id()) == 7", None),
-    ],
-)
+@pytest.mark.parametrize(("condition", "rank"), [
+    ("os.getenv('RANK_ID') == '7'", 7),
+    ("int(os.getenv('RANK_ID')) == 7", 7),
+    ("str(int(os.environ['RANK_ID'])) == '7'", 7),
+    ("get_rank_id() == 7", 7),
+    ("'7' == os.environ.get('RANK_ID', 0)", 7),
+    ("os.getenv('RANK_ID') == 7", None),
+    ("7 != os.environ['RANK_ID']", None),
+    ("int(os.getenv('RANK_ID')) == '7'", None),
+    ("str(get_rank_id()) == 7", None),
+])  # fmt: skip
 def test_a_rank_equals_only_what_is_of_its_type(condition, rank):
     text = f"on = {condition}\nd = DumpConfig(on, '/d')\nrun = NPURunConfig(dump_config=d)\n"
     assert decode(text).data["script"].get("rank") == rank
@@ -252,21 +214,18 @@ def test_a_rank_equals_only_what_is_of_its_type(condition, rank):
     assert found == ([] if rank is not None else [("warning", 1)])
 
 
-@pytest.mark.parametrize(
-    ("value", "rank", "said"),
-    [
-        ("d if os.getenv('RANK_ID') == '4' else None", 4, []),
-        ("None if os.getenv('RANK_ID') != '4' else d", 4, []),
-        (
-            "None if '4' == os.getenv('RANK_ID') else d",
-            None,
-            [Message("config/unless", condition="'4' == os.getenv('RANK_ID')")],
-        ),
-        ("d if args.dump else None", None, [Message("config/if", condition="args.dump")]),
-        ("None if args.quiet else d", None, [Message("config/unless", condition="args.quiet")]),
-        ("d", None, []),
-    ],
-)
+@pytest.mark.parametrize(("value", "rank", "said"), [
+    ("d if os.getenv('RANK_ID') == '4' else None", 4, []),
+    ("None if os.getenv('RANK_ID') != '4' else d", 4, []),
+    (
+        "None if '4' == os.getenv('RANK_ID') else d",
+        None,
+        [Message("config/unless", condition="'4' == os.getenv('RANK_ID')")],
+    ),
+    ("d if args.dump else None", None, [Message("config/if", condition="args.dump")]),
+    ("None if args.quiet else d", None, [Message("config/unless", condition="args.quiet")]),
+    ("d", None, []),
+])  # fmt: skip
 def test_a_dump_config_may_be_given_on_one_rank(value, rank, said):
     text = "d = DumpConfig(True, '/d')\n" + GIVEN.format(value)
     assert dump(text) == {"enable_dump": True, "dump_path": "/d"}

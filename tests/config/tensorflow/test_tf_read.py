@@ -31,36 +31,33 @@ def said(text):
     return {problem.id: problem for problem in decode(text).problems}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('DumpConfig(True, "/d", "0|5")', ON | {"dump_path": "/d", "dump_step": "0|5"}),
-        ('DumpConfig(True, dump_path="/d")', {"enable_dump": True, "dump_path": "/d"}),
-        ('npu.DumpConfig(enable_dump=1)', {"enable_dump": True}),
-        ("DumpConfig(enable_dump=True, dump_path=None, dump_layer=None)", {"enable_dump": True}),
-        ("DumpConfig(dump_mode=None)", {"dump_mode": None}),
-        ("DumpConfig(False, None, None, 'output', True, 'aicore_overflow', 'stats', 'a b')", {
-            "enable_dump": False, "dump_mode": "output", "enable_dump_debug": True,
-            "dump_debug_mode": "aicore_overflow", "dump_data": "stats", "dump_layer": "a b"}),
-        ("DumpConfig(dump_step='0' + '|5')", {"dump_step": "0|5"}),
-        ("STEP = '7'\nDumpConfig(dump_step=STEP)", {"dump_step": "7"}),
-        ("def f(STEP):\n    return DumpConfig(dump_step=STEP)\nSTEP = '7'", {"dump_step": "STEP"}),
-        ("DumpConfig(dump_path=os.path.join(root, 'd'))", {"dump_path": "os.path.join(root, 'd')"}),
-        ("DumpConfig(**{'enable_dump': True, 'dump_path': '/d'})", {"enable_dump": True, "dump_path": "/d"}),
-        ("DumpConfig(dump_paths='/d')", {"dump_paths": "/d"}),
-        (NAMED + 'op.parameter_map["enable_dump"].b = True', {"enable_dump": True}),
-        (NAMED.replace("op", "my.op_7") + 'my.op_7.parameter_map["dump_path"].s = b"/d"', {"dump_path": "/d"}),
-        (NAMED + "op.parameter_map['dump_path'].s = compat.as_bytes('/d')", {"dump_path": "/d"}),
-        (NAMED + "op.parameter_map['dump_path'].s = '/d'.encode()", {"dump_path": "/d"}),
-        (NAMED + "op.parameter_map['dump_path'].s = as_bytes(a.path)", {"dump_path": "as_bytes(a.path)"}),
-        (NAMED + "KEY = 'dump_step'\nop.parameter_map[KEY].s = b'3'", {"dump_step": "3"}),
-        (NAMED + "op.parameter_map['enable_dump'].i = 1", {"enable_dump": {"i": 1}}),
-        (NAMED + "op.parameter_map['dump_mode'].b = True", {"dump_mode": {"b": True}}),
-        (NAMED + "op.parameter_map['dump_mode'].type = 3", {"dump_mode": {"type": 3}}),
-        (NAMED + "op.parameter_map['dump_steps'].s = b'3'", {"dump_steps": "3"}),
-        ("options.custom_optimizers[0].parameter_map['enable_dump'].b = True", ON),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ('DumpConfig(True, "/d", "0|5")', ON | {"dump_path": "/d", "dump_step": "0|5"}),
+    ('DumpConfig(True, dump_path="/d")', {"enable_dump": True, "dump_path": "/d"}),
+    ('npu.DumpConfig(enable_dump=1)', {"enable_dump": True}),
+    ("DumpConfig(enable_dump=True, dump_path=None, dump_layer=None)", {"enable_dump": True}),
+    ("DumpConfig(dump_mode=None)", {"dump_mode": None}),
+    ("DumpConfig(False, None, None, 'output', True, 'aicore_overflow', 'stats', 'a b')", {
+        "enable_dump": False, "dump_mode": "output", "enable_dump_debug": True,
+        "dump_debug_mode": "aicore_overflow", "dump_data": "stats", "dump_layer": "a b"}),
+    ("DumpConfig(dump_step='0' + '|5')", {"dump_step": "0|5"}),
+    ("STEP = '7'\nDumpConfig(dump_step=STEP)", {"dump_step": "7"}),
+    ("def f(STEP):\n    return DumpConfig(dump_step=STEP)\nSTEP = '7'", {"dump_step": "STEP"}),
+    ("DumpConfig(dump_path=os.path.join(root, 'd'))", {"dump_path": "os.path.join(root, 'd')"}),
+    ("DumpConfig(**{'enable_dump': True, 'dump_path': '/d'})", {"enable_dump": True, "dump_path": "/d"}),
+    ("DumpConfig(dump_paths='/d')", {"dump_paths": "/d"}),
+    (NAMED + 'op.parameter_map["enable_dump"].b = True', {"enable_dump": True}),
+    (NAMED.replace("op", "my.op_7") + 'my.op_7.parameter_map["dump_path"].s = b"/d"', {"dump_path": "/d"}),
+    (NAMED + "op.parameter_map['dump_path'].s = compat.as_bytes('/d')", {"dump_path": "/d"}),
+    (NAMED + "op.parameter_map['dump_path'].s = '/d'.encode()", {"dump_path": "/d"}),
+    (NAMED + "op.parameter_map['dump_path'].s = as_bytes(a.path)", {"dump_path": "as_bytes(a.path)"}),
+    (NAMED + "KEY = 'dump_step'\nop.parameter_map[KEY].s = b'3'", {"dump_step": "3"}),
+    (NAMED + "op.parameter_map['enable_dump'].i = 1", {"enable_dump": {"i": 1}}),
+    (NAMED + "op.parameter_map['dump_mode'].b = True", {"dump_mode": {"b": True}}),
+    (NAMED + "op.parameter_map['dump_mode'].type = 3", {"dump_mode": {"type": 3}}),
+    (NAMED + "op.parameter_map['dump_steps'].s = b'3'", {"dump_steps": "3"}),
+    ("options.custom_optimizers[0].parameter_map['enable_dump'].b = True", ON),
+])  # fmt: skip
 def test_settings_of_dumps_are_read(text, expected):
     assert dump(text) == expected
 
@@ -115,40 +112,30 @@ def test_one_rank_is_read_where_the_switch_stands_under_the_condition():
     assert "conditional" not in said(text)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "if int(os.getenv('RANK_ID')) == 0:\n    is_main = True\nelse:\n    is_main = False\n",
-        "if int(os.getenv('RANK_ID')) > 3:\n    on = True\nelse:\n    on = False\n",
-        "if int(os.getenv('DEVICE_ID')) == 3:\n    on = True\nelse:\n    on = False\n",
-        "if int(os.getenv('RANK_ID')) == 3:\n    on = True\nelse:\n    on = True\n",
-    ],
-)
+@pytest.mark.parametrize("condition", [
+    "if int(os.getenv('RANK_ID')) == 0:\n    is_main = True\nelse:\n    is_main = False\n",
+    "if int(os.getenv('RANK_ID')) > 3:\n    on = True\nelse:\n    on = False\n",
+    "if int(os.getenv('DEVICE_ID')) == 3:\n    on = True\nelse:\n    on = False\n",
+    "if int(os.getenv('RANK_ID')) == 3:\n    on = True\nelse:\n    on = True\n",
+])  # fmt: skip
 def test_other_conditions_are_no_rank(condition):
     form = read(f"{condition}DumpConfig(enable_dump=on, dump_path='/d')\n")
     assert "rank" not in form["script"]
     assert isinstance(form["dump"]["enable_dump"], RuntimeValue)
 
 
-@pytest.mark.parametrize(
-    ("text", "interface", "porting"),
-    [
-        ("c = NPURunConfig(session_config=config)", "estimator", "manual"),
-        ("c = npu_run_config_init(run_config=run_config)", "estimator", "automated"),
-        ("c = npu_config_proto(config_proto=config)", "session", "automated"),
-        ("c = set_keras_session_npu_config(config=config)", "keras", "automated"),
-        ("with tf.Session(config=config) as sess:\n    pass", "session", "manual"),
-        ("tf.compat.v1.keras.backend.set_session(tf.Session(config=config))", "keras", "manual"),
-        ("import keras\ns = tf.Session(config=config)", "keras", "manual"),
-        (
-            "with tf.train.MonitoredTrainingSession(config=config) as s:\n    pass",
-            "session",
-            "manual",
-        ),
-        ("(a, b) = init_resource(config=config)", "any", "automated"),
-        ("pass", "any", "manual"),
-    ],
-)
+@pytest.mark.parametrize(("text", "interface", "porting"), [
+    ("c = NPURunConfig(session_config=config)", "estimator", "manual"),
+    ("c = npu_run_config_init(run_config=run_config)", "estimator", "automated"),
+    ("c = npu_config_proto(config_proto=config)", "session", "automated"),
+    ("c = set_keras_session_npu_config(config=config)", "keras", "automated"),
+    ("with tf.Session(config=config) as sess:\n    pass", "session", "manual"),
+    ("tf.compat.v1.keras.backend.set_session(tf.Session(config=config))", "keras", "manual"),
+    ("import keras\ns = tf.Session(config=config)", "keras", "manual"),
+    ("with tf.train.MonitoredTrainingSession(config=config) as s:\n    pass", "session", "manual"),
+    ("(a, b) = init_resource(config=config)", "any", "automated"),
+    ("pass", "any", "manual"),
+])  # fmt: skip
 def test_interface_is_that_of_the_calls(text, interface, porting):
     script = read(f'{NAMED}op.parameter_map["enable_dump"].b = True\n{text}\n')["script"]
     assert (script["interface"], script["porting"]) == (interface, porting)
@@ -271,28 +258,25 @@ def test_blocks_of_other_optimizers_do_not_count():
     assert "error" not in {problem.severity for problem in problems}  # nobody asks for a dump_path
 
 
-@pytest.mark.parametrize(
-    ("call", "stray"),
-    [
-        ("sess.run(global_step)", True),
-        ("sess.run([global_step])", True),
-        ("self.sess.run(self.global_step)", True),
-        ("session.run(tf.train.get_global_step())", True),
-        ("mon_sess.run('global_step:0')", True),
-        ("sess.run([learning_rate, global_step])", True),
-        ("global_step.eval()", True),
-        ("tf.train.global_step(sess, step)", True),
-        ("sess.run(tf.global_variables_initializer())", False),
-        ("sess.run([train_op, loss, global_step])", False),
-        ("sess.run(init_op)", False),
-        ("sess.run(iterator.initializer)", False),
-        ("sess.run(train_step)", False),
-        ("sess.run(fetches[0])", False),
-        ("runner.run(global_step)", False),
-        ("loss.eval()", False),
-        ("sess.run()", False),
-    ],
-)
+@pytest.mark.parametrize(("call", "stray"), [
+    ("sess.run(global_step)", True),
+    ("sess.run([global_step])", True),
+    ("self.sess.run(self.global_step)", True),
+    ("session.run(tf.train.get_global_step())", True),
+    ("mon_sess.run('global_step:0')", True),
+    ("sess.run([learning_rate, global_step])", True),
+    ("global_step.eval()", True),
+    ("tf.train.global_step(sess, step)", True),
+    ("sess.run(tf.global_variables_initializer())", False),
+    ("sess.run([train_op, loss, global_step])", False),
+    ("sess.run(init_op)", False),
+    ("sess.run(iterator.initializer)", False),
+    ("sess.run(train_step)", False),
+    ("sess.run(fetches[0])", False),
+    ("runner.run(global_step)", False),
+    ("loss.eval()", False),
+    ("sess.run()", False),
+])  # fmt: skip
 def test_runs_that_compute_nothing_are_found(call, stray):
     text = f"import tensorflow as tf\nwith tf.Session() as sess:\n    x = {call}\n"
     found = said(text)
@@ -308,34 +292,28 @@ def test_main_module_is_no_condition():
     assert said(text) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "known"),
-    [
-        ("from npu_bridge.npu_init import *\n", True),
-        ('op.name = "NpuOptimizer"\n', True),
-        ("c = DumpConfig(True)\n", True),
-        ("c = NPURunConfig()\n", True),
-        ("o.parameter_map['enable_dump_debug'].b = True\n", True),
-        ("import torchair\nfrom npu_bridge.npu_init import *\n", False),
-        ("import tensorflow as tf\n", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "known"), [
+    ("from npu_bridge.npu_init import *\n", True),
+    ('op.name = "NpuOptimizer"\n', True),
+    ("c = DumpConfig(True)\n", True),
+    ("c = NPURunConfig()\n", True),
+    ("o.parameter_map['enable_dump_debug'].b = True\n", True),
+    ("import torchair\nfrom npu_bridge.npu_init import *\n", False),
+    ("import tensorflow as tf\n", False),
+])  # fmt: skip
 def test_scripts_are_recognised(text, known):
     assert surfaces.get("tensorflow").recognises(text) == known
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("DumpConfig(enable_dump=True,,)\n", "train.py:1: "),
-        ("from npu_bridge.npu_init import *\nx = (\n", "train.py:2: "),
-        ("x = 1\n  y = 2  # DumpConfig(\n", "train.py:2: "),
-        ("DumpConfig(\x00)\n", "train.py:"),
-        ("DumpConfig(" + "(" * 5000 + ")" * 5000 + ")", "train.py:1: "),
-        ("DumpConfig(" + "-" * 100_000 + "1)", "train.py:1: "),
-        ("#" * 1_000_001, "train.py:1: "),
-    ],
-)
+@pytest.mark.parametrize(("text", "place"), [
+    ("DumpConfig(enable_dump=True,,)\n", "train.py:1: "),
+    ("from npu_bridge.npu_init import *\nx = (\n", "train.py:2: "),
+    ("x = 1\n  y = 2  # DumpConfig(\n", "train.py:2: "),
+    ("DumpConfig(\x00)\n", "train.py:"),
+    ("DumpConfig(" + "(" * 5000 + ")" * 5000 + ")", "train.py:1: "),
+    ("DumpConfig(" + "-" * 100_000 + "1)", "train.py:1: "),
+    ("#" * 1_000_001, "train.py:1: "),
+])  # fmt: skip
 def test_text_that_is_no_python_is_refused_with_its_line(text, place):
     with pytest.raises(FormatError) as error:
         surfaces.read(text, "tensorflow", "train.py")
@@ -361,23 +339,20 @@ def test_numbers_that_no_form_holds_stay_expressions():
         surfaces.read(f"DumpConfig(dump_step={value})", "tensorflow").check()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "op = add()\nop.name = 1\nop.parameter_map['x'] = 2\n",
-        "x.parameter_map['enable_dump'].b, y = 1, 2\n",
-        "x.parameter_map['enable_dump'].b: bool = True\nz: int\n",
-        "def f():\n    class A:\n        async def g(self):\n            return await DumpConfig()\n",
-        "try:\n    a = 1\nexcept E as e:\n    NPURunConfig(*a, **b)\nfinally:\n    DumpConfig(*a)\n",
-        "match a:\n    case 1 if b:\n        DumpConfig(True)\n",
-        "NPURunConfig(" + ",".join(["1"] * 100) + ")\n",
-        "custom_optimizers.add()\na = custom_optimizers.add\n",
-        "os.environ[key] = 'x'\nos.environ.update(**x)\n",
-        "(lambda: sess.run(global_step))()\n[DumpConfig() for _ in x]\n",
-        "",
-        "\ufeffimport os\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "op = add()\nop.name = 1\nop.parameter_map['x'] = 2\n",
+    "x.parameter_map['enable_dump'].b, y = 1, 2\n",
+    "x.parameter_map['enable_dump'].b: bool = True\nz: int\n",
+    "def f():\n    class A:\n        async def g(self):\n            return await DumpConfig()\n",
+    "try:\n    a = 1\nexcept E as e:\n    NPURunConfig(*a, **b)\nfinally:\n    DumpConfig(*a)\n",
+    "match a:\n    case 1 if b:\n        DumpConfig(True)\n",
+    "NPURunConfig(" + ",".join(["1"] * 100) + ")\n",
+    "custom_optimizers.add()\na = custom_optimizers.add\n",
+    "os.environ[key] = 'x'\nos.environ.update(**x)\n",
+    "(lambda: sess.run(global_step))()\n[DumpConfig() for _ in x]\n",
+    "",
+    "\ufeffimport os\n",
+])  # fmt: skip
 def test_strange_scripts_are_read(text):
     config = surfaces.read(text, "tensorflow")
     config.check()

@@ -144,36 +144,20 @@ SEEDS = {
         {"script": script("estimator", "automated"), "dump": DUMP},
         HINTS,
     ),
-    "Estimator, manual": (
-        ESTIMATOR_MANUAL,
-        {"script": script("estimator", "manual"), "dump": NO_LAYER},
-        HINTS,
-    ),
+    "Estimator, manual": (ESTIMATOR_MANUAL, {"script": script("estimator", "manual"), "dump": NO_LAYER}, HINTS),
     "sess.run, automated, init_resource": (
         INIT,
         {"script": script("any", "automated", init_resource=True), "dump": DUMP},
         HINTS | {"only-init"},
     ),
-    "sess.run, automated": (
-        SESSION,
-        {"script": script("session", "automated"), "dump": DUMP},
-        HINTS,
-    ),
-    "sess.run, manual": (
-        SESSION_MANUAL,
-        {"script": script("session", "manual", **OFF), "dump": DUMP},
-        HINTS,
-    ),
+    "sess.run, automated": (SESSION, {"script": script("session", "automated"), "dump": DUMP}, HINTS),
+    "sess.run, manual": (SESSION_MANUAL, {"script": script("session", "manual", **OFF), "dump": DUMP}, HINTS),
     "tf.keras, automated, init_resource": (
         INIT,
         {"script": script("any", "automated", init_resource=True), "dump": DUMP},
         HINTS | {"only-init"},
     ),
-    "tf.keras, automated": (
-        KERAS,
-        {"script": script("keras", "automated"), "dump": DUMP},
-        HINTS,
-    ),
+    "tf.keras, automated": (KERAS, {"script": script("keras", "automated"), "dump": DUMP}, HINTS),
     "tf.keras, manual (like sess.run)": (
         KERAS_MANUAL,
         {"script": script("keras", "manual", **OFF), "dump": DUMP},
@@ -192,7 +176,7 @@ SEEDS = {
         },
         {"graph-unset"},
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SEEDS)

@@ -103,23 +103,20 @@ for looped in ("1", "2"):
 """
 
 
-@pytest.mark.parametrize(
-    ("value", "refused"),
-    [
-        ("Settings.step", True),
-        ("args.dump_step", True),
-        ("FLAGS.dump_step", True),
-        ("cfg.step", True),
-        ("path", True),
-        ("Settings.raw", False),
-        ("args.raw", False),
-        ("args.count", False),
-        ("FLAGS.count", False),
-        ("other.dump_step", False),
-        ("mixed", False),
-        ("looped", False),
-    ],
-)
+@pytest.mark.parametrize(("value", "refused"), [
+    ("Settings.step", True),
+    ("args.dump_step", True),
+    ("FLAGS.dump_step", True),
+    ("cfg.step", True),
+    ("path", True),
+    ("Settings.raw", False),
+    ("args.raw", False),
+    ("args.count", False),
+    ("FLAGS.count", False),
+    ("other.dump_step", False),
+    ("mixed", False),
+    ("looped", False),
+])  # fmt: skip
 def test_members_options_and_names_that_hold_nothing_but_text_are_text(value, refused):
     found = problems(of(value, before=MADE))
     assert ("plain-text" in {problem.id for problem in found}) == refused
@@ -156,13 +153,10 @@ def test_a_name_that_means_something_else_by_then_is_not_followed():
     assert "use" not in str(decode(text).data)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "def on(pm):\n    pm['enable_dump'].b = True\n    pm['dump_path'].s = '/d'\n",
-        "class C:\n    def f(self):\n        self.pm['enable_dump'].b = True\n        self.pm['dump_path'].s = '/d'\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "def on(pm):\n    pm['enable_dump'].b = True\n    pm['dump_path'].s = '/d'\n",
+    "class C:\n    def f(self):\n        self.pm['enable_dump'].b = True\n        self.pm['dump_path'].s = '/d'\n",
+])  # fmt: skip
 def test_a_map_that_comes_from_elsewhere_is_known_by_its_keys(text):
     assert decode(text).data["dump"] == {"enable_dump": True, "dump_path": "/d"}
     assert verdict(text) == [("plain-text", "TypeError")]
@@ -188,23 +182,14 @@ def g():
     assert verdict(OP + ON + TO + inside) == []  # whatever pm is in g
 
 
-@pytest.mark.parametrize(
-    ("line", "dump"),
-    [
-        ('del op.parameter_map["enable_dump"]\n', {"dump_path": "/d"}),
-        ('op.parameter_map.pop("enable_dump")\n', {"dump_path": "/d"}),
-        ("op.parameter_map.clear()\n", None),
-        (
-            'if args.off:\n    del op.parameter_map["enable_dump"]\n',
-            {"enable_dump": True, "dump_path": "/d"},
-        ),
-        ("op.parameter_map.MergeFrom(other)\n", {"enable_dump": True, "dump_path": "/d"}),
-        (
-            'op.parameter_map["dump_step"].CopyFrom(other)\n',
-            {"enable_dump": True, "dump_path": "/d"},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "dump"), [
+    ('del op.parameter_map["enable_dump"]\n', {"dump_path": "/d"}),
+    ('op.parameter_map.pop("enable_dump")\n', {"dump_path": "/d"}),
+    ("op.parameter_map.clear()\n", None),
+    ('if args.off:\n    del op.parameter_map["enable_dump"]\n', {"enable_dump": True, "dump_path": "/d"}),
+    ("op.parameter_map.MergeFrom(other)\n", {"enable_dump": True, "dump_path": "/d"}),
+    ('op.parameter_map["dump_step"].CopyFrom(other)\n', {"enable_dump": True, "dump_path": "/d"}),
+])  # fmt: skip
 def test_changes_of_the_map_are_told(line, dump):
     text = OP + ON + TO + line + RUN
     assert decode(text).data.get("dump") == dump
@@ -264,15 +249,12 @@ def test_optimizers_of_two_branches_are_none_behind_the_other():
 DUMPS = "dump_config=DumpConfig(enable_dump=True, dump_path='/d')"
 
 
-@pytest.mark.parametrize(
-    ("before", "arguments", "expected", "kind"),
-    [
-        (OP + DEBUG + TO, DUMPS, [], "data"),  # the Estimator's own optimizer comes later
-        (OP + ON + TO, "", [], "exception"),
-        (OP + ON, DUMPS, PATH, ""),
-        (OP + TO, "dump_config=DumpConfig(enable_dump=True)", [("missing", "Internal")], ""),
-    ],
-)
+@pytest.mark.parametrize(("before", "arguments", "expected", "kind"), [
+    (OP + DEBUG + TO, DUMPS, [], "data"),  # the Estimator's own optimizer comes later
+    (OP + ON + TO, "", [], "exception"),
+    (OP + ON, DUMPS, PATH, ""),
+    (OP + TO, "dump_config=DumpConfig(enable_dump=True)", [("missing", "Internal")], ""),
+])  # fmt: skip
 def test_the_estimators_optimizer_comes_behind_those_of_its_session(
     before, arguments, expected, kind
 ):
@@ -282,56 +264,36 @@ def test_the_estimators_optimizer_comes_behind_those_of_its_session(
     assert "ge-both" not in {problem.id for problem in problems(text)}
 
 
-@pytest.mark.parametrize(
-    ("made", "refused"),
-    [
-        ("settings = dict(enable_dump=True, dump_path='/d', dump_step='3-1')", True),
-        ("settings = {'enable_dump': True, 'dump_path': '/d', 'dump_step': '3-1'}", True),
-        ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings['dump_step'] = '1'", False),
-        (
-            "settings = dict(enable_dump=True, dump_step='3-1')\nsettings.update(dump_step='1')",
-            False,
-        ),
-        ("settings = read()", False),
-    ],
-)
+@pytest.mark.parametrize(("made", "refused"), [
+    ("settings = dict(enable_dump=True, dump_path='/d', dump_step='3-1')", True),
+    ("settings = {'enable_dump': True, 'dump_path': '/d', 'dump_step': '3-1'}", True),
+    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings['dump_step'] = '1'", False),
+    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings.update(dump_step='1')", False),
+    ("settings = read()", False),
+])  # fmt: skip
 def test_arguments_from_a_mapping_that_is_written_out_are_read(made, refused):
     text = f"{made}\nrun = NPURunConfig(dump_config=DumpConfig(**settings))\n"
     assert verdict(text) == ([("step-order", "Internal")] if refused else [])
 
 
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        ("DumpConfig(enable_dump=None)", True),
-        ("DumpConfig(enable_dump_debug=None)", True),
-        ("DumpConfig(dump_debug_mode=None)", True),
-        ("DumpConfig(dump_mode=None, dump_debug_mode=None)", False),  # not passed on
-        ("DumpConfig(enable_dump=True, dump_path='/d', dump_step=None, dump_mode=None)", False),
-        ("DumpConfig(enable_dump=True, dump_path='/d', dump_data=None, dump_layer=None)", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "refused"), [
+    ("DumpConfig(enable_dump=None)", True),
+    ("DumpConfig(enable_dump_debug=None)", True),
+    ("DumpConfig(dump_debug_mode=None)", True),
+    ("DumpConfig(dump_mode=None, dump_debug_mode=None)", False),  # not passed on
+    ("DumpConfig(enable_dump=True, dump_path='/d', dump_step=None, dump_mode=None)", False),
+    ("DumpConfig(enable_dump=True, dump_path='/d', dump_data=None, dump_layer=None)", False),
+])  # fmt: skip
 def test_none_is_an_argument(text, refused):
     whole = f"run = NPURunConfig(dump_config={text}, quant_dumpable=None)\n"
     assert verdict(whole) == ([("value", "TypeError")] if refused else [])
     assert verdict("run = NPURunConfig(enable_exception_dump=None)\n") == [("value", "TypeError")]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "DumpConfig",
-        "npu_config.DumpConfig",
-        "()",
-        "(1,)",
-        "{1}",
-        "ProfilingConfig()",
-        "dict(a=1)",
-        "X",
-        "{}",
-        "''",
-    ],
-)
+@pytest.mark.parametrize("value", [
+    "DumpConfig", "npu_config.DumpConfig", "()", "(1,)", "{1}", "ProfilingConfig()", "dict(a=1)", "X", "{}",
+    "''",
+])  # fmt: skip
 def test_what_is_no_dump_config_is_refused(value):
     assert verdict(f"X = []\nrun = NPURunConfig(dump_config={value})\n") == [
         ("value", "ValueError")
@@ -358,43 +320,37 @@ def test_none_beside_a_dump_config_dumps_nothing():
     assert files.read(text, "tensorflow").plan().kind == "exception"
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        (OP.replace("NpuOptimizer", "Other") + ON + TO + BAD + RUN, "optimizer-name"),
-        (OP + ON + TO + BAD + "sess = tf.Session()\n", "unused-config"),
-        ("d = DumpConfig(True, '/d', '3-1')\nrun = NPURunConfig()\n", "unused-dump-config"),
-        (
-            "d = DumpConfig(enable_dump_debug=True, dump_path='/d', dump_mode=None, dump_debug_mode='aicore')\n"
-            "run = NPURunConfig(dump_config=d)\n",
-            "debug-mode-unread",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "cause"), [
+    (OP.replace("NpuOptimizer", "Other") + ON + TO + BAD + RUN, "optimizer-name"),
+    (OP + ON + TO + BAD + "sess = tf.Session()\n", "unused-config"),
+    ("d = DumpConfig(True, '/d', '3-1')\nrun = NPURunConfig()\n", "unused-dump-config"),
+    (
+        "d = DumpConfig(enable_dump_debug=True, dump_path='/d', dump_mode=None, dump_debug_mode='aicore')\n"
+        "run = NPURunConfig(dump_config=d)\n",
+        "debug-mode-unread",
+    ),
+])  # fmt: skip
 def test_what_is_never_read_is_not_refused(text, cause):
     assert verdict(text) == []
     assert [p.severity for p in problems(text) if p.id == cause] == ["warning"]
 
 
-@pytest.mark.parametrize(
-    ("text", "optimizer", "kind"),
-    [
-        (OP + ON + TO + "sess = tf.Session()\n", "", "nothing"),
-        (OP + "sess = tf.Session()\n", "", "nothing"),
-        (OP.replace("NpuOptimizer", "Other") + ON + TO + RUN, "Other", "nothing"),
-        (OP.replace("NpuOptimizer", "Other") + RUN, "Other", "nothing"),
-        (OP.replace("op.name", "op.nick") + ON + TO + RUN, "", "nothing"),
-        (OP + ON + TO + RUN, None, "data"),
-        (OP + RUN, None, "exception"),
-        # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
-        (OP + ON + TO + "sess = tf.Session(config=npu_config_proto())\n", None, "exception"),
-        (OP + ON + TO + "run = NPURunConfig()\n", None, "exception"),
-        # a helper may name it
-        (ADD + "prepare(op)\n" + RUN, None, "exception"),
-        # without a session in the script, one elsewhere may take it
-        (OP + ON + TO, None, "data"),
-    ],
-)
+@pytest.mark.parametrize(("text", "optimizer", "kind"), [
+    (OP + ON + TO + "sess = tf.Session()\n", "", "nothing"),
+    (OP + "sess = tf.Session()\n", "", "nothing"),
+    (OP.replace("NpuOptimizer", "Other") + ON + TO + RUN, "Other", "nothing"),
+    (OP.replace("NpuOptimizer", "Other") + RUN, "Other", "nothing"),
+    (OP.replace("op.name", "op.nick") + ON + TO + RUN, "", "nothing"),
+    (OP + ON + TO + RUN, None, "data"),
+    (OP + RUN, None, "exception"),
+    # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
+    (OP + ON + TO + "sess = tf.Session(config=npu_config_proto())\n", None, "exception"),
+    (OP + ON + TO + "run = NPURunConfig()\n", None, "exception"),
+    # a helper may name it
+    (ADD + "prepare(op)\n" + RUN, None, "exception"),
+    # without a session in the script, one elsewhere may take it
+    (OP + ON + TO, None, "data"),
+])  # fmt: skip
 def test_a_configuration_that_is_given_to_nothing_dumps_nothing(text, optimizer, kind):
     config = files.read(text, "tensorflow")
     assert config.data["script"].get("optimizer") == optimizer
@@ -407,25 +363,22 @@ def test_a_configuration_that_is_given_to_nothing_dumps_nothing(text, optimizer,
     assert files.read(config.to_text(), "tensorflow").data == config.data
 
 
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [
-        ('["enable_dump"].s = True', ("other-type", "TypeError")),
-        ('["enable_dump"].s = 1', ("other-type", "TypeError")),
-        ('["dump_step"].i = b"1"', ("other-type", "TypeError")),
-        ('["dump_step"].b = None', ("other-type", "TypeError")),
-        ('["dump_step"].b = str(1)', ("other-type", "TypeError")),
-        ('["enable_dump"].s = "1"', ("plain-text", "TypeError")),
-        ('["enable_dump"].B = True', ("no-member", "AttributeError")),
-        ('["enable_dump"].bool = True', ("no-member", "AttributeError")),
-        ('["enable_dump"] = True', ("no-member", "ValueError")),
-        ('["enable_dump"].i = 1', None),
-        ('["enable_dump"].s = b"1"', None),
-        ('["enable_dump"].f = 1.5', None),
-        ('["dump_step"].i = -1', None),
-        ('["dump_step"].b = args.on', None),
-    ],
-)
+@pytest.mark.parametrize(("line", "error"), [
+    ('["enable_dump"].s = True', ("other-type", "TypeError")),
+    ('["enable_dump"].s = 1', ("other-type", "TypeError")),
+    ('["dump_step"].i = b"1"', ("other-type", "TypeError")),
+    ('["dump_step"].b = None', ("other-type", "TypeError")),
+    ('["dump_step"].b = str(1)', ("other-type", "TypeError")),
+    ('["enable_dump"].s = "1"', ("plain-text", "TypeError")),
+    ('["enable_dump"].B = True', ("no-member", "AttributeError")),
+    ('["enable_dump"].bool = True', ("no-member", "AttributeError")),
+    ('["enable_dump"] = True', ("no-member", "ValueError")),
+    ('["enable_dump"].i = 1', None),
+    ('["enable_dump"].s = b"1"', None),
+    ('["enable_dump"].f = 1.5', None),
+    ('["dump_step"].i = -1', None),
+    ('["dump_step"].b = args.on', None),
+])  # fmt: skip
 def test_a_member_takes_its_own_type(line, error):
     assert verdict(f"{OP}op.parameter_map{line}\n") == ([error] if error else [])
 

@@ -63,10 +63,7 @@ ROWS = [
     ("dump_config is text", form() | {"dump": "yes"}, {}, (ERR, "value", "ValueError")),
     ("dump_config is a dict", form(MANUAL) | {"dump": "{'enable_dump': True}"}, {}, (ERR, "value", "ValueError")),
     # enable_exception_dump
-    *(
-        (f"exception dump {n}", form(run={"enable_exception_dump": n}), {}, PLAIN)
-        for n in (0, 1, 2)
-    ),
+    *((f"exception dump {n}", form(run={"enable_exception_dump": n}), {}, PLAIN) for n in (0, 1, 2)),
     ("exception dump 3", exception(3), {}, RANGE),
     ("exception dump -1 in parameter_map", exception(-1), {}, RANGE),
     ("exception dump -1 in NPURunConfig", exception(-1, MANUAL), {}, (ERR, "exception-sign", "ValueError")),

@@ -138,17 +138,14 @@ def test_a_wrong_member_comes_back(interface, porting, init, key):
     assert decode(encode(data)).data == data
 
 
-@pytest.mark.parametrize(
-    "dump",
-    [
-        {"dump_mode": None},
-        {"dump_path": 'a"b\\c\n\t'},
-        {"dump_path": "ä 空"},
-        {"dump_step": 5, "dump_path": 1.5, "dump_layer": ["a", "b"]},
-        {"class": "x", "a b": 1, "dump-mode": "y"},
-        {"enable_dump": "True"},
-    ],
-)
+@pytest.mark.parametrize("dump", [
+    {"dump_mode": None},
+    {"dump_path": 'a"b\\c\n\t'},
+    {"dump_path": "ä 空"},
+    {"dump_step": 5, "dump_path": 1.5, "dump_layer": ["a", "b"]},
+    {"class": "x", "a b": 1, "dump-mode": "y"},
+    {"enable_dump": "True"},
+])  # fmt: skip
 def test_wrong_settings_come_back(dump):
     for porting in ("automated", "manual"):
         data = {"script": {"interface": "estimator", "porting": porting}, "dump": dump}

@@ -20,31 +20,24 @@ def config(**dump):
     return Config(TORCHAIR, {"dump_config": {"enable_dump": True} | dump})
 
 
-@pytest.mark.parametrize(
-    ("dump", "part", "expected"),
-    [
-        ({}, "path", "./"),
-        ({"dump_path": "/d"}, "path", "/d"),
-        ({}, "io", BOTH),
-        ({"dump_mode": "input"}, "io", {"input"}),
-        ({"dump_mode": "output"}, "io", {"output"}),
-        ({}, "iterations", Iterations()),
-        ({"dump_step": "0|3-5"}, "iterations", Iterations(((0, 0), (3, 5)))),
-        ({"dump_step": "5-3"}, "iterations", Iterations(())),
-        ({"enable_dump": False}, "iterations", Iterations(())),
-        (
-            {"dump_layer": " Add  Mul/2 "},
-            "select",
-            (Selector("name", "Add"), Selector("name", "Mul/2")),
-        ),
-        ({"quant_dumpable": True}, "before_quantisation", True),
-        ({}, "files", "bin"),
-        ({}, "host_format", False),
-        ({}, "saved", "tensor"),
-        ({"dump_data": "stats"}, "saved", "statistic"),
-        ({"dump_data": "stats"}, "statistics_on", "device"),
-    ],
-)
+@pytest.mark.parametrize(("dump", "part", "expected"), [
+    ({}, "path", "./"),
+    ({"dump_path": "/d"}, "path", "/d"),
+    ({}, "io", BOTH),
+    ({"dump_mode": "input"}, "io", {"input"}),
+    ({"dump_mode": "output"}, "io", {"output"}),
+    ({}, "iterations", Iterations()),
+    ({"dump_step": "0|3-5"}, "iterations", Iterations(((0, 0), (3, 5)))),
+    ({"dump_step": "5-3"}, "iterations", Iterations(())),
+    ({"enable_dump": False}, "iterations", Iterations(())),
+    ({"dump_layer": " Add  Mul/2 "}, "select", (Selector("name", "Add"), Selector("name", "Mul/2"))),
+    ({"quant_dumpable": True}, "before_quantisation", True),
+    ({}, "files", "bin"),
+    ({}, "host_format", False),
+    ({}, "saved", "tensor"),
+    ({"dump_data": "stats"}, "saved", "statistic"),
+    ({"dump_data": "stats"}, "statistics_on", "device"),
+])  # fmt: skip
 def test_an_option_becomes_its_part_of_the_plan(dump, part, expected):
     assert getattr(config(**dump).plan(), part) == expected
 
@@ -152,16 +145,13 @@ def test_the_folder_of_a_rank_comes_from_the_environment():
     assert "capture" in notes
 
 
-@pytest.mark.parametrize(
-    ("env", "folder"),
-    [
-        ({"WORLD_SIZE": "4", "RANK": "2"}, "worldsize4_global_rank2"),
-        ({"RANK": "2"}, "worldsize1_global_rank0"),
-        ({"WORLD_SIZE": "0", "RANK": "2"}, "worldsize1_global_rank0"),
-        ({"WORLD_SIZE": "../../x", "RANK": "1"}, "worldsize1_global_rank0"),
-        ({"WORLD_SIZE": "2", "RANK": "/x"}, "worldsize2_global_rank0"),
-    ],
-)
+@pytest.mark.parametrize(("env", "folder"), [
+    ({"WORLD_SIZE": "4", "RANK": "2"}, "worldsize4_global_rank2"),
+    ({"RANK": "2"}, "worldsize1_global_rank0"),
+    ({"WORLD_SIZE": "0", "RANK": "2"}, "worldsize1_global_rank0"),
+    ({"WORLD_SIZE": "../../x", "RANK": "1"}, "worldsize1_global_rank0"),
+    ({"WORLD_SIZE": "2", "RANK": "/x"}, "worldsize2_global_rank0"),
+])  # fmt: skip
 def test_a_launcher_names_the_folder_with_numbers_alone(env, folder):
     assert rank_folder(Context(env=env)) == folder
 
