@@ -482,8 +482,7 @@ def test_what_is_dumped_is_what_was_computed(program):
 
 
 @pytest.mark.parametrize(
-    "inputs",
-    [[], [[[1, 2]], [[1, 2]]], {"y": 1}, [[1, 2, 3]], [[["a", "b"]]], [[[1], [1, 2]]]],
+    "inputs", [[], [[[1, 2]], [[1, 2]]], {"y": 1}, [[1, 2, 3]], [[["a", "b"]]], [[[1], [1, 2]]]]
 )
 def test_inputs_that_do_not_fit_are_refused(program, inputs):
     program.play("init a, load One")
@@ -736,10 +735,7 @@ def test_a_detailed_dump_needs_a_device_that_can(tmp_path, device):
 
 
 def test_a_second_exception_dump_is_ignored_until_the_first_ends(program):
-    scenes = {
-        "a": "aic_err_brief_dump",
-        "b": "aic_err_norm_dump",
-    }
+    scenes = {"a": "aic_err_brief_dump", "b": "aic_err_norm_dump"}
     program.play("init, init_dump")
     for name, scene in scenes.items():
         path = program.config(name, dump_scene=scene, dump_list=None)

@@ -67,12 +67,7 @@ def told(form, version=""):
 def test_what_fits_is_read_and_what_is_absent_is_at_its_default():
     settings, problems = read({"level": "high", "need": "x", "steps": [1, 2]})
     assert problems == []
-    assert (settings.level, settings.steps, settings.count, settings.more) == (
-        "high",
-        (1, 2),
-        0,
-        5,
-    )
+    assert (settings.level, settings.steps, settings.count, settings.more) == ("high", (1, 2), 0, 5)
     assert settings.given == {"level", "need", "steps"}
 
 

@@ -254,10 +254,7 @@ def test_an_explanation_is_the_plan_in_words_or_what_refuses_it():
     (unknown,) = (problem for problem in good.check() if problem.path == "x")
     assert lines[2] == f"- warning: {unknown}"
     bad = good.set("dump.path", "d").explain(Context("2"))
-    assert bad.splitlines() == [
-        "Toy, judged by Toyware 2: refused, nothing is dumped.",
-        "- d in 2",
-    ]
+    assert bad.splitlines() == ["Toy, judged by Toyware 2: refused, nothing is dumped.", "- d in 2"]
 
 
 # the table of surfaces

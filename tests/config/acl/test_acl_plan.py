@@ -112,8 +112,7 @@ def test_a_watch_takes_the_last_entry():
 
 
 @pytest.mark.parametrize(
-    "dump",
-    [{}, {"dump_list": []}, {"dump_op_switch": "off"}, {"dump_scene": "watcher"}],
+    "dump", [{}, {"dump_list": []}, {"dump_op_switch": "off"}, {"dump_scene": "watcher"}]
 )
 def test_plans_of_nothing(dump):
     assert plan_of(**dump) == DumpPlan("d", iterations=Iterations(()), **BINARY)
@@ -149,10 +148,7 @@ def test_part_of_a_list_that_can_be_said_is_kept():
 
 def test_from_mindspores_words():
     plan = DumpPlan(
-        "/d",
-        saved="full",
-        statistics=("max", "md5"),
-        iterations=Iterations.parse("9-3"),
+        "/d", saved="full", statistics=("max", "md5"), iterations=Iterations.parse("9-3")
     )
     assert back(plan).data == {"dump": {"dump_path": "/d", "dump_list": []}}
     plan = DumpPlan("/d", saved="statistic", statistics=("md5", "l2norm", "max"))

@@ -128,11 +128,7 @@ def test_notes_on_what_stands_beside_a_dump():
 
 def test_notes_on_a_json_file():
     form = surfaces.of("torchair", {"dump_config": {"dump_config_path": "/a.json"}})
-    assert said(form) == {
-        "file-decides": {"path": "/a.json"},
-        "file-tree": {},
-        "file-scene": {},
-    }
+    assert said(form) == {"file-decides": {"path": "/a.json"}, "file-tree": {}, "file-scene": {}}
     assert said(form, Context(here=True)).keys() == {"file-tree", "file-scene"}
 
 
