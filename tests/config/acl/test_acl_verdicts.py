@@ -16,6 +16,11 @@ RANGE = [{"begin": "a", "end": "b"}]
 BARRED = [{"name": "Conv2D", "pos": ["input0"]}]
 
 
+def of_model(**entry):
+    """A list of one entry, which names its model."""
+    return {"dump_list": [{"model_name": "m"} | entry]}
+
+
 def check(data, context=None):
     return Config(ACL, data).check(context or Context())
 
@@ -37,7 +42,7 @@ ACCEPTED = {
     "debug off": {"dump": P | {"dump_debug": "off"}},
     "switch off": {"dump": P | {"dump_op_switch": "off"}},
     "empty list": {"dump": P | {"dump_list": [], "dump_data": "tensor"}},
-    "unknown keys": {"dump": P | {"mine": 1, "dump_list": [{"model_name": "m", "their": None}]}},
+    "unknown keys": {"dump": P | {"mine": 1} | of_model(their=None)},
     "lite exception without a path": {"dump": {"dump_scene": "lite_exception"}},
     "brief": {"dump": P | BRIEF},
     "norm": {"dump": P | {"dump_scene": "aic_err_norm_dump"}},
@@ -60,25 +65,19 @@ ACCEPTED = {
         "dump": P | {"dump_op_switch": "on", "dump_list": [{"model_name": "", "layer": []}]}
     },
     "model": {"dump": P | {"dump_list": M}},
-    "operators of a model": {"dump": P | {"dump_list": [{"model_name": "m", "layer": ["l"]}]}},
+    "operators of a model": {"dump": P | of_model(layer=["l"])},
     "an entry for everything": {"dump": P | {"dump_list": [{}]}},
     "level kernel": {"dump": P | {"dump_list": M, "dump_level": "kernel"}},
-    "types left out": {"dump": OP | {"dump_list": [{"model_name": "m", "optype_blacklist": BARRED}]}},
-    "left out without pos": {"dump": OP | {"dump_list": [{"model_name": "m", "opname_blacklist": [{"name": "n"}]}]}},
-    "pos is free": {
-        "dump": OP
-        | {"dump_list": [{"model_name": "m", "opname_blacklist": [{"name": "n", "pos": ["x"]}]}]}
-    },
-    "empty lists need no level": {
-        "dump": P | {"dump_list": [{"model_name": "m", "optype_blacklist": [], "opname_range": []}]}
-    },
-    "empty watcher_nodes elsewhere": {"dump": P | {"dump_list": [{"model_name": "m", "watcher_nodes": []}]}},
-    "range": {"dump": OP | {"dump_list": [{"model_name": "m", "opname_range": RANGE}]}},
-    "100 barred": {"dump": OP | {"dump_list": [{"model_name": "m", "optype_blacklist": BARRED * 100}]}},
+    "types left out": {"dump": OP | of_model(optype_blacklist=BARRED)},
+    "left out without pos": {"dump": OP | of_model(opname_blacklist=[{"name": "n"}])},
+    "pos is free": {"dump": OP | of_model(opname_blacklist=[{"name": "n", "pos": ["x"]}])},
+    "empty lists need no level": {"dump": P | of_model(optype_blacklist=[], opname_range=[])},
+    "empty watcher_nodes elsewhere": {"dump": P | of_model(watcher_nodes=[])},
+    "range": {"dump": OP | of_model(opname_range=RANGE)},
+    "100 barred": {"dump": OP | of_model(optype_blacklist=BARRED * 100)},
     "statistics": {"dump": P | {"dump_op_switch": "on", "dump_data": "stats"}},
     "statistics chosen": {
-        "dump": P
-        | {"dump_list": M, "dump_data": "stats", "dump_stats": ["L2norm", "Negative Inf", "Max"]}
+        "dump": P | {"dump_list": M, "dump_data": "stats", "dump_stats": ["L2norm", "Negative Inf", "Max"]}
     },
     "path of 512": {"dump": {"dump_path": "d" * 512}},
     "path of odd characters on another host": {"dump": {"dump_path": "1.2.3.4:/-=[];\\,.!@#$%^&*()"}},
@@ -99,15 +98,8 @@ def test_accepted(data):
 
 
 STRINGS = [
-    "dump_path",
-    "dump_mode",
-    "dump_op_switch",
-    "dump_level",
-    "dump_scene",
-    "dump_data",
-    "dump_debug",
-    "dump_kernel_data",
-    "dump_step",
+    *("dump_path", "dump_mode", "dump_op_switch", "dump_level", "dump_scene", "dump_data"),
+    *("dump_debug", "dump_kernel_data", "dump_step"),
 ]
 TYPES = [
     *(({"dump": value}, "dump") for value in (None, True, 123, [], "invalid", 1.5)),
@@ -155,27 +147,19 @@ def test_wrong_types(data, path):
     assert first_error(data) == ("EP0001", path)
 
 
-VALUES = [
-    *(
-        ({key: ""}, "EP0001", key)
-        for key in (*(k for k in STRINGS if k not in ("dump_path", "dump_step")), "dump_path")
-    ),
-    *(({key: "invalid"}, "EP0002", key) for key in STRINGS if key not in ("dump_path", "dump_step")),
-    ({"dump_mode": "Output"}, "EP0002", "dump_mode"),
-    ({"dump_kernel_data": "all,invalid"}, "EP0002", "dump_kernel_data"),
-    ({"dump_kernel_data": "all,"}, "EP0001", "dump_kernel_data"),
-    ({"dump_kernel_data": ",bad"}, "EP0001", "dump_kernel_data"),
-    ({"dump_kernel_data": "all, printf"}, "EP0002", "dump_kernel_data"),
-    ({"dump_stats": ["Max", "Mean"]}, "EP0002", "dump_stats[1]"),
-    ({"dump_stats": [""]}, "EP0001", "dump_stats[0]"),
-    ({"dump_stats": ["max"]}, "EP0002", "dump_stats[0]"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("change", "code", "path"), VALUES)
-def test_wrong_values(change, code, path):
-    assert first_error({"dump": change}) == (code, f"dump.{path}")
-
+CHOICES = [key for key in STRINGS if key not in ("dump_path", "dump_step")]
+VALUES = {
+    **{f"empty {key}": ({key: ""}, "EP0001", key) for key in (*CHOICES, "dump_path")},
+    **{f"another {key}": ({key: "invalid"}, "EP0002", key) for key in CHOICES},
+    "capitals": ({"dump_mode": "Output"}, "EP0002", "dump_mode"),
+    "kernel data and another": ({"dump_kernel_data": "all,invalid"}, "EP0002", "dump_kernel_data"),
+    "kernel data and nothing": ({"dump_kernel_data": "all,"}, "EP0001", "dump_kernel_data"),
+    "nothing and kernel data": ({"dump_kernel_data": ",bad"}, "EP0001", "dump_kernel_data"),
+    "kernel data behind a blank": ({"dump_kernel_data": "all, printf"}, "EP0002", "dump_kernel_data"),
+    "another statistic": ({"dump_stats": ["Max", "Mean"]}, "EP0002", "dump_stats[1]"),
+    "an empty statistic": ({"dump_stats": [""]}, "EP0001", "dump_stats[0]"),
+    "a statistic without capitals": ({"dump_stats": ["max"]}, "EP0002", "dump_stats[0]"),
+}  # fmt: skip
 
 CONFLICTS = {
     "exception and overflow": (BRIEF | {"dump_debug": "on"}, "EP0005", "dump_debug"),
@@ -187,16 +171,8 @@ CONFLICTS = {
     "watch without path": ({"dump_scene": "watcher"}, "EP0001", "dump_path"),
     "watch without nodes": (WATCH | {"dump_list": [{"layer": ["A"]}]}, "EP0001", "dump_list[0].watcher_nodes"),
     "watch with empty nodes": (WATCH | {"dump_list": [{"watcher_nodes": []}]}, "EP0001", "dump_list[0].watcher_nodes"),
-    "watch of a model": (
-        WATCH | {"dump_list": [{"model_name": "m", "watcher_nodes": ["n"]}]},
-        "EP0005",
-        "dump_list[0].model_name",
-    ),
-    "nodes without watch": (
-        P | {"dump_list": [{"model_name": "m", "watcher_nodes": ["n"]}]},
-        "EP0005",
-        "dump_list[0].watcher_nodes",
-    ),
+    "watch of a model": (WATCH | of_model(watcher_nodes=["n"]), "EP0005", "dump_list[0].model_name"),
+    "nodes without watch": (P | of_model(watcher_nodes=["n"]), "EP0005", "dump_list[0].watcher_nodes"),
     "no path": ({"dump_debug": "off"}, "EP0001", "dump_path"),
     "no path for an overflow dump": ({"dump_debug": "on"}, "EP0001", "dump_path"),
     "overflow and single operators": (
@@ -212,26 +188,17 @@ CONFLICTS = {
     "model without name": (P | {"dump_list": [{"model_name": ""}]}, "EP0001", "dump_list[0].model_name"),
     "no operators": (P | {"dump_list": [*M, {"model_name": "m", "layer": []}]}, "EP0001", "dump_list[1].layer"),
     "types left out of kernels": (
-        P
-        | {"dump_level": "kernel", "dump_list": [{"model_name": "m", "optype_blacklist": BARRED}]},
+        P | {"dump_level": "kernel"} | of_model(optype_blacklist=BARRED),
         "EP0005",
         "dump_list[0].optype_blacklist",
     ),
     "names left out of all levels": (
-        P | {"dump_list": [{"model_name": "m", "opname_blacklist": [{"name": "n"}]}]},
+        P | of_model(opname_blacklist=[{"name": "n"}]),
         "EP0005",
         "dump_list[0].opname_blacklist",
     ),
-    "101 types": (
-        OP | {"dump_list": [{"model_name": "m", "optype_blacklist": BARRED * 101}]},
-        "EP0003",
-        "dump_list[0].optype_blacklist",
-    ),
-    "101 names": (
-        OP | {"dump_list": [{"model_name": "m", "opname_blacklist": BARRED * 101}]},
-        "EP0003",
-        "dump_list[0].opname_blacklist",
-    ),
+    "101 types": (OP | of_model(optype_blacklist=BARRED * 101), "EP0003", "dump_list[0].optype_blacklist"),
+    "101 names": (OP | of_model(opname_blacklist=BARRED * 101), "EP0003", "dump_list[0].opname_blacklist"),
     "range of kernels": (
         P | {"dump_level": "kernel", "dump_list": [{"opname_range": RANGE}]},
         "EP0005",
@@ -244,12 +211,12 @@ CONFLICTS = {
         "dump_list[0].model_name",
     ),
     "range without begin": (
-        OP | {"dump_list": [{"model_name": "m", "opname_range": [{"begin": "", "end": "b"}]}]},
+        OP | of_model(opname_range=[{"begin": "", "end": "b"}]),
         "EP0003",
         "dump_list[0].opname_range[0]",
     ),
     "range without end": (
-        OP | {"dump_list": [{"model_name": "m", "opname_range": [*RANGE, {"begin": "a"}]}]},
+        OP | of_model(opname_range=[*RANGE, {"begin": "a"}]),
         "EP0003",
         "dump_list[0].opname_range[1]",
     ),
@@ -265,13 +232,7 @@ CONFLICTS = {
     },
 }  # fmt: skip
 
-
-@pytest.mark.parametrize(("dump", "code", "path"), CONFLICTS.values(), ids=CONFLICTS)
-def test_refused(dump, code, path):
-    assert first_error({"dump": dump}) == (code, f"dump.{path}")
-
-
-ORDER = {
+ORDER = {  # the first error is the one that adump reports
     "types before values": ({"dump_mode": "x", "dump_step": 5}, "EP0001", "dump_step"),
     "types in the vendor's order": (
         {"dump_list": 1, "dump_stats": 1, "dump_step": 1, "dump_path": 1},
@@ -322,16 +283,15 @@ ORDER = {
         "EP0001",
         "dump_list[0].watcher_nodes",
     ),
-    "size before level": (
-        P | {"dump_list": [{"model_name": "m", "opname_blacklist": BARRED * 101}]},
-        "EP0003",
-        "dump_list[0].opname_blacklist",
-    ),
+    "size before level": (P | of_model(opname_blacklist=BARRED * 101), "EP0003", "dump_list[0].opname_blacklist"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("dump", "code", "path"), ORDER.values(), ids=ORDER)
-def test_the_first_error_is_the_one_that_adump_reports(dump, code, path):
+REFUSED = VALUES | CONFLICTS | ORDER
+
+
+@pytest.mark.parametrize(("dump", "code", "path"), REFUSED.values(), ids=REFUSED)
+def test_refused(dump, code, path):
     assert first_error({"dump": dump}) == (code, f"dump.{path}")
 
 
@@ -368,7 +328,7 @@ def test_what_adump_refuses_since_9_2_is_a_warning_before(dump):
 
 def test_slots_of_a_blacklist_are_looked_at_since_9_2():
     bad = [{"name": "n", "pos": ["input0", "outputabc"]}]
-    data = {"dump": OP | {"dump_list": [{"model_name": "m", "opname_blacklist": bad}]}}
+    data = {"dump": OP | of_model(opname_blacklist=bad)}
     path = "dump.dump_list[0].opname_blacklist[0].pos[1]"
     assert first_error(data) is None
     assert ("blacklist-slot", path) in [(p.id, p.path) for p in check(data)]
@@ -385,7 +345,7 @@ OLD = Context("8.0.RC3")
     (P | {"dump_list": [], "dump_op_switch": "on"}, set()),
     ({"dump_scene": "lite_exception"}, {"path-old"}),
     (P | {"dump_list": M, "dump_stats": ["Max"]}, set()),
-    (P | {"dump_list": [{"model_name": "m", "opname_blacklist": BARRED}]}, set()),
+    (P | of_model(opname_blacklist=BARRED), set()),
 ])  # fmt: skip
 def test_older_acl(dump, ids):
     found = check({"dump": dump}, OLD)
