@@ -16,10 +16,15 @@ def rules_told(text):
 
 
 @pytest.mark.parametrize("name", surfaces.SURFACES)
-def test_every_rule_is_told_in_whole_words(name):
+def test_every_setting_and_every_rule_is_told_in_whole_words(name):
     surface = surfaces.get(name)
-    told = {}
-    for path in [*(row[0] for row in declared(surface.model)), *places(surface)]:
+    told, whole = {}, surface_help(surface)
+    for path, setting in declared(surface.model):
+        text = surface_help(surface, path)
+        assert f"{path}: {setting.help}" in whole
+        assert setting.expected in text
+        told.update(rules_told(text))
+    for path in places(surface):
         told.update(rules_told(surface_help(surface, path)))
     assert set(told) == {rule.id for rule in surface.rules}
     for rule in surface.rules:

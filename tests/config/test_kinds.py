@@ -22,6 +22,14 @@ from workbench.config.form.kinds import (
     unsigned,
     where,
 )
+from workbench.config.msprobe.kinds import (
+    ANY_MODES,
+    FIGURE_LIST,
+    MODE_LIST,
+    NUMBER_LIST,
+    SLICE_LIST,
+    or_nothing,
+)
 
 LETTERS = text_like(r"^[a-z]+$")
 NO = object()
@@ -91,16 +99,20 @@ def test_a_kind_says_what_it_takes(kind, expected):
 KINDS = [
     SWITCH, choice_of("on", "off"), choice_of(0, 1, 2), integer_from(), integer_from(1), TEXT, LETTERS,
     *map(list_of, ("any", "text", "integer", "number")), RECORD, optional(LETTERS), either(SWITCH, list_of("text")),
+    NUMBER_LIST, MODE_LIST, SLICE_LIST, FIGURE_LIST, ANY_MODES, or_nothing(choice_of("on", "off"), "off"),
 ]  # fmt: skip
 VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-3, 5)
     | st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: number % 1)
-    | st.sampled_from(["", "on", "off", "abc", "Abc", "é"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.just("a"), inner, max_size=1),
-    max_leaves=4,
-)
+    | st.sampled_from(["", "on", "off", "abc", "Abc", "é", "0", "2-4", "all", "input", "max", "mean", "md5"]),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.sampled_from(["a", "dim", "size", "begin"]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=map(str, range(len(KINDS))))

@@ -1,14 +1,10 @@
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from kit.cases import examples
 from kit.words import check_said
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.convert import differences
-from workbench.core.errors import ConfigError
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.words import Message
 
@@ -189,57 +185,3 @@ def test_a_form_for_the_newest_release_passes_it():
 @pytest.mark.parametrize("path", ["", "10.0.0.1:", "10.0.0.1:a b", "x" * 600])
 def test_a_path_that_is_refused_is_replaced(path):
     assert back(DumpPlan(path)).data["dump"]["dump_path"] == "./"
-
-
-SLOTS = st.sampled_from(["input0", "output1", "input12", "bad", "input"])
-
-
-TEXTS = st.sampled_from(["a", "b", "m", ""])
-LISTS = st.lists(TEXTS, max_size=3)
-BARRED = st.lists(
-    st.fixed_dictionaries({}, optional={"name": TEXTS, "pos": st.lists(SLOTS, max_size=3)}),
-    max_size=3,
-)
-ITEMS = st.fixed_dictionaries(
-    {},
-    optional={
-        "model_name": TEXTS,
-        "layer": LISTS,
-        "watcher_nodes": LISTS,
-        "optype_blacklist": BARRED,
-        "opname_blacklist": BARRED,
-        "opname_range": st.lists(
-            st.fixed_dictionaries({}, optional={"begin": TEXTS, "end": TEXTS}), max_size=2
-        ),
-    },
-)
-DUMPS = st.fixed_dictionaries(
-    {},
-    optional={
-        "dump_path": st.sampled_from(["d", "/d", "$HOME", "", "10.0.0.1:/d", "10.0.0.1:"]),
-        "dump_mode": st.sampled_from(["input", "output", "all", "x"]),
-        "dump_op_switch": st.sampled_from(["on", "off"]),
-        "dump_level": st.sampled_from(["op", "op", "kernel", "all"]),
-        "dump_scene": st.sampled_from(["watcher", "lite_exception", "aic_err_norm_dump"]),
-        "dump_data": st.sampled_from(["tensor", "stats"]),
-        "dump_debug": st.sampled_from(["on", "off"]),
-        "dump_kernel_data": st.sampled_from(["all", "printf,assert"]),
-        "dump_step": st.sampled_from(["", "0", "3-3", "0|5-8", "9-3", "x", "5|"]),
-        "dump_stats": st.lists(st.sampled_from(["Max", "Nan", "L2norm"]), max_size=3),
-        "dump_list": st.lists(ITEMS, max_size=3),
-    },
-)
-CONTEXTS = st.sampled_from([Context(), Context("9.2"), Context(env={"ASCEND_WORK_PATH": "/w"})])
-
-
-@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(200))
-@given(DUMPS, CONTEXTS)
-def test_an_accepted_form_converts_to_itself(dump, context):
-    config = Config(ACL, {"dump": dump})
-    if not config.accepted(context):
-        with pytest.raises(ConfigError):
-            config.plan(context)
-        return
-    plan = config.plan(context)
-    assert back(plan).plan(context) == plan
-    assert config.explain(context).startswith(ACL.title)

@@ -75,7 +75,7 @@ def test_text_problems_come_first():
 
 
 def test_lines_and_windows_line_ends():
-    text = '{\r\n"dump": {\r\n"dump_path": "d",\r\n"dump_mode": "x"}}\r\n'
+    text = '{\r\n"dump": {\r\n"dump_path": "d",\r\n"dump_mode": "x"}}\n\n\r\n'
     (problem,) = (p for p in read(text).check() if p.severity == "error")
     assert (problem.path, problem.line) == ("dump.dump_mode", 4)
 

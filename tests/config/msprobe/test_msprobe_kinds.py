@@ -1,9 +1,6 @@
-"""Kinds of value that only msprobe has, by their edges and against their JSON Schema."""
+"""Kinds of value that only msprobe has, by their edges; `test_kinds.py` has their JSON Schema as well."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from workbench.config.form.kinds import Misfit, choice_of
 from workbench.config.msprobe.kinds import (
@@ -70,30 +67,3 @@ def test_the_wrong_element_is_named(kind, value):
     with pytest.raises(Misfit) as misfit:
         kind.read(value)
     assert misfit.value.index == 1
-
-
-KINDS = (NUMBER_LIST, MODE_LIST, SLICE_LIST, FIGURE_LIST, ANY_MODES, MODE)
-SCALARS = (
-    st.none() | st.booleans() | st.integers(-2, 3)
-    | st.sampled_from(["", "0", "2-4", "x", "all", "input", "forward", "on", "max", "mean", "md5", "xor"])
-)  # fmt: skip
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=5)
-        | st.dictionaries(st.sampled_from(["dim", "size", "begin"]), inner, max_size=2)
-    ),
-    max_leaves=6,
-)
-
-
-@pytest.mark.parametrize("number", range(len(KINDS)))
-def test_the_example_of_a_kind_is_refused_by_it_and_by_its_schema(number):
-    kind = KINDS[number]
-    assert read(kind, kind.misfit) is NO
-    assert not Draft202012Validator(kind.schema).is_valid(kind.misfit)
-
-
-@given(st.sampled_from(KINDS), VALUES)
-def test_a_kind_and_its_schema_take_the_same(kind, value):
-    assert Draft202012Validator(kind.schema).is_valid(value) == (read(kind, value) is not NO)
