@@ -98,21 +98,26 @@ def test_the_wrong_element_of_a_list_is_named():
     check_said(problem.message, "config/value-element", path="sizes[2]", got="2")
 
 
-def test_a_setting_that_is_not_read_may_hold_anything_and_is_mentioned():
-    assert told({"more": "x"}) == [("value-unread", "hint", "more")]
+@pytest.mark.parametrize(("form", "problems"), [
+    ({}, []),
+    # a setting that is not read may hold anything, and is mentioned
+    ({"more": "x"}, [("value-unread", "hint", "more")]),
+    ({"more": "x", "level": "high", "need": ""}, [("value", "error", "more")]),
+    # a needed key is missing only where it is needed
+    ({"level": "high"}, [("missing", "error", "need")]),
+    ({"entries": [{}, {"name": "b"}]}, [("missing", "error", "entries[0].name")]),
+    ({"entries": [{"name": "a", "size": -1}], "strict": {"on": True}}, [("value", "error", "entries[0].size")]),
+])  # fmt: skip
+def test_each_place_has_its_own_problem(form, problems):
+    assert told(form) == problems
+
+
+def test_the_value_of_what_is_not_read_is_told():
     check_said(read({"more": "x"})[1][0].message, "config/value-unread", path="more", got="x")
-    assert told({"more": "x", "level": "high", "need": ""}) == [("value", "error", "more")]
-
-
-def test_a_needed_key_is_missing_only_where_it_is_needed():
-    assert told({}) == []
-    assert told({"level": "high"}) == [("missing", "error", "need")]
-    assert told({"entries": [{}, {"name": "b"}]}) == [("missing", "error", "entries[0].name")]
 
 
 def test_sections_and_lists_of_sections_are_read_in_depth():
-    settings, problems = read({"entries": [{"name": "a", "size": -1}], "strict": {"on": True}})
-    assert [(p.path, p.id) for p in problems] == [("entries[0].size", "value")]
+    settings, _ = read({"entries": [{"name": "a", "size": -1}], "strict": {"on": True}})
     assert settings.entries[0].name == "a"
     assert settings.strict.on is True
 

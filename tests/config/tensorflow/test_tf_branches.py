@@ -7,7 +7,6 @@ from workbench import config as surfaces
 from workbench.config.explain import plan_words
 from workbench.config.form.settings import RuntimeValue
 from workbench.config.tensorflow.lint import decode
-from workbench.config.tensorflow.settings import Dump
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 
@@ -258,10 +257,3 @@ def test_npu_device_alone_dumps_nothing():
     text = "import npu_device\nnpu_device.open().as_default()\n"
     assert dump(text) == {}
     assert ids(text) == ["npu-device", "dump-off"]
-
-
-@pytest.mark.parametrize("value", ["{'enable_dump': True}", "True", "'/d'"])
-def test_what_is_no_dump_config_is_refused(value):
-    problem = surfaces.read(GIVEN.format(value), "tensorflow").check()[0]
-    assert (problem.severity, problem.code, problem.line) == ("error", "ValueError", 1)
-    check_said(problem.message, "config/value", path="dump", expected=Dump.called)

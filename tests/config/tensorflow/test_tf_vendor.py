@@ -4,9 +4,11 @@ import os
 
 import pytest
 
+from kit.words import check_said
 from workbench.config import files
 from workbench.config.context import Context
 from workbench.config.tensorflow.lint import decode
+from workbench.config.tensorflow.settings import Dump
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
 OP = ADD + 'op.name = "NpuOptimizer"\n'
@@ -291,13 +293,17 @@ def test_none_is_an_argument(text, refused):
 
 
 @pytest.mark.parametrize("value", [
-    "DumpConfig", "npu_config.DumpConfig", "()", "(1,)", "{1}", "ProfilingConfig()", "dict(a=1)", "X", "{}",
-    "''",
+    "DumpConfig", "npu_config.DumpConfig", "()", "(1,)", "{1}", "ProfilingConfig()", "dict(a=1)", "X", "{}", "''",
+    "{'enable_dump': True}", "True", "'/d'",
 ])  # fmt: skip
 def test_what_is_no_dump_config_is_refused(value):
-    assert verdict(f"X = []\nrun = NPURunConfig(dump_config={value})\n") == [
-        ("value", "ValueError")
+    (problem,) = [
+        p
+        for p in problems(f"X = []\nrun = NPURunConfig(dump_config={value})\n")
+        if p.severity == "error"
     ]
+    assert (problem.code, problem.line) == ("ValueError", 2)
+    check_said(problem.message, "config/value", path="dump", expected=Dump.called)
 
 
 @pytest.mark.parametrize("value", ["make()", "FLAGS.dump", "None", "d if args.a else None"])
