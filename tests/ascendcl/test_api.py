@@ -137,17 +137,14 @@ SEQUENCES = {
         ["a/T/0/One/1/0", "b/T/0/Two/2/0"],
     ),
     "the same model twice, dumped once": (
-        "init, init_dump, set a, load One, run 1, finalize_dump, unload 1, "
-        "load One, run 2, unload 2, finalize",
+        "init, init_dump, set a, load One, run 1, finalize_dump, unload 1, load One, run 2, unload 2, finalize",
         ["a/T/0/One/1/0"],
     ),
     "set after a model was loaded": (
-        "init, init_dump, load One, set a, load Two, run 1, run 2, finalize_dump",
-        ["a/T/0/Two/2/0"],
+        "init, init_dump, load One, set a, load Two, run 1, run 2, finalize_dump", ["a/T/0/Two/2/0"],
     ),
     "loaded again after it was set": (
-        "init, init_dump, load One, set a, run 1, unload 1, load One, run 2, finalize_dump",
-        ["a/T/0/One/2/0"],
+        "init, init_dump, load One, set a, run 1, unload 1, load One, run 2, finalize_dump", ["a/T/0/One/2/0"],
     ),
     "set twice": ("init, init_dump, set a, set b, load One, run 1, finalize_dump", ["b/T/0/One/1/0"]),
     "set again for the next model": (
@@ -156,8 +153,7 @@ SEQUENCES = {
     ),
     "set by aclInit": ("init a, load One, run 1, run 1, unload 1, finalize", ["a/T/0/One/1/0", "a/T/0/One/1/1"]),
     "aclInit's configuration replaced": (
-        "init a, init_dump, set b, load One, run 1, finalize_dump, run 1, load One, run 2",
-        ["b/T/0/One/1/0"],
+        "init a, init_dump, set b, load One, run 1, finalize_dump, run 1, load One, run 2", ["b/T/0/One/1/0"],
     ),
     "a model that is not unloaded": (
         "init, init_dump, set a, load One, run 1, finalize_dump, run 1, "
@@ -279,12 +275,10 @@ TEXTS = {
     "no folder": ('{"dump": {"dump_path": "/no/such", "dump_list": [{}]}}', *("config", "EP0003") * 2),
     "a wrong word": ('{"dump": {"dump_path": ".", "dump_mode": "x"}}', *("config", "EP0002") * 2),
     "a falling range": (
-        '{"dump": {"dump_path": ".", "dump_list": [{}], "dump_step": "3-2"}}',
-        *("config", "EP0003") * 2,
+        '{"dump": {"dump_path": ".", "dump_list": [{}], "dump_step": "3-2"}}', *("config", "EP0003") * 2,
     ),
     "a conflict": (
-        '{"dump": {"dump_path": ".", "dump_debug": "on", "dump_op_switch": "on"}}',
-        *("config", "EP0005") * 2,
+        '{"dump": {"dump_path": ".", "dump_debug": "on", "dump_op_switch": "on"}}', *("config", "EP0005") * 2,
     ),
     "types before values": ('{"dump": {"dump_mode": "x", "dump_step": 1}}', *("config", "EP0001") * 2),
 }  # fmt: skip

@@ -42,8 +42,7 @@ KINDS = [
 EXPLAINED: dict[str, str] = {
     "text: nesting (500|2000|of objects 1100|2000 in kernels)":
         "MindSpore has no limit; we read 500 levels, because nothing real is deep",
-    "text: trailing bytes":
-        "MindSpore never reads what is behind the value; we need the file to be text to show it",
+    "text: trailing bytes": "MindSpore never reads what is behind the value; we need the file to be text to show it",
     "place: slash at the end": "a path loses its slash before our reader sees it",
 }  # fmt: skip
 """Where we disagree with MindSpore, and why: regular expression over whole ids, explanation."""

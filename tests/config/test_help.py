@@ -50,11 +50,8 @@ def test_a_rule_is_told_wherever_an_example_breaks_it(name):
 
 
 @pytest.mark.parametrize(("name", "rule", "keys"), [
-    (
-        "acl",
-        "scene-key",
-        "dump_mode dump_level dump_data dump_debug dump_op_switch dump_kernel_data dump_step dump_stats",
-    ),
+    ("acl", "scene-key",
+     "dump_mode dump_level dump_data dump_debug dump_op_switch dump_kernel_data dump_step dump_stats"),
     ("acl", "blacklist-slot", "pos"),
     ("acl", "list-twice", "dump_list"),
     ("acl", "container", "dump"),

@@ -106,14 +106,8 @@ STATISTICS = message("saved-statistics", statistics=["max", "min", "l2norm"], wh
 
 @pytest.mark.parametrize(("changes", "saved"), [
     ({"saved": "statistic"}, STATISTICS),
-    (
-        {"saved": "full"},
-        Message(
-            "config/saved-both",
-            tensors=message("saved-tensors", files=NPY, form="host"),
-            statistics=STATISTICS,
-        ),
-    ),
+    ({"saved": "full"},
+     message("saved-both", tensors=message("saved-tensors", files=NPY, form="host"), statistics=STATISTICS)),
     ({"files": "bin", "host_format": False}, message("saved-tensors", files=message("files-bin"), form="device")),
     ({"files": "pt", "sample": 9}, message("saved-sample", files=message("files-pt"), count=9)),
 ])  # fmt: skip
@@ -132,11 +126,8 @@ def test_operators_and_exceptions():
 @pytest.mark.parametrize(("changes", "code", "values"), [
     ({"kind": "overflow", "limit": 3}, "config/plan-overflow-limit", {"limit": 3}),
     ({"kind": "overflow"}, "config/plan-overflow", {"overflow": "all"}),
-    (
-        {"kind": "watch", "watched": ("C",), "select": (Selector("name", "A"),)},
-        "config/plan-watch",
-        {"watched": [message("select-name", text="C")]},
-    ),
+    ({"kind": "watch", "watched": ("C",), "select": (Selector("name", "A"),)}, "config/plan-watch",
+     {"watched": [message("select-name", text="C")]}),
 ])  # fmt: skip
 def test_other_kinds_of_dump(changes, code, values):
     check_said(data(**changes), code, when=EVERY, **values)
@@ -145,12 +136,8 @@ def test_other_kinds_of_dump(changes, code, values):
 @pytest.mark.parametrize(("changes", "said"), [
     ({"iterations": Iterations(())}, message("plan-nothing")),
     ({"iterations": Iterations(((9, 3),))}, message("plan-no-iteration")),
-    (
-        {"kind": "exception", "detail": "brief"},
-        Message(
-            "config/below", plan=message("plan-exception", detail="brief"), path="/d"
-        ),
-    ),
+    ({"kind": "exception", "detail": "brief"},
+     message("below", plan=message("plan-exception", detail="brief"), path="/d")),
     ({"kind": "exception", "detail": "norm", "path": ""}, message("plan-exception", detail="norm")),
 ])  # fmt: skip
 def test_plans_that_write_no_tensor(changes, said):

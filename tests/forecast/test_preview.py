@@ -254,11 +254,8 @@ def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
     (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "entry-name", {}),
     (Selector("type", "lstm"), "entry-type", {}),
     (Selector("regex", "conv"), "entry-regex", {}),
-    (
-        Selector("range", CONV, "Default/none"),
-        "entry-range",
-        {"end": "Default/none", "why": Message("simulation/entry-name")},
-    ),
+    (Selector("range", CONV, "Default/none"), "entry-range",
+     {"end": "Default/none", "why": Message("simulation/entry-name")}),
 ])  # fmt: skip
 def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")

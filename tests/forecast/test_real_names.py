@@ -109,12 +109,8 @@ def test_operators_of_one_scope_and_type_are_counted_anew(tmp_path):
 
 @pytest.mark.parametrize(("name", "met", "unmet", "notes"), [
     ("name of the graph", (), [Message("simulation/entry-of-graph", near="Default/TopK-op1")], []),
-    (
-        "name of the files",
-        ("Default/TopK-op0",),
-        [],
-        [Message("simulation/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
-    ),
+    ("name of the files", ("Default/TopK-op0",), [],
+     [Message("simulation/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")]),
 ])  # fmt: skip
 def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, notes):
     found = foreseen(tmp_path, name)

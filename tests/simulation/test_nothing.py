@@ -49,8 +49,7 @@ CASES = {
     "dump_layer": (layers("conv9"), "nothing-named", {"entry": "conv9"}, layers(FUSED)),
     "name before fusion": (watch(RELU), "nothing-met", {"entry": RELU}, watch(FUSED)),
     "support_device": (
-        mindspore(support_device=[3]), "device-left-out", {"device": 0, "asked": [3]},
-        mindspore(support_device=[0]),
+        mindspore(support_device=[3]), "device-left-out", {"device": 0, "asked": [3]}, mindspore(support_device=[0]),
     ),
     "iteration": (mindspore(iteration="7"), "iterations-set", {"value": "0"}, mindspore(iteration="0")),
     "kernels": (

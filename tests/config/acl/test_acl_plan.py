@@ -69,16 +69,14 @@ SELECTIONS = {
     ),
     "operators of any model": ([{"layer": ["a"]}], (Selector("name", "a"),)),
     "a range": (
-        [{"model_name": "m", "opname_range": [{"begin": "a", "end": "b"}]}],
-        (Selector("range", "a", "b", "m"),),
+        [{"model_name": "m", "opname_range": [{"begin": "a", "end": "b"}]}], (Selector("range", "a", "b", "m"),),
     ),
     "a range and operators": (
         [{"model_name": "m", "layer": ["c"], "opname_range": [{"begin": "a", "end": "b"}]}],
         (Selector("name", "c", model="m"), Selector("range", "a", "b", "m")),
     ),
     "the last entry of a model": (
-        [{"model_name": "m", "layer": ["a"]}, {"model_name": "m"}],
-        (Selector("all", model="m"),),
+        [{"model_name": "m", "layer": ["a"]}, {"model_name": "m"}], (Selector("all", model="m"),),
     ),
     "an entry without a model hides the others": ([{"model_name": "m"}, {"layer": ["a"]}], (Selector("name", "a"),)),
 }  # fmt: skip

@@ -24,8 +24,7 @@ EXAMPLES = {
     "offline model": ({"dump_list": MODELS, "dump_path": "$HOME/output"} | MODEL, ["path-expand", "volume"]),
     "single-operator model": (SINGLE, ["volume"]),
     "single-operator API": (
-        {"dump_path": "output", "dump_list": [], "dump_data": "tensor"},
-        ["nothing-dumped", "ge-list"],
+        {"dump_path": "output", "dump_list": [], "dump_data": "tensor"}, ["nothing-dumped", "ge-list"],
     ),
     "brief exception": ({"dump_path": "output", "dump_scene": "aic_err_brief_dump"}, []),
     "overflow": ({"dump_path": "output", "dump_debug": "on"}, []),

@@ -137,13 +137,8 @@ def test_steps_that_an_overflow_dump_does_not_check_are_told(step, told):
     ("lite_exception", {"lite", "exception-brief"}),
     ("aic_err_brief_dump", {"exception-brief"}),
     ("aic_err_norm_dump", {"exception-norm"}),
-    (
-        "aic_err_detail_dump",
-        {
-            "exception-detail",
-            *("detail-product", "detail-set", "detail-halts", "detail-ends", "detail-second"),
-        },
-    ),
+    ("aic_err_detail_dump",
+     {"exception-detail", *("detail-product", "detail-set", "detail-halts", "detail-ends", "detail-second")}),
 ])  # fmt: skip
 def test_notes_on_an_exception(scene, expected):
     found = said({"dump_scene": scene}, Context(env={"ASCEND_WORK_PATH": "/w"}))
@@ -222,10 +217,8 @@ END = ["acl.rt.reset_device", "acl.finalize"]
 
 
 @pytest.mark.parametrize(("dump", "expected"), [
-    (
-        {"dump_path": "d", "dump_list": [{}]},
-        ["acl.rt.set_device", *DUMP, *MODEL, "acl.mdl.finalize_dump", "acl.mdl.unload", *END],
-    ),
+    ({"dump_path": "d", "dump_list": [{}]},
+     ["acl.rt.set_device", *DUMP, *MODEL, "acl.mdl.finalize_dump", "acl.mdl.unload", *END]),
     ({"dump_path": "d", "dump_op_switch": "on"}, ["acl.rt.set_device", *DUMP, "acl.mdl.finalize_dump", *END]),
     ({"dump_scene": "aic_err_detail_dump"}, [*DUMP, "acl.rt.set_device", *MODEL, "acl.mdl.unload", *END]),
 ])  # fmt: skip

@@ -39,17 +39,8 @@ def test_a_plain_form_dumps_every_tensor():
     ("o0o1", {"dump_mode": 2}, {"select": (Selector("marked"),)}),
     ("o0o1", {"kernels": ["Add"]}, {"select": ()}),
     ("o0o1", {"dump_mode": 1, "kernels": [""]}, {"select": ()}),
-    (
-        "o0o1",
-        {"dump_mode": 1, "kernels": ["Conv2D", "Default/Add-op1", "name-regex(Default/fc.+)"]},
-        {
-            "select": (
-                Selector("regex", "Default/fc.+"),
-                Selector("name", "Default/Add-op1"),
-                Selector("type", "Conv2D"),
-            )
-        },
-    ),
+    ("o0o1", {"dump_mode": 1, "kernels": ["Conv2D", "Default/Add-op1", "name-regex(Default/fc.+)"]},
+     {"select": (Selector("regex", "Default/fc.+"), Selector("name", "Default/Add-op1"), Selector("type", "Conv2D"))}),
     (
         "o2",
         {"dump_mode": 1, "kernels": ["Conv2D", "Default/Add-op1", "name-regex(fc[12])"]},
@@ -70,16 +61,10 @@ def test_a_plain_form_dumps_every_tensor():
     ("gpu", {"e2e_sample_mode": 1}, {"sample": None}),
     ("o0o1", {"e2e_save_kernel_args": True}, {"kernel_args": True}),
     ("o0o1", {"statistic_category": ["md5"]}, {"statistics": ("max", "min", "l2norm")}),
-    (
-        "o0o1",
-        {"saved_data": "full", "statistic_category": ["md5", "max", "md5"]},
-        {"saved": "full", "statistics": ("md5", "max")},
-    ),
-    (
-        "o0o1",
-        {"saved_data": "full", "statistic_category": ["hash", "hash:md5", "md5", "hash:sha1"]},
-        {"statistics": ("sha1", "md5")},
-    ),
+    ("o0o1", {"saved_data": "full", "statistic_category": ["md5", "max", "md5"]},
+     {"saved": "full", "statistics": ("md5", "max")}),
+    ("o0o1", {"saved_data": "full", "statistic_category": ["hash", "hash:md5", "md5", "hash:sha1"]},
+     {"statistics": ("sha1", "md5")}),
     ("o0o1", {"saved_data": "statistic", "statistic_category": []}, {"statistics": ()}),
     (
         "o0o1",
@@ -95,17 +80,11 @@ def test_a_plain_form_dumps_every_tensor():
             "statistics_precision": "low",
         },
     ),
-    (
-        "o0o1",
-        {"saved_data": "full", "e2e_stat_calc_mode": "device"},
-        {"statistics_on": "host", "statistics_precision": "high"},
-    ),
+    ("o0o1", {"saved_data": "full", "e2e_stat_calc_mode": "device"},
+     {"statistics_on": "host", "statistics_precision": "high"}),
     ("o2", {"file_format": "bin"}, {"files": "bin", "host_format": False}),
-    (
-        "o0o1",
-        {"op_debug_mode": 1, "overflow_number": 7, "input_output": 1, "dump_mode": 1},
-        {"kind": "overflow", "limit": 7, "io": BOTH, "select": ()},
-    ),
+    ("o0o1", {"op_debug_mode": 1, "overflow_number": 7, "input_output": 1, "dump_mode": 1},
+     {"kind": "overflow", "limit": 7, "io": BOTH, "select": ()}),
     ("o2", {"op_debug_mode": 3, "overflow_number": 7}, {"kind": "overflow", "limit": 7}),
     ("o2", {"op_debug_mode": 3, "overflow_number": 7, "file_format": "bin"}, {"kind": "overflow", "limit": 0}),
     (

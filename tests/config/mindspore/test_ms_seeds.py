@@ -13,31 +13,19 @@ COMMON = (
     '"kernels": ["Default/Conv-op12"], "support_device": [0,1,2,3,4,5,6,7], '
     '"statistic_category": ["max", "min", "l2norm"]'
 )
+ENABLED = '"e2e_dump_settings": {"enable": true, "trans_flag": true'
 TUTORIAL = {
     "O0/O1": (
-        f'{{"common_dump_settings": {{{COMMON}}}, "e2e_dump_settings": '
-        '{"enable": true, "trans_flag": true, "stat_calc_mode": "host"}}',
-        "mindspore-o0o1",
-        {"kernels-unread", "timeout"},
+        f'{{"common_dump_settings": {{{COMMON}}}, {ENABLED}, "stat_calc_mode": "host"}}}}',
+        "mindspore-o0o1", {"kernels-unread", "timeout"},
     ),
     "O2": (
-        f'{{"common_dump_settings": {{{COMMON}, "file_format": "npy"}}}}',
-        "mindspore-o2",
+        f'{{"common_dump_settings": {{{COMMON}, "file_format": "npy"}}}}', "mindspore-o2",
         {"kernels-unread", "timeout", "sink-size"},
     ),
-    "CPU": (
-        f'{{"common_dump_settings": {{{COMMON}}}, '
-        '"e2e_dump_settings": {"enable": true, "trans_flag": true}}',
-        "mindspore-cpu",
-        {"kernels-unread"},
-    ),
-    "GPU": (
-        f'{{"common_dump_settings": {{{COMMON}}}, '
-        '"e2e_dump_settings": {"enable": true, "trans_flag": true}}',
-        "mindspore-gpu",
-        {"kernels-unread", "sink-mode"},
-    ),
-}
+    "CPU": (f'{{"common_dump_settings": {{{COMMON}}}, {ENABLED}}}}}', "mindspore-cpu", {"kernels-unread"}),
+    "GPU": (f'{{"common_dump_settings": {{{COMMON}}}, {ENABLED}}}}}', "mindspore-gpu", {"kernels-unread", "sink-mode"}),
+}  # fmt: skip
 """Text, surface, and the hints it gets: ``kernels`` is not read with dump_mode 0."""
 
 

@@ -58,10 +58,8 @@ def test_a_task_says_what_is_written(settings, section, saved, statistics, io):
     ("msprobe", {}, {"scope": CALLS}, (Selector("range", *CALLS),)),
     ("msprobe", {"level": "debug"}, {"list": ["conv"]}, (Selector("marked"),)),
     ("msprobe-mindspore", {"level": "L2"}, {}, ()),
-    (
-        "msprobe-mindspore", {"level": "L2"}, {"list": ["Default/fc1/MatMul-op0", "Conv2D"]},
-        (Selector("name", "Default/fc1/MatMul-op0"), Selector("type", "Conv2D")),
-    ),
+    ("msprobe-mindspore", {"level": "L2"}, {"list": ["Default/fc1/MatMul-op0", "Conv2D"]},
+     (Selector("name", "Default/fc1/MatMul-op0"), Selector("type", "Conv2D"))),
 ])  # fmt: skip
 def test_a_selection_is_of_calls_kernels_or_what_the_script_saves(
     surface, settings, section, select

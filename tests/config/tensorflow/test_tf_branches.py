@@ -131,10 +131,8 @@ def test_what_only_a_run_knows_may_be_the_same():
     ("d = DumpConfig(*given)\n" + GIVEN.format("d"), "given"),
     (OP + "for k, v in given:\n    op.parameter_map[k].s = v\n", "v"),
     (GIVEN.format("make('dump')"), "make('dump')._enable_dump"),
-    (
-        "npu_device.global_options().dump_config.dump_step = '3'\n",
-        "npu_device.global_options().dump_config.enable_dump",
-    ),
+    ("npu_device.global_options().dump_config.dump_step = '3'\n",
+     "npu_device.global_options().dump_config.enable_dump"),
     ("config = tool.session_dump_config(config, action='dump')\n", "session_dump_config"),
 ])  # fmt: skip
 def test_nothing_is_said_of_a_switch_that_only_a_run_knows(text, switch):
@@ -216,11 +214,8 @@ def test_a_rank_equals_only_what_is_of_its_type(condition, rank):
 @pytest.mark.parametrize(("value", "rank", "said"), [
     ("d if os.getenv('RANK_ID') == '4' else None", 4, []),
     ("None if os.getenv('RANK_ID') != '4' else d", 4, []),
-    (
-        "None if '4' == os.getenv('RANK_ID') else d",
-        None,
-        [Message("config/unless", condition="'4' == os.getenv('RANK_ID')")],
-    ),
+    ("None if '4' == os.getenv('RANK_ID') else d", None,
+     [Message("config/unless", condition="'4' == os.getenv('RANK_ID')")]),
     ("d if args.dump else None", None, [Message("config/if", condition="args.dump")]),
     ("None if args.quiet else d", None, [Message("config/unless", condition="args.quiet")]),
     ("d", None, []),

@@ -85,22 +85,14 @@ def test_records_of_exceptions_go_where_the_environment_says():
 
 
 @pytest.mark.parametrize(("wanted", "dump"), [
-    (
-        DumpPlan("/d", iterations=Iterations.parse("0|5-8|7-3"), select=(Selector("name", "a"),)),
-        {"enable_dump": True, "dump_path": "/d", "dump_step": "0|5-8", "dump_mode": "all", "dump_layer": "a"},
-    ),
-    (
-        DumpPlan("/d", saved="statistic", select=(Selector("regex", "a.*"),)),
-        {"enable_dump": True, "dump_path": "/d", "dump_mode": "all", "dump_data": "stats"},
-    ),
-    (
-        DumpPlan("/d", kind="overflow", overflow="aicore_overflow"),
-        {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "aicore_overflow"},
-    ),
-    (
-        DumpPlan("/d", iterations=Iterations(((2**31, 2**40), (3, 2**40)))),
-        {"enable_dump": True, "dump_path": "/d", "dump_step": "3-2147483647", "dump_mode": "all"},
-    ),
+    (DumpPlan("/d", iterations=Iterations.parse("0|5-8|7-3"), select=(Selector("name", "a"),)),
+     {"enable_dump": True, "dump_path": "/d", "dump_step": "0|5-8", "dump_mode": "all", "dump_layer": "a"}),
+    (DumpPlan("/d", saved="statistic", select=(Selector("regex", "a.*"),)),
+     {"enable_dump": True, "dump_path": "/d", "dump_mode": "all", "dump_data": "stats"}),
+    (DumpPlan("/d", kind="overflow", overflow="aicore_overflow"),
+     {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "aicore_overflow"}),
+    (DumpPlan("/d", iterations=Iterations(((2**31, 2**40), (3, 2**40)))),
+     {"enable_dump": True, "dump_path": "/d", "dump_step": "3-2147483647", "dump_mode": "all"}),
 ])  # fmt: skip
 def test_a_plan_becomes_settings(wanted, dump):
     assert TENSORFLOW.from_plan(wanted).data["dump"] == dump

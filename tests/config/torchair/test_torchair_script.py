@@ -85,10 +85,8 @@ def test_problems_name_the_line_of_the_script():
     ("config.dump_config.dump_step = config.dump_config.dump_layer = ''", dumping(dump_step="", dump_layer="")),
     ("config.dump_config.dump_step: str = '1'", dumping(dump_step="1")),
     ("config.dump_config.dump_step = '|'.join(steps)", dumping(dump_step=RuntimeValue("'|'.join(steps)"))),
-    (
-        "config.dump_config.dump_layer += ' Add'",
-        dumping(dump_layer=RuntimeValue("config.dump_config.dump_layer + ' Add'")),
-    ),
+    ("config.dump_config.dump_layer += ' Add'",
+     dumping(dump_layer=RuntimeValue("config.dump_config.dump_layer + ' Add'"))),
     ("if debug:\n    config.dump_config.enable_dump = True", dumping(enable_dump=True)),
     ("os.environ['DUMP_GE_GRAPH'] = '3'", {"environment": {"DUMP_GE_GRAPH": "3"}}),
     ("os.environ.setdefault('DUMP_GE_GRAPH', '3')", {"environment": {"DUMP_GE_GRAPH": "3"}}),
@@ -164,30 +162,15 @@ def errors_of(text):
 
 @pytest.mark.parametrize(("lines", "errors"), [
     ("config.dump_config.dump_mode = 'x'\nconfig.dump_config.dump_mode = 'all'", [("dump_mode", 4, "ValueError")]),
-    (
-        "config.dump_config.dump_mode = 'x'\nconfig.dump_config.dump_mode = 'y'",
-        [
-            ("dump_mode", 4, "ValueError"),
-            ("dump_mode", 5, "ValueError"),
-        ],
-    ),
-    (
-        "MODE = 'x'\nconfig.dump_config.dump_mode = MODE\nconfig.dump_config.dump_mode = 'all'",
-        [("dump_mode", 5, "ValueError")],
-    ),
-    (
-        "config.dump_config.dumps = 1\nconfig.dump_config.dumps = 2",
-        [("dumps", 4, "ValueError"), ("dumps", 5, "ValueError")],
-    ),
+    ("config.dump_config.dump_mode = 'x'\nconfig.dump_config.dump_mode = 'y'",
+     [("dump_mode", 4, "ValueError"), ("dump_mode", 5, "ValueError")]),
+    ("MODE = 'x'\nconfig.dump_config.dump_mode = MODE\nconfig.dump_config.dump_mode = 'all'",
+     [("dump_mode", 5, "ValueError")]),
+    ("config.dump_config.dumps = 1\nconfig.dump_config.dumps = 2",
+     [("dumps", 4, "ValueError"), ("dumps", 5, "ValueError")]),
     ("config.mode = 'x'\nconfig.mode = 'max-autotune'", [("mode", 4, "ValueError")]),
-    (
-        "config.dump_config.dump_path = None\nconfig.dump_config.dump_step = 5\n"
-        "config.dump_config.dump_path = '/d'",
-        [
-            ("dump_path", 4, "FileNotFoundError"),
-            ("dump_step", 5, "TypeError"),
-        ],
-    ),
+    ("config.dump_config.dump_path = None\nconfig.dump_config.dump_step = 5\nconfig.dump_config.dump_path = '/d'",
+     [("dump_path", 4, "FileNotFoundError"), ("dump_step", 5, "TypeError")]),
     ("def setup(cfg):\n    cfg.dump_config.dump_data = 'all'\nsetup(config)", [("dump_data", 5, "ValueError")]),
     (
         "other = torchair.CompilerConfig()\nother.dump_config.dump_layer = 'a:b'\n"
