@@ -42,7 +42,14 @@ def decode(text, where):
     return replace(decode_json(text, where), problems=tabs if "\t" in text else ())
 
 
-NOTHING = Example({})
+NOTHING = (Example({}),) * 2
+RULES = (
+    Rule("void", "error", "dump.step", lambda _, at: at.value == "", "{key} is empty", "Write 0.", "toy.cc",
+         *NOTHING, "T1"),
+    Rule("relative", "error", "dump.path", _relative, "{got} in {version}", "", "", *NOTHING),
+    Rule("env", "hint", "dump.step", lambda reading, _: reading.context.variable("TOY"), "TOY sets {path}",
+         "Unset {key}.", "", *NOTHING),
+)  # fmt: skip
 TOY = Surface(
     name="toy",
     title="Toy",
@@ -51,42 +58,7 @@ TOY = Surface(
     source="toy.cc",
     language="json",
     model=Toy,
-    rules=(
-        Rule(
-            "void",
-            "error",
-            "dump.step",
-            lambda _, at: at.value == "",
-            "{key} is empty",
-            "Write 0.",
-            "toy.cc",
-            NOTHING,
-            NOTHING,
-            "T1",
-        ),
-        Rule(
-            "relative",
-            "error",
-            "dump.path",
-            _relative,
-            "{got} in {version}",
-            "",
-            "",
-            NOTHING,
-            NOTHING,
-        ),
-        Rule(
-            "env",
-            "hint",
-            "dump.step",
-            lambda reading, _: reading.context.variable("TOY"),
-            "TOY sets {path}",
-            "Unset {key}.",
-            "",
-            NOTHING,
-            NOTHING,
-        ),
-    ),
+    rules=RULES,
     template=lambda: {"dump": {"path": "/d"}},
     plan=lambda reading: DumpPlan(
         reading.form.dump.path, iterations=Iterations.parse(reading.form.dump.step)
@@ -120,12 +92,8 @@ def test_problems_come_as_text_then_declarations_then_rules_and_know_their_lines
 
 def test_a_missing_key_stands_where_its_section_stands():
     (problem, *_) = read_text(TOY, '{\n"dump": {}}').check()
-    assert (problem.id, problem.path, problem.line, problem.code) == (
-        "missing",
-        "dump.path",
-        2,
-        "V-path",
-    )
+    found = (problem.id, problem.path, problem.line, problem.code)
+    assert found == ("missing", "dump.path", 2, "V-path")
 
 
 def test_a_rule_is_silent_where_the_value_itself_is_refused():

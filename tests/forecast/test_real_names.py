@@ -159,10 +159,8 @@ def test_without_a_schedule_networks_run_in_turn_with_a_doubt(tmp_path):
 
 
 def test_several_traced_networks_are_foretold_as_they_are_simulated(tmp_path):
-    form, schedule = (
-        config.new("mindspore-cpu").set("common_dump_settings.iteration", "all"),
-        (0, 1, 1, 0),
-    )
+    form = config.new("mindspore-cpu").set("common_dump_settings.iteration", "all")
+    schedule = (0, 1, 1, 0)
     found = preview(form, ["mlp", "lenet"], schedule=schedule)
     simulate([load_graph("mlp"), load_graph("lenet")], None, form, tmp_path, schedule=schedule)
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
@@ -198,15 +196,8 @@ def test_a_graph_as_protobuf_has_a_doubt(tmp_path):
 def test_a_process_that_only_compiles_writes_nothing(tmp_path, name, files):
     form, more = asked(name)
     told, graph = [], load_graph("mlp")
-    simulate(
-        graph,
-        None,
-        form,
-        tmp_path / "out",
-        env=CASES[name]["env"],
-        version="2.10.0",
-        report=told.append,
-    )
+    options = {"env": CASES[name]["env"], "version": "2.10.0", "report": told.append}
+    simulate(graph, None, form, tmp_path / "out", **options)
     assert (tmp_path / "out").exists() == files
     assert (NOTHING & {one.code for one in told} != set()) == (not files)
     found = preview(form, graph, **more)

@@ -77,16 +77,8 @@ CASES = {
 
 
 def simulate(config, out, **settings):
-    told = []
-    wb.simulate(
-        wb.models.load_graph("lenet"),
-        None,
-        config,
-        out,
-        device="a2",
-        report=told.append,
-        **settings,
-    )
+    told, graph = [], wb.models.load_graph("lenet")
+    wb.simulate(graph, None, config, out, device="a2", report=told.append, **settings)
     return told
 
 
@@ -98,10 +90,7 @@ def test_an_empty_dump_names_the_setting_that_emptied_it_and_the_change_fills_it
     check_said(said.values["why"], f"simulation/{code}", **values)
     more = change if isinstance(change, dict) else {}
     told = simulate(config if more else change, tmp_path / "filled", **more)
-    assert not {one.code for one in told} & {
-        "simulation/run-nothing",
-        "simulation/run-nothing-because",
-    }
+    assert not any(one.code.startswith("simulation/run-nothing") for one in told)
     assert wb.load(tmp_path / "filled").records or wb.load(tmp_path / "filled").failures
 
 

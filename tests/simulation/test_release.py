@@ -46,14 +46,8 @@ def trees(tmp_path_factory):
     root = tmp_path_factory.mktemp("trees")
     for surface in SURFACES:
         for version in VERSIONS:
-            simulate(
-                LENET,
-                None,
-                form(surface),
-                root / surface / version,
-                surface=surface,
-                version=version,
-            )
+            out = root / surface / version
+            simulate(LENET, None, form(surface), out, surface=surface, version=version)
     return root
 
 
@@ -97,11 +91,8 @@ def test_a_tree_of_one_release_agrees_with_that_of_another(trees, one, other):
 
 def test_constants_are_paired_by_their_values(trees):
     found = wb.compare(trees / "mindspore-gpu" / "2.10", trees / "mindspore-gpu" / "2.3")
-    assert (found.verdict, found.coverage.unmatched_target, found.coverage.skipped) == (
-        "pass",
-        0,
-        {},
-    )
+    cover = found.coverage
+    assert (found.verdict, cover.unmatched_target, cover.skipped) == ("pass", 0, {})
     assert sum(row.iteration == -1 for row in found.result.rows) == 3
     alone = wb.compare(trees / "mindspore-gpu" / "2.10", trees / "mindspore-cpu" / "2.10")
     assert (alone.coverage.unmatched_target, alone.coverage.unmatched_golden) == (3, 0)
@@ -171,11 +162,8 @@ def test_a_tree_of_o2_is_foretold_and_read_back(o2_trees, kind, version):
         assert (told, foreseen.exact) == (written, True)
     assert dump.layout == ("msprobe" if version == "2.7" else "mindspore-o2")
     assert {r.key.iteration for r in dump.records} == {0, 1}
-    assert (
-        len(dump.records)
-        == sum(foreseen.forecast.tensors.values())
-        == (4 if kind == "some" else 80)
-    )
+    count = 4 if kind == "some" else 80
+    assert len(dump.records) == sum(foreseen.forecast.tensors.values()) == count
     assert (dump.skipped, {note.kind for note in dump.notes}) == ((), {"ignored"})
 
 
@@ -204,11 +192,8 @@ def test_the_file_for_acl_names_the_folder_that_is_written(o2_trees):
 def test_rank_and_device_of_the_environment_name_folder_and_file(tmp_path):
     simulate(LENET, None, o2_form("some"), tmp_path, device="a2", surface="mindspore-o2",
              version="2.8", env={"RANK_ID": "6"})  # fmt: skip
-    assert {name.split("/")[0] for name in sizes(tmp_path)} == {
-        "rank_6",
-        "acl_dump_6.json",
-        "graphs",
-    }
+    written = {name.split("/")[0] for name in sizes(tmp_path)}
+    assert written == {"rank_6", "acl_dump_6.json", "graphs"}
     assert {r.key.rank for r in load(tmp_path).records} == {6}
 
 

@@ -197,18 +197,13 @@ def test_the_forms_own_folder_does_not_matter(tmp_path):
     ({"device": "a2", "faults": ["nonsense:ReLU"]}, "core/choice", {"got": "nonsense"}),
     ({"device": "a2", "faults": ["scaled-output:Conv9"]}, "run/fault-nowhere", {"got": "Conv9"}),
     ({"device": "a2", "precision_mode": "x"}, "core/choice", {"subject": "precision mode"}),
+    ({"feeds": {"y": 1}}, "simulation/feed", {"got": "y"}),
 ])  # fmt: skip
 def test_arguments_that_do_not_fit_are_refused_before_anything_is_written(
     tmp_path, arguments, code, values
 ):
     with refused(code, GraphError, **values):
-        simulate(GRAPH, None, form(), tmp_path / "out", **arguments)
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_unknown_feed_leaves_no_folder(tmp_path):
-    with pytest.raises(GraphError):
-        simulate(GRAPH, {"y": 1}, form(), tmp_path / "out")
+        simulate(GRAPH, config=form(), out=tmp_path / "out", **{"feeds": None} | arguments)
     assert not (tmp_path / "out").exists()
 
 
@@ -232,9 +227,8 @@ def of_network(root):
 
 def by_hand(data, message):
     """Elements of a block of float or int64 or bool in the order of the graph."""
-    dtype = {1: np.float32, 2: np.float16, 9: np.uint32, 8: np.int64, 11: np.bool_}[
-        message["data_type"]
-    ]
+    dtypes = {1: np.float32, 2: np.float16, 9: np.uint32, 8: np.int64, 11: np.bool_}
+    dtype = dtypes[message["data_type"]]
     shape = message["original_shape"].get("dim", [])
     laid = np.frombuffer(data, dtype).reshape(message["shape"].get("dim", []))
     return as_graph(laid, message.get("format", 0), shape)
@@ -483,12 +477,9 @@ def test_an_exception_dump_without_a_failure_says_so(tmp_path):
 def test_a_fault_shows_in_a_container(tmp_path):
     trees = {}
     for name, faults in (("good", ()), ("bad", ["scaled-output:ReLU:2"])):
-        simulate(
-            GRAPH, None, new("acl"), tmp_path / name, surface="acl", device="a2", faults=faults
-        )
-        (path,) = (
-            path for path in files(tmp_path / name).values() if path.name.startswith("MatMul")
-        )
+        out = tmp_path / name
+        simulate(GRAPH, None, new("acl"), out, surface="acl", device="a2", faults=faults)
+        (path,) = (path for path in files(out).values() if path.name.startswith("MatMul"))
         _, _, (_, _, message, data) = dump_files.container(path.read_bytes())[1]
         trees[name] = by_hand(data, message).tolist()
     assert trees == {"good": [[3, 0, 0]], "bad": [[6, 0, 0]]}

@@ -271,15 +271,8 @@ def test_a_plain_form_has_no_problems(surface):
 
 
 def test_errors_come_in_the_order_of_mindspores_checks():
-    change = {
-        "saved_data": "all",
-        "dump_mode": 9,
-        "net_name": OUT,
-        "path": "x",
-        "e2e.enable": 1,
-        "op_debug_mode": 9,
-        "kernels": OUT,
-    }
+    change = {"saved_data": "all", "dump_mode": 9, "net_name": OUT, "path": "x"}
+    change |= {"e2e.enable": 1, "op_debug_mode": 9, "kernels": OUT}
     problems = wb.config.of("mindspore-o0o1", form("o0o1", change)).check()
     assert [p.path.rpartition(".")[2] for p in problems] == [
         *("enable", "net_name", "kernels", "dump_mode", "path", "op_debug_mode", "saved_data")

@@ -24,14 +24,8 @@ def said(config, context=None):
 
 
 def test_the_words_of_a_form():
-    config = form(
-        "o0o1",
-        iteration="0|5-8",
-        support_device=[3],
-        saved_data="statistic",
-        dump_mode=1,
-        kernels=["Conv2D"],
-    )
+    change = {"iteration": "0|5-8", "support_device": [3], "saved_data": "statistic"}
+    config = form("o0o1", dump_mode=1, kernels=["Conv2D"], **change)
     context = Context(device=3, rank=3)
     first, *rest = config.explain(context).splitlines()
     assert str(plan_words(config.plan(context))) in first
@@ -88,14 +82,8 @@ def test_notes_name_the_process_that_writes():
 
 
 def test_every_note_is_said_of_some_form():
-    changes = [
-        {},
-        {"file_format": "bin"},
-        {"op_debug_mode": 3, "overflow_number": 2},
-        {"op_debug_mode": 4},
-        {"dump_mode": 2},
-        {"saved_data": "full"},
-    ]
+    changes = [{}, {"file_format": "bin"}, {"op_debug_mode": 3, "overflow_number": 2}]
+    changes += [{"op_debug_mode": 4}, {"dump_mode": 2}, {"saved_data": "full"}]
     keeps = {"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}
     contexts = [Context(v) for v in ("2.2", "2.3", "2.5", "2.10")] + [Context("2.10", keeps)]
     found = set()

@@ -163,13 +163,8 @@ def test_a_scope_of_what_msprobe_does_not_name_is_lost():
 
 
 def test_kernels_of_mindspore_convert_to_mindspores_own_form():
-    config = form(
-        "msprobe-mindspore",
-        {"list": ["Default/fc1/MatMul-op0"]},
-        level="L2",
-        task="tensor",
-        step=["0-2"],
-    )
+    chosen = {"list": ["Default/fc1/MatMul-op0"]}
+    config = form("msprobe-mindspore", chosen, level="L2", task="tensor", step=["0-2"])
     made = config.convert("mindspore-o0o1")
     assert made.losses == ()
     common = made.config.data["common_dump_settings"]

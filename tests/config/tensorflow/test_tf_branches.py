@@ -63,11 +63,7 @@ def test_calls_of_other_names_tell_the_interface():
     OP + under("if a.dump", DATA, to("/d")) + under("elif a.over", OVERFLOW, to("/o")),
     OP + under("if a.over", OVERFLOW, to("/o")) + under("else", DATA, to("/d")),
     OP + under("if a.dump", DATA, to("/d")) + under("if a.over", OVERFLOW, to("/o")),
-    OP
-    + under("if a.over()", OVERFLOW)
-    + under("else", DATA)
-    + under("if a.over()", to("/o"))
-    + under("else", to("/d")),
+    OP + under("if a.o()", OVERFLOW) + under("else", DATA) + under("if a.o()", to("/o")) + under("else", to("/d")),
 ])  # fmt: skip
 def test_of_two_kinds_of_dump_in_branches_the_data_dump_is_judged(text):
     assert dump(text) == {"enable_dump": True, "dump_path": "/d"}
@@ -117,13 +113,9 @@ def test_a_dump_config_made_in_the_call_counts():
 
 
 def test_what_only_a_run_knows_may_be_the_same():
-    text = (
-        "run = NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=cfg.D))\n"
-        + OP
-        + DATA
-        + "op.parameter_map['dump_path'].s = as_bytes(cfg.D)\n"
-    )
-    assert "conflict" not in ids(text)
+    given = "run = NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=cfg.D))\n"
+    same = "op.parameter_map['dump_path'].s = as_bytes(cfg.D)\n"
+    assert "conflict" not in ids(given + OP + DATA + same)
 
 
 @pytest.mark.parametrize(("text", "switch"), [
@@ -188,9 +180,8 @@ def test_parameters_are_set_by_a_member_of_their_own(line):
 def test_a_configuration_that_no_session_is_given_has_no_effect(rest, unused):
     text = f"config = tf.ConfigProto()\n{OP}{DATA}{to('/d')}{rest}\n"
     found = [problem for problem in decode(text).problems if problem.id == "unused-config"]
-    assert [(p.severity, p.path, p.line) for p in found] == (
-        [("warning", "dump.enable_dump", 4)] if unused else []
-    )
+    problem = ("warning", "dump.enable_dump", 4)
+    assert [(p.severity, p.path, p.line) for p in found] == [problem] * unused
 
 
 @pytest.mark.parametrize(("condition", "rank"), [
@@ -234,10 +225,11 @@ def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
     good = surfaces.read(text.format("3"), "tensorflow")
     assert [problem.id for problem in good.check() if problem.id != "graph-unset"] == ["unresolved"]
     check_said(good.check()[0].fix, "config/unresolved-assumed", assumed=True)
-    known = Message(
-        "config/plan-run-time", plan=plan_words(good.plan()), paths=["dump.enable_dump"]
+    words, paths = plan_words(good.plan()), ["dump.enable_dump"]
+    assert (
+        str(Message("config/plan-run-time", plan=words, paths=paths))
+        in good.explain().splitlines()[0]
     )
-    assert str(known) in good.explain().splitlines()[0]
     assert good.plan().iterations.ranges == ((3, 3),)
     assert "enable_dump=args.dump" in good.to_text()
     assert "enable_dump" not in good.code().partition("DumpConfig(")[2]

@@ -99,15 +99,9 @@ def test_a_plan_becomes_settings(wanted, dump):
 
 
 def test_conversion_says_what_a_script_cannot():
-    data = {
-        "dump": {
-            "dump_path": "/d",
-            "dump_list": [{"model_name": "m", "layer": ["a"]}],
-            "dump_step": "3",
-            "dump_mode": "all",
-        }
-    }
-    result = surfaces.of("acl", data).convert("tensorflow")
+    items = [{"model_name": "m", "layer": ["a"]}]
+    dump = {"dump_path": "/d", "dump_list": items, "dump_step": "3", "dump_mode": "all"}
+    result = surfaces.of("acl", {"dump": dump}).convert("tensorflow")
     assert result.config.accepted()
     assert result.config.data["dump"]["dump_step"] == "3"
     (lost,) = (loss for loss in result.losses if loss.values["part"].code == "config/part-select")
