@@ -74,15 +74,12 @@ def test_every_device_that_is_promised_writes_one_tree(capsys, tmp_path, device)
     assert (again.status, again.out, again.err.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--explain", "fc1-Dense/MatMul-op0"),
-        ("--profile-time",),
-        ("--next-config", "{}/next.json"),
-        ("--extract", "{}/case"),
-    ],
-)
+@pytest.mark.parametrize("options", [
+    ("--explain", "fc1-Dense/MatMul-op0"),
+    ("--profile-time",),
+    ("--next-config", "{}/next.json"),
+    ("--extract", "{}/case"),
+])  # fmt: skip
 def test_json_on_stdout_is_alone(capsys, real_pairs, tmp_path, options):
     pair = real_pairs["alexnet_padmode"]
     options = [one.format(tmp_path) for one in options]

@@ -9,12 +9,9 @@ from workbench.core.errors import FormatError
 
 FORMS = {
     "accepted": (new("acl"), [("check-none", {})]),
-    "with hints": (
-        new("mindspore-o0o1").set("common_dump_settings.iteration", "all"),
-        [("check-hints", {"count": 2})],
-    ),
+    "with hints": (new("mindspore-o0o1").set("common_dump_settings.iteration", "all"), [("check-hints", {"count": 2})]),
     "refused": (new("acl").set("dump.dump_mode", "some"), [("check-errors", {"count": 1})]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORMS)
