@@ -26,16 +26,7 @@ ROOT = Path(__file__).parents[2]
 RECORD = json.loads((ROOT / "tests/data/conformance/mindspore_2.10.0_cpu.json").read_text())
 STEPS = RECORD["about"]["steps"]
 KINDS = [
-    "text",
-    "name",
-    "place",
-    "one",
-    "path",
-    "iteration",
-    "kernels",
-    "env",
-    "several",
-    "valid",
+    *("text", "name", "place", "one", "path", "iteration", "kernels", "env", "several", "valid"),
     "pair",
 ]
 

@@ -93,7 +93,7 @@ def test_missing_objects_are_made_and_lists_grow_by_one():
         assign({"a": [1]}, "a[2]", 3)
 
 
-NO_PATH = [
+NO_PATH = (
     "",
     ".",
     "a.",
@@ -107,7 +107,7 @@ NO_PATH = [
     "a[0]b",
     "a[0].",
     "a[²]",
-]
+)
 
 
 @pytest.mark.parametrize("path", [*NO_PATH, "a[" + "9" * 5000 + "]", "a." * 5000 + "a"])

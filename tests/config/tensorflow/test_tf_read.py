@@ -73,16 +73,18 @@ def test_values_of_a_run_stay_expressions():
     assert "dump_path=args.path," in config.to_text()
 
 
+EITHER = ":\n    on = {}\nelse:\n    on = {}\n"
+ON_OFF, OFF_ON = EITHER.format(True, False), EITHER.format(False, True)
 RANKS = [
-    "if int(os.getenv('RANK_ID')) == 7:\n    on = True\nelse:\n    on = False\n",
-    "if int(os.environ['RANK_ID']) == 7:\n    on = True\nelse:\n    on = False\n",
-    "if int(os.environ.get('RANK_ID', 0)) == 7:\n    on = True\nelse:\n    on = False\n",
-    "if 7 == int(os.getenv('RANK_ID')):\n    on = True\nelse:\n    on = False\n",
-    "if os.getenv('RANK_ID') == '7':\n    on = True\nelse:\n    on = False\n",
-    "if int(os.getenv('RANK_ID')) != 7:\n    on = False\nelse:\n    on = True\n",
-    "if not int(os.getenv('RANK_ID')) == 7:\n    on = False\nelse:\n    on = True\n",
+    f"if int(os.getenv('RANK_ID')) == 7{ON_OFF}",
+    f"if int(os.environ['RANK_ID']) == 7{ON_OFF}",
+    f"if int(os.environ.get('RANK_ID', 0)) == 7{ON_OFF}",
+    f"if 7 == int(os.getenv('RANK_ID')){ON_OFF}",
+    f"if os.getenv('RANK_ID') == '7'{ON_OFF}",
+    f"if int(os.getenv('RANK_ID')) != 7{OFF_ON}",
+    f"if not int(os.getenv('RANK_ID')) == 7{OFF_ON}",
     "on = False\nif int(os.getenv('RANK_ID')) == 7:\n    on = True\n",
-    "rank = int(os.getenv('RANK_ID'))\nif rank == 7:\n    on = True\nelse:\n    on = False\n",
+    f"rank = int(os.getenv('RANK_ID'))\nif rank == 7{ON_OFF}",
     "on = int(os.getenv('RANK_ID')) == 7\n",
     "on = True if int(os.getenv('RANK_ID')) == 7 else False\n",
     "on = False if int(os.getenv('RANK_ID')) != 7 else True\n",
@@ -150,13 +152,9 @@ os.environ.update({"DUMP_GRAPH_PATH": "/g"}, DUMP_GRAPH_FORMAT="ge_proto", OTHER
 os.putenv("DUMP_GRAPHS", "1")
 os.environ["RANK_ID"] = "0"
 """
-    assert read(text)["environment"] == {
-        "DUMP_GE_GRAPH": "2",
-        "DUMP_GRAPH_LEVEL": "3",
-        "DUMP_GRAPH_PATH": "/g",
-        "DUMP_GRAPH_FORMAT": "ge_proto",
-        "DUMP_GRAPHS": "1",
-    }
+    graphs = {"GE_GRAPH": "2", "GRAPH_LEVEL": "3", "GRAPH_PATH": "/g", "GRAPH_FORMAT": "ge_proto"}
+    expected = {f"DUMP_{name}": value for name, value in (graphs | {"GRAPHS": "1"}).items()}
+    assert read(text)["environment"] == expected
 
 
 def test_switches_of_manual_porting_are_read():
@@ -182,11 +180,8 @@ op.parameter_map["enable_dump"].b = False
     assert form["run"] == {"precision_mode": "force_fp32"}
     text = "NPURunConfig(10, model_dir=FLAGS.dir, enable_exception_dump=1, deterministic=1)\n"
     form = read(text)
-    assert form["options"] == {
-        "iterations_per_loop": 10,
-        "model_dir": "FLAGS.dir",
-        "deterministic": 1,
-    }
+    options = {"iterations_per_loop": 10, "model_dir": "FLAGS.dir", "deterministic": 1}
+    assert form["options"] == options
     assert form["run"] == {"enable_exception_dump": 1}
 
 
@@ -209,9 +204,8 @@ def test_the_last_of_two_values_counts_and_is_reported():
     )
     config = surfaces.read(text, "tensorflow")
     assert config.data["dump"] == {"dump_step": "2"}
-    assert [(p.path, p.line) for p in config.check() if p.id == "duplicate-key"] == [
-        ("dump.dump_step", 4)
-    ]
+    twice = [(p.path, p.line) for p in config.check() if p.id == "duplicate-key"]
+    assert twice == [("dump.dump_step", 4)]
 
 
 TWO_BLOCKS = """
@@ -240,10 +234,8 @@ def test_of_two_blocks_the_session_that_trains_decides_what_is_dumped():
     assert form["dump"] == {"enable_dump": True, "dump_mode": "input"}
     assert form["run"] == {"precision_mode": "force_fp32"}
     problems = [problem for problem in decode(TWO_BLOCKS).problems if problem.id == "conflict"]
-    assert [(p.path, p.line) for p in problems] == [
-        ("dump.dump_mode", 15),
-        ("run.precision_mode", 8),
-    ]
+    places = [(p.path, p.line) for p in problems]
+    assert places == [("dump.dump_mode", 15), ("run.precision_mode", 8)]
     check_said(problems[0].message, "conflict", counts="input", counting=7)
 
 

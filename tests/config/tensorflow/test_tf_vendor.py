@@ -69,18 +69,16 @@ def test_text_is_refused_whatever_it_holds(value):
     assert ("plain-text", "TypeError") in verdict(of(value))
 
 
-@pytest.mark.parametrize("value", BYTES)
-def test_bytes_are_taken(value):
-    assert verdict(of(value)) == []
+@pytest.mark.parametrize(
+    ("value", "before"), [*((value, "") for value in BYTES), ("V", 'V = b"1"\n')]
+)
+def test_bytes_are_taken_from_a_name_that_may_hold_them_too(value, before):
+    assert verdict(of(value, before)) == []
 
 
 @pytest.mark.parametrize("value", UNTOLD)
 def test_what_only_a_run_knows_is_not_refused(value):
     assert "plain-text" not in {problem.id for problem in problems(of(value))}
-
-
-def test_a_name_that_is_bound_twice_may_hold_bytes():
-    assert verdict(of("V", before='V = b"1"\n')) == []
 
 
 MADE = """
@@ -204,6 +202,8 @@ def test_a_switch_that_a_merge_may_set_is_not_told_to_be_off():
 
 
 PATH = [("several-optimizers", "Internal")]
+EXCEPTION = 'op.parameter_map["enable_exception_dump"].i = {}\n'
+BRANCH = f"    {ADD}    op.name = 'NpuOptimizer'\n"
 WALKS = {
     "all in the first, a step in the second": (OP + ON + TO + SECOND + two(STEP), PATH),
     "all in the first, the second empty": (OP + ON + TO + SECOND, PATH),
@@ -218,16 +218,11 @@ WALKS = {
     "one is another's": (OP + ON + TO + SECOND.replace("NpuOptimizer", "Other"), []),
     "a folder that is empty at first": (OP + ON + TO.replace("/d", "") + SECOND + two(TO), PATH),
     "a number that is wrong at first": (
-        OP
-        + ON
-        + TO
-        + 'op.parameter_map["enable_exception_dump"].i = 3\n'
-        + SECOND
-        + two(TO, 'op.parameter_map["enable_exception_dump"].i = 2\n'),
-        PATH,
+        OP + ON + TO + EXCEPTION.format(3) + SECOND + two(TO, EXCEPTION.format(2)), PATH,
     ),
     "two configurations": (OP + ON + TO + SECOND.replace("config.", "other."), []),
-}
+    "in two branches": (f"if args.a:\n{BRANCH}else:\n{BRANCH}{ON}{TO}", []),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WALKS)
@@ -242,13 +237,8 @@ def test_a_step_before_the_switch_is_not_in_the_plan():
     assert (plan.kind, str(plan.iterations)) == ("data", "all")
 
 
-def test_optimizers_of_two_branches_are_none_behind_the_other():
-    one = f"    {ADD}    op.name = 'NpuOptimizer'\n"
-    text = f"if args.a:\n{one}else:\n{one}{ON}{TO}{RUN}"
-    assert verdict(text) == []
-
-
-DUMPS = "dump_config=DumpConfig(enable_dump=True, dump_path='/d')"
+MADE_OF = "enable_dump=True, dump_path='/d'"
+DUMPS = f"dump_config=DumpConfig({MADE_OF})"
 
 
 @pytest.mark.parametrize(("before", "arguments", "expected", "kind"), [
@@ -266,30 +256,30 @@ def test_the_estimators_optimizer_comes_behind_those_of_its_session(
     assert "ge-both" not in {problem.id for problem in problems(text)}
 
 
-@pytest.mark.parametrize(("made", "refused"), [
-    ("settings = dict(enable_dump=True, dump_path='/d', dump_step='3-1')", True),
-    ("settings = {'enable_dump': True, 'dump_path': '/d', 'dump_step': '3-1'}", True),
-    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings['dump_step'] = '1'", False),
-    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings.update(dump_step='1')", False),
-    ("settings = read()", False),
-])  # fmt: skip
-def test_arguments_from_a_mapping_that_is_written_out_are_read(made, refused):
-    text = f"{made}\nrun = NPURunConfig(dump_config=DumpConfig(**settings))\n"
-    assert verdict(text) == ([("step-order", "Internal")] if refused else [])
+ORDER, NONE = ("step-order", "Internal"), ("value", "TypeError")
 
 
-@pytest.mark.parametrize(("text", "refused"), [
-    ("DumpConfig(enable_dump=None)", True),
-    ("DumpConfig(enable_dump_debug=None)", True),
-    ("DumpConfig(dump_debug_mode=None)", True),
-    ("DumpConfig(dump_mode=None, dump_debug_mode=None)", False),  # not passed on
-    ("DumpConfig(enable_dump=True, dump_path='/d', dump_step=None, dump_mode=None)", False),
-    ("DumpConfig(enable_dump=True, dump_path='/d', dump_data=None, dump_layer=None)", False),
+@pytest.mark.parametrize(("made", "given", "refused"), [
+    # a mapping that is written out
+    (f"settings = dict({MADE_OF}, dump_step='3-1')", "**settings", ORDER),
+    ("settings = {'enable_dump': True, 'dump_path': '/d', 'dump_step': '3-1'}", "**settings", ORDER),
+    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings['dump_step'] = '1'", "**settings", None),
+    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings.update(dump_step='1')", "**settings", None),
+    ("settings = read()", "**settings", None),
+    ("", "enable_dump=None", NONE),
+    ("", "enable_dump_debug=None", NONE),
+    ("", "dump_debug_mode=None", NONE),
+    ("", "dump_mode=None, dump_debug_mode=None", None),  # not passed on
+    ("", f"{MADE_OF}, dump_step=None, dump_mode=None", None),
+    ("", f"{MADE_OF}, dump_data=None, dump_layer=None", None),
 ])  # fmt: skip
-def test_none_is_an_argument(text, refused):
-    whole = f"run = NPURunConfig(dump_config={text}, quant_dumpable=None)\n"
-    assert verdict(whole) == ([("value", "TypeError")] if refused else [])
-    assert verdict("run = NPURunConfig(enable_exception_dump=None)\n") == [("value", "TypeError")]
+def test_arguments_of_a_dump_config_are_read_and_none_is_one(made, given, refused):
+    text = f"{made}\nrun = NPURunConfig(dump_config=DumpConfig({given}), quant_dumpable=None)\n"
+    assert verdict(text) == ([refused] if refused else [])
+
+
+def test_none_is_no_number_of_an_exception_dump():
+    assert verdict("run = NPURunConfig(enable_exception_dump=None)\n") == [NONE]
 
 
 @pytest.mark.parametrize("value", [
@@ -297,11 +287,8 @@ def test_none_is_an_argument(text, refused):
     "{'enable_dump': True}", "True", "'/d'",
 ])  # fmt: skip
 def test_what_is_no_dump_config_is_refused(value):
-    (problem,) = [
-        p
-        for p in problems(f"X = []\nrun = NPURunConfig(dump_config={value})\n")
-        if p.severity == "error"
-    ]
+    found = problems(f"X = []\nrun = NPURunConfig(dump_config={value})\n")
+    (problem,) = [p for p in found if p.severity == "error"]
     assert (problem.code, problem.line) == ("ValueError", 2)
     check_said(problem.message, "config/value", path="dump", expected=Dump.called)
 
@@ -312,16 +299,13 @@ def test_what_may_be_a_dump_config_is_not_refused(value):
 
 
 def test_a_dump_config_that_the_script_does_not_make_is_said_to_be_unknown():
-    (found,) = [
-        p for p in problems("run = NPURunConfig(\n    dump_config=make(1))\n") if p.id == "untold"
-    ]
+    told = problems("run = NPURunConfig(\n    dump_config=make(1))\n")
+    (found,) = [p for p in told if p.id == "untold"]
     assert (found.path, found.line, found.message.values["got"]) == ("dump", 2, "make(1)")
 
 
 def test_none_beside_a_dump_config_dumps_nothing():
-    text = (
-        "d = DumpConfig(enable_dump=True, dump_path='/d')\nrun = NPURunConfig(dump_config=None)\n"
-    )
+    text = f"d = DumpConfig({MADE_OF})\nrun = NPURunConfig(dump_config=None)\n"
     assert [p.severity for p in problems(text) if p.id == "unused-dump-config"] == ["warning"]
     assert files.read(text, "tensorflow").plan().kind == "exception"
 

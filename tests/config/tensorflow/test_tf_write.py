@@ -76,13 +76,9 @@ def forms(draw):
     if init:
         script["init_resource"] = True
     data = {"script": script | draw(some(SCRIPT))}
-    sections = {
-        "dump": some(DUMP),
-        "run": some(RUN),
-        "environment": some(ENVIRONMENT),
-        "options": options(),
-    }
-    for name, strategy in sections.items():
+    sections = {"dump": DUMP, "run": RUN, "environment": ENVIRONMENT}
+    drawn = {name: some(settings) for name, settings in sections.items()}
+    for name, strategy in (drawn | {"options": options()}).items():
         if value := draw(strategy):
             data[name] = value
     for name, word in (("dump", "dump_x"), ("run", "x")):
