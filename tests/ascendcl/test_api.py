@@ -445,18 +445,11 @@ TestOrder = Order.TestCase
 TestOrder.settings = settings(max_examples=examples(40), stateful_step_count=40, deadline=None)
 
 
-DTYPES = {1: np.float32, 2: np.float16}
-
-
 def block(path: Path, part: str = "output") -> list[float]:
     """Elements of the first tensor of a container, decoded by hand."""
     _, blocks = dump_files.container(path.read_bytes())
     message, data = next((m, d) for name, _, m, d in blocks if name == part)
-    laid = np.frombuffer(data, DTYPES[message["data_type"]]).reshape(message["shape"]["dim"])
-    if message.get("format", 0) == 29:
-        *lead, c1, r1, r0, c0 = laid.shape
-        laid = np.moveaxis(laid, -4, -2).reshape(*lead, r1 * r0, c1 * c0)
-    return laid[tuple(map(slice, message["original_shape"]["dim"]))].ravel().tolist()
+    return dump_files.graph_array(data, message).ravel().tolist()
 
 
 def test_what_is_dumped_is_what_was_computed(program):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from kit.cases import NO, read_kind
 from workbench.config.form.kinds import (
     ANY,
     RECORD,
@@ -32,14 +33,6 @@ from workbench.config.msprobe.kinds import (
 )
 
 LETTERS = text_like(r"^[a-z]+$")
-NO = object()
-
-
-def read(kind, value):
-    try:
-        return kind.read(value)
-    except Misfit:
-        return NO
 
 
 @pytest.mark.parametrize(("kind", "value", "kept"), [
@@ -67,7 +60,7 @@ def read(kind, value):
     (unsigned(integer_from(0)), True, NO),
 ])  # fmt: skip
 def test_a_kind_takes_what_the_vendor_takes(kind, value, kept):
-    found = read(kind, value)
+    found = read_kind(kind, value)
     assert found is kept if kept is NO else (found == kept and type(found) is type(kept))
 
 
@@ -117,13 +110,13 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("kind", KINDS, ids=map(str, range(len(KINDS))))
 def test_the_example_of_a_kind_is_refused_by_it_and_by_its_schema(kind):
-    assert read(kind, kind.misfit) is NO
+    assert read_kind(kind, kind.misfit) is NO
     assert not Draft202012Validator(kind.schema).is_valid(kind.misfit)
 
 
 @given(st.sampled_from(KINDS), VALUES)
 def test_a_kind_and_its_schema_take_the_same(kind, value):
-    assert Draft202012Validator(kind.schema).is_valid(value) == (read(kind, value) is not NO)
+    assert Draft202012Validator(kind.schema).is_valid(value) == (read_kind(kind, value) is not NO)
 
 
 @given(st.integers())

@@ -9,7 +9,7 @@ import pytest
 
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.build.small_dumps import given as given_values
-from kit.cases import mindspore_form, nightly
+from kit.cases import changed, mindspore_form, nightly
 from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench import config
@@ -130,10 +130,7 @@ DAILY = [
 def asked_of(surface, settings):
     if surface.startswith("mindspore"):
         return form(surface, **settings)
-    changed = config.new(surface)
-    for path, value in settings.items():
-        changed = changed.set(path, value)
-    return changed
+    return changed(config.new(surface), settings)
 
 
 @pytest.mark.parametrize(

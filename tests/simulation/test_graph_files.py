@@ -8,6 +8,7 @@ import pytest
 from google.protobuf import text_format
 
 import workbench as wb
+from kit.cases import changed
 from kit.commands import run
 from kit.oracle import dump_files
 from kit.trees import foretold, sizes
@@ -248,10 +249,7 @@ def test_what_the_form_sets_counts_before_the_environment(tmp_path):
 
 @pytest.mark.parametrize("settings", [{"script.rank": 1}, {"dump.dump_layer": "none"}])
 def test_a_run_that_dumps_nothing_writes_graphs_only_if_it_was_asked_to_dump(tmp_path, settings):
-    form = new("tensorflow")
-    for path, value in settings.items():
-        form = form.set(path, value)
-    write(tmp_path, form=form)
+    write(tmp_path, form=changed(new("tensorflow"), settings))
     found = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert all(path.parent.name == "graphs" for path in found)
     assert len(found) == (0 if "script.rank" in settings else 3 * LISTED)

@@ -1,10 +1,12 @@
 """An empty dump names the setting that emptied it; what is advised fills it."""
 
 import json
+from functools import partial
 
 import pytest
 
 import workbench as wb
+from kit.cases import mindspore_form
 from kit.commands import run as command
 from kit.words import check_said
 from workbench.config import new, read
@@ -22,11 +24,7 @@ config = NPURunConfig(dump_config=dump_config)
 """
 
 
-def mindspore(**common):
-    config = new("mindspore-o0o1")
-    for name, value in common.items():
-        config = config.set(f"common_dump_settings.{name}", value)
-    return config
+mindspore = partial(mindspore_form, "o0o1")
 
 
 def layers(names):

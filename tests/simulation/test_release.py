@@ -34,10 +34,7 @@ NAMES = {
 
 
 def form(surface, **more):
-    asked = config.new(surface, common_dump_settings__iteration="all")
-    for key, value in more.items():
-        asked = asked.set(key.replace("__", "."), value)
-    return asked
+    return config.new(surface, **{"common_dump_settings__iteration": "all"} | more)
 
 
 @pytest.fixture(scope="module")

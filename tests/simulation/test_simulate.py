@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from kit.cases import changed
 from kit.oracle import dump_files
 from kit.trees import contents, files
 from kit.words import check_said, misconfigured, refused
@@ -225,30 +226,6 @@ def of_network(root):
     return [path for name, path in files(root).items() if not others.match(name)]
 
 
-def by_hand(data, message):
-    """Elements of a block of float or int64 or bool in the order of the graph."""
-    dtypes = {1: np.float32, 2: np.float16, 9: np.uint32, 8: np.int64, 11: np.bool_}
-    dtype = dtypes[message["data_type"]]
-    shape = message["original_shape"].get("dim", [])
-    laid = np.frombuffer(data, dtype).reshape(message["shape"].get("dim", []))
-    return as_graph(laid, message.get("format", 0), shape)
-
-
-def as_graph(laid, form, shape):
-    """A device array in a format of this number, in the order and shape of the graph."""
-    if form == 29:
-        *lead, c1, r1, r0, c0 = laid.shape
-        laid = np.moveaxis(laid, -4, -2).reshape(*lead, r1 * r0, c1 * c0)
-    elif form == 3:
-        n, c1, h, w, c0 = laid.shape
-        laid = laid.transpose(0, 1, 4, 2, 3).reshape(n, c1 * c0, h, w)
-    elif form == 4:
-        _, _, h, w = shape
-        laid = laid.reshape(-1, h, w, *laid.shape[1:]).transpose(3, 4, 0, 5, 1, 2)
-        laid = laid.reshape(-1, laid.shape[2] * laid.shape[3], h, w)
-    return laid[tuple(map(slice, shape))]
-
-
 @pytest.mark.parametrize("model", ["lenet", "mlp"])
 @pytest.mark.parametrize("surface", ["mindspore-ge", "tensorflow", "torchair", "acl"])
 def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
@@ -263,7 +240,7 @@ def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
         header, blocks = dump_files.container(path.read_bytes())
         assert match[3] == header["op_name"].replace("/", "_")
         for part, slot, message, data in blocks:
-            found[header["op_name"], part, slot] = by_hand(data, message)
+            found[header["op_name"], part, slot] = dump_files.graph_array(data, message)
             formats.add(message.get("format", 0))
     wanted = {
         (r.key.op_name, r.key.io, r.key.slot): r.source.array()
@@ -332,7 +309,7 @@ def test_without_trans_flag_tensors_lie_as_the_device_has_them(
         _, name, _, _, _, io, slot, form, _, _ = path.name.split(".")
         key = name, io, int(slot)
         found[key] = form
-        array = as_graph(np.load(path), NUMBER_OF[form], truth[key].shape)
+        array = dump_files.in_graph_order(np.load(path), NUMBER_OF[form], truth[key].shape)
         np.testing.assert_array_equal(array, truth[key], err_msg=path.name)
     assert found.keys() == truth.keys()
     assert set(found.values()) == formats
@@ -422,9 +399,7 @@ def test_a_device_that_is_not_meant_dumps_nothing(tmp_path):
     ("acl", {}, True),
 ])  # fmt: skip
 def test_a_run_that_dumps_nothing_says_so(tmp_path, surface, changes, silent):
-    cfg, said = new(surface), []
-    for path, value in changes.items():
-        cfg = cfg.set(path, value)
+    cfg, said = changed(new(surface), changes), []
     simulate(load_graph("mlp"), None, cfg, tmp_path, surface=surface, device="a2", say=said.append)
     assert [text[:19] for text in said] == ([] if silent else ["no tensor is dumped"])
 
@@ -446,9 +421,7 @@ LEFT = (
 def test_a_run_says_which_iterations_it_did_not_dump_and_what_to_set(
     tmp_path, surface, changes, run, left
 ):
-    cfg, told = new(surface), []
-    for path, value in changes.items():
-        cfg = cfg.set(path, value)
+    cfg, told = changed(new(surface), changes), []
     simulate(
         load_graph("mlp"), None, cfg, tmp_path / "one", surface=surface, device="a2",
         iterations=run, report=told.append,
@@ -481,7 +454,7 @@ def test_a_fault_shows_in_a_container(tmp_path):
         simulate(GRAPH, None, new("acl"), out, surface="acl", device="a2", faults=faults)
         (path,) = (path for path in files(out).values() if path.name.startswith("MatMul"))
         _, _, (_, _, message, data) = dump_files.container(path.read_bytes())[1]
-        trees[name] = by_hand(data, message).tolist()
+        trees[name] = dump_files.graph_array(data, message).tolist()
     assert trees == {"good": [[3, 0, 0]], "bad": [[6, 0, 0]]}
 
 

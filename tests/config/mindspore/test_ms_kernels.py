@@ -85,6 +85,14 @@ def test_an_entry_that_is_there_twice_counts_once():
     assert read_kernels(["Add", "A dd", "Add"]) == (Selector("type", "Add"),)
 
 
+def means_the_same(selector, again):
+    """What is read again is the selector, or an expression for its name."""
+    if again != selector:
+        assert (selector.kind, again.kind) == ("name", "regex")
+        assert again.matches(selector.text, "")
+        assert not again.matches(selector.text + "x", "")
+
+
 @given(
     st.text(st.characters(exclude_categories=["Cs", "Cc"])),
     st.sampled_from(("name", "type", "regex")),
@@ -94,11 +102,7 @@ def test_what_is_written_means_what_was_meant_or_is_an_expression_for_it(text, k
     entry = write_kernel(selector)
     if entry is None:
         return
-    again = read_kernel(entry)
-    if again != selector:
-        assert (kind, again.kind) == ("name", "regex")
-        assert again.matches(text, "")
-        assert not again.matches(text + "x", "")
+    means_the_same(selector, read_kernel(entry))
 
 
 @pytest.mark.parametrize(("selector", "entry"), [
@@ -155,11 +159,7 @@ def test_what_is_written_for_acl_means_the_same_whoever_reads_it(text, kind, any
     assert entry is None or kind != "type"
     if entry is None:
         return
-    (again,) = for_ascendcl(read_kernels([entry]), anywhere=anywhere)
-    if again != selector:
-        assert (kind, again.kind) == ("name", "regex")
-        assert again.matches(text, "")
-        assert not again.matches(text + "x", "")
+    means_the_same(selector, *for_ascendcl(read_kernels([entry]), anywhere=anywhere))
 
 
 @pytest.mark.parametrize(("selector", "entry"), [

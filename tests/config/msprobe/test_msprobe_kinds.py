@@ -2,6 +2,7 @@
 
 import pytest
 
+from kit.cases import NO, read_kind
 from workbench.config.form.kinds import Misfit, choice_of
 from workbench.config.msprobe.kinds import (
     ANY_MODES,
@@ -14,15 +15,7 @@ from workbench.config.msprobe.kinds import (
     or_nothing,
 )
 
-NO = object()
 MODE = or_nothing(choice_of("on", "off"), "off")
-
-
-def read(kind, value):
-    try:
-        return kind.read(value)
-    except Misfit:
-        return NO
 
 
 @pytest.mark.parametrize(("element", "ends"), [
@@ -34,7 +27,7 @@ def read(kind, value):
 ])  # fmt: skip
 def test_an_element_of_step_or_rank_is_a_number_or_a_range(element, ends):
     assert number_range(element) == ends
-    assert (read(NUMBER_LIST, [element]) is NO) == (ends is None)
+    assert (read_kind(NUMBER_LIST, [element]) is NO) == (ends is None)
 
 
 @pytest.mark.parametrize(("kind", "value", "kept"), [
@@ -54,7 +47,7 @@ def test_an_element_of_step_or_rank_is_a_number_or_a_range(element, ends):
     (MODE, "on", "on"), (MODE, "", "off"), (MODE, [], "off"), (MODE, None, "off"), (MODE, "x", NO), (MODE, 1, NO),
 ])  # fmt: skip
 def test_a_kind_takes_what_msprobe_takes(kind, value, kept):
-    found = read(kind, value)
+    found = read_kind(kind, value)
     assert found is kept if kept is NO else found == kept
 
 
