@@ -69,11 +69,8 @@ def test_plans_of_the_examples():
     assert (single.select, single.single_op) == ((), True)
     assert plan_of("single-operator API").iterations == Iterations(())
     overflow = plan_of("overflow")
-    assert (overflow.kind, overflow.path, overflow.io) == (
-        "overflow",
-        "output",
-        {"input", "output"},
-    )
+    found = overflow.kind, overflow.path, overflow.io
+    assert found == ("overflow", "output", {"input", "output"})
     brief = plan_of("brief exception")
     assert (brief.kind, brief.detail, brief.path) == ("exception", "brief", "output")
     watch = plan_of("watch")

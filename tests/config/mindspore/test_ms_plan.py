@@ -141,10 +141,8 @@ def test_another_folder_makes_the_forms_own_irrelevant():
     assert form("o0o1", path="relative").plan(out="/tmp/with.dot").path == "/tmp/with.dot"
     with pytest.raises(ConfigError) as caught:
         form("o0o1", path="relative", input_output=9).plan()
-    assert [p.path for p in caught.value.problems] == [
-        "common_dump_settings.path",
-        "common_dump_settings.input_output",
-    ]
+    found = [p.path for p in caught.value.problems]
+    assert found == ["common_dump_settings.path", "common_dump_settings.input_output"]
 
 
 # Any plan becomes a form, any form a plan

@@ -200,11 +200,8 @@ def test_the_branches_of_one_condition_do_not_replace_each_other(lines, apart):
     assert [p.id for p in found] == ["branches" if apart else "duplicate-key"]
     line = 4 + next(i for i, text in enumerate(lines.split("\n")) if "{0}" in text)
     if apart:
-        assert (found[0].severity, found[0].path, found[0].line) == (
-            "hint",
-            "dump_config.enable_dump",
-            line,
-        )
+        told = found[0].severity, found[0].path, found[0].line
+        assert told == ("hint", "dump_config.enable_dump", line)
     assert form.data["dump_config"]["enable_dump"] is False
 
 
