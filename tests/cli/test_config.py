@@ -7,6 +7,7 @@ import pytest
 
 import workbench as wb
 from kit import commands
+from kit.cases import mindspore_form
 from workbench import config as surfaces
 from workbench.config.form.settings import declared
 from workbench.config.help import surface_help
@@ -19,20 +20,7 @@ OWN = ["mindspore-o0o1", "mindspore-o2", "tensorflow", "torchair", "acl"]
 
 PROBLEM_KEYS = {"id", "severity", "path", "line", "message", "fix", "code", "source"}
 
-MINDSPORE = {
-    "common_dump_settings": {
-        "op_debug_mode": 0,
-        "dump_mode": 0,
-        "path": "/dump",
-        "net_name": "Net",
-        "iteration": "all",
-        "saved_data": "tensor",
-        "input_output": 0,
-        "kernels": [],
-        "support_device": [0],
-    },
-    "e2e_dump_settings": {"enable": True},
-}
+MINDSPORE = mindspore_form("o0o1", iteration="all", support_device=[0]).data
 ACL = {"dump": {"dump_path": "out", "dump_op_switch": "on"}}
 
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from kit.cases import changed
+from kit.cases import changed, mindspore_form
 from kit.oracle import dump_files
 from kit.trees import contents, files
 from kit.words import check_said, misconfigured, refused
@@ -53,26 +53,11 @@ GRAPH = Graph(
     ),
     (Value(1),),
 )
-FORM = {
-    "common_dump_settings": {
-        "dump_mode": 0,
-        "path": "/dump",
-        "net_name": "Tiny",
-        "iteration": "all",
-        "input_output": 2,
-        "kernels": [],
-        "support_device": [0],
-    },
-    "e2e_dump_settings": {"enable": True},
-}
+TINY = {"net_name": "Tiny", "iteration": "all", "input_output": 2, "support_device": [0]}
 
 
-def form(e2e=None, **common):
-    value = {
-        "common_dump_settings": FORM["common_dump_settings"] | common,
-        "e2e_dump_settings": FORM["e2e_dump_settings"] | (e2e or {}),
-    }
-    return read(json.dumps(value))
+def form(**common):
+    return read(mindspore_form("o0o1", **TINY | common).to_text())
 
 
 def outputs(root):
@@ -155,7 +140,7 @@ def test_iterations_are_counted_from_the_forms_first(tmp_path):
 
 def test_a_form_is_read_from_its_file(tmp_path):
     path = tmp_path / "data_dump.json"
-    path.write_text(json.dumps(FORM))
+    path.write_text(form().to_text())
     out = simulate(GRAPH, None, path, tmp_path / "out")
     assert (out / "rank_0" / "Tiny" / "0" / "0").is_dir()
 
