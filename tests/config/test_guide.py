@@ -47,11 +47,8 @@ def examples(name, difference):
 
 
 def about(problems, difference):
-    return [
-        one
-        for one in problems
-        if one.path == difference.path and one.id in (difference.rule, "guide")
-    ]
+    ids = (difference.rule, "guide")
+    return [one for one in problems if one.path == difference.path and one.id in ids]
 
 
 @pytest.mark.parametrize(("name", "difference"), EACH, ids=NAMES)

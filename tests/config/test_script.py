@@ -123,11 +123,7 @@ def test_what_a_statement_assigns(line, pairs):
 ])  # fmt: skip
 def test_what_is_set_in_the_environment(line, variables):
     names, (statement,) = {"name": "B"}, ast.parse(line).body
-    found = [
-        v
-        for target, value in assignments(statement)
-        for v in variable_assigned(target, value, names)
-    ]
+    found = [v for pair in assignments(statement) for v in variable_assigned(*pair, names)]
     found += [v for call in calls_in(statement) for v in variables_set(call, names)]
     assert [f"{v.name}: {source_of(v.value)}" for v in found] == variables
     assert {v.line for v in found} <= {1}
@@ -181,9 +177,8 @@ def line(surface, key, value, member="s"):
 @pytest.mark.parametrize("surface", SETS)
 def test_every_script_is_followed_through_the_environment(surface):
     text = "os.environ.update({'DUMP_GE_GRAPH': '2'}, DUMP_GRAPH_PATH='/g')\n"
-    form = read(
-        text + line(surface, "dump_mode", "b'all'" if surface == "tensorflow" else "'all'"), surface
-    )
+    value = "b'all'" if surface == "tensorflow" else "'all'"
+    form = read(text + line(surface, "dump_mode", value), surface)
     assert form.data["environment"] == {"DUMP_GE_GRAPH": "2", "DUMP_GRAPH_PATH": "/g"}
 
 
@@ -201,9 +196,8 @@ def test_cases_of_a_match_are_branches_of_either_surface():
     case = "match mode:\n    case 1:\n        {}    case _:\n        {}"
     torchair = case.format(*[line("torchair", "enable_dump", value) for value in (True, False)])
     assert [p.id for p in read(torchair, "torchair").check()][:1] == ["branches"]
-    switches = [
-        f"op.parameter_map['{key}'].b = True\n" for key in ("enable_dump", "enable_dump_debug")
-    ]
+    keys = ("enable_dump", "enable_dump_debug")
+    switches = [f"op.parameter_map['{key}'].b = True\n" for key in keys]
     found = {p.id: p for p in read(NAMED + case.format(*switches), "tensorflow").check()}
     assert found["other-branch"].path == "dump.enable_dump_debug"
     assert str(found["conditional"].message) == "dump.enable_dump is set only if mode matches 1"

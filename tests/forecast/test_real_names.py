@@ -99,9 +99,8 @@ def test_operators_of_one_scope_and_type_are_counted_anew(tmp_path):
     topk = [name for name in found.selection.operators if "TopK" in name]
     assert topk == ["Default/TopK-op0", "Default/TopK-op1"]
     order = next(e for e in found.forecast.files if "ms_execution_order" in e.path)
-    graph = read_network(
-        dump(tmp_path / "again", "mixed") / "rank_0/graphs/ms_output_trace_code_graph_0.ir"
-    )
+    folder = dump(tmp_path / "again", "mixed") / "rank_0/graphs"
+    graph = read_network(folder / "ms_output_trace_code_graph_0.ir")
     names = [op.name for op in graph.ops]
     assert [name for name in names if "TopK" in name] == ["Default/TopK-op2", "Default/TopK-op3"]
     assert order.size == len("\n".join(["NodeExecutionOrder-FullNameWithScope", *names])) + 1
@@ -185,9 +184,8 @@ def test_what_lies_in_memory_that_is_gone_is_told(tmp_path):
 def test_a_graph_as_protobuf_has_a_doubt(tmp_path):
     form = config.new("mindspore-cpu").set("common_dump_settings.iteration", "0")
     simulate(load_graph("mlp"), None, form, tmp_path)
-    told = preview(
-        form, tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb", context=Context("2.10.0")
-    )
+    graph = tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb"
+    told = preview(form, graph, context=Context("2.10.0"))
     assert "dump/from-pb" in {doubt.code for doubt in told.inexact_because}
     assert ".ir" in str(told)
 

@@ -39,9 +39,8 @@ def test_steps_of_an_overflow_dump_are_read_as_far_as_they_can_be():
 
 
 def test_modes():
-    modes = {
-        mode: plan_of(dump_list=[{}], dump_mode=mode).io for mode in ("input", "output", "all")
-    }
+    words = ("input", "output", "all")
+    modes = {mode: plan_of(dump_list=[{}], dump_mode=mode).io for mode in words}
     assert modes == {"input": {"input"}, "output": {"output"}, "all": BOTH}
     assert plan_of(dump_list=[{}]).io == {"output"}
 
@@ -135,9 +134,8 @@ def test_part_of_a_list_that_can_be_said_is_kept():
 
 
 def test_from_mindspores_words():
-    plan = DumpPlan(
-        "/d", saved="full", statistics=("max", "md5"), iterations=Iterations.parse("9-3")
-    )
+    never, some = Iterations.parse("9-3"), ("max", "md5")
+    plan = DumpPlan("/d", saved="full", statistics=some, iterations=never)
     assert back(plan).data == {"dump": {"dump_path": "/d", "dump_list": []}}
     plan = DumpPlan("/d", saved="statistic", statistics=("md5", "l2norm", "max"))
     dump = {"dump_path": "/d", "dump_list": [{}], "dump_mode": "all", "dump_op_switch": "off"}
@@ -152,18 +150,16 @@ def test_more_than_a_hundred_pieces_are_cut():
 
 def test_more_than_a_hundred_omissions_of_a_model_are_kept():
     omit = tuple(Exclusion("name", f"n{i:03}", ("input0",), "m") for i in range(250))
-    plan = DumpPlan(
-        "/d", select=(Selector("name", "a", model="m"),), omit=omit, level="op", **BINARY
-    )
+    select = (Selector("name", "a", model="m"),)
+    plan = DumpPlan("/d", select=select, omit=omit, level="op", **BINARY)
     again = back(plan).plan()
     assert (again.omit, again.select) == (plan.omit, plan.select)
 
 
 def test_a_form_for_the_newest_release_passes_it():
     for kind in ("exception", "overflow", "watch", "data"):
-        plan = DumpPlan(
-            "/d", kind=kind, watched=("C",), detail="norm" if kind == "exception" else ""
-        )
+        detail = "norm" if kind == "exception" else ""
+        plan = DumpPlan("/d", kind=kind, watched=("C",), detail=detail)
         form = Config(ACL, ACL.from_plan(plan).data)
         found = form.check(Context("9.2"))
         assert [p for p in found if p.severity == "error"] == []

@@ -101,11 +101,8 @@ def test_a_misspelt_dump_is_a_hint():
 
 def said(dump, context=None):
     """Codes and values of the notes on a dump."""
-    config = surfaces.of("acl", {"dump": dump})
-    return {
-        note.code.removeprefix("config/acl-"): dict(note.values)
-        for note in config.judge(context).notes()
-    }
+    notes = surfaces.of("acl", {"dump": dump}).judge(context).notes()
+    return {note.code.removeprefix("config/acl-"): dict(note.values) for note in notes}
 
 
 @pytest.mark.parametrize("more", [{}, {"dump_list": []}, {"dump_op_switch": "off"}])
@@ -206,9 +203,8 @@ def test_notes_on_what_the_environment_asks_for(env, expected):
 
 def calls(text):
     """Names of the calls of a script, in order."""
-    tree = ast.parse(text)
-    found = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [ast.unparse(func) for func in found]
+    nodes = ast.walk(ast.parse(text))
+    return [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
 
 
 MODEL = ["acl.mdl.load_from_file", "acl.mdl.execute"]
@@ -225,9 +221,7 @@ END = ["acl.rt.reset_device", "acl.finalize"]
 def test_calls_are_in_the_order_that_works(dump, expected):
     text = surfaces.of("acl", {"dump": dump}).code(file="conf/acl.json")
     assert calls(text) == ["acl.init", *expected]
-    lines = [
-        line.removeprefix("#   ") for line in text.partition("# The same in C++:\n")[2].splitlines()
-    ]
+    lines = text.partition("# The same in C++:\n#   ")[2].split("\n#   ")
     cpp = [line.partition("(")[0].lower() for line in lines if line.startswith("acl")]
     names = [name.replace("acl.mdl.", "aclmdl").replace("acl.rt.", "aclrt") for name in calls(text)]
     flat = [name.replace(".", "").replace("_", "") for name in names]
@@ -239,12 +233,9 @@ def test_calls_are_in_the_order_that_works(dump, expected):
 def test_odd_names_do_not_break_the_code(odd):
     config = surfaces.of("acl", {"dump": {"dump_path": odd, "dump_list": [{}]}})
     text = config.code(Context(), odd)
-    (argument,) = [
-        node.args[0].value
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "acl.mdl.set_dump"
-    ]
-    assert argument == odd
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    (call,) = [node for node in nodes if ast.unparse(node.func) == "acl.mdl.set_dump"]
+    assert call.args[0].value == odd
 
 
 STEPS = {

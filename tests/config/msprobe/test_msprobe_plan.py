@@ -180,9 +180,8 @@ def test_calls_are_lost_where_operators_are_selected():
 
 
 def test_settings_that_no_plan_holds_are_lost_by_name():
-    made = form(
-        section={"data_mode": ["forward"], "slice": [{"dim": 0}]}, extra_info=False
-    ).convert("acl")
+    section = {"data_mode": ["forward"], "slice": [{"dim": 0}]}
+    made = form(section=section, extra_info=False).convert("acl")
     paths = {loss.values["path"] for loss in made.losses if loss.code == "config/lost-setting"}
     assert paths == {"extra_info", "statistics.data_mode", "statistics.slice"}
 

@@ -63,18 +63,18 @@ def test_what_torchair_cannot_say_is_a_sentence():
     assert lowered.unsupported == (Message("config/lost-kind", kind="overflow"),)
 
 
-def test_names_that_torchair_refuses_are_left_out():
-    select = (Selector("name", "conv-1"), Selector("name", "Add"), Selector("regex", "A.*"))
-    assert from_plan(DumpPlan("/d", select=select)).data["dump_config"]["dump_layer"] == "Add"
+OF_MODEL = (Selector("name", "conv1", model="m"), Selector("name", "pool1", model="m"))
 
 
-def test_names_of_a_model_are_kept_and_not_widened_to_every_operator():
-    select = (Selector("name", "conv1", model="m"), Selector("name", "pool1", model="m"))
-    assert (
-        from_plan(DumpPlan("/d", select=select)).data["dump_config"]["dump_layer"] == "conv1 pool1"
-    )
-    every = (*select, Selector("all", model="n"))
-    assert "dump_layer" not in from_plan(DumpPlan("/d", select=every)).data["dump_config"]
+@pytest.mark.parametrize(("select", "layer"), [
+    # names that torchair refuses are left out
+    ((Selector("name", "conv-1"), Selector("name", "Add"), Selector("regex", "A.*")), "Add"),
+    # names of a model are kept, and not widened to every operator
+    (OF_MODEL, "conv1 pool1"),
+    ((*OF_MODEL, Selector("all", model="n")), None),
+])  # fmt: skip
+def test_a_selection_becomes_the_names_that_torchair_takes(select, layer):
+    assert from_plan(DumpPlan("/d", select=select)).data["dump_config"].get("dump_layer") == layer
 
 
 def said(form, context=None):
