@@ -15,9 +15,6 @@ from workbench.config.schema import json_schema
 from workbench.core.errors import WorkbenchError
 
 JSON_SURFACES = [name for name in wb.config.SURFACES if wb.config.get(name).language == "json"]
-OWN = ["mindspore-o0o1", "mindspore-o2", "tensorflow", "torchair", "acl"]
-"""Surfaces that content alone gives away."""
-
 PROBLEM_KEYS = {"id", "severity", "path", "line", "message", "fix", "code", "source"}
 
 MINDSPORE = mindspore_form("o0o1", iteration="all", support_device=[0]).data
@@ -53,13 +50,6 @@ def test_a_new_form_passes_its_check(run, write, surface):
     verdict = json.loads(out)
     assert (status, verdict["accepted"]) == (0, True)
     assert not [p for p in verdict["problems"] if p["severity"] != "hint"]
-
-
-@pytest.mark.parametrize("surface", OWN)
-def test_content_tells_the_surface(run, write, surface):
-    _, text, _ = run("new", surface)
-    form = write(text, "form.json" if surface in JSON_SURFACES else "form.py")
-    assert json.loads(run("check", form, "--json")[1])["surface"] == surface
 
 
 def test_the_json_follows_its_contract(run, write):

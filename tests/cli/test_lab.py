@@ -155,9 +155,8 @@ def test_a_busy_port_is_said(tmp_path, started, capsys):
         busy.listen()
         port = busy.getsockname()[1]
         assert lab("--port", port, tmp_path) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        f"error: {Message('cli/lab-port', port=port, why=Message('cli/lab-port-used'))}"
-    )
+    found = capsys.readouterr().err.splitlines()[-1]
+    assert found == f"error: {Message('cli/lab-port', port=port, why=Message('cli/lab-port-used'))}"
     assert started == []
 
 

@@ -22,14 +22,12 @@ def test_the_sentence_and_the_json_agree(name):
     said, found = verdict_message(judged), verdict_json(judged)
     code = "cli/check-accepted" if accepted else "cli/check-refused"
     check_said(said, code, product=row.product, version=row.version, surface=row.name)
-    assert [(one.code, dict(one.values)) for one in said.values["found"]] == [
-        (f"cli/{code}", values) for code, values in counts
-    ]
+    told = [(one.code, dict(one.values)) for one in said.values["found"]]
+    assert told == [(f"cli/{code}", values) for code, values in counts]
     assert (found["schema"], found["accepted"]) == ("workbench.config/1", accepted)
     assert (found["surface"], found["version"]) == (row.name, row.version)
-    assert [one["message"] for one in found["problems"]] == [
-        str(one.message) for one in judged.problems
-    ]
+    seen = [one["message"] for one in found["problems"]]
+    assert seen == [str(one.message) for one in judged.problems]
     assert all(isinstance(one["fix"], str) for one in found["problems"])
 
 

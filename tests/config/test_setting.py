@@ -169,10 +169,6 @@ def test_a_key_of_another_version_is_an_error_where_unknown_ones_are():
     check_said(problem.fix, "config/version-advice", since="3.0")
 
 
-def test_a_declaration_may_name_its_own_source():
-    assert read({"old": "x"})[1][0].source == "elsewhere"
-
-
 @pytest.mark.parametrize("key", ["count", "strict"])
 def test_what_only_a_run_knows_is_shown_and_not_judged(key):
     settings, (problem,) = read({key: RuntimeValue("f(x)")})
@@ -277,9 +273,8 @@ def test_a_section_that_is_not_read_may_be_anything(value):
     for on, found in ((True, ("value", "error")), (False, ("value-unread", "hint"))):
         reader = Reader({"on": on, "other": value}, "test")
         settings = reader.read(Both, reader.form)
-        assert [(p.id, p.severity, p.path, p.source) for p in reader.problems] == [
-            (*found, "other", "test")
-        ]
+        told = [(p.id, p.severity, p.path, p.source) for p in reader.problems]
+        assert told == [(*found, "other", "test")]
         assert (settings.other.values(), settings.other.size) == ({}, 0)
         assert settings.given == {"on"}
 
@@ -294,7 +289,8 @@ def test_settings_of_a_section_that_is_not_read_may_hold_anything():
     assert told[False] == [("value-unread", "other.size")]
 
 
-def test_a_declaration_may_have_its_own_code():
+def test_a_declaration_may_have_its_own_source_and_code():
+    assert read({"old": "x"})[1][0].source == "elsewhere"
     reader = Reader({"coded": ""}, "test", code=lambda _key, _value: "E0")
     reader.read(Both, reader.form)
     assert [(p.code, p.source) for p in reader.problems] == [("E1", "there")]

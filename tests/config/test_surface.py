@@ -274,8 +274,7 @@ def test_settings_of_a_new_form_are_changed_by_path():
 
 
 @pytest.mark.parametrize(("data", "line", "code", "values"), [
-    (b"", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
-    (b"{", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
+    *[(cut, 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}) for cut in (b"", b"{")],
     (b'{\n"a": \xff}', 2, "config/encoding", {"byte": 7, "encoding": "UTF-8"}),
     ('{"a": 1}'.encode("utf-16"), 1, "config/encoding", {"byte": 0}),
     (b"\x80\x04K\x01.", 1, "config/encoding", {"byte": 0}),

@@ -393,9 +393,6 @@ LEFT = (
     # surface, what is set, iterations that run: what is dumped of how many, and what to set
     ("mindspore-o0o1", {}, 12, (1, 12, "common_dump_settings.iteration", "0-11")),
     ("mindspore-o0o1", {"common_dump_settings.iteration": "all"}, 12, None),
-    ("mindspore-o0o1", {"common_dump_settings.iteration": "1|2"}, 4, (2, 4, "common_dump_settings.iteration", "0-3")),
-    ("mindspore-o0o1", {"common_dump_settings.iteration": "0-3"}, 3, None),
-    ("mindspore-o0o1", {}, 1, None),
     ("acl", {}, 3, (1, 3, "dump.dump_step", "0-2")),
     ("tensorflow", {}, 3, (1, 3, "dump.dump_step", "0-2")),
     ("torchair", {}, 3, (1, 3, "dump_config.dump_step", "0-2")),

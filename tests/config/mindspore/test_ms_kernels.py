@@ -105,24 +105,28 @@ def test_what_is_written_means_what_was_meant_or_is_an_expression_for_it(text, k
     means_the_same(selector, read_kernel(entry))
 
 
-@pytest.mark.parametrize(("selector", "entry"), [
-    (Selector("regex", "Default/fc.+"), "name-regex(Default/fc.+)"),
-    (Selector("regex", r"a\\.b"), r"name-regex(a\.b)"),
-    (Selector("regex", r"a\.b"), 'name-regex(a".b)'),
-    (Selector("regex", r'a\."'), 'name-regex(a"."x22)'),
-    (Selector("name", "Default/Add-op0"), "Default/Add-op0"),
-    (Selector("name", "fc1.weight"), "name-regex(fc1[.]weight)"),
-    (Selector("type", "Conv2D"), "Conv2D"),
-    (Selector("name", "]}"), "name-regex(]})"),
-    (Selector("type", "a/b"), None),
-    (Selector("type", "a b"), None),
-    (Selector("type", ""), None),
-    (Selector("regex", "(?i)a"), None),
-    (Selector("range", "a", "b"), None),
-    (Selector("marked"), None),
+@pytest.mark.parametrize(("selector", "entry", "for_acl"), [
+    (Selector("regex", "Default/fc.+"), "name-regex(Default/fc.+)", "name-regex(^Default/fc.+$)"),
+    (Selector("regex", r"a\\.b"), r"name-regex(a\.b)", r"name-regex(^a\.b$)"),
+    (Selector("regex", r"a\.b"), 'name-regex(a".b)', 'name-regex(^a".b$)'),
+    (Selector("regex", r'a\."'), 'name-regex(a"."x22)', 'name-regex(^a"."x22$)'),
+    (Selector("regex", "a|b"), "name-regex(a|b)", "name-regex(^(?:a|b)$)"),
+    (Selector("regex", ".*fc.*"), "name-regex(.*fc.*)", "name-regex(.*fc.*)"),
+    (Selector("regex", "(?i)a"), None, None),
+    (Selector("name", "Default/Add-op0"), "Default/Add-op0", "Default/Add-op0"),
+    (Selector("name", "fc1.weight"), "name-regex(fc1[.]weight)", "fc1.weight"),
+    (Selector("name", "]}"), "name-regex(]})", "]}"),
+    (Selector("name", "name-regex(a)"), "name-regex(name-regex[(]a[)])", "name-regex(^name-regex[(]a[)]$)"),
+    (Selector("name", ""), None, None),
+    (Selector("type", "Conv2D"), "Conv2D", None),
+    (Selector("type", "a/b"), None, None),
+    (Selector("type", "a b"), None, None),
+    (Selector("type", ""), None, None),
+    (Selector("range", "a", "b"), None, None),
+    (Selector("marked"), None, None),
 ])  # fmt: skip
-def test_selectors_are_written_as_entries(selector, entry):
-    assert write_kernel(selector) == entry
+def test_selectors_are_written_as_entries(selector, entry, for_acl):
+    assert (write_kernel(selector), ascendcl_entry(selector)) == (entry, for_acl)
 
 
 NAMES = ("Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1", "fc1", "Add", "a|b", "")
@@ -160,16 +164,3 @@ def test_what_is_written_for_acl_means_the_same_whoever_reads_it(text, kind, any
     if entry is None:
         return
     means_the_same(selector, *for_ascendcl(read_kernels([entry]), anywhere=anywhere))
-
-
-@pytest.mark.parametrize(("selector", "entry"), [
-    (Selector("name", "fc1.weight"), "fc1.weight"),
-    (Selector("name", "name-regex(a)"), "name-regex(^name-regex[(]a[)]$)"),
-    (Selector("name", ""), None),
-    (Selector("type", "Conv2D"), None),
-    (Selector("regex", "Default/fc.+"), "name-regex(^Default/fc.+$)"),
-    (Selector("regex", "a|b"), "name-regex(^(?:a|b)$)"),
-    (Selector("regex", ".*fc.*"), "name-regex(.*fc.*)"),
-])  # fmt: skip
-def test_selectors_are_written_as_entries_for_acl(selector, entry):
-    assert ascendcl_entry(selector) == entry

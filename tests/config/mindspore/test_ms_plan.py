@@ -16,9 +16,8 @@ EIGHT = tuple(range(8))
 
 
 def test_a_plain_form_dumps_every_tensor():
-    assert form("o0o1").plan() == DumpPlan(
-        "/dump", "Net", iterations=Iterations(((0, 0),)), devices=EIGHT
-    )
+    found = form("o0o1").plan()
+    assert found == DumpPlan("/dump", "Net", iterations=Iterations(((0, 0),)), devices=EIGHT)
     assert form("cpu").plan() == DumpPlan("/dump", "Net", iterations=Iterations(((0, 0),)))
     assert form("o2").plan() == form("o0o1").plan()
     binary = form("ge").plan()

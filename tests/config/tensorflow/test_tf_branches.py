@@ -93,6 +93,7 @@ DUMPS = (
 @pytest.mark.parametrize(("given", "expected", "unused"), [
     (GIVEN.format("over"), {"enable_dump_debug": True, "dump_path": "/o"}, [1]),
     (GIVEN.format("data if rank == 0 else None"), {"enable_dump": True, "dump_path": "/d", "dump_step": "0"}, [2]),
+    (GIVEN.format('DumpConfig(enable_dump=True, dump_path="/i")'), {"enable_dump": True, "dump_path": "/i"}, [1, 2]),
     (GIVEN.format("over") + "other = [data]\n", {"enable_dump_debug": True, "dump_path": "/o"}, []),
     ("run = NPURunConfig()\n", None, [1, 2]),
 ])  # fmt: skip
@@ -105,11 +106,6 @@ def test_the_dump_config_that_is_given_counts(given, expected, unused):
     if expected is not None:
         assert dump(text) == expected
         assert "ge-both" not in ids(text)
-
-
-def test_a_dump_config_made_in_the_call_counts():
-    inner = 'DumpConfig(enable_dump=True, dump_path="/i")'
-    assert dump(DUMPS + GIVEN.format(inner)) == {"enable_dump": True, "dump_path": "/i"}
 
 
 def test_what_only_a_run_knows_may_be_the_same():

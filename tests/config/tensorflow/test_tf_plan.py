@@ -194,9 +194,8 @@ def test_code_says_what_to_do_in_order():
     assert "os.environ" not in text
     ast.parse(text)
     read = surfaces.read(text, "tensorflow").data
-    assert {name: read[name] for name in ("script", "dump")} == {
-        name: data[name] for name in ("script", "dump")
-    }
+    found = {name: read[name] for name in ("script", "dump")}
+    assert found == {name: data[name] for name in ("script", "dump")}
 
 
 def test_code_exports_the_graph_switch_if_nothing_does():

@@ -156,9 +156,8 @@ def test_a_dump_config_that_is_none_comes_back():
         data = {"script": {"interface": "estimator", "porting": "manual"}, "dump": value}
         config = surfaces.read(encode(data), "tensorflow")
         assert config.data == data
-        assert [(p.path, p.code) for p in config.check() if p.severity == "error"] == [
-            ("dump", "ValueError")
-        ]
+        found = [(p.path, p.code) for p in config.check() if p.severity == "error"]
+        assert found == [("dump", "ValueError")]
 
 
 def test_expressions_that_are_none_are_written_as_text():

@@ -102,9 +102,8 @@ def test_an_assignment_is_found_however_it_is_written(lines, expected):
 
 
 def test_names_bound_to_a_literal_are_looked_up():
-    assert of_config("config.dump_config.dump_path = ROOT + '/d'", "ROOT = '/data'\n") == dumping(
-        dump_path="/data/d"
-    )
+    found = of_config("config.dump_config.dump_path = ROOT + '/d'", "ROOT = '/data'\n")
+    assert found == dumping(dump_path="/data/d")
 
 
 @pytest.mark.parametrize("name", ["config", "cfg", "self.config", "a.b.c"])
