@@ -93,9 +93,8 @@ def test_the_operators_and_files_of_a_source_line_are_told(capsys, real_pairs):
     dump = real_pairs["alexnet_padmode"].target
     row = wb.compare(dump, dump).operator("Default/conv3-Conv2d/Conv2D-op0").row
     place = f"{row.source.file}:{row.source.line}"
-    (found,) = json.loads(run(capsys, "inspect", dump, "--json", "--at", place).out)["at"][
-        "operators"
-    ]
+    shown = run(capsys, "inspect", dump, "--json", "--at", place)
+    (found,) = json.loads(shown.out)["at"]["operators"]
     assert found["op_name"] == row.op_name
     assert found["files"]
     text = run(capsys, "inspect", dump, "--at", place).out

@@ -141,10 +141,8 @@ def test_a_variable_that_names_a_file_is_passed_over(tmp_path):
     assert exception_folder(Context(env=env))[1] == "ASCEND_DUMP_PATH"
 
 
-@pytest.mark.parametrize("mode", ["all", "input", "output"])
-def test_modes_say_what_is_written(mode):
-    assert mode_of(frozenset(("input", "output") if mode == "all" else (mode,))) == mode
-
-
-def test_nothing_written_is_said_as_the_vendors_default():
-    assert mode_of(frozenset()) == "output"
+@pytest.mark.parametrize(("io", "mode"), [
+    (("input", "output"), "all"), (("input",), "input"), (("output",), "output"), ((), "output"),
+])  # fmt: skip
+def test_modes_say_what_is_written_and_the_vendors_default_where_nothing_is(io, mode):
+    assert mode_of(frozenset(io)) == mode

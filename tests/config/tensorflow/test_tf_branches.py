@@ -99,10 +99,8 @@ DUMPS = (
 ])  # fmt: skip
 def test_the_dump_config_that_is_given_counts(given, expected, unused):
     text = DUMPS + given
-    found = [
-        problem.line for problem in decode(text).problems if problem.id == "unused-dump-config"
-    ]
-    assert found == unused
+    problems = decode(text).problems
+    assert [p.line for p in problems if p.id == "unused-dump-config"] == unused
     if expected is not None:
         assert dump(text) == expected
         assert "ge-both" not in ids(text)
@@ -222,10 +220,8 @@ def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
     assert [problem.id for problem in good.check() if problem.id != "graph-unset"] == ["unresolved"]
     check_said(good.check()[0].fix, "config/unresolved-assumed", assumed=True)
     words, paths = plan_words(good.plan()), ["dump.enable_dump"]
-    assert (
-        str(Message("config/plan-run-time", plan=words, paths=paths))
-        in good.explain().splitlines()[0]
-    )
+    said = str(Message("config/plan-run-time", plan=words, paths=paths))
+    assert said in good.explain().splitlines()[0]
     assert good.plan().iterations.ranges == ((3, 3),)
     assert "enable_dump=args.dump" in good.to_text()
     assert "enable_dump" not in good.code().partition("DumpConfig(")[2]

@@ -104,9 +104,8 @@ def test_one_rank_is_read_where_the_switch_stands_under_the_condition():
     switch = 'op.parameter_map["enable_dump"].b = {}\n'
     text = f"{NAMED}if int(os.getenv('RANK_ID')) == 3:\n    {switch.format(True)}"
     assert read(text)["script"]["rank"] == 3
-    text = (
-        f"{NAMED}{switch.format(True)}if os.getenv('RANK_ID') != '3':\n    {switch.format(False)}"
-    )
+    other = f"if os.getenv('RANK_ID') != '3':\n    {switch.format(False)}"
+    text = f"{NAMED}{switch.format(True)}{other}"
     assert read(text)["script"]["rank"] == 3
     assert read(text)["dump"] == {"enable_dump": True}
     assert "conditional" not in said(text)
@@ -197,9 +196,8 @@ def test_settings_have_the_lines_they_stand_on():
 
 
 def test_the_last_of_two_values_counts_and_is_reported():
-    text = (
-        f"{NAMED}op.parameter_map['dump_step'].s = b'1'\nop.parameter_map['dump_step'].s = b'2'\n"
-    )
+    steps = [f"op.parameter_map['dump_step'].s = b'{number}'\n" for number in (1, 2)]
+    text = NAMED + "".join(steps)
     config = surfaces.read(text, "tensorflow")
     assert config.data["dump"] == {"dump_step": "2"}
     twice = [(p.path, p.line) for p in config.check() if p.id == "duplicate-key"]

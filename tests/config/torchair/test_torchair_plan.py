@@ -165,10 +165,8 @@ def test_a_form_that_is_off_makes_no_folder():
 
 
 def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
-    text = (
-        "import torchair\nconfig = torchair.CompilerConfig()\n"
-        "config.dump_config.enable_dump = args.dump\nconfig.dump_config.dump_step = '5-3'\n"
-    )
+    dump = "config.dump_config.enable_dump = args.dump\nconfig.dump_config.dump_step = '5-3'\n"
+    text = f"import torchair\nconfig = torchair.CompilerConfig()\n{dump}"
     problems = read(text, "torchair").check()
     assert [p.code for p in problems if p.severity == "warning"] == ["E10001"]
     assert "unresolved" in {p.id for p in problems}
