@@ -137,33 +137,23 @@ SEQUENCES = {
         ["a/T/0/One/1/0", "b/T/0/Two/2/0"],
     ),
     "the same model twice, dumped once": (
-        "init, init_dump, set a, load One, run 1, finalize_dump, unload 1, "
-        "load One, run 2, unload 2, finalize",
+        "init, init_dump, set a, load One, run 1, finalize_dump, unload 1, load One, run 2, unload 2, finalize",
         ["a/T/0/One/1/0"],
     ),
     "set after a model was loaded": (
-        "init, init_dump, load One, set a, load Two, run 1, run 2, finalize_dump",
-        ["a/T/0/Two/2/0"],
+        "init, init_dump, load One, set a, load Two, run 1, run 2, finalize_dump", ["a/T/0/Two/2/0"],
     ),
     "loaded again after it was set": (
-        "init, init_dump, load One, set a, run 1, unload 1, load One, run 2, finalize_dump",
-        ["a/T/0/One/2/0"],
+        "init, init_dump, load One, set a, run 1, unload 1, load One, run 2, finalize_dump", ["a/T/0/One/2/0"],
     ),
-    "set twice": (
-        "init, init_dump, set a, set b, load One, run 1, finalize_dump",
-        ["b/T/0/One/1/0"],
-    ),
+    "set twice": ("init, init_dump, set a, set b, load One, run 1, finalize_dump", ["b/T/0/One/1/0"]),
     "set again for the next model": (
         "init, init_dump, set a, load One, set b, load Two, run 1, run 2, run 1, finalize_dump",
         ["a/T/0/One/1/0", "a/T/0/One/1/1", "b/T/0/Two/2/0"],
     ),
-    "set by aclInit": (
-        "init a, load One, run 1, run 1, unload 1, finalize",
-        ["a/T/0/One/1/0", "a/T/0/One/1/1"],
-    ),
+    "set by aclInit": ("init a, load One, run 1, run 1, unload 1, finalize", ["a/T/0/One/1/0", "a/T/0/One/1/1"]),
     "aclInit's configuration replaced": (
-        "init a, init_dump, set b, load One, run 1, finalize_dump, run 1, load One, run 2",
-        ["b/T/0/One/1/0"],
+        "init a, init_dump, set b, load One, run 1, finalize_dump, run 1, load One, run 2", ["b/T/0/One/1/0"],
     ),
     "a model that is not unloaded": (
         "init, init_dump, set a, load One, run 1, finalize_dump, run 1, "
@@ -179,7 +169,7 @@ SEQUENCES = {
         "init, device 3, init_dump, set a, load One, device 1, load Two, run 1, run 2",
         ["a/T/1/Two/2/0", "a/T/3/One/1/0"],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
@@ -211,18 +201,10 @@ ORDERS = {
     "finalize_dump before init_dump": ("init, finalize_dump", "dump not", "EP0008"),
     "init_dump twice": ("init, init_dump, init_dump", "repeat", "EP0008"),
     "set_dump after finalize_dump": ("init, init_dump, finalize_dump, set a", "dump not", "EP0008"),
-    "finalize_dump twice": (
-        "init, init_dump, finalize_dump, finalize_dump",
-        "dump not",
-        "EP0008",
-    ),
+    "finalize_dump twice": ("init, init_dump, finalize_dump, finalize_dump", "dump not", "EP0008"),
     "finalize_dump of what aclInit set": ("init a, finalize_dump", "dump not", "EP0008"),
     "set_dump after aclFinalize": ("init, init_dump, finalize, set a", "uninitialised", "EP0008"),
-    "init_dump of an earlier aclInit": (
-        "init, init_dump, finalize, init, init_dump",
-        "repeat",
-        "EP0008",
-    ),
+    "init_dump of an earlier aclInit": ("init, init_dump, finalize, init, init_dump", "repeat", "EP0008"),
     "aclInit twice": ("init, init", "repeat", ""),
     "aclInit anew with another file": ("init, finalize, init a", "param", "EH0004"),
     "aclInit anew without the file": ("init a, finalize, init", "param", "EH0004"),
@@ -234,14 +216,10 @@ ORDERS = {
     "execute of no model": ("init, run 1", "model id", ""),
     "execute after unload": ("init, load One, unload 1, run 1", "model id", ""),
     "unload twice": ("init, load One, unload 1, unload 1", "model id", ""),
-    "a model of an earlier aclInit": (
-        "init, load One, finalize, init, run 1",
-        "model id",
-        "",
-    ),
+    "a model of an earlier aclInit": ("init, load One, finalize, init, run 1", "model id", ""),
     "no such device": ("device 8", "device", ""),
     "a negative device": ("device -1", "device", ""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -294,24 +272,16 @@ TEXTS = {
     "too deep": (DEEP, "parse", "EH0004", "parse", "EH0004"),
     "too large": (" " * (10 << 20) + "{}", "file", "EH0004", "file", "EH0004"),
     "no path": ('{"dump": {"dump_list": [{}]}}', "config", "EP0001", "config", "EP0001"),
-    "no folder": (
-        '{"dump": {"dump_path": "/no/such", "dump_list": [{}]}}',
-        *("config", "EP0003") * 2,
-    ),
+    "no folder": ('{"dump": {"dump_path": "/no/such", "dump_list": [{}]}}', *("config", "EP0003") * 2),
     "a wrong word": ('{"dump": {"dump_path": ".", "dump_mode": "x"}}', *("config", "EP0002") * 2),
     "a falling range": (
-        '{"dump": {"dump_path": ".", "dump_list": [{}], "dump_step": "3-2"}}',
-        *("config", "EP0003") * 2,
+        '{"dump": {"dump_path": ".", "dump_list": [{}], "dump_step": "3-2"}}', *("config", "EP0003") * 2,
     ),
     "a conflict": (
-        '{"dump": {"dump_path": ".", "dump_debug": "on", "dump_op_switch": "on"}}',
-        *("config", "EP0005") * 2,
+        '{"dump": {"dump_path": ".", "dump_debug": "on", "dump_op_switch": "on"}}', *("config", "EP0005") * 2,
     ),
-    "types before values": (
-        '{"dump": {"dump_mode": "x", "dump_step": 1}}',
-        *("config", "EP0001") * 2,
-    ),
-}
+    "types before values": ('{"dump": {"dump_mode": "x", "dump_step": 1}}', *("config", "EP0001") * 2),
+}  # fmt: skip
 """Text of a file → code and word of aclmdlSetDump, then of aclInit."""
 
 
@@ -334,15 +304,12 @@ def check_message(acl, word):
     assert (message or "").partition(":")[0] == word
 
 
-@pytest.mark.parametrize(
-    ("path", "code", "word"),
-    [
-        ("missing.json", "file", "EH0003"),
-        ("nul\0.json", "file", "EH0003"),
-        (".", "file", "EH0004"),
-        (None, "param", "EP0007"),
-    ],
-)
+@pytest.mark.parametrize(("path", "code", "word"), [
+    ("missing.json", "file", "EH0003"),
+    ("nul\0.json", "file", "EH0003"),
+    (".", "file", "EH0004"),
+    (None, "param", "EP0007"),
+])  # fmt: skip
 def test_a_configuration_must_be_a_file(program, path, code, word):
     program.play("init, init_dump")
     assert program.acl.mdl.set_dump(path) == CODES[code]
@@ -478,18 +445,11 @@ TestOrder = Order.TestCase
 TestOrder.settings = settings(max_examples=examples(40), stateful_step_count=40, deadline=None)
 
 
-DTYPES = {1: np.float32, 2: np.float16}
-
-
 def block(path: Path, part: str = "output") -> list[float]:
     """Elements of the first tensor of a container, decoded by hand."""
     _, blocks = dump_files.container(path.read_bytes())
     message, data = next((m, d) for name, _, m, d in blocks if name == part)
-    laid = np.frombuffer(data, DTYPES[message["data_type"]]).reshape(message["shape"]["dim"])
-    if message.get("format", 0) == 29:
-        *lead, c1, r1, r0, c0 = laid.shape
-        laid = np.moveaxis(laid, -4, -2).reshape(*lead, r1 * r0, c1 * c0)
-    return laid[tuple(map(slice, message["original_shape"]["dim"]))].ravel().tolist()
+    return dump_files.graph_array(data, message).ravel().tolist()
 
 
 def test_what_is_dumped_is_what_was_computed(program):
@@ -509,8 +469,7 @@ def test_what_is_dumped_is_what_was_computed(program):
 
 
 @pytest.mark.parametrize(
-    "inputs",
-    [[], [[[1, 2]], [[1, 2]]], {"y": 1}, [[1, 2, 3]], [[["a", "b"]]], [[[1], [1, 2]]]],
+    "inputs", [[], [[[1, 2]], [[1, 2]]], {"y": 1}, [[1, 2, 3]], [[["a", "b"]]], [[[1], [1, 2]]]]
 )
 def test_inputs_that_do_not_fit_are_refused(program, inputs):
     program.play("init a, load One")
@@ -558,11 +517,8 @@ def test_a_blacklist_holds_for_its_model(program):
     program.acl.init(program.config("a", dump_list=entries, dump_level="op"))
     program.play("load One, load Two, run 1, run 2")
     names = sorted(path.relative_to(program.root).parts[3:] for path in program.files("a"))
-    assert [(model, name.partition(".")[0]) for model, _, _, name in names] == [
-        ("One", "Mul"),
-        ("Two", "Abs"),
-        ("Two", "Mul"),
-    ]
+    found = [(model, name.partition(".")[0]) for model, _, _, name in names]
+    assert found == [("One", "Mul"), ("Two", "Abs"), ("Two", "Mul")]
 
 
 def test_faults_and_modes_belong_to_the_model_that_is_loaded_with_them(program):
@@ -582,14 +538,11 @@ def test_faults_and_modes_belong_to_the_model_that_is_loaded_with_them(program):
     assert found == [[[12, 20, 8]], [[2, 0, 0]], [[exact, 0, 0]], [[6, 10, 4]]]
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "got"),
-    [
-        ({"faults": ["scaled-output:Conv9:2"]}, "run/fault-nowhere", "Conv9"),
-        ({"faults": ["nonsense:ReLU"]}, "core/choice", "nonsense"),
-        ({"precision_mode": "x"}, "core/choice", "x"),
-    ],
-)
+@pytest.mark.parametrize(("options", "code", "got"), [
+    ({"faults": ["scaled-output:Conv9:2"]}, "run/fault-nowhere", "Conv9"),
+    ({"faults": ["nonsense:ReLU"]}, "core/choice", "nonsense"),
+    ({"precision_mode": "x"}, "core/choice", "x"),
+])  # fmt: skip
 def test_what_pyacl_does_not_know_is_refused_as_elsewhere(program, options, code, got):
     program.play("init")
     with refused(code, GraphError, got=got):
@@ -600,18 +553,15 @@ def test_what_pyacl_does_not_know_is_refused_as_elsewhere(program, options, code
         wb.AscendCL(version="new")
 
 
-@pytest.mark.parametrize(
-    ("source", "code"),
-    [
-        ("nonsense", "model path"),
-        ("missing.ir", "model path"),
-        ("missing.py:Net", "model path"),
-        ("nul\0.om", "model path"),
-        ("form.json", "load"),
-        ("net.py:Other", "load"),
-        ("control.ir", "load"),
-    ],
-)
+@pytest.mark.parametrize(("source", "code"), [
+    ("nonsense", "model path"),
+    ("missing.ir", "model path"),
+    ("missing.py:Net", "model path"),
+    ("nul\0.om", "model path"),
+    ("form.json", "load"),
+    ("net.py:Other", "load"),
+    ("control.ir", "load"),
+])  # fmt: skip
 def test_a_model_must_be_one_that_can_run(program, monkeypatch, source, code):
     (program.root / "net.py").write_text("INPUTS = 1\n")
     program.text("form", "{}")
@@ -769,10 +719,7 @@ def test_a_detailed_dump_needs_a_device_that_can(tmp_path, device):
 
 
 def test_a_second_exception_dump_is_ignored_until_the_first_ends(program):
-    scenes = {
-        "a": "aic_err_brief_dump",
-        "b": "aic_err_norm_dump",
-    }
+    scenes = {"a": "aic_err_brief_dump", "b": "aic_err_norm_dump"}
     program.play("init, init_dump")
     for name, scene in scenes.items():
         path = program.config(name, dump_scene=scene, dump_list=None)
@@ -813,18 +760,11 @@ def test_long_names_of_several_failures_share_one_mapping(program):
     assert {row.partition(",")[0] for row in rows} == names
 
 
-@pytest.mark.parametrize(
-    ("env", "folder", "name"),
-    [
-        ({"ASCEND_DUMP_SCENE": "aic_err_norm_dump", "ASCEND_WORK_PATH": "work"}, "work", "Abs"),
-        (
-            {"ASCEND_DUMP_SCENE": "aic_err_brief_dump", "ASCEND_DUMP_PATH": "d"},
-            "d",
-            "exception_info",
-        ),
-        ({"NPU_COLLECT_PATH": "collect"}, "collect", "Abs"),
-    ],
-)
+@pytest.mark.parametrize(("env", "folder", "name"), [
+    ({"ASCEND_DUMP_SCENE": "aic_err_norm_dump", "ASCEND_WORK_PATH": "work"}, "work", "Abs"),
+    ({"ASCEND_DUMP_SCENE": "aic_err_brief_dump", "ASCEND_DUMP_PATH": "d"}, "d", "exception_info"),
+    ({"NPU_COLLECT_PATH": "collect"}, "collect", "Abs"),
+])  # fmt: skip
 def test_the_environment_asks_for_an_exception_dump_that_nothing_ends(
     tmp_path, monkeypatch, env, folder, name
 ):
@@ -903,18 +843,12 @@ def test_single_operators_run_on_the_reference_too(tmp_path):
     assert program.leaves() == ["a/T/0"]
 
 
-@pytest.mark.parametrize(
-    "dump",
-    [
-        {"dump_op_switch": "off"},
-        {"dump_list": [{}]},
-        {"dump_op_switch": "on", "dump_step": "0"},
-        {
-            "dump_scene": "watcher",
-            "dump_list": [{"watcher_nodes": ["ReLU"], "layer": ["ReLU"]}],
-        },
-    ],
-)
+@pytest.mark.parametrize("dump", [
+    {"dump_op_switch": "off"},
+    {"dump_list": [{}]},
+    {"dump_op_switch": "on", "dump_step": "0"},
+    {"dump_scene": "watcher", "dump_list": [{"watcher_nodes": ["ReLU"], "layer": ["ReLU"]}]},
+])  # fmt: skip
 def test_single_operators_need_their_switch_and_have_no_step(program, dump):
     program.acl.init(program.config("a", **{"dump_list": []} | dump))
     assert program.acl.op.execute_v2("ReLU", [np.float32([1, -1])]) == 0
@@ -950,20 +884,17 @@ def test_a_single_operator_fails_with_the_code_of_its_unit(program):
     assert names == ["MatMul", "ReLU"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (("Relu9", [np.ones(2)]), "op type"),
-        (("MatMul", [np.ones((2, 3))]), "op input"),
-        (("MatMul", [np.ones((2, 3))] * 3), "op input"),
-        (("MatMul", [np.ones((2, 3)), np.ones((2, 3))]), "op input"),
-        (("ReLU", [np.ones(2)], None, {"axis": 0}), "op attribute"),
-        (("Reshape", [np.ones(4)]), "op input"),
-        (("Reshape", [np.ones(4)], None, {"shape": (3,)}), "op input"),
-        (("Reshape", [np.ones(4)], None, {"shape": {}}), "op input"),
-        (("ReLU", ["text"]), "op input"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code"), [
+    (("Relu9", [np.ones(2)]), "op type"),
+    (("MatMul", [np.ones((2, 3))]), "op input"),
+    (("MatMul", [np.ones((2, 3))] * 3), "op input"),
+    (("MatMul", [np.ones((2, 3)), np.ones((2, 3))]), "op input"),
+    (("ReLU", [np.ones(2)], None, {"axis": 0}), "op attribute"),
+    (("Reshape", [np.ones(4)]), "op input"),
+    (("Reshape", [np.ones(4)], None, {"shape": (3,)}), "op input"),
+    (("Reshape", [np.ones(4)], None, {"shape": {}}), "op input"),
+    (("ReLU", ["text"]), "op input"),
+])  # fmt: skip
 def test_a_single_operator_that_does_not_fit_is_refused(program, arguments, code):
     single(program, dump_op_switch="on")
     assert program.acl.op.execute_v2(*arguments) == CODES[code]
@@ -991,13 +922,10 @@ def test_statistics_are_written_for_each_operator(program):
 GENERATED = {
     "data": ({"dump_list": [{}]}, "a/T/0/One/1/0"),
     "single": ({"dump_list": [], "dump_op_switch": "on"}, "a/T/0"),
-    "watch": (
-        {"dump_scene": "watcher", "dump_list": [{"watcher_nodes": ["Default/Abs-op0"]}]},
-        "a/T/0/One/1/0",
-    ),
+    "watch": ({"dump_scene": "watcher", "dump_list": [{"watcher_nodes": ["Default/Abs-op0"]}]}, "a/T/0/One/1/0"),
     "norm": ({"dump_scene": "aic_err_norm_dump"}, "a/extra-info/data-dump/0"),
     "detail": ({"dump_scene": "aic_err_detail_dump"}, "a/extra-info/data-dump/0"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", GENERATED)

@@ -74,15 +74,12 @@ def test_every_device_that_is_promised_writes_one_tree(capsys, tmp_path, device)
     assert (again.status, again.out, again.err.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--explain", "fc1-Dense/MatMul-op0"),
-        ("--profile-time",),
-        ("--next-config", "{}/next.json"),
-        ("--extract", "{}/case"),
-    ],
-)
+@pytest.mark.parametrize("options", [
+    ("--explain", "fc1-Dense/MatMul-op0"),
+    ("--profile-time",),
+    ("--next-config", "{}/next.json"),
+    ("--extract", "{}/case"),
+])  # fmt: skip
 def test_json_on_stdout_is_alone(capsys, real_pairs, tmp_path, options):
     pair = real_pairs["alexnet_padmode"]
     options = [one.format(tmp_path) for one in options]
@@ -96,9 +93,8 @@ def test_the_operators_and_files_of_a_source_line_are_told(capsys, real_pairs):
     dump = real_pairs["alexnet_padmode"].target
     row = wb.compare(dump, dump).operator("Default/conv3-Conv2d/Conv2D-op0").row
     place = f"{row.source.file}:{row.source.line}"
-    (found,) = json.loads(run(capsys, "inspect", dump, "--json", "--at", place).out)["at"][
-        "operators"
-    ]
+    shown = run(capsys, "inspect", dump, "--json", "--at", place)
+    (found,) = json.loads(shown.out)["at"]["operators"]
     assert found["op_name"] == row.op_name
     assert found["files"]
     text = run(capsys, "inspect", dump, "--at", place).out

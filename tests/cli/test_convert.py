@@ -59,17 +59,8 @@ def test_what_was_converted_is_a_dump_again(capsys, dump, tmp_path, options):
 
 
 def test_bin_files_are_written_on_request(capsys, dump, tmp_path):
-    status, _, _ = run(
-        capsys,
-        "convert",
-        dump / NAME,
-        "--out",
-        tmp_path / "out",
-        "--type",
-        "bin",
-        "--format",
-        "NHWC",
-    )
+    options = ("--out", tmp_path / "out", "--type", "bin", "--format", "NHWC")
+    status, _, _ = run(capsys, "convert", dump / NAME, *options)
     found = (tmp_path / "out" / f"{NAME}.output.0.800.float16.NHWC.bin").read_bytes()
     assert status == 0
     assert found == IMAGE.transpose(0, 2, 3, 1).tobytes()

@@ -64,17 +64,14 @@ def test_the_same_files_agree(target, capsys):
     assert (shown.status, shown.out.splitlines()[-1].partition(":")[0]) == (0, "pass")
 
 
-@pytest.mark.parametrize(
-    ("options", "status"),
-    [
-        ((), 3),
-        (("--require", "50"), 3),  # a network output is asked for whatever the share
-        (("--allow-missing", "Default/fc1-*"), 3),
-        (("--allow-missing", NAME), 0),
-        (("--allow-missing", "*fc3-Dense*"), 0),
-        (("--allow-missing", "nothing", "--allow-missing", "*BiasAdd*"), 0),
-    ],
-)
+@pytest.mark.parametrize(("options", "status"), [
+    ((), 3),
+    (("--require", "50"), 3),  # a network output is asked for whatever the share
+    (("--allow-missing", "Default/fc1-*"), 3),
+    (("--allow-missing", NAME), 0),
+    (("--allow-missing", "*fc3-Dense*"), 0),
+    (("--allow-missing", "nothing", "--allow-missing", "*BiasAdd*"), 0),
+])  # fmt: skip
 def test_gaps_are_allowed_by_name(target, capsys, options, status):
     (last,) = files(target, LAST)
     last.unlink()

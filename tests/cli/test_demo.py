@@ -18,10 +18,8 @@ def test_the_command_names_the_fault_and_writes_the_report(tmp_path, capsys):
     assert last == str(Message("cli/report", path=report))
     assert report.stat().st_size > 10_000
     target = Message("cli/demo-target", device=DEVICE, fault=FAULT)
-    assert [line.startswith(MODEL) or line == str(target) for line in shown.err.splitlines()] == [
-        True,
-        True,
-    ]
+    found = [line.startswith(MODEL) or line == str(target) for line in shown.err.splitlines()]
+    assert found == [True, True]
 
 
 def test_a_folder_that_holds_anything_is_kept(tmp_path):

@@ -75,17 +75,8 @@ def test_a_minimal_case_and_a_report_of_such_a_folder_are_written(command, trees
 PASSED = [key for key in NAMES if key not in ("nul", "surrogate")]
 """Names that a command can be given."""
 DAILY = (
-    "script",
-    "override",
-    "long",
-    "wide",
-    "colour",
-    "title",
-    "return",
-    "line",
-    "separator",
-    "braces",
-    "percent",
+    *("script", "override", "long", "wide", "colour", "title", "return", "line", "separator"),
+    *("braces", "percent"),
 )
 """All that a terminal obeys, markup, and what templates and formats read; others are plain text there."""
 

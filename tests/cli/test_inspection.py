@@ -9,14 +9,8 @@ NOTHING = {
     "path": "out", "layout": "mindspore", "tensors": 2, "ranks": [0], "iterations": [0], "graphs": [],
     "anomalies": [], "skipped": {}, "overflows": [], "failures": [], "changes": [],
 }  # fmt: skip
-RECORD = {
-    "op_name": "Mul",
-    "iteration": 1,
-    "path": "Opdebug.1",
-    "unit": "AIV",
-    "status": [32],
-    "meaning": [],
-}
+RECORD = {"op_name": "Mul", "iteration": 1, "path": "Opdebug.1", "unit": "AIV", "status": [32]}
+RECORD |= {"meaning": []}
 FAILED = {"op_name": "MatMul", "scene": "brief", "path": "exception_info.1"}
 TENSOR = {"role": "input", "dtype": "", "shape": None, "bytes": 512}
 CHANGE = {"iteration": 0, "after": "A", "evidence": ["first", "second"], "needed": False}
@@ -40,8 +34,7 @@ CASES = {
         [Message("cli/overflow-none", name=NO_FILE, iteration=1, unit="")],
     ),
     "memory that is used again": (
-        {"changes": [CHANGE]},
-        [Message("cli/reused-memory", iteration=0, after="A", evidence="first"), "  second"],
+        {"changes": [CHANGE]}, [Message("cli/reused-memory", iteration=0, after="A", evidence="first"), "  second"],
     ),
     "a failure whose tensor is not described": (
         {"failures": [FAILED | {"arguments": [TENSOR]}]},

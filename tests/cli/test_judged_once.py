@@ -51,7 +51,6 @@ def test_simulate(counted, form, surface, tmp_path):
     assert counted == ONCE
     counted.clear()
     # without the option the form itself says whose it is
-    assert commands.status(
-        "simulate", *arguments[:-2], tmp_path / "again", "--config", form(surface)
-    ) in (0, 1)
+    again = (*arguments[:-2], tmp_path / "again", "--config", form(surface))
+    assert commands.status("simulate", *again) in (0, 1)
     assert counted == ONCE

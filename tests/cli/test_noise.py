@@ -17,14 +17,8 @@ from workbench.session.envelope import read_envelope
 def trees(tmp_path_factory):
     folder, graph = tmp_path_factory.mktemp("trees"), load_graph("mlp")
     golden = wb.simulate(graph, None, DumpPlan("/dump"), folder / "golden")
-    target = wb.simulate(
-        graph,
-        None,
-        DumpPlan("/dump"),
-        folder / "target",
-        device="a2",
-        faults=["scaled-output:*ReLU-op0*:1.01"],
-    )
+    faulty = {"device": "a2", "faults": ["scaled-output:*ReLU-op0*:1.01"]}
+    target = wb.simulate(graph, None, DumpPlan("/dump"), folder / "target", **faulty)
     return target, golden
 
 
@@ -32,10 +26,8 @@ def trees(tmp_path_factory):
 def test_an_envelope_is_written_and_compared_with(tmp_path, capsys, trees, of_dump):
     target, golden = trees
     path = tmp_path / "envelope.json"
-    assert (
-        run(capsys, "envelope", golden if of_dump else "mlp", "--out", path, "--runs", 2).status
-        == 0
-    )
+    network = golden if of_dump else "mlp"
+    assert run(capsys, "envelope", network, "--out", path, "--runs", 2).status == 0
     assert read_envelope(path).runs == 2
     shown = run(capsys, "compare", target, golden, "--envelope", path)
     (said,) = [line for line in shown.out.splitlines() if line.startswith("envelope: ")]
@@ -47,9 +39,8 @@ def test_an_envelope_of_another_network_is_told(tmp_path, capsys, trees):
     path = tmp_path / "envelope.json"
     assert run(capsys, "envelope", "transformer", "--out", path).status == 0
     found = wb.compare(*trees, envelope=path)
-    assert [one.code for one in found.result.facts["envelope"].values["parts"]] == [
-        "compare/envelope-unknown"
-    ]
+    parts = found.result.facts["envelope"].values["parts"]
+    assert [one.code for one in parts] == ["compare/envelope-unknown"]
 
 
 @pytest.mark.parametrize("operator", ["ReduceSum", "MatMul"])
@@ -57,10 +48,8 @@ def test_a_device_is_probed_and_its_orders_are_gathered(tmp_path, capsys, operat
     orders = tmp_path / "orders.json"
     for n in (6, 8, 6):
         folder = tmp_path / f"probes{n}"
-        assert (
-            run(capsys, "order", "write", "--n", n, "--operator", operator, "--out", folder).status
-            == 0
-        )
+        asked = ("--n", n, "--operator", operator, "--out", folder)
+        assert run(capsys, "order", "write", *asked).status == 0
         rows = np.load(folder / "probes.npy")
         if operator == "MatMul":
             right = np.load(folder / "right.npy")
@@ -71,11 +60,8 @@ def test_a_device_is_probed_and_its_orders_are_gathered(tmp_path, capsys, operat
             total = np.add.reduce(rows, axis=1)
         np.save(folder / "outputs.npy", total)
         assert run(capsys, "order", "read", folder, "--orders", orders).status == 0
-    found = read_orders(orders).all
-    assert [(one.operator, one.n, one.is_confirmed) for one in found] == [
-        (operator, 8, True),
-        (operator, 6, True),
-    ]
+    found = [(one.operator, one.n, one.is_confirmed) for one in read_orders(orders).all]
+    assert found == [(operator, 8, True), (operator, 6, True)]
 
 
 def test_sums_that_are_not_reproduced_are_trouble(tmp_path, capsys):

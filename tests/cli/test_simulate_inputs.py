@@ -144,12 +144,9 @@ def odd(place, capsys):
 def given(place):
     """Every output of the model in the golden data, and in the dump of the simulation."""
     golden = sorted((place / "golden").glob("act*.npy"))
-    dumped = {
-        one.key.op_name: one for one in load(place / "tree").records if one.key.io == "output"
-    }
-    return [np.load(path) for path in golden], [
-        dumped[f"act{k}"].source.array() for k in range(len(ODD))
-    ]
+    records = [one for one in load(place / "tree").records if one.key.io == "output"]
+    dumped = {one.key.op_name: one.source.array() for one in records}
+    return [np.load(path) for path in golden], [dumped[f"act{k}"] for k in range(len(ODD))]
 
 
 def test_the_folder_of_what_golden_data_were_made_of_is_fed(capsys, odd):
@@ -168,9 +165,8 @@ def test_a_file_counts_before_the_folder_s(capsys, odd):
 
 def test_files_of_inputs_are_given_one_by_one_whatever_inputs_are_called(capsys, odd):
     files = ["a_b", "in_0", "in_put", "in_put_2", "_bung", "___up"]
-    texts = [
-        f"{name}={odd}/golden/inputs/{file}.npy" for name, file in zip(ODD, files, strict=False)
-    ]
+    named = zip(ODD, files, strict=False)
+    texts = [f"{name}={odd}/golden/inputs/{file}.npy" for name, file in named]
     options = [part for text in texts for part in ("--input", text)]
     assert simulated(capsys, odd, *options, "--seed", 7, graph="odd.onnx")[0] == 0
     np.testing.assert_array_equal(*given(odd))

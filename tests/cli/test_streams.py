@@ -43,17 +43,9 @@ def dumps(tmp_path_factory):
     root = tmp_path_factory.mktemp("dumps")
     workbench.config.new("acl").save(root / "acl.json")
     for name, device, seed in (("target", "a2", 1), ("golden", "reference", 0)):
-        where = (
-            "--config",
-            root / "acl.json",
-            "--device",
-            device,
-            "--seed",
-            seed,
-            "--out",
-            root / name,
-        )
-        assert status("simulate", "--graph", "mlp", "--surface", "acl", *where) == 0
+        made = ("--config", root / "acl.json", "--device", device, "--seed", seed)
+        asked = ("--graph", "mlp", "--surface", "acl", "--out", root / name)
+        assert status("simulate", *asked, *made) == 0
     return root
 
 

@@ -9,12 +9,9 @@ from workbench.core.errors import FormatError
 
 FORMS = {
     "accepted": (new("acl"), [("check-none", {})]),
-    "with hints": (
-        new("mindspore-o0o1").set("common_dump_settings.iteration", "all"),
-        [("check-hints", {"count": 2})],
-    ),
+    "with hints": (new("mindspore-o0o1").set("common_dump_settings.iteration", "all"), [("check-hints", {"count": 2})]),
     "refused": (new("acl").set("dump.dump_mode", "some"), [("check-errors", {"count": 1})]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -25,14 +22,12 @@ def test_the_sentence_and_the_json_agree(name):
     said, found = verdict_message(judged), verdict_json(judged)
     code = "cli/check-accepted" if accepted else "cli/check-refused"
     check_said(said, code, product=row.product, version=row.version, surface=row.name)
-    assert [(one.code, dict(one.values)) for one in said.values["found"]] == [
-        (f"cli/{code}", values) for code, values in counts
-    ]
+    told = [(one.code, dict(one.values)) for one in said.values["found"]]
+    assert told == [(f"cli/{code}", values) for code, values in counts]
     assert (found["schema"], found["accepted"]) == ("workbench.config/1", accepted)
     assert (found["surface"], found["version"]) == (row.name, row.version)
-    assert [one["message"] for one in found["problems"]] == [
-        str(one.message) for one in judged.problems
-    ]
+    seen = [one["message"] for one in found["problems"]]
+    assert seen == [str(one.message) for one in judged.problems]
     assert all(isinstance(one["fix"], str) for one in found["problems"])
 
 

@@ -47,11 +47,8 @@ def examples(name, difference):
 
 
 def about(problems, difference):
-    return [
-        one
-        for one in problems
-        if one.path == difference.path and one.id in (difference.rule, "guide")
-    ]
+    ids = (difference.rule, "guide")
+    return [one for one in problems if one.path == difference.path and one.id in ids]
 
 
 @pytest.mark.parametrize(("name", "difference"), EACH, ids=NAMES)
@@ -102,9 +99,6 @@ def test_what_the_guide_reads_is_planned():
 def test_the_command_takes_the_guide_for_a_version(tmp_path, capsys):
     form = wb.config.new("mindspore-o0o1").set("common_dump_settings.iteration", "0 | 5-8")
     form.save(tmp_path / "form.json")
-    status, _, _ = run(capsys, "config", "check", tmp_path / "form.json")
-    assert status != 0
-    status, _, _ = run(
-        capsys, "config", "check", tmp_path / "form.json", "--target-version", "guide"
-    )
-    assert status == 0
+    checked = (capsys, "config", "check", tmp_path / "form.json")
+    assert run(*checked).status != 0
+    assert run(*checked, "--target-version", "guide").status == 0

@@ -16,10 +16,15 @@ def rules_told(text):
 
 
 @pytest.mark.parametrize("name", surfaces.SURFACES)
-def test_every_rule_is_told_in_whole_words(name):
+def test_every_setting_and_every_rule_is_told_in_whole_words(name):
     surface = surfaces.get(name)
-    told = {}
-    for path in [*(row[0] for row in declared(surface.model)), *places(surface)]:
+    told, whole = {}, surface_help(surface)
+    for path, setting in declared(surface.model):
+        text = surface_help(surface, path)
+        assert f"{path}: {setting.help}" in whole
+        assert setting.expected in text
+        told.update(rules_told(text))
+    for path in places(surface):
         told.update(rules_told(surface_help(surface, path)))
     assert set(told) == {rule.id for rule in surface.rules}
     for rule in surface.rules:
@@ -44,24 +49,18 @@ def test_a_rule_is_told_wherever_an_example_breaks_it(name):
     assert [(path, id_) for path, id_ in sorted(met) if id_ not in told[path]] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "rule", "keys"),
-    [
-        (
-            "acl",
-            "scene-key",
-            "dump_mode dump_level dump_data dump_debug dump_op_switch dump_kernel_data dump_step dump_stats",
-        ),
-        ("acl", "blacklist-slot", "pos"),
-        ("acl", "list-twice", "dump_list"),
-        ("acl", "container", "dump"),
-        ("torchair", "capture-ignores", "dump_mode quant_dumpable dump_step dump_layer dump_data dump_config_path"),
-        ("mindspore-cpu", "no-effect", "trans_flag save_kernel_args sample_mode"),
-        ("mindspore-o2", "config-name", "MINDSPORE_DUMP_CONFIG"),
-        ("mindspore-o2", "msprobe", "version"),
-        ("tensorflow", "ge-collect-path", "enable_dump enable_dump_debug"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "rule", "keys"), [
+    ("acl", "scene-key",
+     "dump_mode dump_level dump_data dump_debug dump_op_switch dump_kernel_data dump_step dump_stats"),
+    ("acl", "blacklist-slot", "pos"),
+    ("acl", "list-twice", "dump_list"),
+    ("acl", "container", "dump"),
+    ("torchair", "capture-ignores", "dump_mode quant_dumpable dump_step dump_layer dump_data dump_config_path"),
+    ("mindspore-cpu", "no-effect", "trans_flag save_kernel_args sample_mode"),
+    ("mindspore-o2", "config-name", "MINDSPORE_DUMP_CONFIG"),
+    ("mindspore-o2", "msprobe", "version"),
+    ("tensorflow", "ge-collect-path", "enable_dump enable_dump_debug"),
+])  # fmt: skip
 def test_a_rule_of_several_settings_is_told_at_each_of_them(name, rule, keys):
     for key in keys.split():
         told = rules_told(surface_help(surfaces.get(name), key))

@@ -30,14 +30,8 @@ def test_what_was_judged_answers_every_question_without_another_look(counted, na
     judged = config.judge()
     answers = judged.problems, judged.accepted, judged.plan(), judged.explain(), judged.code("f")
     assert counted == {"reads": 1, "judgements": 1}
-    asked = (
-        config.check(),
-        config.accepted(),
-        config.plan(),
-        config.explain(),
-        config.code(file="f"),
-    )
-    assert answers == asked
+    questions = config.check, config.accepted, config.plan, config.explain
+    assert answers == (*(ask() for ask in questions), config.code(file="f"))
 
 
 @pytest.mark.parametrize("source", SURFACES)

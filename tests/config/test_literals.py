@@ -22,67 +22,40 @@ def value(text, **names):
     return literal(ast.parse(text, mode="eval").body, names)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1", 1),
-        ("-1.5", -1.5),
-        ("True", True),
-        ("None", None),
-        ("'a' 'b' + 'c'", "abc"),
-        ("b'/d'", "/d"),
-        ("tf.compat.as_bytes('/d')", "/d"),
-        ("compat.as_text(b'/d')", "/d"),
-        ("bytes('/d', 'utf-8')", "/d"),
-        ("str('/d')", "/d"),
-        ("str(b'/d', 'utf-8')", "/d"),
-        ("str(3)", "3"),
-        ("str(three)", "3"),
-        ("'0|' + str(three)", "0|3"),
-        ("f'/d'", "/d"),
-        ("f'{{d}}' 'e'", "{d}e"),
-        ("(d := '/d')", "/d"),
-        ("'/d'.encode()", "/d"),
-        ("['a', ('b', 1)]", ["a", ["b", 1]]),
-        ("name", "x"),
-        ("name + '/d'", "x/d"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("1", 1),
+    ("-1.5", -1.5),
+    ("True", True),
+    ("None", None),
+    ("'a' 'b' + 'c'", "abc"),
+    ("b'/d'", "/d"),
+    ("tf.compat.as_bytes('/d')", "/d"),
+    ("compat.as_text(b'/d')", "/d"),
+    ("bytes('/d', 'utf-8')", "/d"),
+    ("str('/d')", "/d"),
+    ("str(b'/d', 'utf-8')", "/d"),
+    ("str(3)", "3"),
+    ("str(three)", "3"),
+    ("'0|' + str(three)", "0|3"),
+    ("f'/d'", "/d"),
+    ("f'{{d}}' 'e'", "{d}e"),
+    ("(d := '/d')", "/d"),
+    ("'/d'.encode()", "/d"),
+    ("['a', ('b', 1)]", ["a", ["b", 1]]),
+    ("name", "x"),
+    ("name + '/d'", "x/d"),
+])  # fmt: skip
 def test_literals_have_their_value(text, expected):
     found = value(text, name="x", three=3)
     assert found == expected
     assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "other",
-        "a.b",
-        "f(1)",
-        "f'{x}'",
-        "'%s' % x",
-        "1 + 1",
-        "-True",
-        "not True",
-        "[1, x]",
-        "{'a': 1}",
-        "{1, 2}",
-        "lambda: 1",
-        "1 if x else 2",
-        "...",
-        "2j",
-        "1e309",
-        "x.encode()",
-        "3 .encode()",
-        "bytes(3)",
-        "bytes(['a'])",
-        "str(['a'])",
-        "str(True)",
-        "str(0.1)",
-        "'a' + 1",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "other", "a.b", "f(1)", "f'{x}'", "'%s' % x", "1 + 1", "-True", "not True", "[1, x]", "{'a': 1}",
+    "{1, 2}", "lambda: 1", "1 if x else 2", "...", "2j", "1e309", "x.encode()", "3 .encode()", "bytes(3)",
+    "bytes(['a'])", "str(['a'])", "str(True)", "str(0.1)", "'a' + 1",
+])  # fmt: skip
 def test_other_expressions_stay_expressions(text):
     found = value(text)
     assert isinstance(found, RuntimeValue)
@@ -107,36 +80,33 @@ def test_text_does_not_grow_without_bound():
     assert "c1" not in names
 
 
-@pytest.mark.parametrize(
-    ("text", "bound"),
-    [
-        ("x = 1", True),
-        ("x: int = 1", True),
-        ("if a:\n    x = 1", True),
-        ("def f():\n    x = 1", True),
-        ("x = 1\nx = 1", False),
-        ("x = 1\nx += 1", False),
-        ("x = y = 1", False),
-        ("x = 1\ndef f(x): pass", False),
-        ("x = 1\nfor x in y: pass", False),
-        ("x = 1\nimport x.y", False),
-        ("x = 1\nimport y as x", False),
-        ("x = 1\nfrom y import x", False),
-        ("x = 1\ndef x(): pass", False),
-        ("x = 1\nclass x: pass", False),
-        ("x = 1\nwith y as x: pass", False),
-        ("x = 1\ntry:\n    pass\nexcept E as x:\n    pass", False),
-        ("x = 1\nmatch y:\n    case [x]: pass", False),
-        ("x = 1\nmatch y:\n    case [*x]: pass", False),
-        ("x = 1\nmatch y:\n    case {**x}: pass", False),
-        ("x = 1\ndel x", False),
-        ("x = 1\n(x := 2)", False),
-        ("x = 1\n[0 for x in y]", False),
-        ("x = 1\nlambda x: x", False),
-        ("x, y = 1, 2", False),
-        ("x: int", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "bound"), [
+    ("x = 1", True),
+    ("x: int = 1", True),
+    ("if a:\n    x = 1", True),
+    ("def f():\n    x = 1", True),
+    ("x = 1\nx = 1", False),
+    ("x = 1\nx += 1", False),
+    ("x = y = 1", False),
+    ("x = 1\ndef f(x): pass", False),
+    ("x = 1\nfor x in y: pass", False),
+    ("x = 1\nimport x.y", False),
+    ("x = 1\nimport y as x", False),
+    ("x = 1\nfrom y import x", False),
+    ("x = 1\ndef x(): pass", False),
+    ("x = 1\nclass x: pass", False),
+    ("x = 1\nwith y as x: pass", False),
+    ("x = 1\ntry:\n    pass\nexcept E as x:\n    pass", False),
+    ("x = 1\nmatch y:\n    case [x]: pass", False),
+    ("x = 1\nmatch y:\n    case [*x]: pass", False),
+    ("x = 1\nmatch y:\n    case {**x}: pass", False),
+    ("x = 1\ndel x", False),
+    ("x = 1\n(x := 2)", False),
+    ("x = 1\n[0 for x in y]", False),
+    ("x = 1\nlambda x: x", False),
+    ("x, y = 1, 2", False),
+    ("x: int", False),
+])  # fmt: skip
 def test_only_names_bound_once_count(text, bound):
     tree = ast.parse(text)
     assert ("x" in bound_once(tree)) == bound
@@ -161,35 +131,26 @@ def test_source_of_what_cannot_be_written():
     assert literal(node) == "an expression"
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "caret"),
-    [
-        ("x = (1,\ny = 2\n", 1, "x = (1,\n    ^"),
-        ("x = 1\n\n\nif x\n    y = 1\n", 4, "if x\n    ^"),
-        ("x = 'a\r\ny = 1\r\n", 1, "x = 'a\n    ^"),
-        ("ä = (1 2)\n", 1, "ä = (1 2)\n     ^"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line", "caret"), [
+    ("x = (1,\ny = 2\n", 1, "x = (1,\n    ^"),
+    ("x = 1\n\n\nif x\n    y = 1\n", 4, "if x\n    ^"),
+    ("x = 'a\r\ny = 1\r\n", 1, "x = 'a\n    ^"),
+    ("ä = (1 2)\n", 1, "ä = (1 2)\n     ^"),
+])  # fmt: skip
 def test_bad_text_names_its_place(text, line, caret):
     with refused("config/python", FormatError, place=f"net.py:{line}", excerpt=f"\n{caret}"):
         parse_python(text, "net.py")
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("(" * 300 + ")" * 300, "config/python"),
-        ("x = " + "-" * 200_000 + "1", "config/python-deep"),
-        ("x = " + "a." * 200_000 + "b", "config/python-deep"),
-        ("\x00", ("config/python", "config/python-text")),
-        ("x = '\ud800'", "config/python-text"),
-        (
-            "if a:\n" + "".join(" " * n + "if a:\n" for n in range(1, 200)) + " " * 200 + "pass",
-            "config/python",
-        ),
-        ("x" * 1_000_001, "config/script-long"),
-    ],
-)
+@pytest.mark.parametrize(("text", "code"), [
+    ("(" * 300 + ")" * 300, "config/python"),
+    ("x = " + "-" * 200_000 + "1", "config/python-deep"),
+    ("x = " + "a." * 200_000 + "b", "config/python-deep"),
+    ("\x00", ("config/python", "config/python-text")),
+    ("x = '\ud800'", "config/python-text"),
+    ("if a:\n" + "".join(" " * n + "if a:\n" for n in range(1, 200)) + " " * 200 + "pass", "config/python"),
+    ("x" * 1_000_001, "config/script-long"),
+])  # fmt: skip
 def test_hostile_text_is_refused(text, code):
     with refused(code, FormatError) as caught:
         parse_python(text, "net.py")

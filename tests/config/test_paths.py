@@ -36,15 +36,12 @@ def parts(value, path=""):
             yield from parts(item, f"{path}[{index}]")
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("dump", ["dump"]),
-        ("dump.list[0].layer[12]", ["dump", "list", 0, "layer", 12]),
-        ("a[0][1]", ["a", 0, 1]),
-        ("a b.é", ["a b", "é"]),
-    ],
-)
+@pytest.mark.parametrize(("path", "expected"), [
+    ("dump", ["dump"]),
+    ("dump.list[0].layer[12]", ["dump", "list", 0, "layer", 12]),
+    ("a[0][1]", ["a", 0, 1]),
+    ("a b.é", ["a b", "é"]),
+])  # fmt: skip
 def test_a_path_is_keys_and_indices(path, expected):
     assert steps(path) == expected
 
@@ -96,7 +93,7 @@ def test_missing_objects_are_made_and_lists_grow_by_one():
         assign({"a": [1]}, "a[2]", 3)
 
 
-NO_PATH = [
+NO_PATH = (
     "",
     ".",
     "a.",
@@ -110,7 +107,7 @@ NO_PATH = [
     "a[0]b",
     "a[0].",
     "a[²]",
-]
+)
 
 
 @pytest.mark.parametrize("path", [*NO_PATH, "a[" + "9" * 5000 + "]", "a." * 5000 + "a"])

@@ -48,26 +48,20 @@ FORM = Whole(
 )
 
 
-@pytest.mark.parametrize(
-    ("at", "expected"),
-    [
-        ("mode", ["mode"]),
-        ("mode first", ["mode", "first"]),
-        ("first[]", ["first[0]", "first[1]"]),
-        ("first[].name", ["first[0].name", "first[1].name"]),
-        ("first[].tags[]", ["first[0].tags[0]", "first[0].tags[1]"]),
-        ("first|second[].tags[]", ["first[0].tags[0]", "first[0].tags[1]", "second[0].tags[0]"]),
-        # entry by entry: both keys of an entry come before the next entry
-        (
-            "first[].name|tags",
-            ["first[0].name", "first[0].tags", "first[1].name", "first[1].tags"],
-        ),
-        ("options.*", ["options.a.b", "options.c"]),
-        ("alone.name", []),
-        ("alone", ["alone"]),
-        ("elsewhere.name", []),
-    ],
-)
+@pytest.mark.parametrize(("at", "expected"), [
+    ("mode", ["mode"]),
+    ("mode first", ["mode", "first"]),
+    ("first[]", ["first[0]", "first[1]"]),
+    ("first[].name", ["first[0].name", "first[1].name"]),
+    ("first[].tags[]", ["first[0].tags[0]", "first[0].tags[1]"]),
+    ("first|second[].tags[]", ["first[0].tags[0]", "first[0].tags[1]", "second[0].tags[0]"]),
+    # entry by entry: both keys of an entry come before the next entry
+    ("first[].name|tags", ["first[0].name", "first[0].tags", "first[1].name", "first[1].tags"]),
+    ("options.*", ["options.a.b", "options.c"]),
+    ("alone.name", []),
+    ("alone", ["alone"]),
+    ("elsewhere.name", []),
+])  # fmt: skip
 def test_a_row_looks_at_every_place_that_its_path_means(at, expected):
     assert paths(row(at), FORM) == expected
 
@@ -90,33 +84,27 @@ def test_a_place_knows_its_value_whether_it_is_set_and_the_entries_above():
     }
 
 
-@pytest.mark.parametrize(
-    ("at", "found", "values"),
-    [
-        ("mode", True, [{"got": "x"}]),
-        ("mode", False, []),
-        ("mode", None, []),
-        ("mode", [], []),
-        ("mode", {"got": 7}, [{"got": 7}]),
-        ("mode", {"limit": 3}, [{"got": "x", "limit": 3}]),
-        ("mode", [{"n": 1}, {"n": 2}], [{"got": "x", "n": 1}, {"got": "x", "n": 2}]),
-        ("first[].tags", True, [{"got": ["s", "t"]}, {"got": []}]),
-    ],
-)
+@pytest.mark.parametrize(("at", "found", "values"), [
+    ("mode", True, [{"got": "x"}]),
+    ("mode", False, []),
+    ("mode", None, []),
+    ("mode", [], []),
+    ("mode", {"got": 7}, [{"got": 7}]),
+    ("mode", {"limit": 3}, [{"got": "x", "limit": 3}]),
+    ("mode", [{"n": 1}, {"n": 2}], [{"got": "x", "n": 1}, {"got": "x", "n": 2}]),
+    ("first[].tags", True, [{"got": ["s", "t"]}, {"got": []}]),
+])  # fmt: skip
 def test_what_is_found_is_told_with_its_values(at, found, values):
     told = [dict(p.message.values) for p in broken(row(at, lambda r, at: found), FORM)]
     assert [{k: v for k, v in one.items() if k not in ("path", "key")} for one in told] == values
 
 
-@pytest.mark.parametrize(
-    ("at", "path", "value", "given"),
-    [
-        ("$FOLDER", "FOLDER", "/d", True),
-        ("$EMPTY", "EMPTY", "", True),
-        ("$UNSET", "UNSET", "", False),
-        ("$version", "version", "2.5", True),
-    ],
-)
+@pytest.mark.parametrize(("at", "path", "value", "given"), [
+    ("$FOLDER", "FOLDER", "/d", True),
+    ("$EMPTY", "EMPTY", "", True),
+    ("$UNSET", "UNSET", "", False),
+    ("$version", "version", "2.5", True),
+])  # fmt: skip
 def test_a_row_may_look_at_what_the_form_is_judged_by(at, path, value, given):
     seen = []
     context = Context("2.5", {"FOLDER": "/d", "EMPTY": ""})

@@ -119,24 +119,21 @@ class Outer(Section):
     many: tuple = sections(Inner)
 
 
-@pytest.mark.parametrize(
-    ("form", "fits"),
-    [
-        ({"name": "x"}, True),
-        ({}, False),
-        ({"name": "x", "mode": "b", "note": None, "bits": 2**32}, True),
-        ({"name": "x", "mode": "c"}, False),
-        ({"name": "x", "bits": 2**64 - 1}, True),
-        ({"name": "x", "bits": 2**64}, False),
-        ({"name": "x", "bits": 0}, False),
-        ({"name": "x", "unknown": 1}, True),
-        ({"name": "x", "one": {"size": 1}}, True),
-        ({"name": "x", "one": {"unknown": 1}}, False),
-        ({"name": "x", "many": [{"size": 1}, {}]}, True),
-        ({"name": "x", "many": [{"size": -1}]}, False),
-        ({"name": "x", "many": {}}, False),
-    ],
-)
+@pytest.mark.parametrize(("form", "fits"), [
+    ({"name": "x"}, True),
+    ({}, False),
+    ({"name": "x", "mode": "b", "note": None, "bits": 2**32}, True),
+    ({"name": "x", "mode": "c"}, False),
+    ({"name": "x", "bits": 2**64 - 1}, True),
+    ({"name": "x", "bits": 2**64}, False),
+    ({"name": "x", "bits": 0}, False),
+    ({"name": "x", "unknown": 1}, True),
+    ({"name": "x", "one": {"size": 1}}, True),
+    ({"name": "x", "one": {"unknown": 1}}, False),
+    ({"name": "x", "many": [{"size": 1}, {}]}, True),
+    ({"name": "x", "many": [{"size": -1}]}, False),
+    ({"name": "x", "many": {}}, False),
+])  # fmt: skip
 def test_a_schema_says_what_is_needed_known_and_nested(form, fits):
     assert Draft202012Validator(section_schema(Outer)).is_valid(form) is fits
 

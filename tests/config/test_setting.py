@@ -67,23 +67,15 @@ def told(form, version=""):
 def test_what_fits_is_read_and_what_is_absent_is_at_its_default():
     settings, problems = read({"level": "high", "need": "x", "steps": [1, 2]})
     assert problems == []
-    assert (settings.level, settings.steps, settings.count, settings.more) == (
-        "high",
-        (1, 2),
-        0,
-        5,
-    )
+    assert (settings.level, settings.steps, settings.count, settings.more) == ("high", (1, 2), 0, 5)
     assert settings.given == {"level", "need", "steps"}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("level", value) for value in ("mid", "HIGH", "", None, 1, ["low"], {})),
-        *(("count", value) for value in (-1, 1.0, "1", True, None, [1])),
-        *(("steps", value) for value in ("0", 1, {}, None)),
-    ],
-)
+@pytest.mark.parametrize(("key", "value"), [
+    *(("level", value) for value in ("mid", "HIGH", "", None, 1, ["low"], {})),
+    *(("count", value) for value in (-1, 1.0, "1", True, None, [1])),
+    *(("steps", value) for value in ("0", 1, {}, None)),
+])  # fmt: skip
 def test_a_value_that_does_not_fit_is_one_error_and_the_setting_keeps_its_default(key, value):
     settings, (problem,) = read({key: value})
     assert (problem.id, problem.severity, problem.path) == ("value", "error", key)
@@ -106,35 +98,37 @@ def test_the_wrong_element_of_a_list_is_named():
     check_said(problem.message, "config/value-element", path="sizes[2]", got="2")
 
 
-def test_a_setting_that_is_not_read_may_hold_anything_and_is_mentioned():
-    assert told({"more": "x"}) == [("value-unread", "hint", "more")]
+@pytest.mark.parametrize(("form", "problems"), [
+    ({}, []),
+    # a setting that is not read may hold anything, and is mentioned
+    ({"more": "x"}, [("value-unread", "hint", "more")]),
+    ({"more": "x", "level": "high", "need": ""}, [("value", "error", "more")]),
+    # a needed key is missing only where it is needed
+    ({"level": "high"}, [("missing", "error", "need")]),
+    ({"entries": [{}, {"name": "b"}]}, [("missing", "error", "entries[0].name")]),
+    ({"entries": [{"name": "a", "size": -1}], "strict": {"on": True}}, [("value", "error", "entries[0].size")]),
+])  # fmt: skip
+def test_each_place_has_its_own_problem(form, problems):
+    assert told(form) == problems
+
+
+def test_the_value_of_what_is_not_read_is_told():
     check_said(read({"more": "x"})[1][0].message, "config/value-unread", path="more", got="x")
-    assert told({"more": "x", "level": "high", "need": ""}) == [("value", "error", "more")]
-
-
-def test_a_needed_key_is_missing_only_where_it_is_needed():
-    assert told({}) == []
-    assert told({"level": "high"}) == [("missing", "error", "need")]
-    assert told({"entries": [{}, {"name": "b"}]}) == [("missing", "error", "entries[0].name")]
 
 
 def test_sections_and_lists_of_sections_are_read_in_depth():
-    settings, problems = read({"entries": [{"name": "a", "size": -1}], "strict": {"on": True}})
-    assert [(p.path, p.id) for p in problems] == [("entries[0].size", "value")]
+    settings, _ = read({"entries": [{"name": "a", "size": -1}], "strict": {"on": True}})
     assert settings.entries[0].name == "a"
     assert settings.strict.on is True
 
 
-@pytest.mark.parametrize(
-    ("form", "path", "code", "got"),
-    [
-        ({"entries": {}}, "entries", "config/objects", {}),
-        ({"entries": 3}, "entries", "config/objects", 3),
-        ({"entries": [{"name": "a"}, 3]}, "entries[1]", "config/object", 3),
-        ({"strict": []}, "strict", "config/value", []),
-        ({"strict": True}, "strict", "config/value", True),
-    ],
-)
+@pytest.mark.parametrize(("form", "path", "code", "got"), [
+    ({"entries": {}}, "entries", "config/objects", {}),
+    ({"entries": 3}, "entries", "config/objects", 3),
+    ({"entries": [{"name": "a"}, 3]}, "entries[1]", "config/object", 3),
+    ({"strict": []}, "strict", "config/value", []),
+    ({"strict": True}, "strict", "config/value", True),
+])  # fmt: skip
 def test_what_is_no_section_is_refused(form, path, code, got):
     _, (problem,) = read(form)
     assert (problem.id, problem.path) == ("value", path)
@@ -156,15 +150,12 @@ def test_an_unknown_key_of_a_strict_section_is_an_error_with_a_code():
     assert (problem.severity, problem.code) == ("error", "zzz=None")
 
 
-@pytest.mark.parametrize(
-    ("key", "version", "fits"),
-    [
-        ("new", "", True),
-        ("new", "2.4.9", False),
-        ("new", "2.5", True),
-        ("new", "2.10", True),
-    ],
-)
+@pytest.mark.parametrize(("key", "version", "fits"), [
+    ("new", "", True),
+    ("new", "2.4.9", False),
+    ("new", "2.5", True),
+    ("new", "2.10", True),
+])  # fmt: skip
 def test_a_key_of_another_version_is_a_warning(key, version, fits):
     assert told({key: 1}, version) == ([] if fits else [("version", "warning", key)])
     for problem in read({key: 1}, version)[1]:
@@ -176,10 +167,6 @@ def test_a_key_of_another_version_is_an_error_where_unknown_ones_are():
     _, (problem,) = read({"strict": {"new": 1}}, "2.0")
     assert (problem.id, problem.severity, problem.code) == ("version", "error", "new=None")
     check_said(problem.fix, "config/version-advice", since="3.0")
-
-
-def test_a_declaration_may_name_its_own_source():
-    assert read({"old": "x"})[1][0].source == "elsewhere"
 
 
 @pytest.mark.parametrize("key", ["count", "strict"])
@@ -286,9 +273,8 @@ def test_a_section_that_is_not_read_may_be_anything(value):
     for on, found in ((True, ("value", "error")), (False, ("value-unread", "hint"))):
         reader = Reader({"on": on, "other": value}, "test")
         settings = reader.read(Both, reader.form)
-        assert [(p.id, p.severity, p.path, p.source) for p in reader.problems] == [
-            (*found, "other", "test")
-        ]
+        told = [(p.id, p.severity, p.path, p.source) for p in reader.problems]
+        assert told == [(*found, "other", "test")]
         assert (settings.other.values(), settings.other.size) == ({}, 0)
         assert settings.given == {"on"}
 
@@ -303,7 +289,8 @@ def test_settings_of_a_section_that_is_not_read_may_hold_anything():
     assert told[False] == [("value-unread", "other.size")]
 
 
-def test_a_declaration_may_have_its_own_code():
+def test_a_declaration_may_have_its_own_source_and_code():
+    assert read({"old": "x"})[1][0].source == "elsewhere"
     reader = Reader({"coded": ""}, "test", code=lambda _key, _value: "E0")
     reader.read(Both, reader.form)
     assert [(p.code, p.source) for p in reader.problems] == [("E1", "there")]
@@ -318,9 +305,7 @@ def test_a_section_never_changes_and_equals_one_that_says_the_same():
     assert one != Entry({"name": "a"})
     assert Entry({"size": 0}) != Entry()
     assert one.values() == {"name": "a", "more": 1}
-    assert Both({"other": one, "on": True}).data() == {
-        "on": True,
-        "other": {"name": "a", "more": 1},
-    }
+    found = Both({"other": one, "on": True}).data()
+    assert found == {"on": True, "other": {"name": "a", "more": 1}}
     with pytest.raises(TypeError):
         hash(one)

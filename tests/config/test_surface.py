@@ -42,7 +42,14 @@ def decode(text, where):
     return replace(decode_json(text, where), problems=tabs if "\t" in text else ())
 
 
-NOTHING = Example({})
+NOTHING = (Example({}),) * 2
+RULES = (
+    Rule("void", "error", "dump.step", lambda _, at: at.value == "", "{key} is empty", "Write 0.", "toy.cc",
+         *NOTHING, "T1"),
+    Rule("relative", "error", "dump.path", _relative, "{got} in {version}", "", "", *NOTHING),
+    Rule("env", "hint", "dump.step", lambda reading, _: reading.context.variable("TOY"), "TOY sets {path}",
+         "Unset {key}.", "", *NOTHING),
+)  # fmt: skip
 TOY = Surface(
     name="toy",
     title="Toy",
@@ -51,42 +58,7 @@ TOY = Surface(
     source="toy.cc",
     language="json",
     model=Toy,
-    rules=(
-        Rule(
-            "void",
-            "error",
-            "dump.step",
-            lambda _, at: at.value == "",
-            "{key} is empty",
-            "Write 0.",
-            "toy.cc",
-            NOTHING,
-            NOTHING,
-            "T1",
-        ),
-        Rule(
-            "relative",
-            "error",
-            "dump.path",
-            _relative,
-            "{got} in {version}",
-            "",
-            "",
-            NOTHING,
-            NOTHING,
-        ),
-        Rule(
-            "env",
-            "hint",
-            "dump.step",
-            lambda reading, _: reading.context.variable("TOY"),
-            "TOY sets {path}",
-            "Unset {key}.",
-            "",
-            NOTHING,
-            NOTHING,
-        ),
-    ),
+    rules=RULES,
     template=lambda: {"dump": {"path": "/d"}},
     plan=lambda reading: DumpPlan(
         reading.form.dump.path, iterations=Iterations.parse(reading.form.dump.step)
@@ -120,12 +92,8 @@ def test_problems_come_as_text_then_declarations_then_rules_and_know_their_lines
 
 def test_a_missing_key_stands_where_its_section_stands():
     (problem, *_) = read_text(TOY, '{\n"dump": {}}').check()
-    assert (problem.id, problem.path, problem.line, problem.code) == (
-        "missing",
-        "dump.path",
-        2,
-        "V-path",
-    )
+    found = (problem.id, problem.path, problem.line, problem.code)
+    assert found == ("missing", "dump.path", 2, "V-path")
 
 
 def test_a_rule_is_silent_where_the_value_itself_is_refused():
@@ -216,17 +184,14 @@ def test_the_deepest_form_that_is_read_is_written_and_judged():
     assert ids(config)[0] == "value"
 
 
-@pytest.mark.parametrize(
-    ("text", "got"),
-    [
-        ("[{}]", "array"),
-        ("1", "number"),
-        ("-1.5", "number"),
-        ('"x"', "string"),
-        ("null", "null"),
-        ("true", "true"),
-    ],
-)
+@pytest.mark.parametrize(("text", "got"), [
+    ("[{}]", "array"),
+    ("1", "number"),
+    ("-1.5", "number"),
+    ('"x"', "string"),
+    ("null", "null"),
+    ("true", "true"),
+])  # fmt: skip
 def test_a_form_is_an_object(text, got):
     with refused("config/not-an-object", FormatError, place="f.json:1", got=got):
         read_text(TOY, text, "f.json")
@@ -257,10 +222,7 @@ def test_an_explanation_is_the_plan_in_words_or_what_refuses_it():
     (unknown,) = (problem for problem in good.check() if problem.path == "x")
     assert lines[2] == f"- warning: {unknown}"
     bad = good.set("dump.path", "d").explain(Context("2"))
-    assert bad.splitlines() == [
-        "Toy, judged by Toyware 2: refused, nothing is dumped.",
-        "- d in 2",
-    ]
+    assert bad.splitlines() == ["Toy, judged by Toyware 2: refused, nothing is dumped.", "- d in 2"]
 
 
 # the table of surfaces
@@ -293,15 +255,12 @@ def test_a_form_is_recognised_by_its_content(name):
     assert files.recognise("\ufeff" + text) == SHARED.get(name, name)
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "values"),
-    [
-        ("{}", "config/unknown-form", {"keys": []}),
-        ('{"a": 1}', "config/unknown-form", {"keys": ["a"], "known": JSON_NAMES}),
-        ("[]", "config/not-an-object", {"got": "array"}),
-        ("x = 1", "config/unknown-script", {"known": ["tensorflow", "torchair"]}),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "values"), [
+    ("{}", "config/unknown-form", {"keys": []}),
+    ('{"a": 1}', "config/unknown-form", {"keys": ["a"], "known": JSON_NAMES}),
+    ("[]", "config/not-an-object", {"got": "array"}),
+    ("x = 1", "config/unknown-script", {"known": ["tensorflow", "torchair"]}),
+])  # fmt: skip
 def test_what_is_no_form_says_what_it_is(text, code, values):
     with refused(code, FormatError, place="f:1", **values):
         files.recognise(text, "f")
@@ -314,22 +273,13 @@ def test_settings_of_a_new_form_are_changed_by_path():
         surfaces.new("caffe")
 
 
-@pytest.mark.parametrize(
-    ("data", "line", "code", "values"),
-    [
-        (b"", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
-        (b"{", 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}),
-        (b'{\n"a": \xff}', 2, "config/encoding", {"byte": 7, "encoding": "UTF-8"}),
-        ('{"a": 1}'.encode("utf-16"), 1, "config/encoding", {"byte": 0}),
-        (b"\x80\x04K\x01.", 1, "config/encoding", {"byte": 0}),
-        (
-            b'{"dump": ' * 1_200_000,
-            1,
-            "config/json",
-            {"why": Message("config/json-deep", got="{", limit=500)},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("data", "line", "code", "values"), [
+    *[(cut, 1, "config/json", {"why": Message("config/json-end", got="", limit=500)}) for cut in (b"", b"{")],
+    (b'{\n"a": \xff}', 2, "config/encoding", {"byte": 7, "encoding": "UTF-8"}),
+    ('{"a": 1}'.encode("utf-16"), 1, "config/encoding", {"byte": 0}),
+    (b"\x80\x04K\x01.", 1, "config/encoding", {"byte": 0}),
+    (b'{"dump": ' * 1_200_000, 1, "config/json", {"why": Message("config/json-deep", got="{", limit=500)}),
+])  # fmt: skip
 def test_a_bad_file_is_refused_with_its_line(tmp_path, data, line, code, values):
     path = tmp_path / "dump.json"
     path.write_bytes(data)
@@ -367,17 +317,14 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path):
 SCRIPT = "import torchair\nconfig = torchair.CompilerConfig()\nconfig.dump_config.dump_path = "
 
 
-@pytest.mark.parametrize(
-    ("first", "encoding"),
-    [
-        ("# -*- coding: latin-1 -*-", "latin-1"),
-        ("#!/usr/bin/python\n# vim: set fileencoding=gbk :", "gbk"),
-        ("# coding: utf-8", "utf-8"),
-        ("", "utf-8"),
-        ("# coding of the config", "utf-8"),
-        ("x = 1\n# coding: latin-1", "utf-8"),  # only a comment before any code declares
-    ],
-)
+@pytest.mark.parametrize(("first", "encoding"), [
+    ("# -*- coding: latin-1 -*-", "latin-1"),
+    ("#!/usr/bin/python\n# vim: set fileencoding=gbk :", "gbk"),
+    ("# coding: utf-8", "utf-8"),
+    ("", "utf-8"),
+    ("# coding of the config", "utf-8"),
+    ("x = 1\n# coding: latin-1", "utf-8"),  # only a comment before any code declares
+])  # fmt: skip
 def test_a_script_is_read_in_the_encoding_that_it_declares(tmp_path, first, encoding):
     path = tmp_path / "train.py"
     folder = "/\u9879\u76ee" if encoding != "latin-1" else "/d\u00e9j\u00e0"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kit.cases import changed
 from kit.trees import foretold, sizes
 from workbench.config import new
 from workbench.config.context import Context
@@ -22,10 +23,8 @@ COMMON = "common_dump_settings"
 
 
 def asked(surface, mode, *changes):
-    config = new(surface).set(f"{COMMON}.op_debug_mode", mode).set(f"{COMMON}.iteration", "all")
-    for path, value in changes:
-        config = config.set(path, value)
-    return config
+    settings = {f"{COMMON}.op_debug_mode": mode, f"{COMMON}.iteration": "all"} | dict(changes)
+    return changed(new(surface), settings)
 
 
 FORMS = {

@@ -9,7 +9,7 @@ import pytest
 
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.build.small_dumps import given as given_values
-from kit.cases import mindspore_form, nightly
+from kit.cases import changed, mindspore_form, nightly
 from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench import config
@@ -130,10 +130,7 @@ DAILY = [
 def asked_of(surface, settings):
     if surface.startswith("mindspore"):
         return form(surface, **settings)
-    changed = config.new(surface)
-    for path, value in settings.items():
-        changed = changed.set(path, value)
-    return changed
+    return changed(config.new(surface), settings)
 
 
 @pytest.mark.parametrize(
@@ -157,15 +154,12 @@ def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, title
     assert sum(count for count, _ in folders.values()) == len(written)
 
 
-@pytest.mark.parametrize(
-    ("device", "mode"),
-    [
-        ("910a", None),
-        ("a2", "allow_mix_precision_bf16"),
-        ("a3", "force_fp16"),
-        ("950", "cube_hif8"),
-    ],
-)
+@pytest.mark.parametrize(("device", "mode"), [
+    ("910a", None),
+    ("a2", "allow_mix_precision_bf16"),
+    ("a3", "force_fp16"),
+    ("950", "cube_hif8"),
+])  # fmt: skip
 def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_path, device, mode):
     """The graph file states them, and their names differ in length."""
     known = config.new("mindspore-o0o1")
@@ -192,9 +186,8 @@ def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surfac
     assert all(written[e.path] <= e.size < 2 * written[e.path] for e in foreseen.forecast.files)
     beside = 15 if surface == "tensorflow" else 0  # two operators and three, three tensors each
     own = 2 * 3 + 2 * 2 + 3 * 4  # convolutions, poolings, dense layers; Flatten runs nothing
-    moves = 4 + 5 * (
-        surface == "torchair"
-    )  # before and after it, at both ends; five weights are fed
+    # before and after it, at both ends; five weights are fed
+    moves = 4 + 5 * (surface == "torchair")
     casts = 2 * (surface == "acl")
     assert foreseen.to_dict()["statistic_rows"] == own + beside + 2 * (moves + casts)
     assert foreseen.inexact_because == (Message("dump/size-bound"),)
@@ -233,10 +226,28 @@ def test_all_graphs_of_a_dump_are_taken(tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("what", ["nothing.ir", "resnet5000"])
-def test_a_graph_that_is_nowhere_is_refused(tmp_path, what):
-    with refused("forecast/graph", GraphError, got=what):
-        preview(form(), what)
+def nowhere(got):
+    return got, {}, GraphError, "forecast/graph", {"got": got}
+
+
+REFUSED = [
+    nowhere("nothing.ir"),
+    nowhere("resnet5000"),
+    (parse_ge_text(GE.format('op { name: "a" type: "Relu" }')), {}, GraphError, "forecast/preview-ge",
+     {"surface": "mindspore-cpu"}),
+    (Graph("g", (), (Op("a", "x/y", (), {}, (F,)),)), {}, FormatError, "dump/operator-name", {}),
+    *[("mlp", {"iterations": got}, FormatError, "dump/iterations", {"got": got}) for got in (0, -1, 10**9)],
+    # what a graph is compiled for is checked as for a run
+    ("mlp", {"device": "a9"}, GraphError, "core/choice", {}),
+    ("mlp", {"device": "reference", "precision_mode": "force_fp16"}, GraphError, "run/reference-precision", {}),
+    ("mlp", {"quantization": "w4"}, GraphError, "core/choice", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("graph", "options", "kind", "code", "values"), REFUSED)
+def test_what_cannot_be_foretold_is_refused(graph, options, kind, code, values):
+    with refused(code, kind, **values):
+        preview(form(), graph, **options)
 
 
 def test_a_dump_without_graphs_is_refused(tmp_path):
@@ -245,27 +256,20 @@ def test_a_dump_without_graphs_is_refused(tmp_path):
         preview(form(), tmp_path)
 
 
-def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
-    graph = parse_ge_text(GE.format('op { name: "a" type: "Relu" }'))
-    with refused("forecast/preview-ge", GraphError, surface="mindspore-cpu"):
-        preview(form(), graph)
+def test_a_network_is_not_called_like_the_folder_above():
+    with refused("dump/net-name", FormatError, got=".."):
+        plan_of("mindspore-cpu", DumpPlan("/d", ".."), load_graph("mlp"))
 
 
-@pytest.mark.parametrize(
-    ("entry", "code", "values"),
-    [
-        (Selector("name", "Default_conv1-Conv2d_Conv2D-op0"), "entry-file-name", {"near": CONV}),
-        (Selector("name", "Default/conv1-Conv2d/Conv2D-op12"), "entry-number", {"near": CONV}),
-        (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "entry-name", {}),
-        (Selector("type", "lstm"), "entry-type", {}),
-        (Selector("regex", "conv"), "entry-regex", {}),
-        (
-            Selector("range", CONV, "Default/none"),
-            "entry-range",
-            {"end": "Default/none", "why": Message("simulation/entry-name")},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("entry", "code", "values"), [
+    (Selector("name", "Default_conv1-Conv2d_Conv2D-op0"), "entry-file-name", {"near": CONV}),
+    (Selector("name", "Default/conv1-Conv2d/Conv2D-op12"), "entry-number", {"near": CONV}),
+    (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "entry-name", {}),
+    (Selector("type", "lstm"), "entry-type", {}),
+    (Selector("regex", "conv"), "entry-regex", {}),
+    (Selector("range", CONV, "Default/none"), "entry-range",
+     {"end": "Default/none", "why": Message("simulation/entry-name")}),
+])  # fmt: skip
 def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")
     found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
@@ -279,9 +283,8 @@ def test_an_entry_that_matches_a_parameter_alone_is_met():
     plan = DumpPlan("/d", select=(Selector("type", "conv1.WEIGHT"),))
     found = plan_of("mindspore-cpu", plan, load_graph("lenet"))
     assert found.selection.unmatched == ()
-    assert [name.split("/")[-1].split(".")[1] for name in found.names if name.endswith("npy")] == [
-        "conv1_weight"
-    ]
+    told = [name.split("/")[-1].split(".")[1] for name in found.names if name.endswith("npy")]
+    assert told == ["conv1_weight"]
 
 
 def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
@@ -289,12 +292,8 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     graph = parse_ge_text(
         GE.format(f'op {{ name: "conv_relu" type: "Conv2D" attr {fused} output_desc {{ }} }}')
     )
-    plan = DumpPlan(
-        "/d",
-        select=(Selector("name", "relu"), Selector("all", model="resnet")),
-        omit=(Exclusion("type", "Nothing"),),
-        files="bin",
-    )
+    select = (Selector("name", "relu"), Selector("all", model="resnet"))
+    plan = DumpPlan("/d", select=select, omit=(Exclusion("type", "Nothing"),), files="bin")
     found = plan_of("acl", plan, graph)
     assert [(u.where, u.entry, u.reason) for u in found.selection.unmatched] == [
         ("list", "relu", Message("simulation/entry-fused", near="conv_relu")),
@@ -326,13 +325,10 @@ def test_marked_operators_are_unknown_before_the_run():
     assert str(about) in str(found).splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("plan", "surface", "code"),
-    [
-        (DumpPlan("/d", files="pt"), "torchair", "late-captured"),
-        (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no-watch"),
-    ],
-)
+@pytest.mark.parametrize(("plan", "surface", "code"), [
+    (DumpPlan("/d", files="pt"), "torchair", "late-captured"),
+    (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no-watch"),
+])  # fmt: skip
 def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     found = plan_of(surface, plan, load_graph("mlp"))
     assert (found.files, found.bytes, found.exact) == (0, 0, False)
@@ -341,15 +337,12 @@ def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     assert str(found.inexact_because[0]) in str(found).splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("plan", "context", "code"),
-    [
-        (DumpPlan("/d", devices=(1, 2)), Context(), "device-left-out"),
-        (DumpPlan("/d", ranks=(7,)), Context(rank=3), "rank-left-out"),
-        (DumpPlan("/d", iterations=Iterations.parse("9")), Context(), "iteration-left-out"),
-        (DumpPlan("/d", iterations=Iterations(())), Context(), "iterations-none"),
-    ],
-)
+@pytest.mark.parametrize(("plan", "context", "code"), [
+    (DumpPlan("/d", devices=(1, 2)), Context(), "device-left-out"),
+    (DumpPlan("/d", ranks=(7,)), Context(rank=3), "rank-left-out"),
+    (DumpPlan("/d", iterations=Iterations.parse("9")), Context(), "iteration-left-out"),
+    (DumpPlan("/d", iterations=Iterations(())), Context(), "iterations-none"),
+])  # fmt: skip
 def test_a_run_that_dumps_nothing_says_why(plan, context, code):
     found = plan_of("acl", plan, load_graph("mlp"), context=context)
     compiled = plan.devices is None and plan.ranks is None
@@ -383,18 +376,15 @@ def test_disk_space_is_looked_at_only_here(tmp_path):
     assert "NOT ENOUGH" in str(large)
 
 
-@pytest.mark.parametrize(
-    ("moved", "written", "count", "name"),
-    [
-        (0, 0, 0, "none"),
-        (1, 1, 1, "light"),
-        (64 << 20, 0, 1_000, "light"),
-        ((64 << 20) + 1, 0, 1_000, "noticeable"),
-        (0, 2 << 30, 10, "heavy"),
-        (0, 1, 200_000, "extreme"),
-        (17 << 30, 1, 1, "extreme"),
-    ],
-)
+@pytest.mark.parametrize(("moved", "written", "count", "name"), [
+    (0, 0, 0, "none"),
+    (1, 1, 1, "light"),
+    (64 << 20, 0, 1_000, "light"),
+    ((64 << 20) + 1, 0, 1_000, "noticeable"),
+    (0, 2 << 30, 10, "heavy"),
+    (0, 1, 200_000, "extreme"),
+    (17 << 30, 1, 1, "extreme"),
+])  # fmt: skip
 def test_the_class_of_overhead_follows_bytes_and_files(moved, written, count, name):
     found = estimate_overhead(DumpPlan("/d"), moved, written, count)
     meaning = found.reason.values.get("meaning", found.reason)
@@ -450,30 +440,6 @@ def test_notebooks_get_escaped_html_without_scripts():
     assert "&lt;script&gt;alert(1)&lt;" in html
 
 
-def test_names_that_cannot_be_files_are_refused():
-    graph = Graph("g", (), (Op("a", "x/y", (), {}, (F,)),))
-    with refused("dump/operator-name", FormatError):
-        plan_of("mindspore-cpu", DumpPlan("/d"), graph)
-    with refused("dump/net-name", FormatError, got=".."):
-        plan_of("mindspore-cpu", DumpPlan("/d", ".."), load_graph("mlp"))
-
-
-@pytest.mark.parametrize(("options", "code"), [
-    ({"device": "a9"}, "core/choice"),
-    ({"device": "reference", "precision_mode": "force_fp16"}, "run/reference-precision"),
-    ({"quantization": "w4"}, "core/choice"),
-])  # fmt: skip
-def test_what_a_graph_is_compiled_for_is_checked_as_for_a_run(options, code):
-    with refused(code, GraphError):
-        preview(form(), "mlp", **options)
-
-
-@pytest.mark.parametrize("iterations", [0, -1, 10**9])
-def test_a_count_of_iterations_that_makes_no_sense_is_refused(iterations):
-    with refused("dump/iterations", FormatError, got=iterations):
-        preview(form(), "mlp", iterations=iterations)
-
-
 def test_the_version_of_the_context_decides_the_names():
     old = preview(form(), "lenet", context=Context("2.3"))
     assert any(name.endswith(".output.0.DefaultFormat.npy") for name in old.names)
@@ -519,17 +485,13 @@ def test_a_setting_that_only_the_run_knows_is_noted():
 ])  # fmt: skip
 def test_the_preview_says_which_iterations_are_not_dumped_and_what_to_set(surface, key):
     form = config.new(surface)
-    some, none = (
-        preview(form, "mlp", iterations=12),
-        preview(form.set(key, "20"), "mlp", iterations=12),
-    )
-    every = preview(form.set(key, "0-11"), "mlp", iterations=12)
+    forms = form, form.set(key, "20"), form.set(key, "0-11")
+    some, none, every = (preview(one, "mlp", iterations=12) for one in forms)
     codes = ("simulation/iterations-set", "simulation/iteration-left-out")
     said = [[note for note in one.notes if note.code in codes] for one in (some, none, every)]
     assert [len(notes) for notes in said] == [1, 1, 0]
-    for (note,), inner in zip(
-        said[:2], ("simulation/iterations-some", "simulation/iteration-left-out"), strict=True
-    ):
+    inside = ("simulation/iterations-some", "simulation/iteration-left-out")
+    for (note,), inner in zip(said[:2], inside, strict=True):
         check_said(note, "simulation/iterations-set", key=key, value="0-11")
         assert note.values["said"].code == inner
     assert (len(some.iterations), len(every.iterations)) == (1, 12)

@@ -99,31 +99,18 @@ def test_operators_of_one_scope_and_type_are_counted_anew(tmp_path):
     topk = [name for name in found.selection.operators if "TopK" in name]
     assert topk == ["Default/TopK-op0", "Default/TopK-op1"]
     order = next(e for e in found.forecast.files if "ms_execution_order" in e.path)
-    graph = read_network(
-        dump(tmp_path / "again", "mixed") / "rank_0/graphs/ms_output_trace_code_graph_0.ir"
-    )
+    folder = dump(tmp_path / "again", "mixed") / "rank_0/graphs"
+    graph = read_network(folder / "ms_output_trace_code_graph_0.ir")
     names = [op.name for op in graph.ops]
     assert [name for name in names if "TopK" in name] == ["Default/TopK-op2", "Default/TopK-op3"]
     assert order.size == len("\n".join(["NodeExecutionOrder-FullNameWithScope", *names])) + 1
 
 
-@pytest.mark.parametrize(
-    ("name", "met", "unmet", "notes"),
-    [
-        (
-            "name of the graph",
-            (),
-            [Message("simulation/entry-of-graph", near="Default/TopK-op1")],
-            [],
-        ),
-        (
-            "name of the files",
-            ("Default/TopK-op0",),
-            [],
-            [Message("simulation/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "met", "unmet", "notes"), [
+    ("name of the graph", (), [Message("simulation/entry-of-graph", near="Default/TopK-op1")], []),
+    ("name of the files", ("Default/TopK-op0",), [],
+     [Message("simulation/entry-renamed", entry="Default/TopK-op0", own="Default/TopK-op2")]),
+])  # fmt: skip
 def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, notes):
     found = foreseen(tmp_path, name)
     assert found.selection.operators == met
@@ -132,13 +119,10 @@ def test_an_entry_means_the_number_of_the_files(tmp_path, name, met, unmet, note
     assert all(str(one) in str(found) for one in (*notes, *unmet))
 
 
-@pytest.mark.parametrize(
-    ("name", "met", "hint"),
-    [
-        ("name of the graph", ("Default/TopK-op3",), None),
-        ("name of the files", (), Message("simulation/entry-of-file", near="Default/TopK-op2")),
-    ],
-)
+@pytest.mark.parametrize(("name", "met", "hint"), [
+    ("name of the graph", ("Default/TopK-op3",), None),
+    ("name of the files", (), Message("simulation/entry-of-file", near="Default/TopK-op2")),
+])  # fmt: skip
 def test_releases_that_were_not_seen_keep_the_graphs_numbers_with_a_doubt(
     tmp_path, name, met, hint
 ):
@@ -174,10 +158,8 @@ def test_without_a_schedule_networks_run_in_turn_with_a_doubt(tmp_path):
 
 
 def test_several_traced_networks_are_foretold_as_they_are_simulated(tmp_path):
-    form, schedule = (
-        config.new("mindspore-cpu").set("common_dump_settings.iteration", "all"),
-        (0, 1, 1, 0),
-    )
+    form = config.new("mindspore-cpu").set("common_dump_settings.iteration", "all")
+    schedule = (0, 1, 1, 0)
     found = preview(form, ["mlp", "lenet"], schedule=schedule)
     simulate([load_graph("mlp"), load_graph("lenet")], None, form, tmp_path, schedule=schedule)
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
@@ -202,9 +184,8 @@ def test_what_lies_in_memory_that_is_gone_is_told(tmp_path):
 def test_a_graph_as_protobuf_has_a_doubt(tmp_path):
     form = config.new("mindspore-cpu").set("common_dump_settings.iteration", "0")
     simulate(load_graph("mlp"), None, form, tmp_path)
-    told = preview(
-        form, tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb", context=Context("2.10.0")
-    )
+    graph = tmp_path / "rank_0/graphs/ms_output_trace_code_graph_0.pb"
+    told = preview(form, graph, context=Context("2.10.0"))
     assert "dump/from-pb" in {doubt.code for doubt in told.inexact_because}
     assert ".ir" in str(told)
 
@@ -213,15 +194,8 @@ def test_a_graph_as_protobuf_has_a_doubt(tmp_path):
 def test_a_process_that_only_compiles_writes_nothing(tmp_path, name, files):
     form, more = asked(name)
     told, graph = [], load_graph("mlp")
-    simulate(
-        graph,
-        None,
-        form,
-        tmp_path / "out",
-        env=CASES[name]["env"],
-        version="2.10.0",
-        report=told.append,
-    )
+    options = {"env": CASES[name]["env"], "version": "2.10.0", "report": told.append}
+    simulate(graph, None, form, tmp_path / "out", **options)
     assert (tmp_path / "out").exists() == files
     assert (NOTHING & {one.code for one in told} != set()) == (not files)
     found = preview(form, graph, **more)
@@ -229,16 +203,13 @@ def test_a_process_that_only_compiles_writes_nothing(tmp_path, name, files):
     assert ("simulation/only-compiles" in {one.code for one in found.notes}) == (not files)
 
 
-@pytest.mark.parametrize(
-    ("told", "version"),
-    [
-        ('{"device_target":"CPU","ms_version":"2.10.0"}', "2.10.0"),
-        ('{"ms_version":"2.0.0"}', "2.6.0"),  # no such dumps are written
-        ('{"ms_version":5}', "2.6.0"),
-        ("[", "2.6.0"),
-        ("", "2.6.0"),
-    ],
-)
+@pytest.mark.parametrize(("told", "version"), [
+    ('{"device_target":"CPU","ms_version":"2.10.0"}', "2.10.0"),
+    ('{"ms_version":"2.0.0"}', "2.6.0"),  # no such dumps are written
+    ('{"ms_version":5}', "2.6.0"),
+    ("[", "2.6.0"),
+    ("", "2.6.0"),
+])  # fmt: skip
 def test_a_dump_tells_its_release(tmp_path, told, version):
     root = dump(tmp_path, "mixed")
     form, _ = asked("mixed")

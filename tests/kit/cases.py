@@ -15,6 +15,10 @@ import pytest
 from hypothesis import settings
 
 from workbench.config import new
+from workbench.config.form.kinds import Misfit
+
+NO = object()
+"""In place of what a kind of setting keeps, where it keeps nothing."""
 
 FEWEST = 10
 """Examples of a property that every run tries at least."""
@@ -92,6 +96,21 @@ def mindspore_form(surface, **change):
         section = "e2e" if key.startswith("e2e_") else "common"
         form = form.set(f"{section}_dump_settings.{key.removeprefix('e2e_')}", value)
     return form
+
+
+def changed(form, settings):
+    """A form with settings by their paths."""
+    for path, value in settings.items():
+        form = form.set(path, value)
+    return form
+
+
+def read_kind(kind, value):
+    """What a kind of setting keeps of a value; `NO` where it refuses it."""
+    try:
+        return kind.read(value)
+    except Misfit:
+        return NO
 
 
 def first_form(surface):

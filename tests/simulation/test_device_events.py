@@ -46,17 +46,14 @@ def test_a_failure_ends_the_run_after_its_iteration():
     assert said(events, about_overflow=False) == [("failed", {"op": "a"})]
 
 
-@pytest.mark.parametrize(
-    ("names", "seen", "expected"),
-    [
-        ("", None, [("no-overflow", {})]),
-        ("ab", None, [("overflows", {"count": 2, "names": ["a", "b"]})]),
-        ("aba", None, [("overflows", {"count": 3, "names": ["a", "b"]})]),
-        ("ab", "", [("overflow-unseen", {"names": ["a", "b"]})]),
-        ("abc", "b", [("overflows", {"count": 1, "names": ["b"]}), ("overflow-unseen", {"names": ["a", "c"]})]),
-        ("", "x", [("no-overflow", {})]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("names", "seen", "expected"), [
+    ("", None, [("no-overflow", {})]),
+    ("ab", None, [("overflows", {"count": 2, "names": ["a", "b"]})]),
+    ("aba", None, [("overflows", {"count": 3, "names": ["a", "b"]})]),
+    ("ab", "", [("overflow-unseen", {"names": ["a", "b"]})]),
+    ("abc", "b", [("overflows", {"count": 1, "names": ["b"]}), ("overflow-unseen", {"names": ["a", "c"]})]),
+    ("", "x", [("no-overflow", {})]),
+])  # fmt: skip
 def test_overflow_is_counted_by_operator_and_iteration(names, seen, expected):
     """``seen`` are the operators whose results show it, where MindSpore looks for it itself."""
     sees = None if seen is None else lambda one: one.key.op_name in seen
@@ -83,29 +80,23 @@ def test_progress_is_told_and_ends_the_silence():
 NOTHING, FAILED = Message("simulation/run-nothing"), Message("simulation/run-failed", op="a")
 
 
-@pytest.mark.parametrize(
-    ("told", "ranks", "empty"),
-    [
-        ([NOTHING], 1, True),
-        ([FAILED], 1, False),
-        ([], 1, False),
-        ([Message("simulation/run-rank", rank=n, said=NOTHING) for n in (0, 1)], 2, True),
-        ([Message("simulation/run-rank", rank=1, said=NOTHING)], 2, False),
-    ],
-)
+@pytest.mark.parametrize(("told", "ranks", "empty"), [
+    ([NOTHING], 1, True),
+    ([FAILED], 1, False),
+    ([], 1, False),
+    ([Message("simulation/run-rank", rank=n, said=NOTHING) for n in (0, 1)], 2, True),
+    ([Message("simulation/run-rank", rank=1, said=NOTHING)], 2, False),
+])  # fmt: skip
 def test_nothing_was_dumped_if_no_rank_dumped(told, ranks, empty):
     assert dumped_nothing(told, ranks) is empty
 
 
-@pytest.mark.parametrize(
-    ("kind", "asked", "run", "told"),
-    [
-        ("data", "1", (0, 1, 2, 2), (1, 3)),
-        ("data", "0-2", (0, 1, 2), None),
-        ("data", "7", (0, 1), None),
-        ("overflow", "1", (0, 1), None),
-    ],
-)
+@pytest.mark.parametrize(("kind", "asked", "run", "told"), [
+    ("data", "1", (0, 1, 2, 2), (1, 3)),
+    ("data", "0-2", (0, 1, 2), None),
+    ("data", "7", (0, 1), None),
+    ("overflow", "1", (0, 1), None),
+])  # fmt: skip
 def test_iterations_that_are_left_out_are_counted(kind, asked, run, told):
     plan = DumpPlan("/d", kind=kind, iterations=Iterations.parse(asked))
     found = undumped(plan, run)

@@ -8,6 +8,7 @@ import pytest
 from google.protobuf import text_format
 
 import workbench as wb
+from kit.cases import changed
 from kit.commands import run
 from kit.oracle import dump_files
 from kit.trees import foretold, sizes
@@ -128,11 +129,8 @@ def test_levels_leave_out_weights_and_options_but_not_of_the_graph_that_runs(
         if session is not None:
             assert session.name == "SessionOptions"
             given = {key: value.s.decode() for key, value in session.attr.items()}
-            assert given == {
-                "ge.exec.enableDump": "1",
-                "ge.exec.dumpMode": "all",
-                "ge.exec.dumpStep": "0|3",
-            }
+            told = {"enableDump": "1", "dumpMode": "all", "dumpStep": "0|3"}
+            assert given == {f"ge.exec.{key}": value for key, value in told.items()}
 
 
 @pytest.mark.parametrize(
@@ -147,9 +145,8 @@ def test_a_dump_by_options_of_the_session_always_brings_the_graph_that_runs(
         form = form.unset("environment.DUMP_GE_GRAPH")
     write(tmp_path, surface, form=form)
     names = graph_files(tmp_path)
-    assert [name.rpartition("_")[2] for name in names] == ["Build.txt"] * (
-        3 if surface == "tensorflow" else 1
-    )
+    models = 3 if surface == "tensorflow" else 1
+    assert [name.rpartition("_")[2] for name in names] == ["Build.txt"] * models
     _, graph = parsed(tmp_path / names[len(names) // 2])
     held = {p.name for p in GRAPH.parameters if p.is_weight}
     assert held <= set(of_type(graph, weights))
@@ -195,30 +192,18 @@ def test_fusions_show_in_the_stage_that_makes_them(tmp_path):
 
 
 def test_dtypes_formats_and_what_they_insert_show_stage_by_stage(tmp_path):
-    env = {
-        "DUMP_GE_GRAPH": "2",
-        "DUMP_GRAPH_LEVEL": "AfterPrecisionRefine|FeOpFormat|FeInsertTrans|FeDtype",
-    }
-    env["DUMP_GRAPH_LEVEL"] += "|FeGraphFusionAfter"
+    stages = "AfterPrecisionRefine|FeOpFormat|FeInsertTrans|FeDtype|FeGraphFusionAfter"
+    env = {"DUMP_GE_GRAPH": "2", "DUMP_GRAPH_LEVEL": stages}
     write(tmp_path, "mindspore-ge", env=env, precision_mode="force_fp16")
     seen = []
     for name in graph_files(tmp_path):
         _, graph = parsed(tmp_path / name)
         descs = [desc for op in graph.op for desc in op.output_desc]
-        inserted = {op.type for op in graph.op if op.name.startswith("trans_")}
-        empty = [
-            op.attr["_datadump_original_op_names"].list.s
-            for op in graph.op
-            if op.name.startswith("trans_")
-        ]
-        assert not any(empty)
-        seen.append(
-            (
-                2 in {desc.dtype for desc in descs},
-                "NC1HWC0" in {desc.layout for desc in descs},
-                inserted,
-            )
-        )
+        made = [op for op in graph.op if op.name.startswith("trans_")]
+        inserted = {op.type for op in made}
+        assert not any(op.attr["_datadump_original_op_names"].list.s for op in made)
+        dtypes, layouts = {desc.dtype for desc in descs}, {desc.layout for desc in descs}
+        seen.append((2 in dtypes, "NC1HWC0" in layouts, inserted))
     assert seen == [
         (False, False, set()),  # fused
         (True, False, {"Cast"}),  # in their dtypes
@@ -244,14 +229,11 @@ def test_the_graph_that_runs_says_what_its_operators_were(tree):
     assert not any(key.startswith("_datadump") for key in (*pool.attr, *pool.output_desc[0].attr))
 
 
-@pytest.mark.parametrize(
-    ("env", "folder"),
-    [
-        ({"ASCEND_WORK_PATH": "/work"}, "graphs"),
-        ({"DUMP_GRAPH_PATH": "/home/../graphs"}, "graphs/pid_4242_deviceid_0"),
-        ({"NPU_COLLECT_PATH": "/collect"}, "graphs/extra-info/graph/4242_0"),
-    ],
-)
+@pytest.mark.parametrize(("env", "folder"), [
+    ({"ASCEND_WORK_PATH": "/work"}, "graphs"),
+    ({"DUMP_GRAPH_PATH": "/home/../graphs"}, "graphs/pid_4242_deviceid_0"),
+    ({"NPU_COLLECT_PATH": "/collect"}, "graphs/extra-info/graph/4242_0"),
+])  # fmt: skip
 def test_the_environment_names_folders_that_stay_in_the_tree_and_are_found(tmp_path, env, folder):
     write(tmp_path, "mindspore-ge", env=env)
     assert graph_files(tmp_path) == [f"{folder}/ge_proto_00000000_Build.txt"]
@@ -267,10 +249,7 @@ def test_what_the_form_sets_counts_before_the_environment(tmp_path):
 
 @pytest.mark.parametrize("settings", [{"script.rank": 1}, {"dump.dump_layer": "none"}])
 def test_a_run_that_dumps_nothing_writes_graphs_only_if_it_was_asked_to_dump(tmp_path, settings):
-    form = new("tensorflow")
-    for path, value in settings.items():
-        form = form.set(path, value)
-    write(tmp_path, form=form)
+    write(tmp_path, form=changed(new("tensorflow"), settings))
     found = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert all(path.parent.name == "graphs" for path in found)
     assert len(found) == (0 if "script.rank" in settings else 3 * LISTED)
@@ -289,9 +268,8 @@ def test_a_graph_of_the_graph_engine_is_not_written_again(tree):
     (path,) = tree.rglob("*17_Build.txt")
     found = preview(new("tensorflow"), wb.read_ir(path))
     assert not any("ge_proto" in name for name in found.names)
-    assert (
-        sum(f"/{NETWORK}/" in name for name in found.names) == 12
-    )  # seven kernels, four TransData and the iterator
+    kernels = [name for name in found.names if f"/{NETWORK}/" in name]
+    assert len(kernels) == 12  # seven, four TransData and the iterator
 
 
 def test_inspect_says_how_the_network_was_found(tree, capsys):
@@ -357,9 +335,7 @@ def test_the_command_takes_the_environment_of_the_run(tmp_path, capsys):
     what = ("simulate", "--graph", "mlp", "--config", form, "--surface", "mindspore-ge")
     env = ("--env", "DUMP_GE_GRAPH=2", "--env", "DUMP_GRAPH_LEVEL=PreRunBegin")
     assert run(capsys, *what, "--out", out, *env)[0] == 0
-    assert [name.rpartition("_")[2] for name in graph_files(out)] == [
-        "PreRunBegin.txt",
-        "Build.txt",
-    ]
+    stages = [name.rpartition("_")[2] for name in graph_files(out)]
+    assert stages == ["PreRunBegin.txt", "Build.txt"]
     status, _, err = run(capsys, *what, "--out", tmp_path / "other", "--env", "DUMP_GE_GRAPH")
     assert (status, err) == (2, f"error: {Message('cli/variable', got='DUMP_GE_GRAPH')}\n")

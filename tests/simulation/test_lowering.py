@@ -61,16 +61,13 @@ def test_nothing_is_written_before_the_form_is_judged(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("given", "device", "surface"),
-    [
-        (DumpPlan("/d"), "reference", "mindspore-cpu"),
-        (DumpPlan("/d"), "a2", "mindspore-o0o1"),
-        (new("mindspore-gpu"), "reference", "mindspore-cpu"),
-        (new("mindspore-cpu"), "950", "mindspore-o0o1"),
-        (new("mindspore-o2"), "reference", "mindspore-o2"),
-        (new("acl"), "reference", "acl"),
-    ],
-)
+@pytest.mark.parametrize(("given", "device", "surface"), [
+    (DumpPlan("/d"), "reference", "mindspore-cpu"),
+    (DumpPlan("/d"), "a2", "mindspore-o0o1"),
+    (new("mindspore-gpu"), "reference", "mindspore-cpu"),
+    (new("mindspore-cpu"), "950", "mindspore-o0o1"),
+    (new("mindspore-o2"), "reference", "mindspore-o2"),
+    (new("acl"), "reference", "acl"),
+])  # fmt: skip
 def test_the_device_chooses_among_the_surfaces_that_share_a_form(given, device, surface):
     assert surface_of(given, device) == surface

@@ -1,10 +1,12 @@
 """An empty dump names the setting that emptied it; what is advised fills it."""
 
 import json
+from functools import partial
 
 import pytest
 
 import workbench as wb
+from kit.cases import mindspore_form
 from kit.commands import run as command
 from kit.words import check_said
 from workbench.config import new, read
@@ -22,11 +24,7 @@ config = NPURunConfig(dump_config=dump_config)
 """
 
 
-def mindspore(**common):
-    config = new("mindspore-o0o1")
-    for name, value in common.items():
-        config = config.set(f"common_dump_settings.{name}", value)
-    return config
+mindspore = partial(mindspore_form, "o0o1")
 
 
 def layers(names):
@@ -49,8 +47,7 @@ CASES = {
     "dump_layer": (layers("conv9"), "nothing-named", {"entry": "conv9"}, layers(FUSED)),
     "name before fusion": (watch(RELU), "nothing-met", {"entry": RELU}, watch(FUSED)),
     "support_device": (
-        mindspore(support_device=[3]), "device-left-out", {"device": 0, "asked": [3]},
-        mindspore(support_device=[0]),
+        mindspore(support_device=[3]), "device-left-out", {"device": 0, "asked": [3]}, mindspore(support_device=[0]),
     ),
     "iteration": (mindspore(iteration="7"), "iterations-set", {"value": "0"}, mindspore(iteration="0")),
     "kernels": (
@@ -62,17 +59,13 @@ CASES = {
         read('{"dump": {"dump_path": "output", "dump_list": []}}', surface="acl"), "nothing-asked", {},
         read('{"dump": {"dump_path": "output", "dump_list": [], "dump_op_switch": "on"}}', surface="acl"),
     ),
-    "enable_dump": (
-        new("torchair").unset("dump_config.enable_dump"), "nothing-asked", {}, new("torchair"),
-    ),
+    "enable_dump": (new("torchair").unset("dump_config.enable_dump"), "nothing-asked", {}, new("torchair")),
     "model": (
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "Other"}]}}', surface="acl"),
         "nothing-met", {"entry": "Other"},
         read('{"dump": {"dump_path": "./", "dump_list": [{"model_name": "LeNet"}]}}', surface="acl"),
     ),
-    "failure": (
-        mindspore(op_debug_mode=4), "nothing-failed", {}, {"faults": [f"aicore-exception:{CONV}"]},
-    ),
+    "failure": (mindspore(op_debug_mode=4), "nothing-failed", {}, {"faults": [f"aicore-exception:{CONV}"]}),
     "device of an overflow dump": (
         mindspore(op_debug_mode=3, support_device=[3]), "device-left-out", {"device": 0, "asked": [3]},
         {"env": {"DEVICE_ID": "3"}, "faults": [f"nan-output:{CONV}"]},
@@ -82,16 +75,8 @@ CASES = {
 
 
 def simulate(config, out, **settings):
-    told = []
-    wb.simulate(
-        wb.models.load_graph("lenet"),
-        None,
-        config,
-        out,
-        device="a2",
-        report=told.append,
-        **settings,
-    )
+    told, graph = [], wb.models.load_graph("lenet")
+    wb.simulate(graph, None, config, out, device="a2", report=told.append, **settings)
     return told
 
 
@@ -103,10 +88,7 @@ def test_an_empty_dump_names_the_setting_that_emptied_it_and_the_change_fills_it
     check_said(said.values["why"], f"simulation/{code}", **values)
     more = change if isinstance(change, dict) else {}
     told = simulate(config if more else change, tmp_path / "filled", **more)
-    assert not {one.code for one in told} & {
-        "simulation/run-nothing",
-        "simulation/run-nothing-because",
-    }
+    assert not any(one.code.startswith("simulation/run-nothing") for one in told)
     assert wb.load(tmp_path / "filled").records or wb.load(tmp_path / "filled").failures
 
 

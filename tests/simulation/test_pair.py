@@ -44,15 +44,12 @@ def network(x):
     return F.relu(x * x * 0.5)
 
 
-@pytest.mark.parametrize(
-    ("surface", "device", "matched"),
-    [
-        ("acl", "910a", 3),
-        ("acl", "a2", 3),
-        ("mindspore-o0o1", "a2", 8),
-        ("mindspore-o0o1", "910a", 0),
-    ],
-)
+@pytest.mark.parametrize(("surface", "device", "matched"), [
+    ("acl", "910a", 3),
+    ("acl", "a2", 3),
+    ("mindspore-o0o1", "a2", 8),
+    ("mindspore-o0o1", "910a", 0),
+])  # fmt: skip
 def test_a_rehearsed_overflow_dump_is_held_against_everything(surface, device, matched):
     """On a2 three operators have Inf, which MindSpore dumps; on 910a none has."""
     config = new(surface)
@@ -71,9 +68,8 @@ def test_a_rehearsed_overflow_dump_is_held_against_everything(surface, device, m
 
 def test_a_dump_of_what_fails_has_nothing_to_be_compared_with():
     config = new("acl").set("dump", {"dump_scene": "aic_err_brief_dump"})
-    assert (
-        unsupported_reason(config) == "a dump of what fails holds nothing else: nothing to compare"
-    )
+    found = unsupported_reason(config)
+    assert found == "a dump of what fails holds nothing else: nothing to compare"
 
 
 def test_several_networks_are_rehearsed_in_the_order_of_a_schedule():

@@ -34,10 +34,7 @@ NAMES = {
 
 
 def form(surface, **more):
-    asked = config.new(surface, common_dump_settings__iteration="all")
-    for key, value in more.items():
-        asked = asked.set(key.replace("__", "."), value)
-    return asked
+    return config.new(surface, **{"common_dump_settings__iteration": "all"} | more)
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +43,8 @@ def trees(tmp_path_factory):
     root = tmp_path_factory.mktemp("trees")
     for surface in SURFACES:
         for version in VERSIONS:
-            simulate(
-                LENET,
-                None,
-                form(surface),
-                root / surface / version,
-                surface=surface,
-                version=version,
-            )
+            out = root / surface / version
+            simulate(LENET, None, form(surface), out, surface=surface, version=version)
     return root
 
 
@@ -97,11 +88,8 @@ def test_a_tree_of_one_release_agrees_with_that_of_another(trees, one, other):
 
 def test_constants_are_paired_by_their_values(trees):
     found = wb.compare(trees / "mindspore-gpu" / "2.10", trees / "mindspore-gpu" / "2.3")
-    assert (found.verdict, found.coverage.unmatched_target, found.coverage.skipped) == (
-        "pass",
-        0,
-        {},
-    )
+    cover = found.coverage
+    assert (found.verdict, cover.unmatched_target, cover.skipped) == ("pass", 0, {})
     assert sum(row.iteration == -1 for row in found.result.rows) == 3
     alone = wb.compare(trees / "mindspore-gpu" / "2.10", trees / "mindspore-cpu" / "2.10")
     assert (alone.coverage.unmatched_target, alone.coverage.unmatched_golden) == (3, 0)
@@ -138,12 +126,8 @@ O2 = {
     "bin": {"file_format": "bin"},
     "statistic": {"saved_data": "statistic"},
     "md5": {"saved_data": "statistic", "statistic_category": ["md5"]},
-    "some": {
-        "dump_mode": 1,
-        "kernels": ["name-regex(Default/conv.*)", "MatMul"],
-        "input_output": 2,
-    },
-}
+    "some": {"dump_mode": 1, "kernels": ["name-regex(Default/conv.*)", "MatMul"], "input_output": 2},
+}  # fmt: skip
 
 
 def o2_form(kind):
@@ -175,11 +159,8 @@ def test_a_tree_of_o2_is_foretold_and_read_back(o2_trees, kind, version):
         assert (told, foreseen.exact) == (written, True)
     assert dump.layout == ("msprobe" if version == "2.7" else "mindspore-o2")
     assert {r.key.iteration for r in dump.records} == {0, 1}
-    assert (
-        len(dump.records)
-        == sum(foreseen.forecast.tensors.values())
-        == (4 if kind == "some" else 80)
-    )
+    count = 4 if kind == "some" else 80
+    assert len(dump.records) == sum(foreseen.forecast.tensors.values()) == count
     assert (dump.skipped, {note.kind for note in dump.notes}) == ((), {"ignored"})
 
 
@@ -208,11 +189,8 @@ def test_the_file_for_acl_names_the_folder_that_is_written(o2_trees):
 def test_rank_and_device_of_the_environment_name_folder_and_file(tmp_path):
     simulate(LENET, None, o2_form("some"), tmp_path, device="a2", surface="mindspore-o2",
              version="2.8", env={"RANK_ID": "6"})  # fmt: skip
-    assert {name.split("/")[0] for name in sizes(tmp_path)} == {
-        "rank_6",
-        "acl_dump_6.json",
-        "graphs",
-    }
+    written = {name.split("/")[0] for name in sizes(tmp_path)}
+    assert written == {"rank_6", "acl_dump_6.json", "graphs"}
     assert {r.key.rank for r in load(tmp_path).records} == {6}
 
 
@@ -232,17 +210,14 @@ def test_device_statistics_come_from_the_form(tmp_path):
     assert all({"Max Value", "L2Norm Value"} <= r.statistics.keys() for r in read)
 
 
-@pytest.mark.parametrize(
-    ("surface", "version", "code"),
-    [
-        ("mindspore-cpu", "1.2", "version-old"),
-        ("mindspore-o0o1", "1.10", "version-old"),
-        ("mindspore-gpu", "2.2.14", "version-old"),
-        ("mindspore-o2", "2.2", "version-old"),
-        ("mindspore-ge", "2.0.0", "version-old"),
-        ("mindspore-gpu", "two", "version"),
-    ],
-)
+@pytest.mark.parametrize(("surface", "version", "code"), [
+    ("mindspore-cpu", "1.2", "version-old"),
+    ("mindspore-o0o1", "1.10", "version-old"),
+    ("mindspore-gpu", "2.2.14", "version-old"),
+    ("mindspore-o2", "2.2", "version-old"),
+    ("mindspore-ge", "2.0.0", "version-old"),
+    ("mindspore-gpu", "two", "version"),
+])  # fmt: skip
 def test_a_release_that_is_not_written_is_refused_before_anything_is_written(
     tmp_path, surface, version, code
 ):

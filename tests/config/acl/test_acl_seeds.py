@@ -21,14 +21,10 @@ WATCH = {
 SINGLE = {"dump_path": "output", "dump_list": [], "dump_op_switch": "on", "dump_data": "tensor"}
 
 EXAMPLES = {
-    "offline model": (
-        {"dump_list": MODELS, "dump_path": "$HOME/output"} | MODEL,
-        ["path-expand", "volume"],
-    ),
+    "offline model": ({"dump_list": MODELS, "dump_path": "$HOME/output"} | MODEL, ["path-expand", "volume"]),
     "single-operator model": (SINGLE, ["volume"]),
     "single-operator API": (
-        {"dump_path": "output", "dump_list": [], "dump_data": "tensor"},
-        ["nothing-dumped", "ge-list"],
+        {"dump_path": "output", "dump_list": [], "dump_data": "tensor"}, ["nothing-dumped", "ge-list"],
     ),
     "brief exception": ({"dump_path": "output", "dump_scene": "aic_err_brief_dump"}, []),
     "overflow": ({"dump_path": "output", "dump_debug": "on"}, []),
@@ -37,7 +33,7 @@ EXAMPLES = {
     "torchair single operators": (SINGLE | {"dump_path": "/home/output"}, ["volume"]),
     "torchair overflow": ({"dump_path": "output", "dump_debug": "on"}, []),
     "torchair watch": (WATCH, []),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("dump", "ids"), EXAMPLES.values(), ids=EXAMPLES)
@@ -73,11 +69,8 @@ def test_plans_of_the_examples():
     assert (single.select, single.single_op) == ((), True)
     assert plan_of("single-operator API").iterations == Iterations(())
     overflow = plan_of("overflow")
-    assert (overflow.kind, overflow.path, overflow.io) == (
-        "overflow",
-        "output",
-        {"input", "output"},
-    )
+    found = overflow.kind, overflow.path, overflow.io
+    assert found == ("overflow", "output", {"input", "output"})
     brief = plan_of("brief exception")
     assert (brief.kind, brief.detail, brief.path) == ("exception", "brief", "output")
     watch = plan_of("watch")
@@ -85,28 +78,15 @@ def test_plans_of_the_examples():
     assert watch.select == (Selector("name", "A"), Selector("name", "B"))
 
 
-@pytest.mark.parametrize(
-    ("env", "version", "dump_path", "root"),
-    [
-        (
-            {"ASCEND_DUMP_PATH": "/d", "ASCEND_WORK_PATH": "/w", "NPU_COLLECT_PATH": "/n"},
-            "",
-            "o",
-            "/d",
-        ),
-        ({"ASCEND_WORK_PATH": "/w", "NPU_COLLECT_PATH": "/n"}, "", "o", "/w"),
-        ({"NPU_COLLECT_PATH": "/n"}, "", "o", "o"),
-        ({}, "", "", "./"),
-        (
-            {"ASCEND_DUMP_PATH": "/d", "NPU_COLLECT_PATH": "/n", "ASCEND_WORK_PATH": "/w"},
-            "8.0",
-            "o",
-            "/n",
-        ),
-        ({"ASCEND_DUMP_PATH": "/d", "ASCEND_WORK_PATH": "/w"}, "8.0", "o", "/w"),
-        ({"ASCEND_DUMP_PATH": "/d"}, "8.0", "o", "o"),
-    ],
-)
+@pytest.mark.parametrize(("env", "version", "dump_path", "root"), [
+    ({"ASCEND_DUMP_PATH": "/d", "ASCEND_WORK_PATH": "/w", "NPU_COLLECT_PATH": "/n"}, "", "o", "/d"),
+    ({"ASCEND_WORK_PATH": "/w", "NPU_COLLECT_PATH": "/n"}, "", "o", "/w"),
+    ({"NPU_COLLECT_PATH": "/n"}, "", "o", "o"),
+    ({}, "", "", "./"),
+    ({"ASCEND_DUMP_PATH": "/d", "NPU_COLLECT_PATH": "/n", "ASCEND_WORK_PATH": "/w"}, "8.0", "o", "/n"),
+    ({"ASCEND_DUMP_PATH": "/d", "ASCEND_WORK_PATH": "/w"}, "8.0", "o", "/w"),
+    ({"ASCEND_DUMP_PATH": "/d"}, "8.0", "o", "o"),
+])  # fmt: skip
 def test_root_of_an_exception_dump(env, version, dump_path, root):
     dump = {"dump_scene": "lite_exception"} | ({"dump_path": dump_path} if dump_path else {})
     config = surfaces.of("acl", {"dump": dump})
@@ -129,15 +109,12 @@ def test_a_variable_that_names_a_file_is_skipped(tmp_path):
     assert "variable-skipped" in [p.id for p in config.check(context)]
 
 
-@pytest.mark.parametrize(
-    ("scene", "detail"),
-    [
-        ("lite_exception", "brief"),
-        ("aic_err_brief_dump", "brief"),
-        ("aic_err_norm_dump", "norm"),
-        ("aic_err_detail_dump", "detail"),
-    ],
-)
+@pytest.mark.parametrize(("scene", "detail"), [
+    ("lite_exception", "brief"),
+    ("aic_err_brief_dump", "brief"),
+    ("aic_err_norm_dump", "norm"),
+    ("aic_err_detail_dump", "detail"),
+])  # fmt: skip
 def test_detail_of_the_scenes(scene, detail):
     plan = surfaces.of("acl", {"dump": {"dump_scene": scene}}).plan()
     assert (plan.kind, plan.detail) == ("exception", detail)

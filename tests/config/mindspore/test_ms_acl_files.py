@@ -9,10 +9,6 @@ from workbench.config import Context
 from workbench.config.mindspore.acl_files import acl_dump_files
 
 OLD, MSPROBE = Context("2.5"), Context("2.7")
-INIT = (
-    '{"dump":{"dump_list":[],"dump_mode":"all","dump_op_switch":"on","dump_path":"/p",'
-    '"dump_step":"2147483647"}}'
-)
 NAMES = ("Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1", "Default/Add-op2")
 
 
@@ -21,13 +17,33 @@ def files(change, steps, context=OLD, operators=NAMES, **options):
     return acl_dump_files(config.settings, context, steps, operators, **options)
 
 
-def test_a_step_that_is_not_wanted_waits_for_one_that_never_comes():
-    assert files({"iteration": "3"}, [0]) == {"acl_dump_0.json": (INIT,)}
+def whole(**dump):
+    """The text of a file that says this of its dump and no more; keys stand in the order of their names."""
+    return json.dumps({"dump": dict(sorted(dump.items()))}, separators=(",", ":"))
 
 
-def test_every_operator_of_a_step():
-    text = '{"dump":{"dump_list":[],"dump_mode":"all","dump_op_switch":"on","dump_path":"/p/3"}}'
-    assert files({"iteration": "3"}, [2, 3])["acl_dump_0.json"] == (INIT, text)
+EVERY = {"dump_list": [], "dump_mode": "all", "dump_op_switch": "on"}
+NEVER = {"dump_step": "2147483647"}
+RANK = "/p/rank_0/20260101120000"
+OVERFLOW, EXCEPTION = {"op_debug_mode": 3}, {"op_debug_mode": 4}
+
+
+@pytest.mark.parametrize(("change", "steps", "context", "texts"), [
+    # a step that is not wanted waits for one that never comes
+    ({"iteration": "3"}, [0], OLD, [EVERY | NEVER | {"dump_path": "/p"}]),
+    ({"iteration": "3"}, [2, 3], OLD, [EVERY | NEVER | {"dump_path": "/p"}, EVERY | {"dump_path": "/p/3"}]),
+    (OVERFLOW | {"iteration": "all"}, [3], OLD, [{"dump_debug": "on", "dump_path": "/p/3"}]),
+    (EXCEPTION, [0], OLD, [{"dump_scene": "lite_exception"}]),
+    ({"iteration": "1"}, [0, 1], MSPROBE, [
+        EVERY | NEVER | {"dump_data": "tensor", "dump_path": "/p"},
+        EVERY | {"dump_data": "tensor", "dump_path": f"{RANK}/step_1"},
+    ]),
+    (OVERFLOW, [0], MSPROBE, [{"dump_debug": "on", "dump_path": f"{RANK}/step_0"}]),
+    (EXCEPTION, [0], MSPROBE, [{"dump_scene": "lite_exception"}]),
+])  # fmt: skip
+def test_the_text_of_every_step(change, steps, context, texts):
+    written = files(change, steps, context, stamp="20260101120000")
+    assert written == {"acl_dump_0.json": tuple(whole(**dump) for dump in texts)}
 
 
 @pytest.mark.parametrize(("number", "word"), [(0, "all"), (1, "input"), (2, "output")])
@@ -48,9 +64,8 @@ def test_chosen_operators_are_a_layer_in_the_order_of_their_text():
 def test_an_expression_stands_before_what_it_finds_anywhere_in_a_name():
     change = {"dump_mode": 1, "kernels": ["name-regex(fc[12])"]}
     (text,) = files(change, [0])["acl_dump_0.json"]
-    assert (
-        '"layer":["name-regex(fc[12])","Default/fc1/MatMul-op0","Default/fc2/MatMul-op1"]' in text
-    )
+    found = json.loads(text)["dump"]["dump_list"][0]["layer"]
+    assert found == ["name-regex(fc[12])", "Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1"]
 
 
 @pytest.mark.parametrize(
@@ -62,35 +77,10 @@ def test_marked_operators_are_named(marked, layer):
     assert f'"dump_list":[{{"layer":{layer}}}]' in text
 
 
-def test_overflow_and_exception_say_nothing_else():
-    (text,) = files({"op_debug_mode": 3, "iteration": "all"}, [3])["acl_dump_0.json"]
-    assert text == '{"dump":{"dump_debug":"on","dump_path":"/p/3"}}'
-    (text,) = files({"op_debug_mode": 4}, [0])["acl_dump_0.json"]
-    assert text == '{"dump":{"dump_scene":"lite_exception"}}'
-
-
-def test_the_device_names_the_file():
-    assert list(files({}, [0], Context("2.5", device=3))) == ["acl_dump_3.json"]
-
-
-def test_iterations_count_from_the_first():
-    texts = files({"iteration": "5", "initial_iteration": 4}, [0, 1], Context("2.6"))
+@pytest.mark.parametrize(("version", "steps"), [("2.6", [0, 1]), ("2.5", [1, 5])])
+def test_iterations_count_from_the_first_since_2_6(version, steps):
+    texts = files({"iteration": "5", "initial_iteration": 4}, steps, Context(version))
     assert ["dump_step" in text for text in texts["acl_dump_0.json"]] == [True, False]
-
-
-def test_releases_before_2_6_count_from_nought():
-    texts = files({"iteration": "5", "initial_iteration": 4}, [1, 5], Context("2.5"))
-    assert ["dump_step" in text for text in texts["acl_dump_0.json"]] == [True, False]
-
-
-def test_msprobe_writes_another_tree():
-    written = files({"iteration": "1"}, [0, 1], MSPROBE, stamp="20260101120000")
-    assert written["acl_dump_0.json"] == (
-        '{"dump":{"dump_data":"tensor","dump_list":[],"dump_mode":"all","dump_op_switch":"on",'
-        '"dump_path":"/p","dump_step":"2147483647"}}',
-        '{"dump":{"dump_data":"tensor","dump_list":[],"dump_mode":"all","dump_op_switch":"on",'
-        '"dump_path":"/p/rank_0/20260101120000/step_1"}}',
-    )
 
 
 def test_msprobe_lets_the_device_compute_statistics_unless_md5_is_wanted():
@@ -104,33 +94,22 @@ def test_msprobe_lets_the_device_compute_statistics_unless_md5_is_wanted():
     assert "dump_stats" not in text
 
 
-@pytest.mark.parametrize(
-    ("kernels", "layer"),
-    [
-        (["name-regex(.*fc1.*)", "Default/none-op9"], ["Default/none-op9", NAMES[0]]),
-        (["Conv2D", "Default/Add-op2"], ["Conv2D", "Default/Add-op2"]),
-        (["name-regex(.*Mat.*)", "name-regex(.*fc1.*)"], [NAMES[0], NAMES[1], NAMES[0]]),
-        (["name-regex(fc1)"], [""]),
-    ],
-)
+@pytest.mark.parametrize(("kernels", "layer"), [
+    (["name-regex(.*fc1.*)", "Default/none-op9"], ["Default/none-op9", NAMES[0]]),
+    (["Conv2D", "Default/Add-op2"], ["Conv2D", "Default/Add-op2"]),
+    (["name-regex(.*Mat.*)", "name-regex(.*fc1.*)"], [NAMES[0], NAMES[1], NAMES[0]]),
+    (["name-regex(fc1)"], [""]),
+])  # fmt: skip
 def test_msprobe_names_what_is_no_expression_and_what_expressions_match(kernels, layer):
-    (text,) = files({"dump_mode": 1, "kernels": kernels}, [0], MSPROBE, stamp="1")[
-        "acl_dump_0.json"
-    ]
+    made = files({"dump_mode": 1, "kernels": kernels}, [0], MSPROBE, stamp="1")
+    (text,) = made["acl_dump_0.json"]
     assert json.loads(text)["dump"]["dump_list"] == [{"layer": layer}]
 
 
-def test_msprobe_looks_for_overflow_of_every_operator():
-    (text,) = files({"op_debug_mode": 3}, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
-    assert text == '{"dump":{"dump_debug":"on","dump_path":"/p/rank_0/1/step_0"}}'
-
-
-def test_an_exception_is_no_task_of_msprobe():
-    (text,) = files({"op_debug_mode": 4}, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
-    assert text == '{"dump":{"dump_scene":"lite_exception"}}'
-
-
-def test_msprobe_names_its_file_after_the_rank():
-    ranked = Context("2.7", {"RANK_ID": "5"}, device=3)
-    assert "acl_dump_5.json" in files({}, [0], ranked, stamp="1")
-    assert "acl_dump_3.json" in files({}, [0], Context("2.7", device=3), stamp="1")
+@pytest.mark.parametrize(("context", "number"), [
+    (Context("2.5", device=3), 3),
+    (Context("2.7", device=3), 3),
+    (Context("2.7", {"RANK_ID": "5"}, device=3), 5),  # msprobe's is the rank
+])  # fmt: skip
+def test_the_device_or_the_rank_names_the_file(context, number):
+    assert list(files({}, [0], context, stamp="1")) == [f"acl_dump_{number}.json"]

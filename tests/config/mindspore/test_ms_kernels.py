@@ -17,19 +17,16 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import Selector
 
 
-@pytest.mark.parametrize(
-    ("entry", "selector"),
-    [
-        ("name-regex(Default/fc.+)", Selector("regex", "Default/fc.+")),
-        ("Default/conv1-Conv2d/Conv2D-op12", Selector("name", "Default/conv1-Conv2d/Conv2D-op12")),
-        ("Conv2D-op12", Selector("name", "Conv2D-op12")),
-        ("Conv2D", Selector("type", "Conv2D")),
-        ("name-regex(Default", Selector("type", "name-regex(Default")),
-        (5, Selector("type", "5")),
-        ("", None),
-        (" ", None),
-    ],
-)
+@pytest.mark.parametrize(("entry", "selector"), [
+    ("name-regex(Default/fc.+)", Selector("regex", "Default/fc.+")),
+    ("Default/conv1-Conv2d/Conv2D-op12", Selector("name", "Default/conv1-Conv2d/Conv2D-op12")),
+    ("Conv2D-op12", Selector("name", "Conv2D-op12")),
+    ("Conv2D", Selector("type", "Conv2D")),
+    ("name-regex(Default", Selector("type", "name-regex(Default")),
+    (5, Selector("type", "5")),
+    ("", None),
+    (" ", None),
+])  # fmt: skip
 def test_the_three_kinds_are_told_apart(entry, selector):
     assert read_kernel(entry) == selector
 
@@ -58,21 +55,18 @@ def test_kinds_come_in_order_and_empty_entries_mean_everything():
     assert read_kernels(["", " "]) == ()
 
 
-@pytest.mark.parametrize(
-    ("entry", "text"),
-    [
-        ("name-regex (a) ", "name-regex(a)"),
-        ('"', "\\"),
-        ([], "[]"),
-        ([["Add", "x/y"]], "[[Add,x/y]]"),
-        ({"b": 1, "a": "Add"}, "{a:Add,b:1}"),
-        (None, "null"),
-        (True, "true"),
-        (1.5, "1.5"),
-        ("a\nb", "a\\nb"),
-        ("é", "é"),
-    ],
-)
+@pytest.mark.parametrize(("entry", "text"), [
+    ("name-regex (a) ", "name-regex(a)"),
+    ('"', "\\"),
+    ([], "[]"),
+    ([["Add", "x/y"]], "[[Add,x/y]]"),
+    ({"b": 1, "a": "Add"}, "{a:Add,b:1}"),
+    (None, "null"),
+    (True, "true"),
+    (1.5, "1.5"),
+    ("a\nb", "a\\nb"),
+    ("é", "é"),
+])  # fmt: skip
 def test_an_entry_is_its_json_text_without_quotes_and_blanks(entry, text):
     assert kernel_text(entry) == text
 
@@ -91,6 +85,14 @@ def test_an_entry_that_is_there_twice_counts_once():
     assert read_kernels(["Add", "A dd", "Add"]) == (Selector("type", "Add"),)
 
 
+def means_the_same(selector, again):
+    """What is read again is the selector, or an expression for its name."""
+    if again != selector:
+        assert (selector.kind, again.kind) == ("name", "regex")
+        assert again.matches(selector.text, "")
+        assert not again.matches(selector.text + "x", "")
+
+
 @given(
     st.text(st.characters(exclude_categories=["Cs", "Cc"])),
     st.sampled_from(("name", "type", "regex")),
@@ -100,34 +102,31 @@ def test_what_is_written_means_what_was_meant_or_is_an_expression_for_it(text, k
     entry = write_kernel(selector)
     if entry is None:
         return
-    again = read_kernel(entry)
-    if again != selector:
-        assert (kind, again.kind) == ("name", "regex")
-        assert again.matches(text, "")
-        assert not again.matches(text + "x", "")
+    means_the_same(selector, read_kernel(entry))
 
 
-@pytest.mark.parametrize(
-    ("selector", "entry"),
-    [
-        (Selector("regex", "Default/fc.+"), "name-regex(Default/fc.+)"),
-        (Selector("regex", r"a\\.b"), r"name-regex(a\.b)"),
-        (Selector("regex", r"a\.b"), 'name-regex(a".b)'),
-        (Selector("regex", r'a\."'), 'name-regex(a"."x22)'),
-        (Selector("name", "Default/Add-op0"), "Default/Add-op0"),
-        (Selector("name", "fc1.weight"), "name-regex(fc1[.]weight)"),
-        (Selector("type", "Conv2D"), "Conv2D"),
-        (Selector("name", "]}"), "name-regex(]})"),
-        (Selector("type", "a/b"), None),
-        (Selector("type", "a b"), None),
-        (Selector("type", ""), None),
-        (Selector("regex", "(?i)a"), None),
-        (Selector("range", "a", "b"), None),
-        (Selector("marked"), None),
-    ],
-)
-def test_selectors_are_written_as_entries(selector, entry):
-    assert write_kernel(selector) == entry
+@pytest.mark.parametrize(("selector", "entry", "for_acl"), [
+    (Selector("regex", "Default/fc.+"), "name-regex(Default/fc.+)", "name-regex(^Default/fc.+$)"),
+    (Selector("regex", r"a\\.b"), r"name-regex(a\.b)", r"name-regex(^a\.b$)"),
+    (Selector("regex", r"a\.b"), 'name-regex(a".b)', 'name-regex(^a".b$)'),
+    (Selector("regex", r'a\."'), 'name-regex(a"."x22)', 'name-regex(^a"."x22$)'),
+    (Selector("regex", "a|b"), "name-regex(a|b)", "name-regex(^(?:a|b)$)"),
+    (Selector("regex", ".*fc.*"), "name-regex(.*fc.*)", "name-regex(.*fc.*)"),
+    (Selector("regex", "(?i)a"), None, None),
+    (Selector("name", "Default/Add-op0"), "Default/Add-op0", "Default/Add-op0"),
+    (Selector("name", "fc1.weight"), "name-regex(fc1[.]weight)", "fc1.weight"),
+    (Selector("name", "]}"), "name-regex(]})", "]}"),
+    (Selector("name", "name-regex(a)"), "name-regex(name-regex[(]a[)])", "name-regex(^name-regex[(]a[)]$)"),
+    (Selector("name", ""), None, None),
+    (Selector("type", "Conv2D"), "Conv2D", None),
+    (Selector("type", "a/b"), None, None),
+    (Selector("type", "a b"), None, None),
+    (Selector("type", ""), None, None),
+    (Selector("range", "a", "b"), None, None),
+    (Selector("marked"), None, None),
+])  # fmt: skip
+def test_selectors_are_written_as_entries(selector, entry, for_acl):
+    assert (write_kernel(selector), ascendcl_entry(selector)) == (entry, for_acl)
 
 
 NAMES = ("Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1", "fc1", "Add", "a|b", "")
@@ -164,24 +163,4 @@ def test_what_is_written_for_acl_means_the_same_whoever_reads_it(text, kind, any
     assert entry is None or kind != "type"
     if entry is None:
         return
-    (again,) = for_ascendcl(read_kernels([entry]), anywhere=anywhere)
-    if again != selector:
-        assert (kind, again.kind) == ("name", "regex")
-        assert again.matches(text, "")
-        assert not again.matches(text + "x", "")
-
-
-@pytest.mark.parametrize(
-    ("selector", "entry"),
-    [
-        (Selector("name", "fc1.weight"), "fc1.weight"),
-        (Selector("name", "name-regex(a)"), "name-regex(^name-regex[(]a[)]$)"),
-        (Selector("name", ""), None),
-        (Selector("type", "Conv2D"), None),
-        (Selector("regex", "Default/fc.+"), "name-regex(^Default/fc.+$)"),
-        (Selector("regex", "a|b"), "name-regex(^(?:a|b)$)"),
-        (Selector("regex", ".*fc.*"), "name-regex(.*fc.*)"),
-    ],
-)
-def test_selectors_are_written_as_entries_for_acl(selector, entry):
-    assert ascendcl_entry(selector) == entry
+    means_the_same(selector, *for_ascendcl(read_kernels([entry]), anywhere=anywhere))

@@ -167,18 +167,15 @@ CHANGED = [
     ("o2", {"op_debug_mode": 4, "iteration": "all"}, Context("2.5"), {("hint", "iteration", "sink-size")}),
     ("ge", {"op_debug_mode": 4, "iteration": "all"}, Context("2.5", {"ENABLE_MS_GE_DUMP": "1"}),
      {("warning", "op_debug_mode", "exception-ge")}),
-    ("cpu", {"op_debug_mode": 4, "iteration": "all"}, NEW,
-     {("warning", "op_debug_mode", "exception-host")}),
+    ("cpu", {"op_debug_mode": 4, "iteration": "all"}, NEW, {("warning", "op_debug_mode", "exception-host")}),
     ("gpu", {"op_debug_mode": 3}, NEW, {("warning", "op_debug_mode", "overflow-host")}),
     ("o0o1", DEVICE, NEW, {("warning", "stat_calc_mode", "stat-host")}),
-    ("o0o1", DEVICE | {"saved_data": "full"}, NEW,
-     {("warning", "stat_calc_mode", "stat-host")}),
+    ("o0o1", DEVICE | {"saved_data": "full"}, NEW, {("warning", "stat_calc_mode", "stat-host")}),
     ("o0o1", DEVICE | STATISTIC, NEW, set()),
     ("o0o1", DEVICE | STATISTIC | {"statistic_category": ["max", "md5"]}, NEW,
      {("warning", "statistic_category[1]", "category-device")}),
     ("o0o1", DEVICE | STATISTIC | {"op_debug_mode": 3, "e2e.enable": False}, NEW,
-     {("warning", "stat_calc_mode", "stat-host"),
-      ("hint", "saved_data", "overflow-statistics")}),
+     {("warning", "stat_calc_mode", "stat-host"), ("hint", "saved_data", "overflow-statistics")}),
     ("cpu", DEVICE, NEW, {("warning", "stat_calc_mode", "stat-host")}),
     ("cpu", {"e2e.trans_flag": False, "e2e.save_kernel_args": True, "e2e.sample_mode": 1}, NEW,
      {("warning", key, "no-effect") for key in ("trans_flag", "save_kernel_args", "sample_mode")}),
@@ -194,16 +191,14 @@ CHANGED = [
     ("o0o1", STATISTIC | {"statistic_category": ["hash", "hash:md5"]}, NEW, set()),
     ("o0o1", STATISTIC | {"statistic_category": ["hash"]}, Context("2.7"),
      {("error", "statistic_category[0]", "category")}),
-    ("o0o1", STATISTIC | {"statistic_category": []}, NEW,
-     {("hint", "statistic_category", "category-empty")}),
+    ("o0o1", STATISTIC | {"statistic_category": []}, NEW, {("hint", "statistic_category", "category-empty")}),
     ("o2", {}, Context("2.7"), {("warning", "version", "msprobe")}),
     ("o2", {}, Context("2.6"), {("hint", "version", "deprecated")}),
     ("o2", {"op_debug_mode": 3, "overflow_number": 2, "iteration": "all"}, Context("2.5"),
      {("hint", "overflow_number", "overflow-number-bin"), ("hint", "iteration", "sink-size")}),
     ("o0o1", {"dump_mode": 1, "kernels": ["Default/a b/Add-op0"]}, NEW,
      {("warning", "kernels[0]", "kernels-blank"), ("hint", "kernels", "kernels-ids")}),
-    ("o0o1", {"dump_mode": 1, "kernels": [r"name-regex(a\.b)"]}, NEW,
-     {("warning", "kernels[0]", "kernels-backslash")}),
+    ("o0o1", {"dump_mode": 1, "kernels": [r"name-regex(a\.b)"]}, NEW, {("warning", "kernels[0]", "kernels-backslash")}),
     ("o0o1", {"dump_mode": 1, "kernels": ["Conv*"]}, NEW, {("warning", "kernels[0]", "kernels-glob")}),
     ("o0o1", {"dump_mode": 1, "kernels": ["MatMull"]}, NEW, {("hint", "kernels[0]", "kernels-type")}),
     ("o0o1", {"dump_mode": 1, "kernels": ["conv"]}, NEW, set()),
@@ -225,8 +220,7 @@ CHANGED = [
     ("o0o1", {"iteration": "5-6|3-1", "support_device": [0, 1]}, NEW,
      {("warning", "iteration", "iteration-void"), ("hint", "HCCL_EXEC_TIMEOUT", "timeout")}),
     ("o0o1", {"iteration": "5|3-1", "support_device": [0, 1]}, NEW, {("warning", "iteration", "iteration-void")}),
-    ("o0o1", {"iteration": "0-9", "support_device": [0, 1]},
-     Context("2.10", {"HCCL_EXEC_TIMEOUT": "7200"}), set()),
+    ("o0o1", {"iteration": "0-9", "support_device": [0, 1]}, Context("2.10", {"HCCL_EXEC_TIMEOUT": "7200"}), set()),
 ]  # fmt: skip
 
 ENVIRONMENT = [
@@ -243,8 +237,7 @@ ENVIRONMENT = [
      {("hint", "MINDSPORE_DUMP_CONFIG", "config-relative")}),
     ("cpu", {}, Context("2.10", {"MINDSPORE_DUMP_CONFIG": "/w/a.JSON"}),
      {("error", "MINDSPORE_DUMP_CONFIG", "config-name")}),
-    ("cpu", {}, Context("2.10", {"MINDSPORE_DUMP_CONFIG": ""}),
-     {("warning", "MINDSPORE_DUMP_CONFIG", "config-empty")}),
+    ("cpu", {}, Context("2.10", {"MINDSPORE_DUMP_CONFIG": ""}), {("warning", "MINDSPORE_DUMP_CONFIG", "config-empty")}),
     ("ge", {}, Context("2.5"), {("warning", "ENABLE_MS_GE_DUMP", "ge-switch")}),
     ("ge", {}, Context("2.5", {"ENABLE_MS_GE_DUMP": "0"}), {("warning", "ENABLE_MS_GE_DUMP", "ge-switch")}),
     ("ge", {}, Context("2.5", {"ENABLE_MS_GE_DUMP": "1"}), set()),
@@ -278,34 +271,24 @@ def test_a_plain_form_has_no_problems(surface):
 
 
 def test_errors_come_in_the_order_of_mindspores_checks():
-    change = {
-        "saved_data": "all",
-        "dump_mode": 9,
-        "net_name": OUT,
-        "path": "x",
-        "e2e.enable": 1,
-        "op_debug_mode": 9,
-        "kernels": OUT,
-    }
+    change = {"saved_data": "all", "dump_mode": 9, "net_name": OUT, "path": "x"}
+    change |= {"e2e.enable": 1, "op_debug_mode": 9, "kernels": OUT}
     problems = wb.config.of("mindspore-o0o1", form("o0o1", change)).check()
     assert [p.path.rpartition(".")[2] for p in problems] == [
         *("enable", "net_name", "kernels", "dump_mode", "path", "op_debug_mode", "saved_data")
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "accepted"),
-    [
-        ("data_dump.json", True),
-        ("a.b.json", True),
-        (".json", True),
-        ("dump.JSON", False),
-        ("dumpjson", False),
-        ("json", False),
-        ("dump.json5", False),
-        ("dump.txt", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "accepted"), [
+    ("data_dump.json", True),
+    ("a.b.json", True),
+    (".json", True),
+    ("dump.JSON", False),
+    ("dumpjson", False),
+    ("json", False),
+    ("dump.json5", False),
+    ("dump.txt", False),
+])  # fmt: skip
 def test_the_name_of_a_file_ends_in_json(tmp_path, name, accepted):
     path = tmp_path / name
     wb.config.of("mindspore-cpu", form("cpu", {})).save(path)
@@ -324,16 +307,13 @@ def test_text_around_the_form_is_taken_as_mindspores_parser_takes_it():
     assert 1 not in config.plan().iterations
 
 
-@pytest.mark.parametrize(
-    ("data", "surface"),
-    [
-        ({"common_dump_settings": {}, "e2e_dump_settings": {}}, "mindspore-o0o1"),
-        ({"common_dump_settings": {}, "e2e_dump_setting": {}}, "mindspore-o0o1"),
-        ({"e2e_dump_settings": 1}, "mindspore-o0o1"),
-        ({"common_dump_settings": {}}, "mindspore-o2"),
-        ({"comon_dump_settings": {}}, "mindspore-o2"),
-    ],
-)
+@pytest.mark.parametrize(("data", "surface"), [
+    ({"common_dump_settings": {}, "e2e_dump_settings": {}}, "mindspore-o0o1"),
+    ({"common_dump_settings": {}, "e2e_dump_setting": {}}, "mindspore-o0o1"),
+    ({"e2e_dump_settings": 1}, "mindspore-o0o1"),
+    ({"common_dump_settings": {}}, "mindspore-o2"),
+    ({"comon_dump_settings": {}}, "mindspore-o2"),
+])  # fmt: skip
 def test_content_tells_o0o1_from_o2(data, surface):
     import json
 

@@ -24,14 +24,8 @@ def said(config, context=None):
 
 
 def test_the_words_of_a_form():
-    config = form(
-        "o0o1",
-        iteration="0|5-8",
-        support_device=[3],
-        saved_data="statistic",
-        dump_mode=1,
-        kernels=["Conv2D"],
-    )
+    change = {"iteration": "0|5-8", "support_device": [3], "saved_data": "statistic"}
+    config = form("o0o1", dump_mode=1, kernels=["Conv2D"], **change)
     context = Context(device=3, rank=3)
     first, *rest = config.explain(context).splitlines()
     assert str(plan_words(config.plan(context))) in first
@@ -61,24 +55,21 @@ def test_a_refused_form_says_why():
     assert config.explain().splitlines()[1:] == [f"- {problem}"]
 
 
-@pytest.mark.parametrize(
-    ("surface", "change", "context", "note", "other"),
-    [
-        ("o0o1", {"dump_mode": 2}, Context(), "marked", "sink-size"),
-        ("o0o1", {}, Context(env={"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}), "unused-kept", "unused"),
-        ("o0o1", {}, Context(), "unused", "unused-kept"),
-        ("o0o1", {}, Context("2.2"), "names-short", "names-full"),
-        ("o0o1", {}, Context("2.3"), "names-full", "names-short"),
-        ("o2", {}, Context(), "sink-size", "sink-mode"),
-        ("o2", {}, Context(), "exception-dump", "containers"),
-        ("o2", {"file_format": "bin"}, Context(), "containers", "fractal-nz"),
-        ("o2", {}, Context("2.7"), "tree-msprobe", "tree-o2"),
-        ("ge", {}, Context(), "ge-switch", "tree-o2"),
-        ("gpu", {}, Context(), "sink-mode", "sink-size"),
-        ("cpu", {}, Context(), "constants-cpu", "constants"),
-        ("o0o1", {}, Context(), "two-devices", "complex-cpu"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("surface", "change", "context", "note", "other"), [
+    ("o0o1", {"dump_mode": 2}, Context(), "marked", "sink-size"),
+    ("o0o1", {}, Context(env={"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}), "unused-kept", "unused"),
+    ("o0o1", {}, Context(), "unused", "unused-kept"),
+    ("o0o1", {}, Context("2.2"), "names-short", "names-full"),
+    ("o0o1", {}, Context("2.3"), "names-full", "names-short"),
+    ("o2", {}, Context(), "sink-size", "sink-mode"),
+    ("o2", {}, Context(), "exception-dump", "containers"),
+    ("o2", {"file_format": "bin"}, Context(), "containers", "fractal-nz"),
+    ("o2", {}, Context("2.7"), "tree-msprobe", "tree-o2"),
+    ("ge", {}, Context(), "ge-switch", "tree-o2"),
+    ("gpu", {}, Context(), "sink-mode", "sink-size"),
+    ("cpu", {}, Context(), "constants-cpu", "constants"),
+    ("o0o1", {}, Context(), "two-devices", "complex-cpu"),
+])  # fmt: skip
 def test_a_consequence_is_said(surface, change, context, note, other):
     notes = said(form(surface, **change), context)
     assert note in notes
@@ -91,14 +82,8 @@ def test_notes_name_the_process_that_writes():
 
 
 def test_every_note_is_said_of_some_form():
-    changes = [
-        {},
-        {"file_format": "bin"},
-        {"op_debug_mode": 3, "overflow_number": 2},
-        {"op_debug_mode": 4},
-        {"dump_mode": 2},
-        {"saved_data": "full"},
-    ]
+    changes = [{}, {"file_format": "bin"}, {"op_debug_mode": 3, "overflow_number": 2}]
+    changes += [{"op_debug_mode": 4}, {"dump_mode": 2}, {"saved_data": "full"}]
     keeps = {"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}
     contexts = [Context(v) for v in ("2.2", "2.3", "2.5", "2.10")] + [Context("2.10", keeps)]
     found = set()
@@ -139,16 +124,13 @@ def test_the_shell_names_the_file_that_the_form_was_saved_to(tmp_path):
     assert json.loads(done.stdout) == config.data
 
 
-@pytest.mark.parametrize(
-    ("surface", "lines"),
-    [
-        ("o0o1", ['jit_level="O0"']),
-        ("o2", ["unset ENABLE_MS_GE_DUMP", 'jit_level="O2"', "sink_size=1"]),
-        ("ge", ["export ENABLE_MS_GE_DUMP=1", "export MINDSPORE_DUMP_CONFIG=", 'jit_level="O2"']),
-        ("gpu", ['device_target="GPU"', "dataset_sink_mode=False"]),
-        ("cpu", ['device_target="CPU"']),
-    ],
-)
+@pytest.mark.parametrize(("surface", "lines"), [
+    ("o0o1", ['jit_level="O0"']),
+    ("o2", ["unset ENABLE_MS_GE_DUMP", 'jit_level="O2"', "sink_size=1"]),
+    ("ge", ["export ENABLE_MS_GE_DUMP=1", "export MINDSPORE_DUMP_CONFIG=", 'jit_level="O2"']),
+    ("gpu", ['device_target="GPU"', "dataset_sink_mode=False"]),
+    ("cpu", ['device_target="CPU"']),
+])  # fmt: skip
 def test_each_surface_has_its_own_lines_in_order(surface, lines):
     text = form(surface).code()
     places = [text.index(line) for line in lines]

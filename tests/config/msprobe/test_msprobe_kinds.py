@@ -1,10 +1,8 @@
-"""Kinds of value that only msprobe has, by their edges and against their JSON Schema."""
+"""Kinds of value that only msprobe has, by their edges; `test_kinds.py` has their JSON Schema as well."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
+from kit.cases import NO, read_kind
 from workbench.config.form.kinds import Misfit, choice_of
 from workbench.config.msprobe.kinds import (
     ANY_MODES,
@@ -17,53 +15,39 @@ from workbench.config.msprobe.kinds import (
     or_nothing,
 )
 
-NO = object()
 MODE = or_nothing(choice_of("on", "off"), "off")
 
 
-def read(kind, value):
-    try:
-        return kind.read(value)
-    except Misfit:
-        return NO
-
-
-@pytest.mark.parametrize(
-    ("element", "ends"),
-    [
-        (0, (0, 0)), (7, (7, 7)), (LARGEST, (LARGEST, LARGEST)), (LARGEST + 1, None), (-1, None),
-        (True, None), (1.0, None),
-        ("5", (5, 5)), ("5-8", (5, 8)), (" 5 - 8 ", (5, 8)), ("8-8", (8, 8)), ("8-5", None), ("1-2-3", None),
-        ("-2", None), ("", None), ("a", None), ("1_0", (10, 10)), ("+1", (1, 1)), ("9" * 50, None), (None, None),
-        ("0-1000000", (0, LARGEST)), ("0-1000001", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("element", "ends"), [
+    (0, (0, 0)), (7, (7, 7)), (LARGEST, (LARGEST, LARGEST)), (LARGEST + 1, None), (-1, None),
+    (True, None), (1.0, None),
+    ("5", (5, 5)), ("5-8", (5, 8)), (" 5 - 8 ", (5, 8)), ("8-8", (8, 8)), ("8-5", None), ("1-2-3", None),
+    ("-2", None), ("", None), ("a", None), ("1_0", (10, 10)), ("+1", (1, 1)), ("9" * 50, None), (None, None),
+    ("0-1000000", (0, LARGEST)), ("0-1000001", None),
+])  # fmt: skip
 def test_an_element_of_step_or_rank_is_a_number_or_a_range(element, ends):
     assert number_range(element) == ends
-    assert (read(NUMBER_LIST, [element]) is NO) == (ends is None)
+    assert (read_kind(NUMBER_LIST, [element]) is NO) == (ends is None)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "kept"),
-    [
-        (NUMBER_LIST, None, ()), (NUMBER_LIST, 3, NO), (NUMBER_LIST, [0] * LARGEST + [0], NO),
-        (MODE_LIST, None, ()), (MODE_LIST, ["all"], ("all",)), (MODE_LIST, ["all", "input"], NO),
-        (MODE_LIST, "all", NO),
-        (MODE_LIST, ["input"] * 4, ("input",) * 4), (MODE_LIST, ["input"] * 5, NO), (MODE_LIST, [["input"]], NO),
-        (ANY_MODES, 0, ("all",)), (ANY_MODES, True, NO), (ANY_MODES, 1.5, NO), (ANY_MODES, "x", ("all",)),
-        (ANY_MODES, ["x", 1], ("x", 1)), (ANY_MODES, [[1]], NO), (ANY_MODES, {}, ("all",)),
-        (SLICE_LIST, [{"dim": 0, "size": 3, "begin": -1}], ({"dim": 0, "size": 3, "begin": -1},)),
-        (SLICE_LIST, [{"dim": -1}], NO), (SLICE_LIST, [{"size": -1}], NO), (SLICE_LIST, [{"x": "1"}], NO),
-        (SLICE_LIST, False, ()), (SLICE_LIST, {"dim": 0}, NO), (SLICE_LIST, [1], NO),
-        (SLICE_LIST, [{"dim": True}], ({"dim": True},)),
-        (FIGURE_LIST, "md5", "md5"), (FIGURE_LIST, "", NO), (FIGURE_LIST, "max", NO),
-        (FIGURE_LIST, ["max", "mean"], ("max", "mean")),
-        (FIGURE_LIST, ["avg"], NO), (FIGURE_LIST, 5, 5), (FIGURE_LIST, None, None),
-        (MODE, "on", "on"), (MODE, "", "off"), (MODE, [], "off"), (MODE, None, "off"), (MODE, "x", NO), (MODE, 1, NO),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "value", "kept"), [
+    (NUMBER_LIST, None, ()), (NUMBER_LIST, 3, NO), (NUMBER_LIST, [0] * LARGEST + [0], NO),
+    (MODE_LIST, None, ()), (MODE_LIST, ["all"], ("all",)), (MODE_LIST, ["all", "input"], NO),
+    (MODE_LIST, "all", NO),
+    (MODE_LIST, ["input"] * 4, ("input",) * 4), (MODE_LIST, ["input"] * 5, NO), (MODE_LIST, [["input"]], NO),
+    (ANY_MODES, 0, ("all",)), (ANY_MODES, True, NO), (ANY_MODES, 1.5, NO), (ANY_MODES, "x", ("all",)),
+    (ANY_MODES, ["x", 1], ("x", 1)), (ANY_MODES, [[1]], NO), (ANY_MODES, {}, ("all",)),
+    (SLICE_LIST, [{"dim": 0, "size": 3, "begin": -1}], ({"dim": 0, "size": 3, "begin": -1},)),
+    (SLICE_LIST, [{"dim": -1}], NO), (SLICE_LIST, [{"size": -1}], NO), (SLICE_LIST, [{"x": "1"}], NO),
+    (SLICE_LIST, False, ()), (SLICE_LIST, {"dim": 0}, NO), (SLICE_LIST, [1], NO),
+    (SLICE_LIST, [{"dim": True}], ({"dim": True},)),
+    (FIGURE_LIST, "md5", "md5"), (FIGURE_LIST, "", NO), (FIGURE_LIST, "max", NO),
+    (FIGURE_LIST, ["max", "mean"], ("max", "mean")),
+    (FIGURE_LIST, ["avg"], NO), (FIGURE_LIST, 5, 5), (FIGURE_LIST, None, None),
+    (MODE, "on", "on"), (MODE, "", "off"), (MODE, [], "off"), (MODE, None, "off"), (MODE, "x", NO), (MODE, 1, NO),
+])  # fmt: skip
 def test_a_kind_takes_what_msprobe_takes(kind, value, kept):
-    found = read(kind, value)
+    found = read_kind(kind, value)
     assert found is kept if kept is NO else found == kept
 
 
@@ -76,30 +60,3 @@ def test_the_wrong_element_is_named(kind, value):
     with pytest.raises(Misfit) as misfit:
         kind.read(value)
     assert misfit.value.index == 1
-
-
-KINDS = (NUMBER_LIST, MODE_LIST, SLICE_LIST, FIGURE_LIST, ANY_MODES, MODE)
-SCALARS = (
-    st.none() | st.booleans() | st.integers(-2, 3)
-    | st.sampled_from(["", "0", "2-4", "x", "all", "input", "forward", "on", "max", "mean", "md5", "xor"])
-)  # fmt: skip
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=5)
-        | st.dictionaries(st.sampled_from(["dim", "size", "begin"]), inner, max_size=2)
-    ),
-    max_leaves=6,
-)
-
-
-@pytest.mark.parametrize("number", range(len(KINDS)))
-def test_the_example_of_a_kind_is_refused_by_it_and_by_its_schema(number):
-    kind = KINDS[number]
-    assert read(kind, kind.misfit) is NO
-    assert not Draft202012Validator(kind.schema).is_valid(kind.misfit)
-
-
-@given(st.sampled_from(KINDS), VALUES)
-def test_a_kind_and_its_schema_take_the_same(kind, value):
-    assert Draft202012Validator(kind.schema).is_valid(value) == (read(kind, value) is not NO)

@@ -31,47 +31,41 @@ def plan(data, **context):
     return Config(TENSORFLOW, data).plan(Context(**context))
 
 
-@pytest.mark.parametrize(
-    ("data", "part", "expected"),
-    [
-        (form(), "path", "/d"),
-        (form(), "iterations", Iterations()),
-        (form(dump_step=""), "iterations", Iterations()),
-        (form(dump_step="0|5-8"), "iterations", Iterations(((0, 0), (5, 8)))),
-        (form(dump_step="-5|7-"), "iterations", Iterations(((0, 5), (7, 7)))),
-        (form(), "io", frozenset({"output"})),
-        (form(dump_mode="input"), "io", frozenset({"input"})),
-        (form(dump_mode="all"), "io", BOTH),
-        (form(dump_layer=" a  b/c a"), "select", (Selector("name", "a"), Selector("name", "b/c"))),
-        (form(dump_layer="  "), "select", ()),
-        (form(), "saved", "tensor"),
-        (form(dump_data="stats"), "saved", "statistic"),
-        (form(dump_data="stats"), "statistics_on", "device"),
-        (form(), "files", "bin"),
-        (form(), "host_format", False),
-        (form(), "ranks", None),
-        (form({"rank": 7}), "ranks", (7,)),
-        (form(run={"quant_dumpable": "1"}), "before_quantisation", True),
-        (form(), "kind", "data"),
-        (form(**DEBUG), "kind", "overflow"),
-        (form(**DEBUG, dump_debug_mode="atomic_overflow"), "overflow", "atomic_overflow"),
-        (form(enable_dump=False), "kind", "exception"),
-        (form(enable_dump=False), "detail", "brief"),
-        (form(run={"enable_exception_dump": 1}, enable_dump=False), "detail", "norm"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "part", "expected"), [
+    (form(), "path", "/d"),
+    (form(), "iterations", Iterations()),
+    (form(dump_step=""), "iterations", Iterations()),
+    (form(dump_step="0|5-8"), "iterations", Iterations(((0, 0), (5, 8)))),
+    (form(dump_step="-5|7-"), "iterations", Iterations(((0, 5), (7, 7)))),
+    (form(), "io", frozenset({"output"})),
+    (form(dump_mode="input"), "io", frozenset({"input"})),
+    (form(dump_mode="all"), "io", BOTH),
+    (form(dump_layer=" a  b/c a"), "select", (Selector("name", "a"), Selector("name", "b/c"))),
+    (form(dump_layer="  "), "select", ()),
+    (form(), "saved", "tensor"),
+    (form(dump_data="stats"), "saved", "statistic"),
+    (form(dump_data="stats"), "statistics_on", "device"),
+    (form(), "files", "bin"),
+    (form(), "host_format", False),
+    (form(), "ranks", None),
+    (form({"rank": 7}), "ranks", (7,)),
+    (form(run={"quant_dumpable": "1"}), "before_quantisation", True),
+    (form(), "kind", "data"),
+    (form(**DEBUG), "kind", "overflow"),
+    (form(**DEBUG, dump_debug_mode="atomic_overflow"), "overflow", "atomic_overflow"),
+    (form(enable_dump=False), "kind", "exception"),
+    (form(enable_dump=False), "detail", "brief"),
+    (form(run={"enable_exception_dump": 1}, enable_dump=False), "detail", "norm"),
+])  # fmt: skip
 def test_a_setting_becomes_its_part_of_the_plan(data, part, expected):
     assert getattr(plan(data), part) == expected
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        form(run={"enable_exception_dump": 0}, enable_dump=False),
-        form({"use_off_line": False}),
-        form({"optimizer": "Other"}),
-    ],
-)
+@pytest.mark.parametrize("data", [
+    form(run={"enable_exception_dump": 0}, enable_dump=False),
+    form({"use_off_line": False}),
+    form({"optimizer": "Other"}),
+])  # fmt: skip
 def test_scripts_that_dump_nothing_plan_nothing(data):
     assert plan(data) == NEVER
 
@@ -90,41 +84,24 @@ def test_records_of_exceptions_go_where_the_environment_says():
     assert plan(data, env={"ASCEND_WORK_PATH": "/w", "ASCEND_DUMP_PATH": "/a"}).path == "/a"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "dump"),
-    [
-        (
-            DumpPlan("/d", iterations=Iterations.parse("0|5-8|7-3"), select=(Selector("name", "a"),)),
-            {"enable_dump": True, "dump_path": "/d", "dump_step": "0|5-8", "dump_mode": "all", "dump_layer": "a"},
-        ),
-        (
-            DumpPlan("/d", saved="statistic", select=(Selector("regex", "a.*"),)),
-            {"enable_dump": True, "dump_path": "/d", "dump_mode": "all", "dump_data": "stats"},
-        ),
-        (
-            DumpPlan("/d", kind="overflow", overflow="aicore_overflow"),
-            {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "aicore_overflow"},
-        ),
-        (
-            DumpPlan("/d", iterations=Iterations(((2**31, 2**40), (3, 2**40)))),
-            {"enable_dump": True, "dump_path": "/d", "dump_step": "3-2147483647", "dump_mode": "all"},
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("wanted", "dump"), [
+    (DumpPlan("/d", iterations=Iterations.parse("0|5-8|7-3"), select=(Selector("name", "a"),)),
+     {"enable_dump": True, "dump_path": "/d", "dump_step": "0|5-8", "dump_mode": "all", "dump_layer": "a"}),
+    (DumpPlan("/d", saved="statistic", select=(Selector("regex", "a.*"),)),
+     {"enable_dump": True, "dump_path": "/d", "dump_mode": "all", "dump_data": "stats"}),
+    (DumpPlan("/d", kind="overflow", overflow="aicore_overflow"),
+     {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "aicore_overflow"}),
+    (DumpPlan("/d", iterations=Iterations(((2**31, 2**40), (3, 2**40)))),
+     {"enable_dump": True, "dump_path": "/d", "dump_step": "3-2147483647", "dump_mode": "all"}),
+])  # fmt: skip
 def test_a_plan_becomes_settings(wanted, dump):
     assert TENSORFLOW.from_plan(wanted).data["dump"] == dump
 
 
 def test_conversion_says_what_a_script_cannot():
-    data = {
-        "dump": {
-            "dump_path": "/d",
-            "dump_list": [{"model_name": "m", "layer": ["a"]}],
-            "dump_step": "3",
-            "dump_mode": "all",
-        }
-    }
-    result = surfaces.of("acl", data).convert("tensorflow")
+    items = [{"model_name": "m", "layer": ["a"]}]
+    dump = {"dump_path": "/d", "dump_list": items, "dump_step": "3", "dump_mode": "all"}
+    result = surfaces.of("acl", {"dump": dump}).convert("tensorflow")
     assert result.config.accepted()
     assert result.config.data["dump"]["dump_step"] == "3"
     (lost,) = (loss for loss in result.losses if loss.values["part"].code == "config/part-select")
@@ -217,9 +194,8 @@ def test_code_says_what_to_do_in_order():
     assert "os.environ" not in text
     ast.parse(text)
     read = surfaces.read(text, "tensorflow").data
-    assert {name: read[name] for name in ("script", "dump")} == {
-        name: data[name] for name in ("script", "dump")
-    }
+    found = {name: read[name] for name in ("script", "dump")}
+    assert found == {name: data[name] for name in ("script", "dump")}
 
 
 def test_code_exports_the_graph_switch_if_nothing_does():

@@ -31,36 +31,33 @@ def said(text):
     return {problem.id: problem for problem in decode(text).problems}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('DumpConfig(True, "/d", "0|5")', ON | {"dump_path": "/d", "dump_step": "0|5"}),
-        ('DumpConfig(True, dump_path="/d")', {"enable_dump": True, "dump_path": "/d"}),
-        ('npu.DumpConfig(enable_dump=1)', {"enable_dump": True}),
-        ("DumpConfig(enable_dump=True, dump_path=None, dump_layer=None)", {"enable_dump": True}),
-        ("DumpConfig(dump_mode=None)", {"dump_mode": None}),
-        ("DumpConfig(False, None, None, 'output', True, 'aicore_overflow', 'stats', 'a b')", {
-            "enable_dump": False, "dump_mode": "output", "enable_dump_debug": True,
-            "dump_debug_mode": "aicore_overflow", "dump_data": "stats", "dump_layer": "a b"}),
-        ("DumpConfig(dump_step='0' + '|5')", {"dump_step": "0|5"}),
-        ("STEP = '7'\nDumpConfig(dump_step=STEP)", {"dump_step": "7"}),
-        ("def f(STEP):\n    return DumpConfig(dump_step=STEP)\nSTEP = '7'", {"dump_step": "STEP"}),
-        ("DumpConfig(dump_path=os.path.join(root, 'd'))", {"dump_path": "os.path.join(root, 'd')"}),
-        ("DumpConfig(**{'enable_dump': True, 'dump_path': '/d'})", {"enable_dump": True, "dump_path": "/d"}),
-        ("DumpConfig(dump_paths='/d')", {"dump_paths": "/d"}),
-        (NAMED + 'op.parameter_map["enable_dump"].b = True', {"enable_dump": True}),
-        (NAMED.replace("op", "my.op_7") + 'my.op_7.parameter_map["dump_path"].s = b"/d"', {"dump_path": "/d"}),
-        (NAMED + "op.parameter_map['dump_path'].s = compat.as_bytes('/d')", {"dump_path": "/d"}),
-        (NAMED + "op.parameter_map['dump_path'].s = '/d'.encode()", {"dump_path": "/d"}),
-        (NAMED + "op.parameter_map['dump_path'].s = as_bytes(a.path)", {"dump_path": "as_bytes(a.path)"}),
-        (NAMED + "KEY = 'dump_step'\nop.parameter_map[KEY].s = b'3'", {"dump_step": "3"}),
-        (NAMED + "op.parameter_map['enable_dump'].i = 1", {"enable_dump": {"i": 1}}),
-        (NAMED + "op.parameter_map['dump_mode'].b = True", {"dump_mode": {"b": True}}),
-        (NAMED + "op.parameter_map['dump_mode'].type = 3", {"dump_mode": {"type": 3}}),
-        (NAMED + "op.parameter_map['dump_steps'].s = b'3'", {"dump_steps": "3"}),
-        ("options.custom_optimizers[0].parameter_map['enable_dump'].b = True", ON),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ('DumpConfig(True, "/d", "0|5")', ON | {"dump_path": "/d", "dump_step": "0|5"}),
+    ('DumpConfig(True, dump_path="/d")', {"enable_dump": True, "dump_path": "/d"}),
+    ('npu.DumpConfig(enable_dump=1)', {"enable_dump": True}),
+    ("DumpConfig(enable_dump=True, dump_path=None, dump_layer=None)", {"enable_dump": True}),
+    ("DumpConfig(dump_mode=None)", {"dump_mode": None}),
+    ("DumpConfig(False, None, None, 'output', True, 'aicore_overflow', 'stats', 'a b')", {
+        "enable_dump": False, "dump_mode": "output", "enable_dump_debug": True,
+        "dump_debug_mode": "aicore_overflow", "dump_data": "stats", "dump_layer": "a b"}),
+    ("DumpConfig(dump_step='0' + '|5')", {"dump_step": "0|5"}),
+    ("STEP = '7'\nDumpConfig(dump_step=STEP)", {"dump_step": "7"}),
+    ("def f(STEP):\n    return DumpConfig(dump_step=STEP)\nSTEP = '7'", {"dump_step": "STEP"}),
+    ("DumpConfig(dump_path=os.path.join(root, 'd'))", {"dump_path": "os.path.join(root, 'd')"}),
+    ("DumpConfig(**{'enable_dump': True, 'dump_path': '/d'})", {"enable_dump": True, "dump_path": "/d"}),
+    ("DumpConfig(dump_paths='/d')", {"dump_paths": "/d"}),
+    (NAMED + 'op.parameter_map["enable_dump"].b = True', {"enable_dump": True}),
+    (NAMED.replace("op", "my.op_7") + 'my.op_7.parameter_map["dump_path"].s = b"/d"', {"dump_path": "/d"}),
+    (NAMED + "op.parameter_map['dump_path'].s = compat.as_bytes('/d')", {"dump_path": "/d"}),
+    (NAMED + "op.parameter_map['dump_path'].s = '/d'.encode()", {"dump_path": "/d"}),
+    (NAMED + "op.parameter_map['dump_path'].s = as_bytes(a.path)", {"dump_path": "as_bytes(a.path)"}),
+    (NAMED + "KEY = 'dump_step'\nop.parameter_map[KEY].s = b'3'", {"dump_step": "3"}),
+    (NAMED + "op.parameter_map['enable_dump'].i = 1", {"enable_dump": {"i": 1}}),
+    (NAMED + "op.parameter_map['dump_mode'].b = True", {"dump_mode": {"b": True}}),
+    (NAMED + "op.parameter_map['dump_mode'].type = 3", {"dump_mode": {"type": 3}}),
+    (NAMED + "op.parameter_map['dump_steps'].s = b'3'", {"dump_steps": "3"}),
+    ("options.custom_optimizers[0].parameter_map['enable_dump'].b = True", ON),
+])  # fmt: skip
 def test_settings_of_dumps_are_read(text, expected):
     assert dump(text) == expected
 
@@ -69,23 +66,23 @@ def test_values_of_a_run_stay_expressions():
     value = dump("DumpConfig(dump_path=args.path)")["dump_path"]
     assert isinstance(value, RuntimeValue)
     config = surfaces.read("DumpConfig(True, args.path)\n", "tensorflow")
-    assert [(p.id, p.path) for p in config.check() if "dump." in p.path] == [
-        ("unresolved", "dump.dump_path"),
-        ("volume", "dump.dump_step"),
-    ]
+    found = [(p.id, p.path) for p in config.check() if "dump." in p.path]
+    assert found == [("unresolved", "dump.dump_path"), ("volume", "dump.dump_step")]
     assert "dump_path=args.path," in config.to_text()
 
 
+EITHER = ":\n    on = {}\nelse:\n    on = {}\n"
+ON_OFF, OFF_ON = EITHER.format(True, False), EITHER.format(False, True)
 RANKS = [
-    "if int(os.getenv('RANK_ID')) == 7:\n    on = True\nelse:\n    on = False\n",
-    "if int(os.environ['RANK_ID']) == 7:\n    on = True\nelse:\n    on = False\n",
-    "if int(os.environ.get('RANK_ID', 0)) == 7:\n    on = True\nelse:\n    on = False\n",
-    "if 7 == int(os.getenv('RANK_ID')):\n    on = True\nelse:\n    on = False\n",
-    "if os.getenv('RANK_ID') == '7':\n    on = True\nelse:\n    on = False\n",
-    "if int(os.getenv('RANK_ID')) != 7:\n    on = False\nelse:\n    on = True\n",
-    "if not int(os.getenv('RANK_ID')) == 7:\n    on = False\nelse:\n    on = True\n",
+    f"if int(os.getenv('RANK_ID')) == 7{ON_OFF}",
+    f"if int(os.environ['RANK_ID']) == 7{ON_OFF}",
+    f"if int(os.environ.get('RANK_ID', 0)) == 7{ON_OFF}",
+    f"if 7 == int(os.getenv('RANK_ID')){ON_OFF}",
+    f"if os.getenv('RANK_ID') == '7'{ON_OFF}",
+    f"if int(os.getenv('RANK_ID')) != 7{OFF_ON}",
+    f"if not int(os.getenv('RANK_ID')) == 7{OFF_ON}",
     "on = False\nif int(os.getenv('RANK_ID')) == 7:\n    on = True\n",
-    "rank = int(os.getenv('RANK_ID'))\nif rank == 7:\n    on = True\nelse:\n    on = False\n",
+    f"rank = int(os.getenv('RANK_ID'))\nif rank == 7{ON_OFF}",
     "on = int(os.getenv('RANK_ID')) == 7\n",
     "on = True if int(os.getenv('RANK_ID')) == 7 else False\n",
     "on = False if int(os.getenv('RANK_ID')) != 7 else True\n",
@@ -107,48 +104,37 @@ def test_one_rank_is_read_where_the_switch_stands_under_the_condition():
     switch = 'op.parameter_map["enable_dump"].b = {}\n'
     text = f"{NAMED}if int(os.getenv('RANK_ID')) == 3:\n    {switch.format(True)}"
     assert read(text)["script"]["rank"] == 3
-    text = (
-        f"{NAMED}{switch.format(True)}if os.getenv('RANK_ID') != '3':\n    {switch.format(False)}"
-    )
+    other = f"if os.getenv('RANK_ID') != '3':\n    {switch.format(False)}"
+    text = f"{NAMED}{switch.format(True)}{other}"
     assert read(text)["script"]["rank"] == 3
     assert read(text)["dump"] == {"enable_dump": True}
     assert "conditional" not in said(text)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "if int(os.getenv('RANK_ID')) == 0:\n    is_main = True\nelse:\n    is_main = False\n",
-        "if int(os.getenv('RANK_ID')) > 3:\n    on = True\nelse:\n    on = False\n",
-        "if int(os.getenv('DEVICE_ID')) == 3:\n    on = True\nelse:\n    on = False\n",
-        "if int(os.getenv('RANK_ID')) == 3:\n    on = True\nelse:\n    on = True\n",
-    ],
-)
+@pytest.mark.parametrize("condition", [
+    "if int(os.getenv('RANK_ID')) == 0:\n    is_main = True\nelse:\n    is_main = False\n",
+    "if int(os.getenv('RANK_ID')) > 3:\n    on = True\nelse:\n    on = False\n",
+    "if int(os.getenv('DEVICE_ID')) == 3:\n    on = True\nelse:\n    on = False\n",
+    "if int(os.getenv('RANK_ID')) == 3:\n    on = True\nelse:\n    on = True\n",
+])  # fmt: skip
 def test_other_conditions_are_no_rank(condition):
     form = read(f"{condition}DumpConfig(enable_dump=on, dump_path='/d')\n")
     assert "rank" not in form["script"]
     assert isinstance(form["dump"]["enable_dump"], RuntimeValue)
 
 
-@pytest.mark.parametrize(
-    ("text", "interface", "porting"),
-    [
-        ("c = NPURunConfig(session_config=config)", "estimator", "manual"),
-        ("c = npu_run_config_init(run_config=run_config)", "estimator", "automated"),
-        ("c = npu_config_proto(config_proto=config)", "session", "automated"),
-        ("c = set_keras_session_npu_config(config=config)", "keras", "automated"),
-        ("with tf.Session(config=config) as sess:\n    pass", "session", "manual"),
-        ("tf.compat.v1.keras.backend.set_session(tf.Session(config=config))", "keras", "manual"),
-        ("import keras\ns = tf.Session(config=config)", "keras", "manual"),
-        (
-            "with tf.train.MonitoredTrainingSession(config=config) as s:\n    pass",
-            "session",
-            "manual",
-        ),
-        ("(a, b) = init_resource(config=config)", "any", "automated"),
-        ("pass", "any", "manual"),
-    ],
-)
+@pytest.mark.parametrize(("text", "interface", "porting"), [
+    ("c = NPURunConfig(session_config=config)", "estimator", "manual"),
+    ("c = npu_run_config_init(run_config=run_config)", "estimator", "automated"),
+    ("c = npu_config_proto(config_proto=config)", "session", "automated"),
+    ("c = set_keras_session_npu_config(config=config)", "keras", "automated"),
+    ("with tf.Session(config=config) as sess:\n    pass", "session", "manual"),
+    ("tf.compat.v1.keras.backend.set_session(tf.Session(config=config))", "keras", "manual"),
+    ("import keras\ns = tf.Session(config=config)", "keras", "manual"),
+    ("with tf.train.MonitoredTrainingSession(config=config) as s:\n    pass", "session", "manual"),
+    ("(a, b) = init_resource(config=config)", "any", "automated"),
+    ("pass", "any", "manual"),
+])  # fmt: skip
 def test_interface_is_that_of_the_calls(text, interface, porting):
     script = read(f'{NAMED}op.parameter_map["enable_dump"].b = True\n{text}\n')["script"]
     assert (script["interface"], script["porting"]) == (interface, porting)
@@ -163,13 +149,9 @@ os.environ.update({"DUMP_GRAPH_PATH": "/g"}, DUMP_GRAPH_FORMAT="ge_proto", OTHER
 os.putenv("DUMP_GRAPHS", "1")
 os.environ["RANK_ID"] = "0"
 """
-    assert read(text)["environment"] == {
-        "DUMP_GE_GRAPH": "2",
-        "DUMP_GRAPH_LEVEL": "3",
-        "DUMP_GRAPH_PATH": "/g",
-        "DUMP_GRAPH_FORMAT": "ge_proto",
-        "DUMP_GRAPHS": "1",
-    }
+    graphs = {"GE_GRAPH": "2", "GRAPH_LEVEL": "3", "GRAPH_PATH": "/g", "GRAPH_FORMAT": "ge_proto"}
+    expected = {f"DUMP_{name}": value for name, value in (graphs | {"GRAPHS": "1"}).items()}
+    assert read(text)["environment"] == expected
 
 
 def test_switches_of_manual_porting_are_read():
@@ -195,11 +177,8 @@ op.parameter_map["enable_dump"].b = False
     assert form["run"] == {"precision_mode": "force_fp32"}
     text = "NPURunConfig(10, model_dir=FLAGS.dir, enable_exception_dump=1, deterministic=1)\n"
     form = read(text)
-    assert form["options"] == {
-        "iterations_per_loop": 10,
-        "model_dir": "FLAGS.dir",
-        "deterministic": 1,
-    }
+    options = {"iterations_per_loop": 10, "model_dir": "FLAGS.dir", "deterministic": 1}
+    assert form["options"] == options
     assert form["run"] == {"enable_exception_dump": 1}
 
 
@@ -217,14 +196,12 @@ def test_settings_have_the_lines_they_stand_on():
 
 
 def test_the_last_of_two_values_counts_and_is_reported():
-    text = (
-        f"{NAMED}op.parameter_map['dump_step'].s = b'1'\nop.parameter_map['dump_step'].s = b'2'\n"
-    )
+    steps = [f"op.parameter_map['dump_step'].s = b'{number}'\n" for number in (1, 2)]
+    text = NAMED + "".join(steps)
     config = surfaces.read(text, "tensorflow")
     assert config.data["dump"] == {"dump_step": "2"}
-    assert [(p.path, p.line) for p in config.check() if p.id == "duplicate-key"] == [
-        ("dump.dump_step", 4)
-    ]
+    twice = [(p.path, p.line) for p in config.check() if p.id == "duplicate-key"]
+    assert twice == [("dump.dump_step", 4)]
 
 
 TWO_BLOCKS = """
@@ -253,10 +230,8 @@ def test_of_two_blocks_the_session_that_trains_decides_what_is_dumped():
     assert form["dump"] == {"enable_dump": True, "dump_mode": "input"}
     assert form["run"] == {"precision_mode": "force_fp32"}
     problems = [problem for problem in decode(TWO_BLOCKS).problems if problem.id == "conflict"]
-    assert [(p.path, p.line) for p in problems] == [
-        ("dump.dump_mode", 15),
-        ("run.precision_mode", 8),
-    ]
+    places = [(p.path, p.line) for p in problems]
+    assert places == [("dump.dump_mode", 15), ("run.precision_mode", 8)]
     check_said(problems[0].message, "conflict", counts="input", counting=7)
 
 
@@ -271,28 +246,25 @@ def test_blocks_of_other_optimizers_do_not_count():
     assert "error" not in {problem.severity for problem in problems}  # nobody asks for a dump_path
 
 
-@pytest.mark.parametrize(
-    ("call", "stray"),
-    [
-        ("sess.run(global_step)", True),
-        ("sess.run([global_step])", True),
-        ("self.sess.run(self.global_step)", True),
-        ("session.run(tf.train.get_global_step())", True),
-        ("mon_sess.run('global_step:0')", True),
-        ("sess.run([learning_rate, global_step])", True),
-        ("global_step.eval()", True),
-        ("tf.train.global_step(sess, step)", True),
-        ("sess.run(tf.global_variables_initializer())", False),
-        ("sess.run([train_op, loss, global_step])", False),
-        ("sess.run(init_op)", False),
-        ("sess.run(iterator.initializer)", False),
-        ("sess.run(train_step)", False),
-        ("sess.run(fetches[0])", False),
-        ("runner.run(global_step)", False),
-        ("loss.eval()", False),
-        ("sess.run()", False),
-    ],
-)
+@pytest.mark.parametrize(("call", "stray"), [
+    ("sess.run(global_step)", True),
+    ("sess.run([global_step])", True),
+    ("self.sess.run(self.global_step)", True),
+    ("session.run(tf.train.get_global_step())", True),
+    ("mon_sess.run('global_step:0')", True),
+    ("sess.run([learning_rate, global_step])", True),
+    ("global_step.eval()", True),
+    ("tf.train.global_step(sess, step)", True),
+    ("sess.run(tf.global_variables_initializer())", False),
+    ("sess.run([train_op, loss, global_step])", False),
+    ("sess.run(init_op)", False),
+    ("sess.run(iterator.initializer)", False),
+    ("sess.run(train_step)", False),
+    ("sess.run(fetches[0])", False),
+    ("runner.run(global_step)", False),
+    ("loss.eval()", False),
+    ("sess.run()", False),
+])  # fmt: skip
 def test_runs_that_compute_nothing_are_found(call, stray):
     text = f"import tensorflow as tf\nwith tf.Session() as sess:\n    x = {call}\n"
     found = said(text)
@@ -308,34 +280,28 @@ def test_main_module_is_no_condition():
     assert said(text) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "known"),
-    [
-        ("from npu_bridge.npu_init import *\n", True),
-        ('op.name = "NpuOptimizer"\n', True),
-        ("c = DumpConfig(True)\n", True),
-        ("c = NPURunConfig()\n", True),
-        ("o.parameter_map['enable_dump_debug'].b = True\n", True),
-        ("import torchair\nfrom npu_bridge.npu_init import *\n", False),
-        ("import tensorflow as tf\n", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "known"), [
+    ("from npu_bridge.npu_init import *\n", True),
+    ('op.name = "NpuOptimizer"\n', True),
+    ("c = DumpConfig(True)\n", True),
+    ("c = NPURunConfig()\n", True),
+    ("o.parameter_map['enable_dump_debug'].b = True\n", True),
+    ("import torchair\nfrom npu_bridge.npu_init import *\n", False),
+    ("import tensorflow as tf\n", False),
+])  # fmt: skip
 def test_scripts_are_recognised(text, known):
     assert surfaces.get("tensorflow").recognises(text) == known
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("DumpConfig(enable_dump=True,,)\n", "train.py:1: "),
-        ("from npu_bridge.npu_init import *\nx = (\n", "train.py:2: "),
-        ("x = 1\n  y = 2  # DumpConfig(\n", "train.py:2: "),
-        ("DumpConfig(\x00)\n", "train.py:"),
-        ("DumpConfig(" + "(" * 5000 + ")" * 5000 + ")", "train.py:1: "),
-        ("DumpConfig(" + "-" * 100_000 + "1)", "train.py:1: "),
-        ("#" * 1_000_001, "train.py:1: "),
-    ],
-)
+@pytest.mark.parametrize(("text", "place"), [
+    ("DumpConfig(enable_dump=True,,)\n", "train.py:1: "),
+    ("from npu_bridge.npu_init import *\nx = (\n", "train.py:2: "),
+    ("x = 1\n  y = 2  # DumpConfig(\n", "train.py:2: "),
+    ("DumpConfig(\x00)\n", "train.py:"),
+    ("DumpConfig(" + "(" * 5000 + ")" * 5000 + ")", "train.py:1: "),
+    ("DumpConfig(" + "-" * 100_000 + "1)", "train.py:1: "),
+    ("#" * 1_000_001, "train.py:1: "),
+])  # fmt: skip
 def test_text_that_is_no_python_is_refused_with_its_line(text, place):
     with pytest.raises(FormatError) as error:
         surfaces.read(text, "tensorflow", "train.py")
@@ -361,23 +327,20 @@ def test_numbers_that_no_form_holds_stay_expressions():
         surfaces.read(f"DumpConfig(dump_step={value})", "tensorflow").check()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "op = add()\nop.name = 1\nop.parameter_map['x'] = 2\n",
-        "x.parameter_map['enable_dump'].b, y = 1, 2\n",
-        "x.parameter_map['enable_dump'].b: bool = True\nz: int\n",
-        "def f():\n    class A:\n        async def g(self):\n            return await DumpConfig()\n",
-        "try:\n    a = 1\nexcept E as e:\n    NPURunConfig(*a, **b)\nfinally:\n    DumpConfig(*a)\n",
-        "match a:\n    case 1 if b:\n        DumpConfig(True)\n",
-        "NPURunConfig(" + ",".join(["1"] * 100) + ")\n",
-        "custom_optimizers.add()\na = custom_optimizers.add\n",
-        "os.environ[key] = 'x'\nos.environ.update(**x)\n",
-        "(lambda: sess.run(global_step))()\n[DumpConfig() for _ in x]\n",
-        "",
-        "\ufeffimport os\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "op = add()\nop.name = 1\nop.parameter_map['x'] = 2\n",
+    "x.parameter_map['enable_dump'].b, y = 1, 2\n",
+    "x.parameter_map['enable_dump'].b: bool = True\nz: int\n",
+    "def f():\n    class A:\n        async def g(self):\n            return await DumpConfig()\n",
+    "try:\n    a = 1\nexcept E as e:\n    NPURunConfig(*a, **b)\nfinally:\n    DumpConfig(*a)\n",
+    "match a:\n    case 1 if b:\n        DumpConfig(True)\n",
+    "NPURunConfig(" + ",".join(["1"] * 100) + ")\n",
+    "custom_optimizers.add()\na = custom_optimizers.add\n",
+    "os.environ[key] = 'x'\nos.environ.update(**x)\n",
+    "(lambda: sess.run(global_step))()\n[DumpConfig() for _ in x]\n",
+    "",
+    "\ufeffimport os\n",
+])  # fmt: skip
 def test_strange_scripts_are_read(text):
     config = surfaces.read(text, "tensorflow")
     config.check()

@@ -4,9 +4,11 @@ import os
 
 import pytest
 
+from kit.words import check_said
 from workbench.config import files
 from workbench.config.context import Context
 from workbench.config.tensorflow.lint import decode
+from workbench.config.tensorflow.settings import Dump
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
 OP = ADD + 'op.name = "NpuOptimizer"\n'
@@ -67,18 +69,16 @@ def test_text_is_refused_whatever_it_holds(value):
     assert ("plain-text", "TypeError") in verdict(of(value))
 
 
-@pytest.mark.parametrize("value", BYTES)
-def test_bytes_are_taken(value):
-    assert verdict(of(value)) == []
+@pytest.mark.parametrize(
+    ("value", "before"), [*((value, "") for value in BYTES), ("V", 'V = b"1"\n')]
+)
+def test_bytes_are_taken_from_a_name_that_may_hold_them_too(value, before):
+    assert verdict(of(value, before)) == []
 
 
 @pytest.mark.parametrize("value", UNTOLD)
 def test_what_only_a_run_knows_is_not_refused(value):
     assert "plain-text" not in {problem.id for problem in problems(of(value))}
-
-
-def test_a_name_that_is_bound_twice_may_hold_bytes():
-    assert verdict(of("V", before='V = b"1"\n')) == []
 
 
 MADE = """
@@ -103,23 +103,20 @@ for looped in ("1", "2"):
 """
 
 
-@pytest.mark.parametrize(
-    ("value", "refused"),
-    [
-        ("Settings.step", True),
-        ("args.dump_step", True),
-        ("FLAGS.dump_step", True),
-        ("cfg.step", True),
-        ("path", True),
-        ("Settings.raw", False),
-        ("args.raw", False),
-        ("args.count", False),
-        ("FLAGS.count", False),
-        ("other.dump_step", False),
-        ("mixed", False),
-        ("looped", False),
-    ],
-)
+@pytest.mark.parametrize(("value", "refused"), [
+    ("Settings.step", True),
+    ("args.dump_step", True),
+    ("FLAGS.dump_step", True),
+    ("cfg.step", True),
+    ("path", True),
+    ("Settings.raw", False),
+    ("args.raw", False),
+    ("args.count", False),
+    ("FLAGS.count", False),
+    ("other.dump_step", False),
+    ("mixed", False),
+    ("looped", False),
+])  # fmt: skip
 def test_members_options_and_names_that_hold_nothing_but_text_are_text(value, refused):
     found = problems(of(value, before=MADE))
     assert ("plain-text" in {problem.id for problem in found}) == refused
@@ -156,13 +153,10 @@ def test_a_name_that_means_something_else_by_then_is_not_followed():
     assert "use" not in str(decode(text).data)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "def on(pm):\n    pm['enable_dump'].b = True\n    pm['dump_path'].s = '/d'\n",
-        "class C:\n    def f(self):\n        self.pm['enable_dump'].b = True\n        self.pm['dump_path'].s = '/d'\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "def on(pm):\n    pm['enable_dump'].b = True\n    pm['dump_path'].s = '/d'\n",
+    "class C:\n    def f(self):\n        self.pm['enable_dump'].b = True\n        self.pm['dump_path'].s = '/d'\n",
+])  # fmt: skip
 def test_a_map_that_comes_from_elsewhere_is_known_by_its_keys(text):
     assert decode(text).data["dump"] == {"enable_dump": True, "dump_path": "/d"}
     assert verdict(text) == [("plain-text", "TypeError")]
@@ -188,23 +182,14 @@ def g():
     assert verdict(OP + ON + TO + inside) == []  # whatever pm is in g
 
 
-@pytest.mark.parametrize(
-    ("line", "dump"),
-    [
-        ('del op.parameter_map["enable_dump"]\n', {"dump_path": "/d"}),
-        ('op.parameter_map.pop("enable_dump")\n', {"dump_path": "/d"}),
-        ("op.parameter_map.clear()\n", None),
-        (
-            'if args.off:\n    del op.parameter_map["enable_dump"]\n',
-            {"enable_dump": True, "dump_path": "/d"},
-        ),
-        ("op.parameter_map.MergeFrom(other)\n", {"enable_dump": True, "dump_path": "/d"}),
-        (
-            'op.parameter_map["dump_step"].CopyFrom(other)\n',
-            {"enable_dump": True, "dump_path": "/d"},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "dump"), [
+    ('del op.parameter_map["enable_dump"]\n', {"dump_path": "/d"}),
+    ('op.parameter_map.pop("enable_dump")\n', {"dump_path": "/d"}),
+    ("op.parameter_map.clear()\n", None),
+    ('if args.off:\n    del op.parameter_map["enable_dump"]\n', {"enable_dump": True, "dump_path": "/d"}),
+    ("op.parameter_map.MergeFrom(other)\n", {"enable_dump": True, "dump_path": "/d"}),
+    ('op.parameter_map["dump_step"].CopyFrom(other)\n', {"enable_dump": True, "dump_path": "/d"}),
+])  # fmt: skip
 def test_changes_of_the_map_are_told(line, dump):
     text = OP + ON + TO + line + RUN
     assert decode(text).data.get("dump") == dump
@@ -217,6 +202,8 @@ def test_a_switch_that_a_merge_may_set_is_not_told_to_be_off():
 
 
 PATH = [("several-optimizers", "Internal")]
+EXCEPTION = 'op.parameter_map["enable_exception_dump"].i = {}\n'
+BRANCH = f"    {ADD}    op.name = 'NpuOptimizer'\n"
 WALKS = {
     "all in the first, a step in the second": (OP + ON + TO + SECOND + two(STEP), PATH),
     "all in the first, the second empty": (OP + ON + TO + SECOND, PATH),
@@ -231,16 +218,11 @@ WALKS = {
     "one is another's": (OP + ON + TO + SECOND.replace("NpuOptimizer", "Other"), []),
     "a folder that is empty at first": (OP + ON + TO.replace("/d", "") + SECOND + two(TO), PATH),
     "a number that is wrong at first": (
-        OP
-        + ON
-        + TO
-        + 'op.parameter_map["enable_exception_dump"].i = 3\n'
-        + SECOND
-        + two(TO, 'op.parameter_map["enable_exception_dump"].i = 2\n'),
-        PATH,
+        OP + ON + TO + EXCEPTION.format(3) + SECOND + two(TO, EXCEPTION.format(2)), PATH,
     ),
     "two configurations": (OP + ON + TO + SECOND.replace("config.", "other."), []),
-}
+    "in two branches": (f"if args.a:\n{BRANCH}else:\n{BRANCH}{ON}{TO}", []),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WALKS)
@@ -255,24 +237,16 @@ def test_a_step_before_the_switch_is_not_in_the_plan():
     assert (plan.kind, str(plan.iterations)) == ("data", "all")
 
 
-def test_optimizers_of_two_branches_are_none_behind_the_other():
-    one = f"    {ADD}    op.name = 'NpuOptimizer'\n"
-    text = f"if args.a:\n{one}else:\n{one}{ON}{TO}{RUN}"
-    assert verdict(text) == []
+MADE_OF = "enable_dump=True, dump_path='/d'"
+DUMPS = f"dump_config=DumpConfig({MADE_OF})"
 
 
-DUMPS = "dump_config=DumpConfig(enable_dump=True, dump_path='/d')"
-
-
-@pytest.mark.parametrize(
-    ("before", "arguments", "expected", "kind"),
-    [
-        (OP + DEBUG + TO, DUMPS, [], "data"),  # the Estimator's own optimizer comes later
-        (OP + ON + TO, "", [], "exception"),
-        (OP + ON, DUMPS, PATH, ""),
-        (OP + TO, "dump_config=DumpConfig(enable_dump=True)", [("missing", "Internal")], ""),
-    ],
-)
+@pytest.mark.parametrize(("before", "arguments", "expected", "kind"), [
+    (OP + DEBUG + TO, DUMPS, [], "data"),  # the Estimator's own optimizer comes later
+    (OP + ON + TO, "", [], "exception"),
+    (OP + ON, DUMPS, PATH, ""),
+    (OP + TO, "dump_config=DumpConfig(enable_dump=True)", [("missing", "Internal")], ""),
+])  # fmt: skip
 def test_the_estimators_optimizer_comes_behind_those_of_its_session(
     before, arguments, expected, kind
 ):
@@ -282,60 +256,41 @@ def test_the_estimators_optimizer_comes_behind_those_of_its_session(
     assert "ge-both" not in {problem.id for problem in problems(text)}
 
 
-@pytest.mark.parametrize(
-    ("made", "refused"),
-    [
-        ("settings = dict(enable_dump=True, dump_path='/d', dump_step='3-1')", True),
-        ("settings = {'enable_dump': True, 'dump_path': '/d', 'dump_step': '3-1'}", True),
-        ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings['dump_step'] = '1'", False),
-        (
-            "settings = dict(enable_dump=True, dump_step='3-1')\nsettings.update(dump_step='1')",
-            False,
-        ),
-        ("settings = read()", False),
-    ],
-)
-def test_arguments_from_a_mapping_that_is_written_out_are_read(made, refused):
-    text = f"{made}\nrun = NPURunConfig(dump_config=DumpConfig(**settings))\n"
-    assert verdict(text) == ([("step-order", "Internal")] if refused else [])
+ORDER, NONE = ("step-order", "Internal"), ("value", "TypeError")
 
 
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        ("DumpConfig(enable_dump=None)", True),
-        ("DumpConfig(enable_dump_debug=None)", True),
-        ("DumpConfig(dump_debug_mode=None)", True),
-        ("DumpConfig(dump_mode=None, dump_debug_mode=None)", False),  # not passed on
-        ("DumpConfig(enable_dump=True, dump_path='/d', dump_step=None, dump_mode=None)", False),
-        ("DumpConfig(enable_dump=True, dump_path='/d', dump_data=None, dump_layer=None)", False),
-    ],
-)
-def test_none_is_an_argument(text, refused):
-    whole = f"run = NPURunConfig(dump_config={text}, quant_dumpable=None)\n"
-    assert verdict(whole) == ([("value", "TypeError")] if refused else [])
-    assert verdict("run = NPURunConfig(enable_exception_dump=None)\n") == [("value", "TypeError")]
+@pytest.mark.parametrize(("made", "given", "refused"), [
+    # a mapping that is written out
+    (f"settings = dict({MADE_OF}, dump_step='3-1')", "**settings", ORDER),
+    ("settings = {'enable_dump': True, 'dump_path': '/d', 'dump_step': '3-1'}", "**settings", ORDER),
+    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings['dump_step'] = '1'", "**settings", None),
+    ("settings = dict(enable_dump=True, dump_step='3-1')\nsettings.update(dump_step='1')", "**settings", None),
+    ("settings = read()", "**settings", None),
+    ("", "enable_dump=None", NONE),
+    ("", "enable_dump_debug=None", NONE),
+    ("", "dump_debug_mode=None", NONE),
+    ("", "dump_mode=None, dump_debug_mode=None", None),  # not passed on
+    ("", f"{MADE_OF}, dump_step=None, dump_mode=None", None),
+    ("", f"{MADE_OF}, dump_data=None, dump_layer=None", None),
+])  # fmt: skip
+def test_arguments_of_a_dump_config_are_read_and_none_is_one(made, given, refused):
+    text = f"{made}\nrun = NPURunConfig(dump_config=DumpConfig({given}), quant_dumpable=None)\n"
+    assert verdict(text) == ([refused] if refused else [])
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "DumpConfig",
-        "npu_config.DumpConfig",
-        "()",
-        "(1,)",
-        "{1}",
-        "ProfilingConfig()",
-        "dict(a=1)",
-        "X",
-        "{}",
-        "''",
-    ],
-)
+def test_none_is_no_number_of_an_exception_dump():
+    assert verdict("run = NPURunConfig(enable_exception_dump=None)\n") == [NONE]
+
+
+@pytest.mark.parametrize("value", [
+    "DumpConfig", "npu_config.DumpConfig", "()", "(1,)", "{1}", "ProfilingConfig()", "dict(a=1)", "X", "{}", "''",
+    "{'enable_dump': True}", "True", "'/d'",
+])  # fmt: skip
 def test_what_is_no_dump_config_is_refused(value):
-    assert verdict(f"X = []\nrun = NPURunConfig(dump_config={value})\n") == [
-        ("value", "ValueError")
-    ]
+    found = problems(f"X = []\nrun = NPURunConfig(dump_config={value})\n")
+    (problem,) = [p for p in found if p.severity == "error"]
+    assert (problem.code, problem.line) == ("ValueError", 2)
+    check_said(problem.message, "config/value", path="dump", expected=Dump.called)
 
 
 @pytest.mark.parametrize("value", ["make()", "FLAGS.dump", "None", "d if args.a else None"])
@@ -344,57 +299,48 @@ def test_what_may_be_a_dump_config_is_not_refused(value):
 
 
 def test_a_dump_config_that_the_script_does_not_make_is_said_to_be_unknown():
-    (found,) = [
-        p for p in problems("run = NPURunConfig(\n    dump_config=make(1))\n") if p.id == "untold"
-    ]
+    told = problems("run = NPURunConfig(\n    dump_config=make(1))\n")
+    (found,) = [p for p in told if p.id == "untold"]
     assert (found.path, found.line, found.message.values["got"]) == ("dump", 2, "make(1)")
 
 
 def test_none_beside_a_dump_config_dumps_nothing():
-    text = (
-        "d = DumpConfig(enable_dump=True, dump_path='/d')\nrun = NPURunConfig(dump_config=None)\n"
-    )
+    text = f"d = DumpConfig({MADE_OF})\nrun = NPURunConfig(dump_config=None)\n"
     assert [p.severity for p in problems(text) if p.id == "unused-dump-config"] == ["warning"]
     assert files.read(text, "tensorflow").plan().kind == "exception"
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        (OP.replace("NpuOptimizer", "Other") + ON + TO + BAD + RUN, "optimizer-name"),
-        (OP + ON + TO + BAD + "sess = tf.Session()\n", "unused-config"),
-        ("d = DumpConfig(True, '/d', '3-1')\nrun = NPURunConfig()\n", "unused-dump-config"),
-        (
-            "d = DumpConfig(enable_dump_debug=True, dump_path='/d', dump_mode=None, dump_debug_mode='aicore')\n"
-            "run = NPURunConfig(dump_config=d)\n",
-            "debug-mode-unread",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "cause"), [
+    (OP.replace("NpuOptimizer", "Other") + ON + TO + BAD + RUN, "optimizer-name"),
+    (OP + ON + TO + BAD + "sess = tf.Session()\n", "unused-config"),
+    ("d = DumpConfig(True, '/d', '3-1')\nrun = NPURunConfig()\n", "unused-dump-config"),
+    (
+        "d = DumpConfig(enable_dump_debug=True, dump_path='/d', dump_mode=None, dump_debug_mode='aicore')\n"
+        "run = NPURunConfig(dump_config=d)\n",
+        "debug-mode-unread",
+    ),
+])  # fmt: skip
 def test_what_is_never_read_is_not_refused(text, cause):
     assert verdict(text) == []
     assert [p.severity for p in problems(text) if p.id == cause] == ["warning"]
 
 
-@pytest.mark.parametrize(
-    ("text", "optimizer", "kind"),
-    [
-        (OP + ON + TO + "sess = tf.Session()\n", "", "nothing"),
-        (OP + "sess = tf.Session()\n", "", "nothing"),
-        (OP.replace("NpuOptimizer", "Other") + ON + TO + RUN, "Other", "nothing"),
-        (OP.replace("NpuOptimizer", "Other") + RUN, "Other", "nothing"),
-        (OP.replace("op.name", "op.nick") + ON + TO + RUN, "", "nothing"),
-        (OP + ON + TO + RUN, None, "data"),
-        (OP + RUN, None, "exception"),
-        # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
-        (OP + ON + TO + "sess = tf.Session(config=npu_config_proto())\n", None, "exception"),
-        (OP + ON + TO + "run = NPURunConfig()\n", None, "exception"),
-        # a helper may name it
-        (ADD + "prepare(op)\n" + RUN, None, "exception"),
-        # without a session in the script, one elsewhere may take it
-        (OP + ON + TO, None, "data"),
-    ],
-)
+@pytest.mark.parametrize(("text", "optimizer", "kind"), [
+    (OP + ON + TO + "sess = tf.Session()\n", "", "nothing"),
+    (OP + "sess = tf.Session()\n", "", "nothing"),
+    (OP.replace("NpuOptimizer", "Other") + ON + TO + RUN, "Other", "nothing"),
+    (OP.replace("NpuOptimizer", "Other") + RUN, "Other", "nothing"),
+    (OP.replace("op.name", "op.nick") + ON + TO + RUN, "", "nothing"),
+    (OP + ON + TO + RUN, None, "data"),
+    (OP + RUN, None, "exception"),
+    # npu_bridge makes an optimizer of its own here, whatever becomes of the script's
+    (OP + ON + TO + "sess = tf.Session(config=npu_config_proto())\n", None, "exception"),
+    (OP + ON + TO + "run = NPURunConfig()\n", None, "exception"),
+    # a helper may name it
+    (ADD + "prepare(op)\n" + RUN, None, "exception"),
+    # without a session in the script, one elsewhere may take it
+    (OP + ON + TO, None, "data"),
+])  # fmt: skip
 def test_a_configuration_that_is_given_to_nothing_dumps_nothing(text, optimizer, kind):
     config = files.read(text, "tensorflow")
     assert config.data["script"].get("optimizer") == optimizer
@@ -407,25 +353,22 @@ def test_a_configuration_that_is_given_to_nothing_dumps_nothing(text, optimizer,
     assert files.read(config.to_text(), "tensorflow").data == config.data
 
 
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [
-        ('["enable_dump"].s = True', ("other-type", "TypeError")),
-        ('["enable_dump"].s = 1', ("other-type", "TypeError")),
-        ('["dump_step"].i = b"1"', ("other-type", "TypeError")),
-        ('["dump_step"].b = None', ("other-type", "TypeError")),
-        ('["dump_step"].b = str(1)', ("other-type", "TypeError")),
-        ('["enable_dump"].s = "1"', ("plain-text", "TypeError")),
-        ('["enable_dump"].B = True', ("no-member", "AttributeError")),
-        ('["enable_dump"].bool = True', ("no-member", "AttributeError")),
-        ('["enable_dump"] = True', ("no-member", "ValueError")),
-        ('["enable_dump"].i = 1', None),
-        ('["enable_dump"].s = b"1"', None),
-        ('["enable_dump"].f = 1.5', None),
-        ('["dump_step"].i = -1', None),
-        ('["dump_step"].b = args.on', None),
-    ],
-)
+@pytest.mark.parametrize(("line", "error"), [
+    ('["enable_dump"].s = True', ("other-type", "TypeError")),
+    ('["enable_dump"].s = 1', ("other-type", "TypeError")),
+    ('["dump_step"].i = b"1"', ("other-type", "TypeError")),
+    ('["dump_step"].b = None', ("other-type", "TypeError")),
+    ('["dump_step"].b = str(1)', ("other-type", "TypeError")),
+    ('["enable_dump"].s = "1"', ("plain-text", "TypeError")),
+    ('["enable_dump"].B = True', ("no-member", "AttributeError")),
+    ('["enable_dump"].bool = True', ("no-member", "AttributeError")),
+    ('["enable_dump"] = True', ("no-member", "ValueError")),
+    ('["enable_dump"].i = 1', None),
+    ('["enable_dump"].s = b"1"', None),
+    ('["enable_dump"].f = 1.5', None),
+    ('["dump_step"].i = -1', None),
+    ('["dump_step"].b = args.on', None),
+])  # fmt: skip
 def test_a_member_takes_its_own_type(line, error):
     assert verdict(f"{OP}op.parameter_map{line}\n") == ([error] if error else [])
 

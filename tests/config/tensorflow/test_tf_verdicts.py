@@ -29,12 +29,8 @@ OK, WARN, ERR, HINT = "accepted", "warning", "error", "hint"
 PLAIN = (OK, "", "")
 STEPS_GE = (WARN, "ge-step", "E10001")
 
-BY_HAND = {
-    "porting": "manual",
-    "use_off_line": True,
-    "remapping_off": True,
-    "memory_optimization_off": True,
-}
+OFF = ("use_off_line", "remapping_off", "memory_optimization_off")
+BY_HAND = {"porting": "manual"} | dict.fromkeys(OFF, True)
 
 
 def by_hand(missing):
@@ -63,10 +59,7 @@ ROWS = [
     ("dump_config is text", form() | {"dump": "yes"}, {}, (ERR, "value", "ValueError")),
     ("dump_config is a dict", form(MANUAL) | {"dump": "{'enable_dump': True}"}, {}, (ERR, "value", "ValueError")),
     # enable_exception_dump
-    *(
-        (f"exception dump {n}", form(run={"enable_exception_dump": n}), {}, PLAIN)
-        for n in (0, 1, 2)
-    ),
+    *((f"exception dump {n}", form(run={"enable_exception_dump": n}), {}, PLAIN) for n in (0, 1, 2)),
     ("exception dump 3", exception(3), {}, RANGE),
     ("exception dump -1 in parameter_map", exception(-1), {}, RANGE),
     ("exception dump -1 in NPURunConfig", exception(-1, MANUAL), {}, (ERR, "exception-sign", "ValueError")),
@@ -113,10 +106,8 @@ ROWS = [
     ("wrong mode, overflow", form(**DEBUG, dump_mode="both"), {}, (HINT, "value-unread", "")),
     ("mode is a number", form(dump_mode=1), {}, (ERR, "value", "TypeError")),
     ("mode is a number, off", form(**DEBUG, dump_mode=1), {}, (ERR, "value", "TypeError")),
-    *(
-        (f"debug mode {m}", form(**DEBUG, dump_debug_mode=m), {}, PLAIN)
-        for m in ("aicore_overflow", "atomic_overflow", "all")
-    ),
+    *((f"debug mode {m}", form(**DEBUG, dump_debug_mode=m), {}, PLAIN)
+      for m in ("aicore_overflow", "atomic_overflow", "all")),
     ("wrong debug mode", form(**DEBUG, dump_debug_mode="aicore"), {}, (ERR, "value", "FATAL")),
     ("wrong debug mode, dump", form(dump_debug_mode="aicore"), {}, (HINT, "value-unread", "")),
     ("data stats", form(dump_data="stats"), {}, PLAIN),
@@ -128,47 +119,19 @@ ROWS = [
     ("dump and overflow", form(enable_dump_debug=True), {}, (WARN, "ge-both", "E10001")),
     ("collect path", form(), {"env": {"NPU_COLLECT_PATH": "/c"}}, (WARN, "ge-collect-path", "E10056")),
     # precision
-    *(
-        (f"precision {mode}", form(run={"precision_mode": mode}), {}, PLAIN)
-        for mode in (
-            "force_fp32",
-            "allow_fp32_to_fp16",
-            "force_fp16",
-            "must_keep_origin_dtype",
-            "allow_mix_precision",
-            "cube_fp16in_fp32out",
-            "allow_mix_precision_fp16",
-            "allow_mix_precision_bf16",
-            "allow_fp32_to_bf16",
-        )
-    ),
-    *(
-        (f"precision {mode}", form(run={"precision_mode": mode}), {}, PRECISION)
-        for mode in ("force_lowerprecision", "allow_fp32_to_lowprecision", "fp16", "")
-    ),
-    *(
-        (f"precision v2 {mode}", form(run={"precision_mode_v2": mode}), {}, PLAIN)
-        for mode in (
-            "fp16",
-            "origin",
-            "cube_fp16in_fp32out",
-            "mixed_float16",
-            "mixed_bfloat16",
-            "cube_hif8",
-            "mixed_hif8",
-        )
-    ),
+    *((f"precision {mode}", form(run={"precision_mode": mode}), {}, PLAIN)
+      for mode in ("force_fp32", "allow_fp32_to_fp16", "force_fp16", "must_keep_origin_dtype", "allow_mix_precision",
+                   "cube_fp16in_fp32out", "allow_mix_precision_fp16", "allow_mix_precision_bf16",
+                   "allow_fp32_to_bf16")),
+    *((f"precision {mode}", form(run={"precision_mode": mode}), {}, PRECISION)
+      for mode in ("force_lowerprecision", "allow_fp32_to_lowprecision", "fp16", "")),
+    *((f"precision v2 {mode}", form(run={"precision_mode_v2": mode}), {}, PLAIN)
+      for mode in ("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16", "cube_hif8",
+                   "mixed_hif8")),
     ("precision v2 force_fp32", form(run={"precision_mode_v2": "force_fp32"}), {}, PRECISION),
     ("both precision modes", form(run=TWO), {}, (ERR, "precision-both", "Internal")),
-    *(
-        (f"implementation {mode}", form(run={"op_select_implmode": mode}), {}, PLAIN)
-        for mode in (
-            "high_precision",
-            "high_performance",
-            "high_precision_for_all",
-            "high_performance_for_all",
-        )
-    ),
+    *((f"implementation {mode}", form(run={"op_select_implmode": mode}), {}, PLAIN)
+      for mode in ("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all")),
     ("wrong implementation", form(run={"op_select_implmode": "fast"}), {}, (ERR, "value", "FATAL")),
     ("types without implementation", form(run=TYPES), {}, (ERR, "implmode-missing", "FATAL")),
     ("lists without mixed precision", form(run=LISTS), {}, (ERR, "mixlist-mode", "Internal")),
@@ -196,10 +159,8 @@ ROWS = [
     ("graph of the shell", form(environment={}), {"env": {"DUMP_GE_GRAPH": "1"}}, PLAIN),
     ("structure only", form(environment={"DUMP_GE_GRAPH": "3"}), {}, (HINT, "graph-structure", "")),
     ("graph 4", form(environment={"DUMP_GE_GRAPH": "4"}), {}, (WARN, "graph-value", "")),
-    *(
-        (f"level {n}", form(environment=GRAPH | {"DUMP_GRAPH_LEVEL": n}), {}, PLAIN)
-        for n in ("1", "2", "3", "4", "Build|PreRunBegin")
-    ),
+    *((f"level {n}", form(environment=GRAPH | {"DUMP_GRAPH_LEVEL": n}), {}, PLAIN)
+      for n in ("1", "2", "3", "4", "Build|PreRunBegin")),
     ("level 5", form(environment=GRAPH | {"DUMP_GRAPH_LEVEL": "5"}), {}, (WARN, "graph-level", "")),
     ("format onnx", form(environment=GRAPH | {"DUMP_GRAPH_FORMAT": "onnx"}), {}, (HINT, "graph-format", "")),
     ("formats", form(environment=GRAPH | {"DUMP_GRAPH_FORMAT": "onnx|ge_proto"}), {}, PLAIN),

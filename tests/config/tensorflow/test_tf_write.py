@@ -76,13 +76,9 @@ def forms(draw):
     if init:
         script["init_resource"] = True
     data = {"script": script | draw(some(SCRIPT))}
-    sections = {
-        "dump": some(DUMP),
-        "run": some(RUN),
-        "environment": some(ENVIRONMENT),
-        "options": options(),
-    }
-    for name, strategy in sections.items():
+    sections = {"dump": DUMP, "run": RUN, "environment": ENVIRONMENT}
+    drawn = {name: some(settings) for name, settings in sections.items()}
+    for name, strategy in (drawn | {"options": options()}).items():
         if value := draw(strategy):
             data[name] = value
     for name, word in (("dump", "dump_x"), ("run", "x")):
@@ -138,17 +134,14 @@ def test_a_wrong_member_comes_back(interface, porting, init, key):
     assert decode(encode(data)).data == data
 
 
-@pytest.mark.parametrize(
-    "dump",
-    [
-        {"dump_mode": None},
-        {"dump_path": 'a"b\\c\n\t'},
-        {"dump_path": "ä 空"},
-        {"dump_step": 5, "dump_path": 1.5, "dump_layer": ["a", "b"]},
-        {"class": "x", "a b": 1, "dump-mode": "y"},
-        {"enable_dump": "True"},
-    ],
-)
+@pytest.mark.parametrize("dump", [
+    {"dump_mode": None},
+    {"dump_path": 'a"b\\c\n\t'},
+    {"dump_path": "ä 空"},
+    {"dump_step": 5, "dump_path": 1.5, "dump_layer": ["a", "b"]},
+    {"class": "x", "a b": 1, "dump-mode": "y"},
+    {"enable_dump": "True"},
+])  # fmt: skip
 def test_wrong_settings_come_back(dump):
     for porting in ("automated", "manual"):
         data = {"script": {"interface": "estimator", "porting": porting}, "dump": dump}
@@ -163,9 +156,8 @@ def test_a_dump_config_that_is_none_comes_back():
         data = {"script": {"interface": "estimator", "porting": "manual"}, "dump": value}
         config = surfaces.read(encode(data), "tensorflow")
         assert config.data == data
-        assert [(p.path, p.code) for p in config.check() if p.severity == "error"] == [
-            ("dump", "ValueError")
-        ]
+        found = [(p.path, p.code) for p in config.check() if p.severity == "error"]
+        assert found == [("dump", "ValueError")]
 
 
 def test_expressions_that_are_none_are_written_as_text():

@@ -64,18 +64,15 @@ def test_a_value_that_raises_there_is_refused_with_that_exception(key, value, co
     assert codes(config(**{key: value})) == {(key, code)}
 
 
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        ({"mode": "default"}, "ValueError"),
-        ({"mode": None}, "ValueError"),
-        ({"mode": ["max-autotune"]}, "ValueError"),
-        ({"dump": {}}, "ValueError"),
-        ({"dump_config": True}, "ValueError"),
-        ({"options": {"dump.enable": 1}}, "AttributeError"),
-        ({"environment": {"DUMP_GE_GRAPH": 3}}, "TypeError"),
-    ],
-)
+@pytest.mark.parametrize(("data", "code"), [
+    ({"mode": "default"}, "ValueError"),
+    ({"mode": None}, "ValueError"),
+    ({"mode": ["max-autotune"]}, "ValueError"),
+    ({"dump": {}}, "ValueError"),
+    ({"dump_config": True}, "ValueError"),
+    ({"options": {"dump.enable": 1}}, "AttributeError"),
+    ({"environment": {"DUMP_GE_GRAPH": 3}}, "TypeError"),
+])  # fmt: skip
 def test_whatever_else_a_compiler_config_raises(data, code):
     problems = surfaces.of("torchair", data).check()
     assert {p.code for p in problems if p.severity == "error"} == {code}
@@ -106,22 +103,19 @@ def test_steps_that_take_the_vendors_pattern_forever_are_judged_at_once():
     assert not STEP_TEXT.match("11-" * 50_000)
 
 
-@pytest.mark.parametrize(
-    ("data", "version", "refused"),
-    [
-        ({"dump_config": {"dump_data": "stats"}}, "7.0.0", True),
-        ({"dump_config": {"dump_data": "stats"}}, "7.2.0", False),
-        ({"dump_config": {"dump_config_path": "a.json"}}, "6.0.rc3", True),
-        ({"dump_config": {"dump_config_path": "a.json"}}, "7.2", False),
-        ({"dump_config": {"data_dump_stage": "original"}}, "7.3.0", True),
-        ({"dump_config": {"data_dump_stage": "original"}}, "26.0.0", False),
-        ({"mode": "reduce-overhead"}, "6.0.0", True),
-        ({"mode": "reduce-overhead"}, "7.0.0", False),
-        ({"mode": "npugraph_ex"}, "7.3.0", True),
-        ({"mode": "npugraph_ex"}, "26.0.0", False),
-        ({"dump_config": {"dump_step": "0", "dump_layer": "Add"}}, "6.0.0", False),
-    ],
-)
+@pytest.mark.parametrize(("data", "version", "refused"), [
+    ({"dump_config": {"dump_data": "stats"}}, "7.0.0", True),
+    ({"dump_config": {"dump_data": "stats"}}, "7.2.0", False),
+    ({"dump_config": {"dump_config_path": "a.json"}}, "6.0.rc3", True),
+    ({"dump_config": {"dump_config_path": "a.json"}}, "7.2", False),
+    ({"dump_config": {"data_dump_stage": "original"}}, "7.3.0", True),
+    ({"dump_config": {"data_dump_stage": "original"}}, "26.0.0", False),
+    ({"mode": "reduce-overhead"}, "6.0.0", True),
+    ({"mode": "reduce-overhead"}, "7.0.0", False),
+    ({"mode": "npugraph_ex"}, "7.3.0", True),
+    ({"mode": "npugraph_ex"}, "26.0.0", False),
+    ({"dump_config": {"dump_step": "0", "dump_layer": "Add"}}, "6.0.0", False),
+])  # fmt: skip
 def test_what_a_version_does_not_know_raises_there(data, version, refused):
     problems = surfaces.of("torchair", data).check(Context(version))
     assert [p.code for p in problems if p.severity == "error"] == ["ValueError"] * refused

@@ -276,3 +276,30 @@ def assert_agree(ours, theirs, dialect):
         assert all(same_attr(op.attrs[key], other.attrs[key]) for key in op.attrs), op.name
         for mine, yours in zip(op.input_specs, other.input_specs, strict=True):
             assert mine == yours or mine is None or mine.shape is None
+
+
+# ---------------------------------------------------------------- tensors as the graph has them
+
+DTYPES = {1: np.float32, 2: np.float16, 8: np.int64, 9: np.uint32, 11: np.bool_}
+
+
+def graph_array(data: bytes, fields: dict) -> np.ndarray:
+    """Elements of a block of a container in the order and shape of the graph."""
+    laid = np.frombuffer(data, DTYPES[fields["data_type"]])
+    laid = laid.reshape(fields["shape"].get("dim", []))
+    return in_graph_order(laid, fields.get("format", 0), fields["original_shape"].get("dim", []))
+
+
+def in_graph_order(laid: np.ndarray, form: int, shape: list[int]) -> np.ndarray:
+    """A device array in a format of this number, in the order and shape of the graph."""
+    if form == 29:
+        *lead, c1, r1, r0, c0 = laid.shape
+        laid = np.moveaxis(laid, -4, -2).reshape(*lead, r1 * r0, c1 * c0)
+    elif form == 3:
+        n, c1, h, w, c0 = laid.shape
+        laid = laid.transpose(0, 1, 4, 2, 3).reshape(n, c1 * c0, h, w)
+    elif form == 4:
+        _, _, h, w = shape
+        laid = laid.reshape(-1, h, w, *laid.shape[1:]).transpose(3, 4, 0, 5, 1, 2)
+        laid = laid.reshape(-1, laid.shape[2] * laid.shape[3], h, w)
+    return laid[tuple(map(slice, shape))]
