@@ -192,8 +192,14 @@ def test_the_device_rounds_what_the_host_gives_it_and_nothing_before():
     found = read.source.array()
     assert found.dtype == np.float16
     np.testing.assert_allclose(found.astype(np.float64), exact, rtol=2**-10.9)
-    half = W.astype(np.float16)  # as the device would have computed it, a rounding at every operator
-    for step in (np.sin, lambda one: one * np.float16(1000), lambda one: one / V.astype(np.float16)):
+    half = W.astype(
+        np.float16
+    )  # as the device would have computed it, a rounding at every operator
+    for step in (
+        np.sin,
+        lambda one: one * np.float16(1000),
+        lambda one: one / V.astype(np.float16),
+    ):
         half = step(half).astype(np.float16)
     assert (half != found).any()
     assert {name for name, _ in outputs(records)}.isdisjoint(["sine", "whole", "ratio"])

@@ -164,7 +164,8 @@ def seen_in_time(
     carried = inherited * (judging.amplification + inherited)
     expected = (kappa or 1.0) * (floor + carried)
     limit = factor * expected
-    if worst is not None and inherited > 0 and (is_discontinuous(op) or worst.exact):
+    jumps = worst is not None and inherited > 0 and (is_discontinuous(op) or worst.exact)
+    if jumps and not _is_born_here(worst, measured):
         limit = max(limit, jump_limit(op, floor + inherited))
     seen = Assessment(
         run.block, run.op, floor, inherited, tainted, base - run.op, measured,
@@ -180,6 +181,22 @@ def seen_in_time(
     least = judging.pass_factor * floor
     own = tainted or not reading.inputs or any(error > least for error in reading.given)
     return seen._replace(tainted=False, rank_local=own)
+
+
+def _is_born_here(worst: Measured | None, measured: Mapping[tuple[str, int], Measured]) -> bool:
+    """Whether a result has NaN or infinity that neither its golden has nor any input, of which some are known.
+
+    An operator that chooses another element gives one that it read.
+    """
+    inputs = [one.divergence.metrics for one in measured.values() if one.pair.io == "input"]
+    if worst is None or not inputs:
+        return False
+    own = worst.divergence.metrics
+    return any(
+        own.get(f"Target{word}") and not own.get(f"Golden{word}")
+        and not any(one.get(f"Target{word}") for one in inputs)
+        for word in ("NaN", "PosInf", "NegInf")
+    )  # fmt: skip
 
 
 def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
