@@ -22,7 +22,11 @@ from workbench.npu.runner import run_program
 ROW = TensorSpec("float32", (2, 4))
 RNG = np.random.default_rng(7)
 W, V = (RNG.uniform(0.5, 2, (2, 4)).astype(np.float32) for _ in range(2))
-PARAMETERS = (Parameter("x", ROW), Parameter("w", ROW, True, default=W), Parameter("v", ROW, True, default=V))  # fmt: skip
+PARAMETERS = (
+    Parameter("x", ROW),
+    Parameter("w", ROW, True, default=W),
+    Parameter("v", ROW, True, default=V),
+)
 FED = {"x": RNG.standard_normal((2, 4)).astype(np.float32)}
 X, WEIGHT, OTHER = map(Param, range(3))
 
