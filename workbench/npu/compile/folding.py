@@ -140,7 +140,7 @@ class _FoldingBuilder(GraphBuilder):
     def fold(self, number: int, op: Op) -> None:
         """Put constants in the place of an operator, one for each output that something reads."""
         self.folded.add(op.name)
-        row = OpRow()
+        row = RowBuilder()
         last = row.add(replace(op, inputs=tuple(self._source(one, row) for one in self.inputs(op))))
         for slot, spec in enumerate(op.outputs):
             value = Value(number, slot)
@@ -164,7 +164,7 @@ class _FoldingBuilder(GraphBuilder):
             self.put(value, self.add_parameter(parameter))
         return parameter
 
-    def _source(self, operand: Operand, row: OpRow) -> Operand:
+    def _source(self, operand: Operand, row: RowBuilder) -> Operand:
         """Return an operand in a row of operators, behind those that compute it."""
 
         def source(one: Param | Value) -> Operand:
@@ -176,7 +176,7 @@ class _FoldingBuilder(GraphBuilder):
         return map_operands(operand, source)
 
 
-class OpRow:
+class RowBuilder:
     """Operators of several kernels in a row, each of them once; ``Param`` are the parameters of the network."""
 
     def __init__(self) -> None:
@@ -231,7 +231,7 @@ def computed_weights(
     """Return the values of the parameters that the compiler has computed."""
     if not constants:
         return {}
-    row = OpRow()
+    row = RowBuilder()
     results = {name: row.take(kernel) for name, kernel in constants.items()}
     graph = Graph(network.name, network.parameters, tuple(row.ops), tuple(results.values()))
     values = _values(plan_execution(graph), parameter_values(network, feeds), model)
