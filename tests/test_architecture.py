@@ -251,6 +251,7 @@ COMPILER_GROWS = {
     "GraphBuilder": "operators of a graph while it is written; `build` gives the frozen graph",
     "TransBuilder": "conversions that were inserted by now",
     "_FoldingBuilder": "constants that are computed by now",
+    "RowBuilder": "operators of several kernels while they are put in a row, each once",
     "_KernelBuilder": "operators of one kernel while they are put together",
     "_Marks": "operators while they are marked",
     "_QuantizingBuilder": "constants of a network while it is quantized",

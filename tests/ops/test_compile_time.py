@@ -38,6 +38,13 @@ def test_what_only_weights_and_sizes_reach_is_computed_before():
     assert computed_before_the_run(graph) == {0, 1, 2, 4, 6, 9}
 
 
+def test_data_operators_of_the_graph_engine_are_known_if_they_are_constants():
+    kinds = ("Const", "Constant", "Data", "Variable", "RefData", "IteratorV2", "GetNext")
+    holders = [(kind, ()) for kind in kinds]
+    readers = [("Neg", (Value(number),)) for number in range(len(kinds))]
+    assert computed_before_the_run(graph_of(*holders, *readers)) == {0, 1, 7, 8}
+
+
 @pytest.mark.parametrize(
     ("op", "differs"),
     [

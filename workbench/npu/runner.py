@@ -164,7 +164,8 @@ def run_program(
     program. ``plan`` is that of its graph, where it runs more than once.
     """
     computed = list(program.computed)
-    check_faults(faults, [*program.network.ops, *computed], program.network.name)
+    ops = [*program.network.ops, *computed]
+    check_faults(faults, ops, program.network.name, program.folded)
     faults = [fault for fault in faults if fault.is_in(iteration)]
     executions = compiled_executions(computed, faults, program.formats)
     plan = plan or plan_execution(program.graph)

@@ -20,6 +20,12 @@ _OF_SIZES = frozenset(("Shape", "Size"))
 """Types that look at no value of what they read."""
 
 
+_FED = frozenset(
+    ("AippData", "Data", "GetNext", "IteratorV2", "IteratorGetNext", "Placeholder", "RefData", "UnfedData", "Variable")
+)  # fmt: skip
+"""Types that read nothing and hold what is fed, or weights that the framework may change."""
+
+
 def gives_other_each_time(op: Op) -> bool:
     """Whether an operator draws, writes over what it reads, or does something besides, by its type."""
     return bool(op.unless) or op.op_type in IN_PLACE or _DRAWS.search(op.op_type) is not None
@@ -28,7 +34,8 @@ def gives_other_each_time(op: Op) -> bool:
 def computed_before_the_run(graph: Graph) -> set[int]:
     """Operators of a model that no input's values reach: a compiler computes them, unless they draw at random.
 
-    Sizes are known to it: those of inputs are fixed when a model is compiled.
+    Sizes are known to it: those of inputs are fixed when a model is compiled. Weights are, too; in a graph of the
+    graph engine those that are constants.
     """
     known: set[int] = set()
     for number, op in enumerate(graph.ops):
@@ -38,7 +45,7 @@ def computed_before_the_run(graph: Graph) -> set[int]:
             else isinstance(operand, Param) and not graph.parameters[operand.index].is_weight
             for operand in op.flat_inputs()
         )
-        if not reads_inputs and not gives_other_each_time(op):
+        if not reads_inputs and op.op_type not in _FED and not gives_other_each_time(op):
             known.add(number)
     return known
 

@@ -180,7 +180,7 @@ class _Step:
         """Run an operator and return its inputs and outputs."""
         op = planned.op
         arrays = self._arrays(planned)
-        results = _compute(planned, arrays, self.compute)
+        results = compute_planned(planned, arrays, self.compute)
         outputs = self._write(number, planned, arrays, results)
         if op.name in self.predicates:
             self.predicates[op.name] = bool(np.any(outputs[0].data))
@@ -249,7 +249,13 @@ def _outputs(graph: Graph, names: Iterable[str]) -> Iterator[Value]:
             yield Value(number, slot)
 
 
-def _compute(planned: PlannedOp, arrays: Sequence[Array | None], compute: Compute) -> list[Array]:
+def compute_planned(
+    planned: PlannedOp, arrays: Sequence[Array | None], compute: Compute
+) -> list[Array]:
+    """Return what ``compute`` makes of an operator's inputs, ``None`` for text among them.
+
+    Raises GraphError for an input that has no value.
+    """
     op = planned.op
     if op.fused is not None:
         return compute(planned, [array for array in arrays if array is not None], {})

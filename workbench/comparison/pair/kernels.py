@@ -11,8 +11,8 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 ``quantised``  it is an integer of another scale (`workbench.comparison.graphs.quantization`): an operator
                that quantizes reads what the original layer reads, and the one that ends it gives what the
                layer gives; what lies between is left out, as msaccucmp filters it
-``folded``     a constant that the compiler has computed, or a weight that went into one; of a model's nodes, one
-               that no input reaches
+``folded``     a constant that the compiler has computed, or a weight that went into one; an operator that no
+               input reaches, of a model, or where the other side's compiler has computed constants
 ``copy``       it has the elements of a golden that is compared, where no graph tells who only hands on
 ``unread``     nothing reads it, as the golden data say where no graph does
 """
@@ -160,7 +160,8 @@ def _take_folded(claims: Claims, at: ExecutionPair, fusion: Fusion, score: float
         claims.skip("golden", other.op_name, [other.tensors[there]], FOLDED)
 
 
-_HOLDERS = frozenset(("Const", "Constant", "Variable", "RefData"))
+_CONSTANTS = frozenset(("Const", "Constant"))
+_HOLDERS = _CONSTANTS | {"Variable", "RefData"}
 """Data operators of GE that hold weights."""
 
 
@@ -232,6 +233,9 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
         graph, partner = graphs.of(side), partners.of(side)
         if graph.dialect in OF_MODELS and others.of(side).dialect == "ge":
             _skip_unrun(claims, side, runs, graph, partner)
+        elif _folds(others.of(side)):
+            left = computed_before_the_run(graph) - partner.keys()
+            claims.skip_left(side, [run for n, run in runs.items() if n in left], FOLDED)
         for number, run in runs.items():
             op = graph.ops[number] if number >= 0 else None
             if op is None:
@@ -258,6 +262,13 @@ def _skip_unrun(
     ):
         left = numbers - partner.keys()
         claims.skip_left(side, [run for number, run in runs.items() if number in left], reason)
+
+
+def _folds(graph: Graph) -> bool:
+    """Whether a graph is GE's and has constants that its compiler computed."""
+    return graph.dialect == "ge" and any(
+        op.op_type in _CONSTANTS and is_inserted(op) for op in graph.ops
+    )
 
 
 def _is_shown(claims: Claims, side: Side, runs: Runs, graph: Graph, number: int) -> bool:

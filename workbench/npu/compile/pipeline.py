@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import GraphError
 from workbench.npu.compile.casts import annotate_kernel_dtypes, insert_casts, roundings
-from workbench.npu.compile.folding import fold_constants
+from workbench.npu.compile.folding import fold_constants, fold_operators
 from workbench.npu.compile.formats import choose_formats, insert_transdata, propagate_formats
 from workbench.npu.compile.fusions import VIRTUAL, fuse_buffers, fuse_graph
 from workbench.npu.compile.no_task import mark_no_task
@@ -85,6 +85,10 @@ PASSES = (
         "a faulty compiler misreads what it is handed, which is quantized by then",
     ),
     Pass(take_over, "", _always, "the stage before shows the graph in the framework's words"),
+    Pass(
+        fold_operators, "AfterInfershape", _always,
+        "GE does it while it prepares the graph: fusions, precision and formats see constants",
+    ),
     Pass(
         constants_to_attributes, "", _always,
         "fusions and kernels read settings as attributes, ConstToAttrPass being the first of them",
@@ -185,7 +189,7 @@ def compile_graph(network: Graph, target: Target, passes: Sequence[Pass] | None 
     formats = roundings(graph, dict(own)) if stages else dict(own)
     read = {parameter.name for parameter in graph.parameters}
     constants = {name: kernel for name, kernel in module.constants.items() if name in read}
-    return Program(module.network, graph, model, formats, constants, stages)
+    return Program(module.network, graph, model, formats, constants, stages, module.folded)
 
 
 def compile_flow(flow: ControlFlow, target: Target) -> dict[int, Program]:

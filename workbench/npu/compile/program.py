@@ -20,12 +20,13 @@ class Module:
     """A graph while it is compiled.
 
     ``network`` is what the framework hands over; ``constants`` says how parameters of the graph are computed
-    from those of the network, by name.
+    from those of the network, by name; ``folded`` names the operators that became such parameters.
     """
 
     graph: Graph
     network: Graph
     constants: Mapping[str, Kernel] = field(default_factory=dict)
+    folded: frozenset[str] = frozenset()
 
     def handed(self, graph: Graph) -> Module:
         """Return the module with a graph that the framework hands over."""
@@ -51,6 +52,8 @@ class Program:
     stages : mapping of str to Graph
         The graph after every stage of compiling that changes it, in order;
         the first is what was handed over, quantized and as a faulty compiler has it. Empty if nothing is compiled.
+    folded : frozenset of str
+        Operators that the compiler has computed: the device never runs them.
     """
 
     network: Graph
@@ -59,6 +62,7 @@ class Program:
     formats: Mapping[str, Formats] = field(default_factory=dict)
     constants: Mapping[str, Kernel] = field(default_factory=dict)
     stages: Mapping[str, Graph] = field(default_factory=dict)
+    folded: frozenset[str] = frozenset()
 
     @property
     def computed(self) -> Iterator[Op]:

@@ -24,7 +24,7 @@ from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.ops import op_def
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from workbench.graph.graph import Graph, Op, Parameter
     from workbench.npu.faults.fault import Fault, Step
@@ -188,13 +188,18 @@ def _is_in(fault: Fault, op: Op, graph: Graph) -> bool:
     return not uploads or _weight(op, graph) is not None
 
 
-def check_faults(faults: Iterable[Fault], ops: Sequence[Op], name: str) -> None:
-    """Raise GraphError for a fault of unknown kind, one that meets no operator, or not of its kind."""
+def check_faults(
+    faults: Iterable[Fault], ops: Sequence[Op], name: str, folded: Collection[str] = ()
+) -> None:
+    """Raise GraphError for a fault of unknown kind, one that meets no operator, or not of its kind.
+
+    ``folded`` names operators that the compiler has computed: no fault of the device is in them.
+    """
     for fault in faults:
-        _check(fault, ops, name)
+        _check(fault, ops, name, folded)
 
 
-def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
+def _check(fault: Fault, ops: Sequence[Op], name: str, folded: Collection[str]) -> None:
     if fault.kind not in FAULTS:
         raise GraphError("core/choice", subject="fault", got=fault.kind, known=sorted(FAULTS))
     check_settings(fault)
@@ -202,7 +207,7 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
     refused = [why for why in (_unable(fault, op) for op in met) if why is not None]
     if refused and not (fault.is_pattern and len(refused) < len(met)):
         raise GraphError(refused[0].code, **refused[0].values)
-    idle = {op.name for op in ops if op.attrs.get(NO_TASK) is True}
+    idle = {op.name for op in ops if op.attrs.get(NO_TASK) is True} | set(folded)
     if met and not FAULTS[fault.kind].alters and all(op.name in idle for op in met):
         raise GraphError("run/fault-not-run", fault=fault.kind, op=met[0].name)
     if not met:

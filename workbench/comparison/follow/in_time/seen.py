@@ -186,17 +186,17 @@ def seen_in_time(
 def _may_have_chosen(run: OperatorRun, worst: Measured) -> bool:
     """Whether an operator that jumps read, in its place, whatever it gives that is not finite.
 
-    NaN that it read elsewhere, in the branch that it did not take, excuses none.
+    NaN that it read elsewhere, in the branch that it did not take, excuses none; inputs that nobody knows excuse all.
     """
     gave = None if math.isfinite(worst.error) else array_of(worst.pair.target)
     if gave is None or gave.dtype.kind != "f":
         return True
-    lost = ~np.isfinite(gave.reshape(-1))
+    lost, known = ~np.isfinite(gave.reshape(-1)), False
     for (io, _), record in run.tensors.items():
         read = array_of(record) if io == "input" and lost.any() else None
         if read is not None and read.dtype.kind == "f" and read.size in (1, lost.size):
-            lost = lost & np.isfinite(read.reshape(-1))
-    return not lost.any()
+            lost, known = lost & np.isfinite(read.reshape(-1)), True
+    return not (known and lost.any())
 
 
 def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
