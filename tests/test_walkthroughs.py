@@ -13,7 +13,7 @@ PAGES = ROOT / "docs/walkthroughs"
 STEP = re.compile(r"^\| (\d+)\.(\d+)\.(\d+) \| (.+?) \| (.+?) \| (.+) \|$", re.M)
 TEXT = (PAGES / "README.md").read_text(encoding="utf-8")
 ROWS = STEP.findall(TEXT)
-DONE = {2: 50, 3: 30, 4: 45, 5: 70}
+DONE = {1: 300, 2: 50, 3: 30, 4: 45, 5: 70}
 """Document → the least number of its steps."""
 
 TEST = re.compile(r"`((?:\w+/)*test_\w+\.py)::(test_\w+)`")

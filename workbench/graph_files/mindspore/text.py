@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _BEGIN = re.compile(rb"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
+_EXCERPT = re.compile(r"\s*%\d{1,9}(?:\([^)\n]{0,200}\))? = \w{1,200}\(")
+"""How an excerpt begins that has neither head nor subgraph: with a node, as documents print it."""
+
 _NODE = re.compile(r" {0,4}(?:%(\d{1,9})(?:\(.*?\))? = |(?=[Rr]eturn\())")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_| = )(.*?) ?: (<.*)$")
 _PARAM_REF = re.compile(r"%para(\d{1,9})(?!\d)")
@@ -70,8 +73,12 @@ class Block:
 
 
 def is_ms_text(look: Look) -> bool:
-    """Whether a line begins a graph, or names the one that is run."""
-    return _BEGIN.search(look.begin) is not None
+    """Whether a line begins a graph or names the one that is run, or a node begins the file, as in an excerpt."""
+    begin = look.begin
+    return (
+        _BEGIN.search(begin) is not None
+        or _EXCERPT.match(begin[:1024].decode("latin-1")) is not None
+    )
 
 
 def read_ms_text(path: str | Path) -> Graph:
@@ -95,7 +102,7 @@ _RECENT = GraphCache(parse_ms_text)
 
 def _read(text: str, where: str) -> _Parser:
     parser = _Parser(text.split("\n"), where, dialect_of(text))
-    parser.run()
+    parser.run(Block("excerpt", ()) if _EXCERPT.match(text) else None)
     if not parser.blocks:
         raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
     return parser
@@ -121,9 +128,11 @@ class _Parser:
         self.pending_types: tuple[HostType, ...] = ()
         self.unknown = 0
 
-    def run(self) -> None:
+    def run(self, block: Block | None = None) -> None:
+        """Read all lines; the nodes of an excerpt go to a block that no line opens."""
         node: Node | None = None
-        block: Block | None = None
+        if block is not None:
+            self.blocks.append(block)
         index, count = 0, len(self.lines)
         while index < count:
             checkpoint()
