@@ -712,7 +712,7 @@ EXITS = {
         "core/text.py",
         "ui/framed.py",
     },  # there a whole page, not a name
-    r"typer\.echo|\bprint\(|sys\.stdout\.write": {
+    r"click\.echo|\bprint\(|sys\.stdout\.write": {
         "__main__.py",
         "cli/terminal.py",
         "views/extract.py",

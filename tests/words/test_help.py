@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import typer
 
 from workbench.cli import app
 
@@ -13,7 +12,7 @@ SNAPSHOT = Path(__file__).with_name("cli_help.txt")
 
 
 def helps(command: click.Command, name: str):
-    """What a command and all below it say of themselves; how that is laid out is typer's affair."""
+    """What a command and all below it say of themselves; how that is laid out is click's affair."""
     lines = [f"$ {name}", f"  {command.help or ''}"]
     for one in command.params:
         words = getattr(one, "help", "")
@@ -25,7 +24,7 @@ def helps(command: click.Command, name: str):
 
 
 def test_the_help_of_every_command(pytestconfig):
-    text = "\n".join(helps(typer.main.get_command(app), "workbench"))
+    text = "\n".join(helps(app, "workbench"))
     if pytestconfig.getoption("update_words"):
         SNAPSHOT.write_text(text, encoding="utf-8")
     assert text == SNAPSHOT.read_text(encoding="utf-8")
