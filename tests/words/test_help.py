@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ SNAPSHOT = Path(__file__).with_name("cli_help.txt")
 
 def helps(command: click.Command, name: str):
     """What a command and all below it say of themselves; how that is laid out is click's affair."""
-    lines = [f"$ {name}", f"  {command.help or ''}"]
+    lines = [f"$ {name}", f"  {cleandoc(command.help or '')}"]
     for one in command.params:
         words = getattr(one, "help", "")
         if words and "--help" not in one.opts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, islice
 from math import prod
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec

@@ -6,7 +6,7 @@ What a file is its name says (`workbench.dump.formats.table`). A name that was t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec

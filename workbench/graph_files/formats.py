@@ -6,10 +6,10 @@ the outermost fields, ``read_…(path)`` reads it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench._values import dataclass
 from workbench.core.errors import FormatError
 from workbench.graph_files import tensorflow
 from workbench.graph_files.ge import binary, model_json, onnx_text, text

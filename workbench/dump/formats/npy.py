@@ -12,11 +12,12 @@ import math
 import os
 import re
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES, data_type_of, dtype, names_by
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file, unreadable

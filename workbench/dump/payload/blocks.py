@@ -10,12 +10,12 @@ import itertools
 import math
 import os
 from collections.abc import Generator
-from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES, OPAQUE, PLAIN
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_descriptor, open_listed, unreadable

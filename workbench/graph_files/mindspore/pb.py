@@ -15,10 +15,11 @@ operator with a side effect (it takes a monad), for both want a reference.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError

@@ -9,11 +9,12 @@ graph; ``Graph.dialect`` says which one it was (`workbench.graph_files.mindspore
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content

@@ -8,9 +8,10 @@ A model is walked field by field and its nodes are decoded one at a time; values
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError, GraphError
