@@ -17,7 +17,7 @@ from workbench.core.writers import WRITERS
 
 PACKAGE = Path(workbench.__file__).parent
 LAYERS = (
-    "_values",
+    "_doors _values",
     "_faces core",
     "proto",
     "graph",

@@ -21,7 +21,7 @@ from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Graph, Parameter
 from workbench.graph_files.cache import GraphCache
-from workbench.graph_files.look import MAX_BYTES, Look
+from workbench.graph_files.look import MAX_BYTES
 from workbench.graph_files.mindspore.releases import dialect_of, inner_frame_first
 from workbench.graph_files.mindspore.resolve import Node, resolve_nodes
 from workbench.graph_files.mindspore.values import (
@@ -37,7 +37,6 @@ from workbench.graph_files.mindspore.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BEGIN = re.compile(rb"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
 _NODE = re.compile(r" {0,4}(?:%(\d{1,9})(?:\(.*?\))? = |(?=[Rr]eturn\())")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_| = )(.*?) ?: (<.*)$")
 _PARAM_REF = re.compile(r"%para(\d{1,9})(?!\d)")
@@ -68,11 +67,6 @@ class Block:
     params: tuple[int, ...]
     types: tuple[HostType, ...] = ()
     nodes: list[Node] = field(default_factory=list)
-
-
-def is_ms_text(look: Look) -> bool:
-    """Whether a line begins a graph, or names the one that is run."""
-    return _BEGIN.search(look.begin) is not None
 
 
 def read_ms_text(path: str | Path) -> Graph:
