@@ -17,6 +17,7 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
+from workbench.dump import payload
 from workbench.dump.dump import Note
 from workbench.dump.formats.ge_name import INPUTS, input_files, standard_name
 from workbench.dump.formats.mindspore_name import sanitize
@@ -24,7 +25,6 @@ from workbench.dump.formats.npy import NpySource
 from workbench.dump.index import COMMON, IO, index_of
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
-from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
 from workbench.graph_files.formats import most_telling_first, read_graph
 from workbench.graph_files.onnx.branches import branch_that_has, with_branches
@@ -260,7 +260,7 @@ def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
     if label.shape is None or label.size == prod(host):
         return label
     for row in FORMATS.values():
-        if row.device and find(FormatWord(row.name), label.shape, host, label.dtype):
+        if row.device and payload.find_layout(FormatWord(row.name), label.shape, host, label.dtype):
             return label._replace(format=row.name)
     return label
 

@@ -30,12 +30,11 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
+from workbench.dump import payload
+from workbench.dump import statistics as tables
 from workbench.dump.formats.npy import payload_as
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
-from workbench.dump.payload.host_layout import find
-from workbench.dump.statistics.compute import statistics_of
-from workbench.dump.statistics.dialects import TITLES
 from workbench.ops.dont_care import REGIONAL
 
 if TYPE_CHECKING:
@@ -403,7 +402,7 @@ def _is_padded(record: TensorRecord, other: TensorRecord) -> bool:
         device = read_format(there.format)
     except FormatError:
         return False
-    return find(device, there.shape, shape, there.dtype) is not None
+    return payload.find_layout(device, there.shape, shape, there.dtype) is not None
 
 
 def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float | str]:
@@ -412,8 +411,8 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float
         return record.statistics
     if record.source is None or other.statistics is None:
         return {}
-    wanted = [name for name, title in TITLES.items() if title in other.statistics]
-    return statistics_of(record.source.array(), wanted)
+    wanted = [name for name, title in tables.TITLES.items() if title in other.statistics]
+    return tables.statistics_of(record.source.array(), wanted)
 
 
 def _salvage(

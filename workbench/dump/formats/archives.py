@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Source, TensorSpec
     from workbench.dump.formats.torch_pickle import Saved
 
-SUFFIXES = (".pt", ".pth", ".bin")
 
 _LOCAL = b"PK\3\4"
 _TAIL = 1 << 17
