@@ -38,6 +38,9 @@ def _is_library(file: str) -> bool:
 CERTAINTIES = ("own", "candidate", "forward")
 """How a source line is known of an operator, the surest first."""
 
+COMPILED = "compiled"
+"""Dialect of a graph that the graph engine runs: MindSpore's words for operators, GE's kernels."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFrame:

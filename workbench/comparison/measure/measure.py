@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.comparison import measure as by_figures
 from workbench.comparison.bind.anomalies import MISLABELLED, NO_MATTER, REWRITTEN
 from workbench.comparison.columns import FigureTable
 from workbench.comparison.limits import limits
@@ -22,7 +23,6 @@ from workbench.comparison.measure.metrics import (
     unmeasured,
 )
 from workbench.comparison.measure.noise import expected_rounding, spec_roundoff
-from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
 from workbench.comparison.pair.pairing import Sides, with_records
 from workbench.core.dtypes import dtype, is_exact
@@ -381,12 +381,12 @@ def _measure(
     size, other = _spec(target).size, _spec(golden).size
     if size is not None and other is not None and size != other:
         if _is_padded(target, golden):
-            theirs = with_padding(theirs, other, size)
+            theirs = by_figures.with_padding(theirs, other, size)
         elif _is_padded(golden, target):
-            ours = with_padding(ours, size, other)
+            ours = by_figures.with_padding(ours, size, other)
         else:
             return unmeasured(Message(SIZES, target=size, golden=other), size)
-    return measure_statistics(ours, theirs, size or 0)
+    return by_figures.measure_statistics(ours, theirs, size or 0)
 
 
 def _spec(record: TensorRecord) -> TensorSpec:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph, Kernel, Op
     from workbench.npu.numerics import Formats, NumericModel
 
-COMPILED = "compiled"
-"""Dialect of a graph that the graph engine runs: MindSpore's words for operators, GE's kernels."""
-
 
 @dataclass(frozen=True, slots=True)
 class Module:
