@@ -1,10 +1,10 @@
-"""The commands and their options, from Typer."""
+"""The commands and their options, from click."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from generators.markdown import code, page, prose, table
 from workbench.cli import app
@@ -21,7 +21,7 @@ GROUPS = (("argument", "Argument"), ("option", "Option"))
 
 def commands(command: Any = None, name: str = "workbench") -> Iterator[tuple[str, Any]]:
     """Yield full name and command, those of groups included."""
-    command = command or typer.main.get_command(app)
+    command = command or app
     inner = getattr(command, "commands", {})
     if not inner:
         yield name, command
@@ -36,7 +36,7 @@ def cli() -> str:
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
-    context = typer.Context(command, info_name=name)
+    context = click.Context(command, info_name=name)
     yield f"## {name}"
     yield prose(" ".join(command.help.split()))
     yield code(" ".join(command.get_usage(context).removeprefix("Usage: ").split()))

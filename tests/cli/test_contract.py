@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 
 import workbench as wb
 from kit.commands import run
@@ -42,7 +41,7 @@ REPEATED = {
 
 def parameters(name):
     """Parameters of a command by what a user writes."""
-    found = typer.main.get_command(app)
+    found = app
     for word in name.split():
         found = found.commands[word]
     return {

@@ -193,7 +193,7 @@ import signal, sys
 
 class Loading:
     def find_spec(self, name, path=None, target=None):
-        if name == "typer":
+        if name == "click":
             signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Loading())

@@ -13,7 +13,7 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import workbench as wb
 from kit.cases import nightly, pairwise, two_by_two

@@ -6,7 +6,7 @@ from itertools import cycle, product
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import workbench as wb
 from kit.build.runs import rehearse

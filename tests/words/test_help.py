@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
 
 import click
-import typer
 
 from workbench.cli import app
 
@@ -13,8 +13,8 @@ SNAPSHOT = Path(__file__).with_name("cli_help.txt")
 
 
 def helps(command: click.Command, name: str):
-    """What a command and all below it say of themselves; how that is laid out is typer's affair."""
-    lines = [f"$ {name}", f"  {command.help or ''}"]
+    """What a command and all below it say of themselves; how that is laid out is click's affair."""
+    lines = [f"$ {name}", f"  {cleandoc(command.help or '')}"]
     for one in command.params:
         words = getattr(one, "help", "")
         if words and "--help" not in one.opts:
@@ -25,7 +25,7 @@ def helps(command: click.Command, name: str):
 
 
 def test_the_help_of_every_command(pytestconfig):
-    text = "\n".join(helps(typer.main.get_command(app), "workbench"))
+    text = "\n".join(helps(app, "workbench"))
     if pytestconfig.getoption("update_words"):
         SNAPSHOT.write_text(text, encoding="utf-8")
     assert text == SNAPSHOT.read_text(encoding="utf-8")

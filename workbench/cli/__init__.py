@@ -10,38 +10,34 @@ import gc
 import os
 import sys
 
-import typer
+import click
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 OWN_VARIABLES = {name: "1" for name in _THREADS if name not in os.environ}
 # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
 os.environ.update(OWN_VARIABLES)
 
-from workbench.cli.compare import compare  # noqa: E402 - after the environment is set
-from workbench.cli.config import app as config_app  # noqa: E402
-from workbench.cli.convert import convert  # noqa: E402
-from workbench.cli.demo import demo  # noqa: E402
-from workbench.cli.golden import golden  # noqa: E402
-from workbench.cli.inspection import inspect  # noqa: E402
-from workbench.cli.lab import lab  # noqa: E402
-from workbench.cli.noise import envelope, order_app  # noqa: E402
-from workbench.cli.simulate import simulate  # noqa: E402
+from workbench.cli.commands import Group  # noqa: E402 - after the environment is set
 from workbench.cli.terminal import Exit, flush, print_error  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
 from workbench.core.words import Message  # noqa: E402
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+app = Group(
+    "workbench",
     help="Find the operator that makes a network's results differ on an Ascend NPU.",
+    places={
+        "compare": "workbench.cli.compare:compare",
+        "inspect": "workbench.cli.inspection:inspect",
+        "simulate": "workbench.cli.simulate:simulate",
+        "convert": "workbench.cli.convert:convert",
+        "demo": "workbench.cli.demo:demo",
+        "envelope": "workbench.cli.noise:envelope",
+        "golden": "workbench.cli.golden:golden",
+        "lab": "workbench.cli.lab:lab",
+        "config": "workbench.cli.config:app",
+        "order": "workbench.cli.noise:order_app",
+    },
 )
-
-app.add_typer(config_app, name="config")
-app.add_typer(order_app, name="order")
-for command in (compare, inspect, simulate, convert, demo, envelope, golden, lab):
-    app.command()(command)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -67,14 +63,13 @@ def main(arguments: list[str] | None = None) -> None:
 def _status_of(arguments: list[str]) -> int:
     """Run a command and return its exit status.
 
-    Not by ``app()``: typer ends the process itself where the output is a closed pipe or the user interrupts, with
+    Not by ``app()``: click ends the process itself where the output is a closed pipe or the user interrupts, with
     statuses that mean something else here.
     """
-    whole = typer.main.get_command(app)
     try:
-        with whole.make_context("workbench", arguments) as context:
-            status = whole.invoke(context)
-    except typer.Exit as error:
+        with app.make_context("workbench", arguments) as context:
+            status = app.invoke(context)
+    except click.exceptions.Exit as error:
         return error.exit_code
     return status if isinstance(status, int) else Exit.DONE
 
@@ -89,8 +84,8 @@ def _said_of(error: Exception) -> object:
         return Message("cli/path", got=error.filename, why=error.strerror)
     if isinstance(error, MemoryError):
         return Message("cli/memory", why=error)
-    if isinstance(error, typer.Abort):
+    if isinstance(error, click.Abort):
         return Message("cli/interrupted")
-    if hasattr(error, "format_message"):  # what typer raises for wrong usage
+    if isinstance(error, click.ClickException):  # wrong usage
         return error.format_message()
     return None

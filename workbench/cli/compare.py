@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+import click
 
+from workbench.cli.commands import Command, argument, flag, option, repeated
 from workbench.cli.options import MODEL_BY
 from workbench.cli.terminal import Exit, print_lines, print_text, progress
 from workbench.comparison.stages import timed
@@ -26,105 +27,120 @@ INCOMPLETE = "incomplete"
 _SHOWN = 10
 
 
+@click.command(cls=Command)
+@argument("target", help="Dump of the run in question.")
+@argument("golden", help="Dump of the trusted run.")
+@option("--json", default="", metavar="FILE|-", help="Write the result as JSON (- for stdout).")
+@option("--html", default="", metavar="FILE", help="Write an HTML report.")
+@option("--csv", default="", metavar="FILE", help="Write all rows as CSV.")
+@option(
+    "--map",
+    "map_",
+    default="",
+    metavar="FILE",
+    help="Map file: manual matches, ignored operators, tolerated errors.",
+)
+@option("--target-graph", default="", metavar="FILE", help="Graph file of the target.")
+@option("--golden-graph", default="", metavar="FILE", help="Graph file of the golden.")
+@option(
+    "--target-model",
+    "--model",
+    default="",
+    metavar="NAME",
+    help=f"Model of the target: {MODEL_BY}",
+)
+@option("--golden-model", default="", metavar="NAME", help=f"Model of the golden: {MODEL_BY}")
+@option("--rank", default="", metavar="T[:G]", help="Rank to compare: target, or target:golden.")
+@option(
+    "--iteration",
+    default="",
+    metavar="N[:M]",
+    help="Iteration to compare: target, or target:golden.",
+)
+@option(
+    "--profile",
+    default="",
+    metavar="NAME",
+    help="Thresholds to judge by. Default: expected rounding error.",
+)
+@option(
+    "--envelope",
+    default="",
+    metavar="FILE",
+    help="Envelope of the network (workbench envelope): what rounding of inputs moves.",
+)
+@option(
+    "--orders",
+    default="",
+    metavar="FILE",
+    help="Orders of summation of the target's device (workbench order).",
+)
+@repeated(
+    "--repeat",
+    metavar="DIR",
+    help="Dump of another run of the target, to measure its noise (repeatable).",
+)
+@option(
+    "--require",
+    default=100.0,
+    metavar="PERCENT",
+    help="Share of each side's tensors to compare. Network outputs are always required.",
+)
+@repeated(
+    "--allow-missing",
+    metavar="GLOB",
+    help="Operators that may be missing on one or both sides (repeatable).",
+)
+@option(
+    "--next-config",
+    default="",
+    metavar="FILE",
+    help="Write a configuration that re-dumps the suspect operators in full.",
+)
+@option("--next-golden", default="", metavar="FILE", help="Write the same for the golden run.")
+@option(
+    "--surface",
+    default="",
+    help="Surface of --next-config. Default: the one that wrote the dump.",
+)
+@option(
+    "--extract",
+    default="",
+    metavar="DIR",
+    help="Write a minimal reproducer of the suspect operator.",
+)
+@option(
+    "--explain",
+    default="",
+    metavar="OP",
+    help="Print what was concluded of an operator, and why.",
+)
+@flag("--profile-time", help="Print the time of each stage to stderr.")
 def compare(
-    target: Annotated[str, typer.Argument(help="Dump of the run in question.")],
-    golden: Annotated[str, typer.Argument(help="Dump of the trusted run.")],
-    json: Annotated[
-        str, typer.Option(metavar="FILE|-", help="Write the result as JSON (- for stdout).")
-    ] = "",
-    html: Annotated[str, typer.Option(metavar="FILE", help="Write an HTML report.")] = "",
-    csv: Annotated[str, typer.Option(metavar="FILE", help="Write all rows as CSV.")] = "",
-    map_: Annotated[
-        str,
-        typer.Option(
-            "--map",
-            metavar="FILE",
-            help="Map file: manual matches, ignored operators, tolerated errors.",
-        ),
-    ] = "",
-    target_graph: Annotated[
-        str, typer.Option(metavar="FILE", help="Graph file of the target.")
-    ] = "",
-    golden_graph: Annotated[
-        str, typer.Option(metavar="FILE", help="Graph file of the golden.")
-    ] = "",
-    target_model: Annotated[
-        str,
-        typer.Option(
-            "--target-model", "--model", metavar="NAME", help=f"Model of the target: {MODEL_BY}"
-        ),
-    ] = "",
-    golden_model: Annotated[
-        str, typer.Option(metavar="NAME", help=f"Model of the golden: {MODEL_BY}")
-    ] = "",
-    rank: Annotated[
-        str, typer.Option(metavar="T[:G]", help="Rank to compare: target, or target:golden.")
-    ] = "",
-    iteration: Annotated[
-        str, typer.Option(metavar="N[:M]", help="Iteration to compare: target, or target:golden.")
-    ] = "",
-    profile: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Thresholds to judge by. Default: expected rounding error."
-        ),
-    ] = "",
-    envelope: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Envelope of the network (workbench envelope): what rounding of inputs moves.",
-        ),
-    ] = "",
-    orders: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Orders of summation of the target's device (workbench order).",
-        ),
-    ] = "",
-    repeat: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Dump of another run of the target, to measure its noise (repeatable).",
-        ),
-    ] = None,
-    require: Annotated[
-        float,
-        typer.Option(
-            metavar="PERCENT",
-            help="Share of each side's tensors to compare. Network outputs are always required.",
-        ),
-    ] = 100.0,
-    allow_missing: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GLOB", help="Operators that may be missing on one or both sides (repeatable)."
-        ),
-    ] = None,
-    next_config: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Write a configuration that re-dumps the suspect operators in full.",
-        ),
-    ] = "",
-    next_golden: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the same for the golden run.")
-    ] = "",
-    surface: Annotated[
-        str, typer.Option(help="Surface of --next-config. Default: the one that wrote the dump.")
-    ] = "",
-    extract: Annotated[
-        str, typer.Option(metavar="DIR", help="Write a minimal reproducer of the suspect operator.")
-    ] = "",
-    explain: Annotated[
-        str, typer.Option(metavar="OP", help="Print what was concluded of an operator, and why.")
-    ] = "",
-    profile_time: Annotated[
-        bool, typer.Option("--profile-time", help="Print the time of each stage to stderr.")
-    ] = False,
+    target: str,
+    golden: str,
+    json: str,
+    html: str,
+    csv: str,
+    map_: str,
+    target_graph: str,
+    golden_graph: str,
+    target_model: str,
+    golden_model: str,
+    rank: str,
+    iteration: str,
+    profile: str,
+    envelope: str,
+    orders: str,
+    repeat: tuple[str, ...],
+    require: float,
+    allow_missing: tuple[str, ...],
+    next_config: str,
+    next_golden: str,
+    surface: str,
+    extract: str,
+    explain: str,
+    profile_time: bool,
 ) -> int:
     """Compare two dumps and find the first divergent operator.
 
@@ -134,9 +150,9 @@ def compare(
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
     options |= {"golden_graph": golden_graph, "profile": profile, "envelope": envelope}
-    options |= {"orders": orders, "repeats": tuple(repeat or ())}
+    options |= {"orders": orders, "repeats": repeat}
     options |= {"target_model": target_model, "golden_model": golden_model}
-    options |= {"allow_missing": tuple(allow_missing or ())}
+    options |= {"allow_missing": allow_missing}
     with timed() as times:
         comparison = run(
             target,

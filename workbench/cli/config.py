@@ -7,16 +7,16 @@ Exit status of ``check``: 0 accepted, 1 the vendor's reader of this form would r
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from workbench.cli.commands import Group, argument, option, repeated
 from workbench.cli.options import (
     ENV,
     FUSION,
     GE_OPTIONS,
     HERE,
     JSON,
+    PRECISION_MODE,
     QUANTIZATION,
     SCHEDULE,
     SURFACE,
@@ -35,25 +35,20 @@ if TYPE_CHECKING:
     from workbench.config import Config, Context
     from workbench.core.problems import Problem
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    help="Create, check, explain, preview and convert dump configurations.",
-)
+app = Group("config", help="Create, check, explain, preview and convert dump configurations.")
 
-FILE = Annotated[
-    str, typer.Argument(metavar="FILE", help="Configuration file, or script that contains one.")
-]
+FILE = argument("file", metavar="FILE", help="Configuration file, or script that contains one.")
 
 
 @app.command()
+@FILE
+@SURFACE
+@VERSION
+@HERE
+@ENV
+@JSON
 def check(
-    file: FILE,
-    surface: SURFACE = "",
-    target_version: VERSION = "",
-    here: HERE = False,
-    env: ENV = None,
-    json: JSON = False,
+    file: str, surface: str, target_version: str, here: bool, env: tuple[str, ...], json: bool
 ) -> int:
     """Show what the vendor refuses, changes or ignores. Exit status: 0 accepted, 1 refused, 2 trouble."""
     from workbench.cli.verdict import unreadable_json, verdict_json, verdict_message
@@ -74,7 +69,8 @@ def check(
 
 
 @app.command()
-def new(surface: Annotated[str, typer.Argument(help="Surface, e.g. mindspore-o0o1.")]) -> int:
+@argument("surface", help="Surface, e.g. mindspore-o0o1.")
+def new(surface: str) -> int:
     """Print a minimal valid configuration."""
     from workbench import config
 
@@ -83,15 +79,14 @@ def new(surface: Annotated[str, typer.Argument(help="Surface, e.g. mindspore-o0o
 
 
 @app.command()
+@argument("what", metavar="FILE|SURFACE", help="Configuration file or surface.")
+@argument("key", default="", metavar="[KEY]", help="Setting of the surface.")
+@SURFACE
+@VERSION
+@HERE
+@ENV
 def explain(
-    what: Annotated[
-        str, typer.Argument(metavar="FILE|SURFACE", help="Configuration file or surface.")
-    ],
-    key: Annotated[str, typer.Argument(metavar="[KEY]", help="Setting of the surface.")] = "",
-    surface: SURFACE = "",
-    target_version: VERSION = "",
-    here: HERE = False,
-    env: ENV = None,
+    what: str, key: str, surface: str, target_version: str, here: bool, env: tuple[str, ...]
 ) -> int:
     """Explain what a configuration does, or list the settings and rules of a surface."""
     from workbench import config
@@ -106,25 +101,41 @@ def explain(
 
 
 @app.command()
+@FILE
+@repeated(
+    "--graph",
+    required=True,
+    help="Network: model, file.py:Name, graph file or dump (repeatable).",
+)
+@SURFACE
+@option("--iterations", default=1, help="Number of iterations.")
+@SCHEDULE
+@option("--ranks", default=1, help="Number of ranks.")
+@option("--device", default="a2", help="Device, as of simulate.")
+@PRECISION_MODE
+@FUSION
+@GE_OPTIONS
+@QUANTIZATION
+@VERSION
+@HERE
+@ENV
+@JSON
 def preview(
-    file: FILE,
-    graph: Annotated[
-        list[str],
-        typer.Option(help="Network: model, file.py:Name, graph file or dump (repeatable)."),
-    ],
-    surface: SURFACE = "",
-    iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
-    schedule: SCHEDULE = "",
-    ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
-    device: Annotated[str, typer.Option(help="Device, as of simulate.")] = "a2",
-    precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
-    fusion: FUSION = "",
-    ge_options: GE_OPTIONS = "",
-    quantization: QUANTIZATION = "",
-    target_version: VERSION = "",
-    here: HERE = False,
-    env: ENV = None,
-    json: JSON = False,
+    file: str,
+    graph: tuple[str, ...],
+    surface: str,
+    iterations: int,
+    schedule: str,
+    ranks: int,
+    device: str,
+    precision_mode: str,
+    fusion: str,
+    ge_options: str,
+    quantization: str,
+    target_version: str,
+    here: bool,
+    env: tuple[str, ...],
+    json: bool,
 ) -> int:
     """Forecast operators, files and bytes of a dump before the run."""
     from workbench.forecast.preview import preview as predict
@@ -133,7 +144,7 @@ def preview(
     asked = compiler_options(ge_options, precision_mode, fusion)
     result = predict(
         form,
-        tuple(graph),
+        graph,
         context=_context(target_version, here, env),
         iterations=iterations,
         ranks=ranks,
@@ -151,13 +162,14 @@ def preview(
 
 
 @app.command()
+@FILE
+@option("--to", required=True, metavar="S", help="Surface to convert to.")
+@SURFACE
+@VERSION
+@HERE
+@ENV
 def convert(
-    file: FILE,
-    to: Annotated[str, typer.Option(metavar="S", help="Surface to convert to.")],
-    surface: SURFACE = "",
-    target_version: VERSION = "",
-    here: HERE = False,
-    env: ENV = None,
+    file: str, to: str, surface: str, target_version: str, here: bool, env: tuple[str, ...]
 ) -> int:
     """Translate a configuration to another surface; stderr lists what is lost."""
     context = _context(target_version, here, env)
@@ -169,21 +181,19 @@ def convert(
 
 
 @app.command()
-def code(
-    file: FILE,
-    surface: SURFACE = "",
-    target_version: VERSION = "",
-    env: ENV = None,
-) -> int:
+@FILE
+@SURFACE
+@VERSION
+@ENV
+def code(file: str, surface: str, target_version: str, env: tuple[str, ...]) -> int:
     """Print the shell and Python code that applies a configuration."""
     print_text(_load(file, surface).code(_context(target_version, False, env), file))
     return Exit.ACCEPTED
 
 
 @app.command()
-def schema(
-    surface: Annotated[str, typer.Argument(help="Surface with a JSON configuration.")],
-) -> int:
+@argument("surface", help="Surface with a JSON configuration.")
+def schema(surface: str) -> int:
     """Print the JSON Schema of a configuration, for editors."""
     from workbench import config
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
+from workbench.cli.commands import Command, argument, option
 from workbench.cli.terminal import Exit, print_lines, progress
 from workbench.core.words import Message
 
 
-def convert(
-    dump: Annotated[str, typer.Argument(help="Dump file or folder.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
-    format_: Annotated[
-        str, typer.Option("--format", metavar="F", help="Host format, e.g. NCHW.")
-    ] = "",
-    type_: Annotated[
-        str, typer.Option("--type", metavar="npy|bin|msnpy", help="Output file type.")
-    ] = "npy",
-) -> int:
+@click.command(cls=Command)
+@argument("dump", help="Dump file or folder.")
+@option("--out", required=True, metavar="DIR", help="Output folder, new or empty.")
+@option("--format", "format_", default="", metavar="F", help="Host format, e.g. NCHW.")
+@option("--type", "type_", default="npy", metavar="npy|bin|msnpy", help="Output file type.")
+def convert(dump: str, out: str, format_: str, type_: str) -> int:
     """Convert binary dumps to npy, in a host format if asked; overflow records to JSON."""
     from workbench.dump.convert import convert as run
 

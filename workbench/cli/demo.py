@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
+from workbench.cli.commands import Command, option
 from workbench.cli.compare import summary, verdict_line
 from workbench.cli.terminal import Exit, print_error, print_lines
 from workbench.core.errors import FormatError
@@ -23,11 +24,9 @@ FAULT = f"wrong-attribute:{GUILTY}:pad_mode=pad,pad=1"
 DEVICE = "a2"
 
 
-def demo(
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Output folder, new or empty.")
-    ] = "demo_out",
-) -> int:
+@click.command(cls=Command)
+@option("--out", default="demo_out", metavar="DIR", help="Output folder, new or empty.")
+def demo(out: str) -> int:
     """Inject a fault into a simulated run, find it by comparison, write a report."""
     comparison, report, found = run_demo(out, lambda said: print_lines(said, err=True))
     print_lines(*summary(comparison)[:-1])

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
+from workbench.cli.commands import Command, argument, option
 from workbench.cli.options import INPUT, SHAPE
 from workbench.cli.terminal import Exit, print_lines, print_text, progress
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
 
+@click.command(cls=Command)
+@argument("model", metavar="MODEL.onnx", help="ONNX model to run.")
+@option("--out", required=True, metavar="DIR", help="Output folder, new or empty.")
+@INPUT
+@SHAPE
+@option(
+    "--engine",
+    default="",
+    metavar="onnxruntime|reference",
+    help="What computes the model. Default: onnxruntime if it is installed.",
+)
+@option("--seed", default=0, help="Seed of inputs that have no file.")
 def golden(
-    model: Annotated[str, typer.Argument(metavar="MODEL.onnx", help="ONNX model to run.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
-    input_: INPUT = None,
-    shape: SHAPE = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="onnxruntime|reference",
-            help="What computes the model. Default: onnxruntime if it is installed.",
-        ),
-    ] = "",
-    seed: Annotated[int, typer.Option(help="Seed of inputs that have no file.")] = 0,
+    model: str,
+    out: str,
+    input_: tuple[str, ...],
+    shape: tuple[str, ...],
+    engine: str,
+    seed: int,
 ) -> int:
     """Run an ONNX model and write every intermediate tensor as golden data. Exit status: 0 all written, 2 error."""
     from workbench.golden_data import golden as run
@@ -33,9 +38,9 @@ def golden(
     told: list[Message] = []
     result = run(
         model,
-        inputs_of(input_ or ()),
+        inputs_of(input_),
         out,
-        shapes=shapes_of(shape or ()),
+        shapes=shapes_of(shape),
         engine=engine or None,
         seed=seed,
         progress=progress(),

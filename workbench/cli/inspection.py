@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from workbench.cli.options import MODEL_BY
+from workbench.cli.commands import Command, argument, option
+from workbench.cli.options import JSON, MODEL_BY
 from workbench.cli.terminal import Exit, print_json, print_lines
 from workbench.core.words import Message
 
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-def inspect(
-    dump: Annotated[str, typer.Argument(help="Dump to read.")],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    at: Annotated[
-        str, typer.Option(metavar="FILE:LINE", help="Show operators and files of a source line.")
-    ] = "",
-    model: Annotated[str, typer.Option(metavar="NAME", help=f"Model to read: {MODEL_BY}")] = "",
-    graph: Annotated[str, typer.Option(metavar="FILE", help="Graph file of the dump.")] = "",
-) -> int:
+@click.command(cls=Command)
+@argument("dump", help="Dump to read.")
+@JSON
+@option("--at", default="", metavar="FILE:LINE", help="Show operators and files of a source line.")
+@option("--model", default="", metavar="NAME", help=f"Model to read: {MODEL_BY}")
+@option("--graph", default="", metavar="FILE", help="Graph file of the dump.")
+def inspect(dump: str, json: bool, at: str, model: str, graph: str) -> int:
     """Show what a dump holds, its anomalies, and the operators of a source line."""
     from workbench.dump.reader import load
     from workbench.views.dump import inspect_dump

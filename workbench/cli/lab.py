@@ -9,11 +9,12 @@ import os
 import shutil
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 import workbench
+from workbench.cli.commands import Command, argument, flag, option
 from workbench.cli.terminal import Exit, print_lines
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
@@ -28,18 +29,16 @@ _SHOWN = 5
 _LEFT_OUT = {"build", "__pycache__", ".ipynb_checkpoints"}
 
 
-def lab(
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="Folder for your copy of the notebooks.")
-    ] = FOLDER,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Do not open a browser.")
-    ] = False,
-    port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, metavar="N", help="Port. Default: chosen by JupyterLab."),
-    ] = None,
-) -> int:
+@click.command(cls=Command)
+@argument("folder", default=FOLDER, metavar="[DIR]", help="Folder for your copy of the notebooks.")
+@flag("--no-browser", help="Do not open a browser.")
+@option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="Port. Default: chosen by JupyterLab.",
+)
+def lab(folder: str, no_browser: bool, port: int | None) -> int:
     """Copy the notebooks and their sample dumps to a folder of yours and open JupyterLab there."""
     place = Path(folder)
     try:

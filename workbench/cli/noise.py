@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
+from workbench.cli.commands import Command, Group, argument, option
 from workbench.cli.terminal import Exit, print_lines
 from workbench.core.words import Message
 
-order_app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
+order_app = Group(
+    "order",
     help="Measure the order in which a device sums: write probes, run them there, read its outputs.",
 )
 
 
-def envelope(
-    network: Annotated[
-        str,
-        typer.Argument(
-            help="Network as in simulate --graph, or the dump of a trusted run with its graph."
-        ),
-    ],
-    out: Annotated[str, typer.Option(metavar="FILE", help="File to write (JSON).")],
-    runs: Annotated[int, typer.Option(help="Disturbed runs, 1 to 3.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of signs and weights.")] = 0,
-    iterations: Annotated[int, typer.Option(help="Iterations that a network runs.")] = 1,
-    dtype: Annotated[
-        str, typer.Option(help="Number format of the device. Default: the one that is stored.")
-    ] = "",
-) -> int:
+@click.command(cls=Command)
+@argument(
+    "network",
+    help="Network as in simulate --graph, or the dump of a trusted run with its graph.",
+)
+@option("--out", required=True, metavar="FILE", help="File to write (JSON).")
+@option("--runs", default=1, help="Disturbed runs, 1 to 3.")
+@option("--seed", default=0, help="Seed of signs and weights.")
+@option("--iterations", default=1, help="Iterations that a network runs.")
+@option("--dtype", default="", help="Number format of the device. Default: the one that is stored.")
+def envelope(network: str, out: str, runs: int, seed: int, iterations: int, dtype: str) -> int:
     """Measure how far rounding of its inputs moves a network, for compare --envelope."""
     from workbench.session.envelope import envelope as run
     from workbench.session.envelope import write_envelope
@@ -42,16 +36,13 @@ def envelope(
 
 
 @order_app.command()
-def write(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the probes.")],
-    n: Annotated[int, typer.Option("--n", help="Number of terms of the sum.")],
-    operator: Annotated[str, typer.Option(help="ReduceSum, MatMul or BatchMatMul.")] = "ReduceSum",
-    dtype: Annotated[str, typer.Option(help="float32, float16, bfloat16 or float64.")] = "float32",
-    device: Annotated[str, typer.Option(help="Name of the device.")] = "",
-    scale: Annotated[
-        int, typer.Option(help="1: smaller probes, for a unit that reads float32 as float16.")
-    ] = 0,
-) -> int:
+@option("--out", required=True, metavar="DIR", help="Folder for the probes.")
+@option("--n", required=True, type=int, help="Number of terms of the sum.")
+@option("--operator", default="ReduceSum", help="ReduceSum, MatMul or BatchMatMul.")
+@option("--dtype", default="float32", help="float32, float16, bfloat16 or float64.")
+@option("--device", default="", help="Name of the device.")
+@option("--scale", default=0, help="1: smaller probes, for a unit that reads float32 as float16.")
+def write(out: str, n: int, operator: str, dtype: str, device: str, scale: int) -> int:
     """Write probes.npy (and right.npy for products): run the operator on them, save outputs.npy beside them."""
     from workbench.npu.orders import write_probes
 
@@ -62,15 +53,20 @@ def write(
 
 
 @order_app.command()
-def read(
-    probes: Annotated[str, typer.Argument(help="Folder of the probes.")],
-    orders: Annotated[
-        str, typer.Option(metavar="FILE", help="orders.json: written, or the order is added to it.")
-    ] = "orders.json",
-    outputs: Annotated[
-        str, typer.Option(metavar="FILE", help="Outputs of the device. Default: outputs.npy there.")
-    ] = "",
-) -> int:
+@argument("probes", help="Folder of the probes.")
+@option(
+    "--orders",
+    default="orders.json",
+    metavar="FILE",
+    help="orders.json: written, or the order is added to it.",
+)
+@option(
+    "--outputs",
+    default="",
+    metavar="FILE",
+    help="Outputs of the device. Default: outputs.npy there.",
+)
+def read(probes: str, orders: str, outputs: str) -> int:
     """Read a device's outputs of the probes and write the order of its sums. Exit status 2: not confirmed."""
     from pathlib import Path
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from workbench.cli.commands import flag, option, repeated
 from workbench.cli.terminal import print_lines
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
@@ -16,62 +15,57 @@ if TYPE_CHECKING:
 
     from workbench.npu.precision.options import CompilerOptions
 
-SURFACE = Annotated[str, typer.Option(help="Surface. Default: from the content.")]
-VERSION = Annotated[
-    str,
-    typer.Option(
-        metavar="V",
-        help="Version of the vendor's software, e.g. 2.6, or guide: what its documents say.",
-    ),
-]
-HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: check paths, too.")]
-ENV = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE", help="Environment variable of the run, e.g. RANK_ID=1 (repeatable)."
-    ),
-]
-SCHEDULE = Annotated[
-    str,
-    typer.Option(
-        metavar="N,N,…",
-        help="Order of the graphs (0 is the first); replaces --iterations.",
-    ),
-]
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-FUSION = Annotated[
-    str,
-    typer.Option(
-        metavar="on|off|FILE", help="GE fusions: on (default), off or a fusion_switch_file."
-    ),
-]
-GE_OPTIONS = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE",
-        help="Options of the graph engine's compiler under ATC's names: precision_mode, keep_dtype, customize_dtypes, "
-        "modify_mixlist, op_precision_mode, allow_hf32, fusion_switch_file …; one a line, or JSON.",
-    ),
-]
-QUANTIZATION = Annotated[
-    str,
-    typer.Option(metavar="w8a8|w8a16", help="Quantize the network to int8 first."),
-]
-INPUT = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        metavar="NAME=FILE.npy|FOLDER",
-        help="Value of an input (repeatable), or the folder inputs/ of golden data. Default: from the seed.",
-    ),
-]
-SHAPE = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=1,3,48,192",
-        help="Shape of an input, or size of an open dimension (repeatable).",
-    ),
-]
+SURFACE = option("--surface", default="", help="Surface. Default: from the content.")
+VERSION = option(
+    "--target-version",
+    default="",
+    metavar="V",
+    help="Version of the vendor's software, e.g. 2.6, or guide: what its documents say.",
+)
+HERE = flag("--here", help="The run is on this machine: check paths, too.")
+ENV = repeated(
+    "--env",
+    metavar="NAME=VALUE",
+    help="Environment variable of the run, e.g. RANK_ID=1 (repeatable).",
+)
+SCHEDULE = option(
+    "--schedule",
+    default="",
+    metavar="N,N,…",
+    help="Order of the graphs (0 is the first); replaces --iterations.",
+)
+JSON = flag("--json", help="Print JSON.")
+FUSION = option(
+    "--fusion",
+    default="",
+    metavar="on|off|FILE",
+    help="GE fusions: on (default), off or a fusion_switch_file.",
+)
+GE_OPTIONS = option(
+    "--ge-options",
+    default="",
+    metavar="FILE",
+    help="Options of the graph engine's compiler under ATC's names: precision_mode, keep_dtype, customize_dtypes, "
+    "modify_mixlist, op_precision_mode, allow_hf32, fusion_switch_file …; one a line, or JSON.",
+)
+QUANTIZATION = option(
+    "--quantization",
+    default="",
+    metavar="w8a8|w8a16",
+    help="Quantize the network to int8 first.",
+)
+PRECISION_MODE = option("--precision-mode", default="", help="Precision mode, e.g. force_fp16.")
+INPUT = repeated(
+    "--input",
+    "input_",
+    metavar="NAME=FILE.npy|FOLDER",
+    help="Value of an input (repeatable), or the folder inputs/ of golden data. Default: from the seed.",
+)
+SHAPE = repeated(
+    "--shape",
+    metavar="NAME=1,3,48,192",
+    help="Shape of an input, or size of an open dimension (repeatable).",
+)
 
 MODEL_BY = "its folder, or one of its operators."
 """How a model of a dump is named."""

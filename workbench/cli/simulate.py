@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
+from workbench.cli.commands import Command, option, repeated
 from workbench.cli.options import (
     ENV,
     FUSION,
     GE_OPTIONS,
     INPUT,
+    PRECISION_MODE,
     QUANTIZATION,
     SCHEDULE,
     SHAPE,
@@ -23,48 +23,69 @@ from workbench.cli.terminal import Exit, print_lines, print_text
 from workbench.core.words import Message
 
 
+@click.command(cls=Command)
+@repeated(
+    "--graph",
+    required=True,
+    help="Network: lenet, alexnet, mlp, resnet, transformer, lstm, a training of one "
+    "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name, model.onnx, or another graph "
+    "file. Repeat to run several in one process.",
+)
+@option("--config", required=True, metavar="FILE", help="Dump configuration.")
+@option("--out", required=True, metavar="DIR", help="Output folder, new or empty.")
+@option("--surface", default="", help="Surface. Default: from the configuration.")
+@option(
+    "--device",
+    default="reference",
+    help="reference (NumPy) or a simulated device: 910a, 310p, a2, a3, 950.",
+)
+@repeated("--fault", metavar="KIND:OPERATOR[:SETTINGS]", help="Fault to inject (repeatable).")
+@INPUT
+@SHAPE
+@option("--seed", default=0, help="Seed of weights, faults and file names.")
+@option("--iterations", default=1, help="Number of iterations.")
+@SCHEDULE
+@repeated(
+    "--set-dump",
+    metavar="PATTERN",
+    help="Mark operators for dump_mode 2 (set_dump): name, pattern with *, type or scope (repeatable).",
+)
+@option("--max-turns", default=1000, help="Maximum number of loop turns.")
+@option("--ranks", default=1, help="Number of ranks.")
+@option(
+    "--orders",
+    default="",
+    metavar="FILE",
+    help="Orders in which the device sums (orders.json).",
+)
+@PRECISION_MODE
+@FUSION
+@GE_OPTIONS
+@QUANTIZATION
+@VERSION
+@ENV
 def simulate(
-    graph: Annotated[
-        list[str],
-        typer.Option(
-            help="Network: lenet, alexnet, mlp, resnet, transformer, lstm, a training of one "
-            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name, model.onnx, or another graph "
-            "file. Repeat to run several in one process."
-        ),
-    ],
-    config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
-    surface: Annotated[str, typer.Option(help="Surface. Default: from the configuration.")] = "",
-    device: Annotated[
-        str, typer.Option(help="reference (NumPy) or a simulated device: 910a, 310p, a2, a3, 950.")
-    ] = "reference",
-    fault: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND:OPERATOR[:SETTINGS]", help="Fault to inject (repeatable)."),
-    ] = None,
-    input_: INPUT = None,
-    shape: SHAPE = None,
-    seed: Annotated[int, typer.Option(help="Seed of weights, faults and file names.")] = 0,
-    iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
-    schedule: SCHEDULE = "",
-    set_dump: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Mark operators for dump_mode 2 (set_dump): name, pattern with *, type or scope (repeatable).",
-        ),
-    ] = None,
-    max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
-    ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
-    orders: Annotated[
-        str, typer.Option(metavar="FILE", help="Orders in which the device sums (orders.json).")
-    ] = "",
-    precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
-    fusion: FUSION = "",
-    ge_options: GE_OPTIONS = "",
-    quantization: QUANTIZATION = "",
-    target_version: VERSION = "",
-    env: ENV = None,
+    graph: tuple[str, ...],
+    config: str,
+    out: str,
+    surface: str,
+    device: str,
+    fault: tuple[str, ...],
+    input_: tuple[str, ...],
+    shape: tuple[str, ...],
+    seed: int,
+    iterations: int,
+    schedule: str,
+    set_dump: tuple[str, ...],
+    max_turns: int,
+    ranks: int,
+    orders: str,
+    precision_mode: str,
+    fusion: str,
+    ge_options: str,
+    quantization: str,
+    target_version: str,
+    env: tuple[str, ...],
 ) -> int:
     """Run a network on NumPy or a simulated NPU and write its dump. Exit status: 0 done, 1 nothing dumped, 2 error."""
     from workbench.golden_data import inputs_of, shapes_of
@@ -74,7 +95,7 @@ def simulate(
 
     told: list[Message] = []
     asked = compiler_options(ge_options, precision_mode, fusion)
-    inputs, shapes = inputs_of(input_ or ()), shapes_of(shape or ())
+    inputs, shapes = inputs_of(input_), shapes_of(shape)
     networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
     tree = run(
         networks,
@@ -83,7 +104,7 @@ def simulate(
         out,
         device=device,
         surface=surface or None,
-        faults=fault or (),
+        faults=fault,
         seed=seed,
         iterations=iterations,
         ranks=ranks,
@@ -94,7 +115,7 @@ def simulate(
         version=target_version,
         env=variables(env),
         schedule=places_of(schedule),
-        set_dump=set_dump or (),
+        set_dump=set_dump,
         max_turns=max_turns,
         report=told.append,
     )

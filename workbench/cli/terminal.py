@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import json_visible, one_line, visible, visible_lines
@@ -61,7 +61,7 @@ def flush() -> None:
 
 def _print(text: str, *, nl: bool = True, err: bool = False) -> None:
     try:
-        typer.echo(text, nl=nl, err=err)
+        click.echo(text, nl=nl, err=err)
     except OSError as error:
         raise _unprinted(error, err=err) from error
 

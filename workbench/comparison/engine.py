@@ -5,10 +5,10 @@ What comes behind measuring is loaded where something differs, and not before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench._values import dataclass
 from workbench.comparison.agreeing import Met, agreed, nothing_differs
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, TypeVar
+
+from workbench._values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -568,10 +570,8 @@ class Limits:
     @property
     def changed(self) -> Mapping[str, float]:
         """Limits that are not the default, by name."""
-        if self == LIMITS:
-            return {}
-        usual = asdict(LIMITS)
-        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+        own = asdict(self).items()
+        return {name: value for name, value in own if value != getattr(LIMITS, name)}
 
 
 LIMITS = Limits()

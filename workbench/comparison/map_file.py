@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
+from workbench._values import dataclass
 from workbench.core.errors import AlignError, FormatError
 from workbench.core.files import file_content, write_text
 from workbench.core.text import one_line

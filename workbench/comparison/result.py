@@ -6,9 +6,10 @@ What is said is a `Message` where we say it, and text where another tool or a fi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
+from workbench._values import dataclass
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.rows import Row, Rows, Status
 from workbench.comparison.trust import OWN, Trust

@@ -12,11 +12,12 @@ import weakref
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.comparison.columns import (
     MAYBE,
     TEXT,

@@ -6,13 +6,13 @@ as float32. How elements below eight bits lie in bytes is in `workbench.core.pac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.errors import FormatError
 
 OPAQUE, PLAIN, PACKED, LOOKUP, PAIRS, UNKNOWN = "opaque", "plain", "packed", "lookup", "pairs", ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from workbench._values import dataclass
 from workbench.core.regex import compile_bounded
 
 if TYPE_CHECKING:

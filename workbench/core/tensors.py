@@ -7,9 +7,10 @@ records, writers filter them by plan, readers produce them again, and comparison
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from workbench._values import dataclass
 from workbench.core.dtypes import name_of
 
 if TYPE_CHECKING:

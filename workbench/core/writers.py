@@ -8,8 +8,9 @@ Sources stand with whoever acts by a fact: `workbench.dump.releases`, `workbench
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from workbench._values import dataclass
 
 Platform = Literal["CPU", "GPU", "Ascend"]
 Kind = Literal["data", "overflow", "exception", "watch"]

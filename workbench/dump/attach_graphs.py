@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, islice
 from math import prod
 from pathlib import Path
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
+from workbench.dump import payload
 from workbench.dump.dump import Note
 from workbench.dump.formats.ge_name import INPUTS, input_files, standard_name
 from workbench.dump.formats.mindspore_name import sanitize
@@ -24,7 +26,6 @@ from workbench.dump.formats.npy import NpySource
 from workbench.dump.index import COMMON, IO, index_of
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
-from workbench.dump.payload.host_layout import find
 from workbench.dump.readers import read_lines
 from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
 from workbench.dump.reports.golden_roles import parse_roles
@@ -278,7 +279,7 @@ def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
     if label.shape is None or label.size == prod(host):
         return label
     for row in FORMATS.values():
-        if row.device and find(FormatWord(row.name), label.shape, host, label.dtype):
+        if row.device and payload.find_layout(FormatWord(row.name), label.shape, host, label.dtype):
             return label._replace(format=row.name)
     return label
 

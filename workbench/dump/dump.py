@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from workbench._values import dataclass
 from workbench.core.text import one_line, plural
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ What a file is its name says (`workbench.dump.formats.table`). A name that was t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
+from workbench.dump import formats
 from workbench.dump.dump import Note, Overflow, Skipped
-from workbench.dump.formats.container import HeaderForm, read_form, text_of
-from workbench.dump.formats.container_header import decode_numbers
 from workbench.dump.formats.ffts import by_execution, slice_records
 from workbench.dump.formats.file import DumpFile, FileContent, FileName
 from workbench.dump.formats.mindspore_name import dtype_of_word
@@ -60,12 +60,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.dump.dump import Failure
+    from workbench.dump.formats.container import HeaderForm
     from workbench.dump.formats.ffts import SliceFile
     from workbench.dump.formats.file import At
     from workbench.dump.formats.table import CommonNames
     from workbench.dump.payload.extent import Extent
     from workbench.dump.reports.opdebug import OverflowRecord
     from workbench.dump.survey import DumpFolder
+
+    _Header = tuple[int, HeaderForm, bytes]
 
 _UNKNOWN = FileName("")
 
@@ -230,7 +233,6 @@ def _container_part(files: Index, found: CommonNames) -> tuple[_Part, list[int]]
     return _Part(index, numbers[rows["file"]], writer), numbers[~sound].tolist()
 
 
-_Header = tuple[int, HeaderForm, bytes]
 """Number of a file, what its header says, and the file up to the header's end."""
 
 
@@ -241,7 +243,7 @@ def _read_headers(files: Index) -> Iterator[list[_Header]]:
     for row, name in enumerate(files.files.all()):
         checkpoint()
         try:
-            found = read_form(files.folders[0] + name)
+            found = formats.read_form(files.folders[0] + name)
         except FormatError:
             continue  # the careful reader says why
         if found is None or not found[0].tensors:
@@ -276,10 +278,10 @@ def _place_tensors(
     data = b"".join(headers)
     lengths = np.fromiter(map(len, headers), np.int64, len(headers))
     begins = np.repeat(np.cumsum(lengths) - lengths, counts)
-    rows["address"] = decode_numbers(data, begins + spans[0], begins + spans[1])
+    rows["address"] = formats.decode_numbers(data, begins + spans[0], begins + spans[1])
     rows["origin"] = named = spans[3] > 0
     names = zip(*((begins + place)[named].tolist() for place in spans[2:]), strict=True)
-    return rows, [text_of(data[start:end]) for start, end in names]
+    return rows, [formats.text_of(data[start:end]) for start, end in names]
 
 
 def _with_kinds(index: Index, forms: Sequence[HeaderForm]) -> Index:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.payload.blocks import ExtentSource

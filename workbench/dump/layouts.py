@@ -9,12 +9,12 @@ are missing (a folder was copied or renamed), the lower ones of some rows still 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench._values import dataclass
 from workbench.core.errors import FormatError
 from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 

@@ -18,12 +18,7 @@ from workbench.core.words import Message
 from workbench.core.writers import WRITERS
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.graph_files.ge.files import (
-    find_computational_graph,
-    has_iterator,
-    model_folder,
-    read_graph_name,
-)
+from workbench.graph_files import ge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,7 +99,7 @@ def _asked(
     files = {name: named[name] for name in known if name in named}
     if files:
         with suppress(FormatError):
-            found = find_computational_graph(files.values(), model, folders=known)
+            found = ge.find_computational_graph(files.values(), model, folders=known)
             if found.folder in files:
                 return found.folder, _named_by(found)
     part = f".{sanitize(model)}."
@@ -135,7 +130,7 @@ def _without_network(
     if len(runs) < 2:
         return {}
     known = {name: named[name] for name in set().union(*nets.values()) if name in named}
-    central = {name for name, path in known.items() if has_iterator(path)}
+    central = {name for name, path in known.items() if ge.has_iterator(path)}
     there: dict[int, str] = {}
     for key in sorted(runs):
         if found := nets[key] & central:
@@ -187,7 +182,7 @@ def _network(sizes: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, M
     files = {name: named[name] for name in sizes if name in named} if len(sizes) > 1 else {}
     if len(files) > 1:
         with suppress(FormatError):
-            found = find_computational_graph(files.values(), folders=files.keys())
+            found = ge.find_computational_graph(files.values(), folders=files.keys())
             if found.folder in files:
                 return found.folder, _named_by(found)
     if len(files) == 1:
@@ -223,6 +218,6 @@ def graph_names(files: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(files, key=lambda path: (path.endswith("_Build.txt"), path)):
         with suppress(FormatError):
-            if name := read_graph_name(path):
-                found[model_folder(name)] = path
+            if name := ge.read_graph_name(path):
+                found[ge.model_folder(name)] = path
     return found

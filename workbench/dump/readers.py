@@ -16,19 +16,14 @@ from workbench.core.files import file_content, open_listed, unreadable
 from workbench.core.formats import read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
+from workbench.dump import formats, reports, statistics
 from workbench.dump.dump import Failure, Note, Skipped
-from workbench.dump.formats import archives, raw
-from workbench.dump.formats.container import MAX_TENSORS, list_tensors, read_container
-from workbench.dump.formats.ffts import read_part
-from workbench.dump.formats.file import NOTHING, FileContent
+from workbench.dump.formats import raw
+from workbench.dump.formats.file import MAX_TENSORS, NOTHING, FileContent
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.formats.renamed import FILE_NAME
 from workbench.dump.payload.blocks import ExtentSource
 from workbench.dump.payload.extent import is_device_format
-from workbench.dump.reports.exception import read_exception, read_failed_core
-from workbench.dump.reports.opdebug import read_overflow
-from workbench.dump.reports.opdebug_json import parse_json
-from workbench.dump.statistics.parse import read_ge_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,7 +159,7 @@ def read_plain_file(file: DumpFile) -> FileContent:
 def read_archive_file(file: DumpFile) -> FileContent:
     """The tensors of an archive of NumPy, each under its own name."""
     records, skipped = list[TensorRecord](), list[Skipped]()
-    for name, found in archives.locate_npz(file.path):
+    for name, found in formats.locate_npz(file.path):
         one = file._replace(name=file.name._replace(op_name=name))
         if isinstance(found, FormatError):
             skipped.append(Skipped(name, "unreadable", found.message))
@@ -177,7 +172,7 @@ def saved_sources(path: str) -> list[Source]:
     """Tensors of an npy file or of one of PyTorch; raises FormatError if the latter is none."""
     if path.endswith(".npy"):
         return [NpySource(path)]
-    return [ExtentSource(extent) for extent in archives.locate(path)]
+    return [ExtentSource(extent) for extent in formats.locate_saved(path)]
 
 
 # ---------------------------------------------------------------- an operator a file
@@ -186,7 +181,7 @@ def saved_sources(path: str) -> list[Source]:
 def read_container_file(file: DumpFile) -> FileContent:
     """Tensors of a container, or the slice that it is."""
     if file.name.ids.thread is not None:
-        part = read_part(file.path, file.name, read_container(file.path))
+        part = formats.read_part(file.path, file.name, formats.read_container(file.path))
         if part is not None:
             return FileContent(part=part)
     return read_tensors(file)
@@ -195,7 +190,7 @@ def read_container_file(file: DumpFile) -> FileContent:
 def read_tensors(file: DumpFile) -> FileContent:
     """Tensors of a container, slice or not."""
     path, at = file.path, file.at
-    inputs, outputs, told = list_tensors(path)
+    inputs, outputs, told = formats.list_tensors(path)
     _, op_type, op_name, time, task, stream, *_ = file.name
     task, stream = task or 0, stream or 0
     records: list[TensorRecord] = []
@@ -218,12 +213,12 @@ def read_tensors(file: DumpFile) -> FileContent:
 
 def read_operator_statistics(file: DumpFile) -> FileContent:
     """Statistics of one operator."""
-    return _read_table(file, partial(read_ge_statistics, name=file.name))
+    return _read_table(file, partial(statistics.read_ge_statistics, name=file.name))
 
 
 def read_statistic_file(file: DumpFile) -> FileContent:
     """Statistics of a folder's tensors."""
-    return _read_table(file, read_statistics)
+    return _read_table(file, statistics.read_statistics)
 
 
 def _read_table(file: DumpFile, read: Callable[[Path], StatisticTable]) -> FileContent:
@@ -257,26 +252,28 @@ def _read_table(file: DumpFile, read: Callable[[Path], StatisticTable]) -> FileC
 
 def read_overflow_file(file: DumpFile) -> FileContent:
     """Overflow records as the device wrote them."""
-    return FileContent(overflows=tuple((file.path, one) for one in read_overflow(file.path)))
+    return FileContent(
+        overflows=tuple((file.path, one) for one in reports.read_overflow(file.path))
+    )
 
 
 def read_overflow_text(file: DumpFile) -> FileContent:
     """An overflow record that was decoded already."""
     with open_listed(file.path) as opened:
         text = opened.read(_MAX_JSON + 1).decode("utf-8", "replace")
-    return FileContent(overflows=((file.path, parse_json(text, file.path)),))
+    return FileContent(overflows=((file.path, reports.parse_json(text, file.path)),))
 
 
 def read_exception_file(file: DumpFile) -> FileContent:
     """The arguments of a failed operator."""
-    scene, held = read_exception(file.path)
+    scene, held = reports.read_exception(file.path)
     op_name = held.op_name or file.name.op_name
     return _failed(Failure(file.path, scene, op_name, held, file.at[2]))
 
 
 def read_core_file(file: DumpFile) -> FileContent:
     """The memory of a failed kernel."""
-    core, held = read_failed_core(file.path)
+    core, held = reports.read_failed_core(file.path)
     kernel = core.kernel or file.name.op_name or file.full
     return _failed(Failure(file.path, "detail", kernel, held, file.at[2], core))
 

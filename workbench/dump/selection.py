@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError
 from workbench.core.regex import compile_bounded
 from workbench.dump.releases import NUMBERED_ANEW, release
+from workbench.graph.graph import COMPILED
 from workbench.graph.marks import is_marked
-from workbench.npu.compile.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,11 +6,11 @@ Every folder is listed once and no file is opened. Links are not followed.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import unreadable

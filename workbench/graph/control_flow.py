@@ -7,10 +7,11 @@ same for all graphs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from workbench._values import dataclass
 from workbench.core.errors import GraphError
 from workbench.core.text import one_line
 from workbench.core.words import Message

@@ -8,10 +8,11 @@ the operator, parameter or constant that the value comes from.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench._values import dataclass
 from workbench.core.errors import GraphError
 from workbench.core.text import one_line
 
@@ -36,6 +37,9 @@ def _is_library(file: str) -> bool:
 
 CERTAINTIES = ("own", "candidate", "forward")
 """How a source line is known of an operator, the surest first."""
+
+COMPILED = "compiled"
+"""Dialect of a graph that the graph engine runs: MindSpore's words for operators, GE's kernels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,19 @@
 """Read a graph file of any known format; which one it is, its content says, not its name.
 
-A format is a row of `GRAPH_FORMATS` and a module with two functions: ``is_…(look)`` tells it by the first 64 KiB and
-the outermost fields, ``read_…(path)`` reads it.
+A format is a row of `GRAPH_FORMATS`, a function of `workbench.graph_files.signs` that tells it by the first 64 KiB and
+the outermost fields, and a module with ``read_…(path)``, which is imported when a file is of that format.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench._doors import later
+from workbench._values import dataclass
 from workbench.core.errors import FormatError
-from workbench.graph_files import tensorflow
-from workbench.graph_files.ge import binary, model_json, onnx_text, text
+from workbench.graph_files import signs
 from workbench.graph_files.look import Look, look_at
-from workbench.graph_files.mindspore import pb
-from workbench.graph_files.mindspore import text as ir_text
-from workbench.graph_files.onnx import model as onnx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,16 +30,20 @@ class GraphFormat:
     read: Callable[[Path], Graph]
 
 
+def _row(title: str, fits: Callable[[Look], bool], reader: str) -> GraphFormat:
+    return GraphFormat(title, fits, later(f"workbench.graph_files.{reader}"))
+
+
 GRAPH_FORMATS = (
-    GraphFormat("IR text (.ir)", ir_text.is_ms_text, ir_text.read_ms_text),
-    GraphFormat("MindSpore protobuf (.pb)", pb.is_ms_pb, pb.read_ms_pb),
-    GraphFormat("GE text (ge_proto_*.txt)", text.is_ge_text, text.read_ge_text),
-    GraphFormat("GE text as ONNX (ge_onnx_*.pbtxt)", onnx_text.is_ge_onnx, onnx_text.read_ge_onnx),
-    GraphFormat("GE binary model", binary.is_ge_model, binary.read_ge_model),
-    GraphFormat("offline model (.om)", binary.is_om, binary.read_om),
-    GraphFormat("model of ATC (.json)", model_json.is_model_json, model_json.read_model_json),
-    GraphFormat("ONNX model (.onnx)", onnx.is_onnx_model, onnx.read_onnx_model),
-    GraphFormat("frozen TensorFlow graph (.pb)", tensorflow.is_frozen, tensorflow.read_frozen),
+    _row("IR text (.ir)", signs.is_ms_text, "mindspore.text:read_ms_text"),
+    _row("MindSpore protobuf (.pb)", signs.is_ms_pb, "mindspore.pb:read_ms_pb"),
+    _row("GE text (ge_proto_*.txt)", signs.is_ge_text, "ge.text:read_ge_text"),
+    _row("GE text as ONNX (ge_onnx_*.pbtxt)", signs.is_ge_onnx, "ge.onnx_text:read_ge_onnx"),
+    _row("GE binary model", signs.is_ge_model, "ge.binary:read_ge_model"),
+    _row("offline model (.om)", signs.is_om, "ge.binary:read_om"),
+    _row("model of ATC (.json)", signs.is_model_json, "ge.model_json:read_model_json"),
+    _row("ONNX model (.onnx)", signs.is_onnx_model, "onnx.model:read_onnx_model"),
+    _row("frozen TensorFlow graph (.pb)", signs.is_frozen, "tensorflow:read_frozen"),
 )
 """Every format. Of two of one graph the earlier one says more; a file that fits two is refused."""
 

@@ -7,7 +7,6 @@ node states them: a ``Const``, a ``Placeholder``, and what has ``_output_shapes`
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.dtypes import names_by
@@ -18,14 +17,13 @@ from workbench.graph.graph import FreeRef, Graph, Op, Value
 from workbench.graph_files.look import MAX_BYTES
 from workbench.proto.schema import Schema, fields
 from workbench.proto.text import single
-from workbench.proto.wire import BYTES, check_type, decode, walk
+from workbench.proto.wire import check_type, decode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from workbench.graph.graph import Operand
-    from workbench.graph_files.look import Look
 
 _MESSAGES = {
     "GraphDef": "1 node NodeDef*, 2 library Opaque, 3 version int32, 4 versions Opaque, 5 debug_info Opaque",
@@ -50,25 +48,8 @@ MAX_NODES = 1 << 18
 _TYPES = names_by("tf")
 """Number of a ``DataType`` → our word."""
 
-_OPERATOR = re.compile(rb"[A-Za-z_>][A-Za-z0-9_>./\\-]*+")
 _STATED_TYPES = ("dtype", "DstT", "out_type", "output_type", "Tout", "T")
 """Attributes that state the number format of an operator's results; the first that is there counts."""
-
-
-def is_frozen(look: Look) -> bool:
-    """Whether the first thing is a node, a name and the word of an operator: a model has but its name there."""
-    if look.begin[:1] != b"\x0a" or 7 in (look.wires or ()):
-        return False
-    texts: list[bytes] = []
-    try:
-        node = next(walk(look.begin, "", 0, len(look.begin)))
-        for field in walk(look.begin, "", node.start, node.end):
-            if (field.number, field.wire) != (len(texts) + 1, BYTES):
-                break
-            texts.append(look.begin[field.start : field.end])
-    except FormatError:
-        return False
-    return len(texts) >= 2 and bool(texts[0]) and _OPERATOR.fullmatch(texts[1]) is not None
 
 
 def read_frozen(path: Path) -> Graph:

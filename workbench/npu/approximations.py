@@ -9,10 +9,11 @@ are checked over all float16 numbers by `tests/npu/test_approximations.py`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from workbench._values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

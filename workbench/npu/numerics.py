@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Param, Value

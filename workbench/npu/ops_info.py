@@ -9,9 +9,10 @@ package is derived from these rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from workbench._values import dataclass
 from workbench.npu.approximations import DIV, EXP, GELU, RSQRT, TANH, Approximation
 
 Shade = Literal["white", "gray", "black"]

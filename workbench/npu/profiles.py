@@ -9,9 +9,10 @@ How many elements a row of the cube unit has (C0) is the same on all of them:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from workbench._values import dataclass
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:

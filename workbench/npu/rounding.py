@@ -7,12 +7,12 @@ midpoints, and what lies beside them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import dtype
 from workbench.npu.profiles import HF32, HF32_AWAY
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES, dtype, dtype_name, names_by
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec

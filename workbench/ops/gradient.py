@@ -10,12 +10,12 @@ what its CPU backend takes apart (`SumExt`, `Muls`, `SoftmaxBackward`) is record
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.graph.graph import Const

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from workbench._values import dataclass
 from workbench.proto.text import TextReader, parse_string
 
 if TYPE_CHECKING:

@@ -14,9 +14,11 @@ registered for other users of protobuf in the same process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench._values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,14 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from workbench import show
 from workbench._faces import make_face
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.text import one_line
 from workbench.session.provenance import PYTHON, after_method
-from workbench.show import json_result
-from workbench.show.landmarks import first_divergence, largest_jump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -139,7 +138,7 @@ class Comparison:
 
         Its error may lie within the noise floor, if computing the operator again showed that it is its own.
         """
-        return first_divergence(self.rows, self.findings)
+        return show.first_divergence(self.rows, self.findings)
 
     @property
     def largest_jump(self) -> Row | None:
@@ -147,7 +146,7 @@ class Comparison:
 
         What is not finite comes before any number; ``None`` if no result is beyond that.
         """
-        return largest_jump(self.rows)
+        return show.largest_jump(self.rows)
 
     def filter(
         self,
@@ -395,9 +394,9 @@ class Comparison:
 
     def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
         """Return schema ``workbench.comparison/2``; write it too if ``path`` is given."""
-        values = json_result.to_json(self.result)
+        values = show.to_json(self.result)
         if path is not None:
-            write_text(path, json_result.spelled(values))
+            write_text(path, show.spelled(values))
         return values
 
     def to_parquet(self, path: str | Path) -> Path:

@@ -1,1 +1,26 @@
 """Layer 5: what a comparison looks like: plot, table, report."""
+
+from typing import TYPE_CHECKING
+
+from workbench._doors import make_door
+
+if TYPE_CHECKING:
+    from workbench.show.json_result import spelled, to_json
+    from workbench.show.landmarks import first_divergence, largest_jump
+
+__all__ = [
+    "first_divergence",
+    "largest_jump",
+    "spelled",
+    "to_json",
+]
+
+PLACES = {
+    "first_divergence": "workbench.show.landmarks:first_divergence",
+    "largest_jump": "workbench.show.landmarks:largest_jump",
+    "spelled": "workbench.show.json_result:spelled",
+    "to_json": "workbench.show.json_result:to_json",
+}
+"""What others import from here, by name; each is loaded when it is first used."""
+
+__getattr__, __dir__ = make_door(__name__, PLACES)

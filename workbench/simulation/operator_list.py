@@ -16,7 +16,7 @@ from workbench.dump.selection import (
     names_model,
     numbered_anew,
 )
-from workbench.npu.compile.program import COMPILED
+from workbench.graph.graph import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

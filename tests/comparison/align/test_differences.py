@@ -20,7 +20,7 @@ from workbench.comparison.align.differences import (
 )
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Const, GraphRef
-from workbench.graph_files.ge.graph import OpAttrs
+from workbench.graph_files.ge.fields import OpAttrs
 from workbench.graph_files.onnx.dialect import OUTPUTS
 
 EXACT = 0.0

@@ -21,7 +21,8 @@ from workbench.graph.graph import (
     Parameter,
     Value,
 )
-from workbench.graph_files.ge.lower import ITERATOR, ge_graph_of
+from workbench.graph_files.ge.fields import ITERATOR
+from workbench.graph_files.ge.lower import ge_graph_of
 from workbench.graph_files.ge.text import parse_ge_text
 from workbench.graph_files.ge.write_text import write_ge_text
 from workbench.network.models import MODELS, load_graph

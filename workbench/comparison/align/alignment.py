@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench._values import dataclass
 from workbench.comparison.graphs.quantization import NOTHING, Quantised
 from workbench.ops import COMMUTATIVE
 

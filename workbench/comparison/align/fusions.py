@@ -26,7 +26,7 @@ from workbench.comparison.graphs.view import Origin, hands_on
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Value
-from workbench.graph_files.ge.lower import ITERATOR
+from workbench.graph_files.ge.fields import ITERATOR
 from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.formats.npy import fingerprint
 from workbench.dump.selection import numbered_anew
 from workbench.graph.graph import Value
-from workbench.graph_files.ge.graph import UNCONNECTED
+from workbench.graph_files.ge.fields import UNCONNECTED
 from workbench.graph_files.onnx.dialect import DIALECT as ONNX
 from workbench.graph_files.onnx.dialect import OUTPUTS, UNNAMED
 

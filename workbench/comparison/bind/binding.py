@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from workbench._values import dataclass
 from workbench.comparison.graphs.quantization import names_quantization
 from workbench.comparison.trust import Trust, order_of_times
 from workbench.graph.source_lines import user_frames

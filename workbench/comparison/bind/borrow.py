@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from workbench.comparison import graphs as rebuilt
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.binding import Binding
 from workbench.comparison.graphs.roles import OF_MODELS
-from workbench.comparison.graphs.source_network import network_of
 from workbench.comparison.graphs.subgraphs import join_graphs
 from workbench.dump.formats.mindspore_name import sanitize
 
@@ -62,7 +62,7 @@ def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:
         return compiled_as(graph, dumped)
     if graph.dialect != "ge":
         return graph
-    network = network_of(graph)
+    network = rebuilt.network_of(graph)
     named = [{(op.op_type, sanitize(op.name)) for op in one.ops} for one in (graph, network)]
     own, plain = (sum(name in known for name in dumped) for known in named)
     foreign = not any(kind for kind, _ in dumped)

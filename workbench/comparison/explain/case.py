@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.comparison.explain.memory import HeldTensors
 from workbench.comparison.explain.regions import locate
 from workbench.comparison.explain.symptoms import Contrast, sources

@@ -6,13 +6,13 @@ stands there instead. It is true whatever the cause. Where nothing of the table 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.comparison.explain.regions import Region, locate, name_slices
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import sum_of_squares

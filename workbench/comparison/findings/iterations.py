@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from workbench.comparison.findings.evidence import named_iterations
+from workbench.comparison import findings as shown
 from workbench.comparison.graphs.phases import PHASES, phase_by_name, phases
 from workbench.comparison.graphs.roles import state_name, updates
 from workbench.comparison.graphs.traverse import producer
@@ -126,7 +126,7 @@ def _when(place: Place, parts: Parts, steps: Sequence[IterationRow]) -> Iterator
     failed = {step.iteration for step in own if step.failed}
     clauses: list[Message] = []
     if before and not failed & set(before):
-        clauses.append(Message("compare/agree-before", iterations=named_iterations(before)))
+        clauses.append(Message("compare/agree-before", iterations=shown.named_iterations(before)))
     clauses.append(Message(DIVERGENCE, iteration=iteration, part=part))
     yield Message("compare/divergence", parts=(*clauses, *_start(own, iteration)))
     yield from _afterwards(own, iteration)
@@ -164,7 +164,7 @@ def _afterwards(own: Iterable[IterationRow], iteration: int) -> Iterator[Message
         return
     first = next((n for n, steps in later.items() if any(s.failed for s in steps)), None)
     if first is None:
-        yield Message("compare/agree-after", iterations=named_iterations(later))
+        yield Message("compare/agree-after", iterations=shown.named_iterations(later))
         return
     start = next((s for s in later[first] if s.part == START), None)
     if start is not None and start.failed:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from workbench._values import dataclass
 from workbench.comparison.limits import limits
 from workbench.ops import IDENTITY
 

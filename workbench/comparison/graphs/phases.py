@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.comparison.graphs.ge_origins import original_names
 from workbench.comparison.graphs.roles import LEAVES, updates
 from workbench.graph.graph import Value
-from workbench.graph_files.ge.lower import ITERATOR
+from workbench.graph_files.ge.fields import ITERATOR
 from workbench.ops import IN_PLACE
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
 from workbench.core.dtypes import DTYPES
 from workbench.graph.graph import Value
 from workbench.graph.originals import ORIGINAL_NAMES
-from workbench.graph_files.ge.graph import OpAttrs
+from workbench.graph_files.ge.fields import OpAttrs
 from workbench.ops import IDENTITY
 
 if TYPE_CHECKING:

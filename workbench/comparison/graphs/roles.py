@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import roundoff
 from workbench.graph.graph import Param, Value
-from workbench.graph_files.ge.lower import ITERATOR
+from workbench.graph_files.ge.fields import ITERATOR
 from workbench.ops import IN_PLACE, settings
 
 if TYPE_CHECKING:

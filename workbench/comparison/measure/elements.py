@@ -7,12 +7,13 @@ limit, and what was not read is said.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.comparison.measure.measure import lay_over
 from workbench.comparison.measure.metrics import NEAR_ZERO, SIZES
 from workbench.comparison.measure.reading import OpenPair

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.comparison import measure as by_figures
 from workbench.comparison.bind.anomalies import MISLABELLED, NO_MATTER, REWRITTEN
 from workbench.comparison.columns import FigureTable
 from workbench.comparison.limits import limits
@@ -22,7 +23,6 @@ from workbench.comparison.measure.metrics import (
     unmeasured,
 )
 from workbench.comparison.measure.noise import expected_rounding, spec_roundoff
-from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
 from workbench.comparison.pair.pairing import Sides, with_records
 from workbench.core.dtypes import dtype, is_exact
@@ -30,12 +30,11 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
+from workbench.dump import payload
+from workbench.dump import statistics as tables
 from workbench.dump.formats.npy import payload_as
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
-from workbench.dump.payload.host_layout import find
-from workbench.dump.statistics.compute import statistics_of
-from workbench.dump.statistics.dialects import TITLES
 from workbench.ops.dont_care import REGIONAL, STRUCK_OUT
 
 if TYPE_CHECKING:
@@ -413,12 +412,12 @@ def _measure(
     size, other = _spec(target).size, _spec(golden).size
     if size is not None and other is not None and size != other:
         if _is_padded(target, golden):
-            theirs = with_padding(theirs, other, size)
+            theirs = by_figures.with_padding(theirs, other, size)
         elif _is_padded(golden, target):
-            ours = with_padding(ours, size, other)
+            ours = by_figures.with_padding(ours, size, other)
         else:
             return unmeasured(Message(SIZES, target=size, golden=other), size)
-    return measure_statistics(ours, theirs, size or 0)
+    return by_figures.measure_statistics(ours, theirs, size or 0)
 
 
 def _spec(record: TensorRecord) -> TensorSpec:
@@ -434,7 +433,7 @@ def _is_padded(record: TensorRecord, other: TensorRecord) -> bool:
         device = read_format(there.format)
     except FormatError:
         return False
-    return find(device, there.shape, shape, there.dtype) is not None
+    return payload.find_layout(device, there.shape, shape, there.dtype) is not None
 
 
 def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float | str]:
@@ -443,8 +442,8 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float
         return record.statistics
     if record.source is None or other.statistics is None:
         return {}
-    wanted = [name for name, title in TITLES.items() if title in other.statistics]
-    return statistics_of(record.source.array(), wanted)
+    wanted = [name for name, title in tables.TITLES.items() if title in other.statistics]
+    return tables.statistics_of(record.source.array(), wanted)
 
 
 def _salvage(

@@ -186,7 +186,7 @@ class Gatherer:
         found = self._bands_at.get(place)
         if found is None:
             numbers = [self.grid.band(first + row) for row in range(count)]
-            found = np.equal.outer(np.unique(numbers), numbers).astype(np.float32)
+            found = np.equal.outer(sorted(set(numbers)), numbers).astype(np.float32)
             self._bands_at = {place: found, **dict(list(self._bands_at.items())[:64])}
         return found
 

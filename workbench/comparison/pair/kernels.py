@@ -29,7 +29,7 @@ from workbench.comparison.pair.pairing import Sides
 from workbench.core.dtypes import DTYPES
 from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Value
-from workbench.graph_files.ge.silent_ops import why_no_dump
+from workbench.graph_files import ge
 from workbench.ops import argument_name
 from workbench.ops.compile_time import computed_before_the_run, never_read, taken_away
 
@@ -281,7 +281,7 @@ def _is_shown(claims: Claims, side: Side, runs: Runs, graph: Graph, number: int)
 
 def _skip_lone(claims: Claims, side: Side, run: OperatorRun, op: Op, other: Op) -> None:
     """Skip what the partner of an operator in a graph of GE has not."""
-    if why_no_dump(other):
+    if ge.why_no_dump(other):
         claims.skip_left(side, [run], NO_TASK)
         return
     settings = [

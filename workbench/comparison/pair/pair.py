@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench._doors import later
 from workbench.comparison.align.rules import (
     EXPANDED,
     JOINED,
@@ -27,7 +28,6 @@ from workbench.comparison.pair.kernels import (
     skip_floats,
     skip_unequalled,
 )
-from workbench.comparison.pair.origins import pair_origins
 from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
 from workbench.comparison.pair.parameters import pair_parameters, pair_updates
 from workbench.core.cancel import checkpoint
@@ -334,7 +334,7 @@ PAIR_RULES = (
     ),
     PairRule(
         "tensors of the network", "outputs whose files name the same tensor of the network",
-        "names", 1.0, pair_origins,
+        "names", 1.0, later("workbench.comparison.pair.origins:pair_origins"),
         "before names: a fused kernel bears the name of its first operator and gives another's result",
     ),
     PairRule(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from workbench._values import dataclass
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
 from workbench.comparison.pair.tables import skip_table, skipped
 from workbench.comparison.trust import BORROWED, weaker

@@ -24,7 +24,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Const, Value
-from workbench.graph_files.ge.lower import ITERATOR
+from workbench.graph_files.ge.fields import ITERATOR
 from workbench.ops import COLLECTIVES
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from workbench._values import dataclass
 from workbench.comparison.graphs.roles import LEAVES, ends_of
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import summation_length, sums

@@ -7,10 +7,11 @@ gap is left, or an output of the network was not compared, nobody may say that t
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench._values import dataclass
 from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.graphs.ge_origins import is_inserted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from workbench.comparison import findings as shown
 from workbench.comparison.finding_kinds import UNDECIDED
-from workbench.comparison.findings.evidence import DAMAGED, counted
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH
@@ -64,7 +64,7 @@ def _said(clauses: Sequence[Clause]) -> Message:
 def _lone(coverage: Coverage) -> Iterator[Message]:
     """How many tensors are unmatched, by side; nothing if none is."""
     if coverage.unmatched_target or coverage.unmatched_golden:
-        yield counted(coverage.unmatched_target, coverage.unmatched_golden)
+        yield shown.counted(coverage.unmatched_target, coverage.unmatched_golden)
 
 
 def _stopped(rows: Sequence[Row]) -> Message:
@@ -189,7 +189,7 @@ def _undecided(rows: Sequence[Row], findings: Sequence[Finding], code: str) -> I
         why = unsure.evidence[0]
         yield Message(code, operator=_operator(rows, unsure))
         yield why
-        if not (isinstance(why, Message) and why.code == DAMAGED):
+        if not (isinstance(why, Message) and why.code == shown.DAMAGED):
             yield Message("compare/undecided-supply")
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.comparison import findings as shown
 from workbench.comparison.finding_kinds import CHANGED, UNDECIDED
-from workbench.comparison.findings.evidence import replay_facts
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.kernels import EXPECTED
@@ -108,7 +108,7 @@ def result_of(
     ``reached`` are the operators that the first defect reaches: rank, graph id and name.
     """
     replayed = material.flow.replayed
-    replays = replay_facts(replayed) if replayed is not None else {}
+    replays = shown.replay_facts(replayed) if replayed is not None else {}
     facts = replays | material.forecast.facts
     said = Said(material.steps, findings, odd, facts, reached)
     rows, selection, profile = material.rows, material.selection, material.profile

@@ -13,11 +13,11 @@ import math
 import os
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Source, TensorSpec
     from workbench.dump.formats.torch_pickle import Saved
 
-SUFFIXES = (".pt", ".pth", ".bin")
 
 _LOCAL = b"PK\3\4"
 _TAIL = 1 << 17

@@ -13,13 +13,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workbench.dump.formats.archives import SUFFIXES
-from workbench.dump.formats.file import FileName, Ids
+from workbench.dump.formats.file import SAVED_BY_TORCH, FileName, Ids
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
 
-_SUFFIX = "|".join(suffix.removeprefix(".") for suffix in SUFFIXES)
+_SUFFIX = "|".join(suffix.removeprefix(".") for suffix in SAVED_BY_TORCH)
 _NODE = re.compile(
     rf"([^/\\]+)_device_(\d{{1,6}})(?:_(\d{{1,10}}))?\.(?:{_SUFFIX})", re.ASCII | re.DOTALL
 )

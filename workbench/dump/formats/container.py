@@ -11,18 +11,20 @@ accept: msaccucmp ``big_dump_data.py``.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DATA_TYPES, OPAQUE, UNKNOWN, DType
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_descriptor, open_listed, unreadable
 from workbench.core.formats import FormatWord, read_format
 from workbench.core.packing import packed_bytes
 from workbench.core.words import Message
+from workbench.dump import payload
 from workbench.dump.formats.container_header import (
     BLOCKS,
     MAX_DIMS,
@@ -34,9 +36,9 @@ from workbench.dump.formats.container_header import (
     parse_short,
     read_fields,
 )
+from workbench.dump.formats.file import MAX_TENSORS
 from workbench.dump.payload.blocks import raw_chunks
 from workbench.dump.payload.extent import Extent, HostLayout
-from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -146,9 +148,6 @@ _OTHERS = ((b"\x7fELF", "elf"), (b"\x0a\x031.0", "version-1"))
 _SLACK = 64
 """More than the device adds to a tensor: it rounds up to 32 bytes and reserves 32 more."""
 
-
-MAX_TENSORS = 1 << 12
-"""Most tensors of one operator; a header that claims more is refused."""
 
 _VERSIONS = (b"1.0", b"2.0")
 _FIRST = 4096
@@ -418,7 +417,7 @@ def locate(path: str, block: TensorEntry) -> Extent:
         origin=(origin.name, origin.output_index) if origin is not None else None,
         problem=problem,
     )
-    return with_host(extent)
+    return payload.with_host(extent)
 
 
 def block_bytes(path: str, block: TensorEntry) -> bytes:

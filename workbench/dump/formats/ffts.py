@@ -18,10 +18,9 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import format_text
 from workbench.core.packing import packed_bytes
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
-from workbench.dump.formats.container import element_count, locate
+from workbench.dump import formats, payload
 from workbench.dump.payload.blocks import ExtentSource
 from workbench.dump.payload.extent import Extent, HostLayout, Slice
-from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,7 +161,7 @@ def _records(
         if parts[0].cut.automatic:
             raise FormatError("dump/slices-threads", place=f"input {slot}")
         for part, block in zip(parts, blocks, strict=True):
-            extent = locate(part.path, block)
+            extent = formats.locate(part.path, block)
             key = TensorKey(part.name.op_type, part.name.op_name, io, slot, *at)
             label = TensorSpec(extent.dtype.name, None, extent.format.name)
             yield _record(part, key, extent, label)
@@ -206,7 +205,7 @@ def _tensor(parts: Sequence[SliceFile], blocks: Sequence[TensorEntry], io: Io, s
     axis = axes[0] if axes else 0
     slices = _placed(used, axis)
     originals = _originals([block.original_shape or () for _, block, _ in used])
-    return with_host(_joined(slices, axis, first.row, first.layout, originals))
+    return payload.with_host(_joined(slices, axis, first.row, first.layout, originals))
 
 
 def _joined(
@@ -321,4 +320,4 @@ def _holds(block: TensorEntry, shape: tuple[int, ...]) -> bool:
     if size > block.size or len(shape) > _MAX_DIMS:
         return False
     states_whole = (block.stated_bytes or 0) > block.size and block.size < size + _SLACK
-    return states_whole or element_count(block.stored_shape) == count
+    return states_whole or formats.element_count(block.stored_shape) == count

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     """Graph, iteration, rank and network of a folder: what the keys of its tensors end with."""
 
 
+SAVED_BY_TORCH = (".pt", ".pth", ".bin")
+"""How files of PyTorch end."""
+
+MAX_TENSORS = 1 << 12
+"""Most tensors of one operator; a header that claims more is refused."""
+
+
 class Ids(NamedTuple):
     """Numbers that only some grammars have; `None` where the name has none.
 

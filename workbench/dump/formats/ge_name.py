@@ -8,6 +8,7 @@ Written by the device's ``dump_task.cpp``, adump's ``dump_stream_info.cpp``, ``d
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import chain, count
 from typing import TYPE_CHECKING, Literal
 
@@ -72,18 +73,23 @@ def grammar(kind: FileKind) -> Callable[[str], FileName | None]:
     >>> grammar("tensors")("Conv2D.conv1relu.2.7.17")[:6]
     ('tensors', 'Conv2D', 'conv1relu', 17, 2, 7)
     """
-    readers = [_reader(kind, pattern) for pattern in GRAMMARS[kind]]
     is_dated = all(pattern.endswith(_DATE) for pattern in GRAMMARS[kind])
 
     def parse(file_name: str) -> FileName | None:
         if len(file_name) > _LONGEST or (is_dated and file_name[-18:-17] != "."):  # soon told
             return None
-        for read in readers:
+        for read in _readers(kind):
             if (found := read(file_name)) is not None:
                 return found
         return None
 
     return parse
+
+
+@cache
+def _readers(kind: FileKind) -> tuple[Callable[[str], FileName | None], ...]:
+    """What reads each pattern of a kind; compiled when a name of its ending is first met."""
+    return tuple(_reader(kind, pattern) for pattern in GRAMMARS[kind])
 
 
 _FIELDS = ("op_type", "op_name", "timestamp_us", "task_id", "stream_id", "slot")

@@ -12,18 +12,19 @@ import math
 import os
 import re
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES, data_type_of, dtype, names_by
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file, unreadable
 from workbench.core.formats import FORMATS, FormatWord, c0_of
+from workbench.dump import payload
 from workbench.dump.payload.blocks import Buffer, FileReader, FileSource, array, as_given, reading
 from workbench.dump.payload.extent import Extent, HostLayout, fortran_strides, is_c_order
-from workbench.dump.payload.host_layout import with_host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -189,7 +190,7 @@ class NpySource(FileSource):
         if self.device is None:
             return header
         laid = _on_device(header, self.device, self.dtype)
-        return with_host(laid, self.stated)
+        return payload.with_host(laid, self.stated)
 
     def reading(self, buffer: Buffer) -> Reading | None:
         reader = self.payload(buffer)
@@ -227,7 +228,7 @@ def _on_device(header: Extent, device: FormatWord, dtype: str) -> Extent:
             format=device if "P" in row.device else device._replace(c0=c0),
             originals=(HostLayout(header.shape),),
         )
-        found = with_host(whole)
+        found = payload.with_host(whole)
         if found.host is not None:
             return found
     if not exact:

@@ -8,13 +8,12 @@ what a file is; tables of other tools, which operator they mean. The first row w
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench._values import dataclass
 from workbench.dump import readers
-from workbench.dump.formats.archives import SUFFIXES
 from workbench.dump.formats.call_name import parse_call_name, parse_node_name
-from workbench.dump.formats.file import FileName
+from workbench.dump.formats.file import SAVED_BY_TORCH, FileName
 from workbench.dump.formats.ge_name import format_ge_name, grammar
 from workbench.dump.formats.mindspore_name import format_name, parse_npy_name
 from workbench.dump.formats.raw import format_raw_name, parse_raw_name
@@ -138,7 +137,7 @@ FILE_FORMATS: tuple[FileFormat, ...] = (
     ),
     FileFormat(
         "node", "a tensor of a captured graph of PyTorch", "add_1_device_0_2.pt", "node",
-        parse_node_name, readers.read_saved_file, SUFFIXES,
+        parse_node_name, readers.read_saved_file, SAVED_BY_TORCH,
     ),
     FileFormat(
         "golden", "an output of another framework", "conv1.0.1700000000000000.npy", "golden",

@@ -10,19 +10,18 @@ import itertools
 import math
 import os
 from collections.abc import Generator
-from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES, OPAQUE, PLAIN
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_descriptor, open_listed, unreadable
 from workbench.core.packing import decode
+from workbench.dump import payload
 from workbench.dump.payload.extent import Extent, HostLayout, is_device_format, spec_of
-from workbench.dump.payload.host_layout import with_host
-from workbench.dump.payload.rearrange import rearranged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,7 +123,7 @@ def chunks(
     if extent.host is None and order is None:
         return stored.pieces()
     given = range(len(extent.given_shape)) if order is None else order
-    return rearranged(extent, tuple(given), stored, new_file)
+    return payload.rearranged(extent, tuple(given), stored, new_file)
 
 
 def raw_chunks(path: str, start: int, nbytes: int) -> Iterator[NDArray[np.uint8]]:
@@ -413,7 +412,7 @@ class FileSource:
 
     def with_host(self, stated: HostLayout) -> FileSource:
         """Return the source that gives elements in the host layout that somebody states, if it fits."""
-        return ExtentSource(with_host(self.located(), stated))
+        return ExtentSource(payload.with_host(self.located(), stated))
 
     def reading(self, buffer: Buffer) -> Reading | None:
         """Open the tensor to be read front to back; as `reading`."""

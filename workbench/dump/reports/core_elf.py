@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
 

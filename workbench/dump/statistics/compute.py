@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES
 from workbench.dump.statistics.dialects import DIALECTS, TITLES
 

@@ -44,9 +44,8 @@ from workbench.dump.write.plan_files import (
 from workbench.dump.write.reported import PARAMETER, by_operator, has_failed
 from workbench.dump.write.reports import STREAM, failure_files, is_overflow, overflow_file
 from workbench.dump.write.targets import time_folder
-from workbench.graph.graph import Value
+from workbench.graph.graph import COMPILED, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
-from workbench.npu.compile.program import COMPILED
 from workbench.npu.compile.provenance import origin_of
 
 if TYPE_CHECKING:

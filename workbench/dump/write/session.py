@@ -21,11 +21,10 @@ from workbench.dump.write.ge import ge_files, model_of
 from workbench.dump.write.msprobe import msprobe_files
 from workbench.dump.write.plan_files import text_file
 from workbench.dump.write.targets import Clock, time_folder
-from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.graph import COMPILED, Const, Graph, Op, Param, Parameter, Value
 from workbench.graph_files.ge.files import ge_graph_file
 from workbench.graph_files.ge.lower import ge_graph_of
 from workbench.graph_files.ge.write_text import write_ge_text
-from workbench.npu.compile.program import COMPILED
 from workbench.npu.layout import TensorLayout, device_layout, host_layout, layout_spec, parse_layout
 from workbench.run.outline import outline
 from workbench.run.reference import run_reference

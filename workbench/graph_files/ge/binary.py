@@ -16,14 +16,13 @@ from workbench.graph_files.ge.graph import model_graph
 from workbench.graph_files.ge.schema import GE_IR, to_python
 from workbench.graph_files.look import MAX_BYTES
 from workbench.proto.text import decode_text, single
-from workbench.proto.wire import BYTES, VARINT, decode, walk
+from workbench.proto.wire import BYTES, decode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from workbench.graph.graph import Graph
-    from workbench.graph_files.look import Look
     from workbench.proto.wire import WireField
 
 MAX_ENTRIES = 1 << 18
@@ -33,8 +32,6 @@ MAX_MESSAGES = 1 << 23
 """Most messages of a model: attributes, descriptors, lists. Each is a Python object or two."""
 
 _GRAPH, _OP = 7, 6
-_WIRES = {1: BYTES, 2: VARINT, 3: BYTES, 7: BYTES, 11: BYTES, 12: BYTES}
-_MAGIC = b"IMOD"
 _HEADER = 256
 """Bytes before the table of parts, at least; the second word says how many."""
 
@@ -43,16 +40,6 @@ _MODEL_DEF = 0
 _MOST_PARTS = 1024
 _TABLES = ((8, struct.Struct("<I4xQQ")), (4, struct.Struct("<III")))
 """Where the rows of the table begin, and a row: kind, offset behind the table, size. Newer ones have 64 bits."""
-
-
-def is_ge_model(look: Look) -> bool:
-    """Whether a model has its graph in field 7 and a number for a version; ONNX and MindIR have other types there."""
-    return look.is_model(_WIRES, graph=7, other=4)
-
-
-def is_om(look: Look) -> bool:
-    """Whether a file begins as an offline model does."""
-    return look.begin.startswith(_MAGIC)
 
 
 def read_ge_model(path: Path) -> Graph:

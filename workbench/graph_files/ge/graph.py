@@ -9,64 +9,23 @@ is a `FreeRef` without graph.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 
 from workbench.core.dtypes import dtype_name
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const, FreeRef, Graph, Op, Operand, Value
+from workbench.graph.graph import FreeRef, Graph, Op, Operand, Value
+from workbench.graph_files.ge.fields import UNCONNECTED, OpAttrs
 from workbench.graph_files.ge.schema import GE_IR
 from workbench.proto.canonical import LazyMessage, excerpt
 from workbench.proto.text import TextReader
 
 _EDGE = re.compile(r"(.+):(-1|[0-9]{1,9})", re.DOTALL)
-UNCONNECTED = Const(None, "None")
-"""An optional input that is not there."""
 _RESERVED = ("FORMAT_RESERVED", "RESERVED")
 _NO_DTYPE = ("", "UNDEFINED", "RESERVED")
 _ORIGIN = ("origin_data_type", "origin_dtype", "origin_format", "origin_shape")
 _DESC_INDENT = 6
-_OWN = ("name", "type", "attr")
-
-
-class OpAttrs(Mapping[str, Any]):
-    """Attributes of an operator, and behind them the other fields of its ``OpDef``.
-
-    ``input`` (edges with control edges), ``id``, ``stream_id``, ``input_desc``, ``output_desc`` and
-    ``subgraph_name`` are such fields; an attribute of the same name hides the field. A tensor
-    descriptor is a mapping of its own: ``op.attrs["output_desc"][0]["attr"]["origin_format"]``.
-    """
-
-    __slots__ = ("_attrs", "_fields")
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self._fields = fields
-        self._attrs: Mapping[str, Any] = fields.get("attr", {})
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        """The ``OpDef`` itself, its attributes under ``attr``."""
-        return self._fields
-
-    def __getitem__(self, key: str) -> Any:
-        if key in self._attrs:
-            return self._attrs[key]
-        if key in _OWN:
-            raise KeyError(key)
-        return self._fields[key]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._attrs
-        for key in self._fields:
-            if key not in _OWN and key not in self._attrs:
-                yield key
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
 
 
 def model_graph(model: Mapping[str, Any]) -> Graph | None:

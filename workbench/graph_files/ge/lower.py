@@ -18,6 +18,7 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Param, Value
 from workbench.graph.originals import IS_PART
+from workbench.graph_files.ge.fields import ITERATOR
 from workbench.graph_files.ge.graph import model_graph
 from workbench.proto.text import single
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     Lay = Callable[[Op | None, Io, int, TensorSpec], tuple[TensorSpec, TensorSpec]]
 
-ITERATOR = "IteratorGetNext"
-"""Operator that feeds a training graph of TensorFlow; by it the computational graph is found."""
 
 _NOT_OF_THE_NETWORK = {"_datadump_original_op_names": ()}
 _UNCONNECTED = {"shape": (), "layout": "FORMAT_RESERVED"}

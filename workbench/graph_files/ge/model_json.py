@@ -6,7 +6,6 @@ A map is a list of ``key`` and ``value``, a float a number or a text.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,22 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.graph.graph import Graph
-    from workbench.graph_files.look import Look
     from workbench.proto.schema import Field
 
 MAX_JSON = 1 << 27
 """Most bytes of a model: Python's reader makes an object of 64 bytes of three."""
-
-_GRAPH = re.compile(rb'"(?:graph|op)"\s{0,64}:\s{0,64}\[')
-_ATTRIBUTES = re.compile(rb'\s{0,64}\{\s{0,64}"attr"\s{0,64}:\s{0,64}\[\s{0,64}\{\s{0,64}"key"')
-_OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,64}\{")
-
-
-def is_model_json(look: Look) -> bool:
-    """Whether JSON has a list of graphs, or begins with attributes as ATC's does."""
-    if _OBJECT.match(look.begin) is None:
-        return False
-    return bool(_GRAPH.search(look.begin) or _ATTRIBUTES.match(look.begin))
 
 
 def read_model_json(path: Path) -> Graph:

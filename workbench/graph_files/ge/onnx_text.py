@@ -16,7 +16,6 @@ from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.graph_files.ge.graph import model_graph
 from workbench.graph_files.ge.schema import GE_IR
-from workbench.graph_files.ge.text import begins_graph
 from workbench.graph_files.look import MAX_BYTES
 from workbench.proto.schema import Schema, fields
 from workbench.proto.text import TextReader
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.graph.graph import Graph
-    from workbench.graph_files.look import Look
 
 _MESSAGES = {
     "ModelProto": "1 ir_version int64, 2 producer_name text, 3 producer_version text, 4 domain text, "
@@ -49,7 +47,6 @@ ONNX_TEXT = Schema(
     {"AttributeType": tuple(_TYPES.split())},
 )
 
-_GE_NODE = re.compile(rb"^\s{1,64}op_type\s{0,64}:\s{0,64}\"ge:", re.MULTILINE)
 _MEMBERS: Mapping[str, tuple[str, Any]] = {
     "FLOAT": ("f", 0.0), "INT": ("i", 0), "STRING": ("s", ""), "FLOATS": ("floats", ()), "INTS": ("ints", ()),
     "STRINGS": ("strings", ()),
@@ -64,11 +61,6 @@ _ORIGINS = {
     "origin_shape": "origin_shape",
 }
 """What a tensor was on the host: the name here → the attribute in GE's own text."""
-
-
-def is_ge_onnx(look: Look) -> bool:
-    """Whether a graph has nodes that are operators of GE."""
-    return begins_graph(look) and _GE_NODE.search(look.begin) is not None
 
 
 def read_ge_onnx(path: Path) -> Graph:

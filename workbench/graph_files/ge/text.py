@@ -18,22 +18,10 @@ from workbench.graph.graph import Graph
 from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.ge.graph import model_graph
 from workbench.graph_files.ge.schema import GE_IR, OPERATORS
-from workbench.graph_files.look import MAX_BYTES, Look
+from workbench.graph_files.look import MAX_BYTES
 from workbench.proto.text import TextReader
 
-_GRAPH = re.compile(rb"graph(?<![^\n]graph)\s{0,64}:?\s{0,64}[{<]")
-_OP = re.compile(rb"^\s{1,64}op\s{0,64}:?\s{0,64}[{<]", re.MULTILINE)
 _GRAPH_ID = re.compile(r"ge_proto_\d+_graph_(\d{1,18})_")
-
-
-def is_ge_text(look: Look) -> bool:
-    """Whether a graph has operators; those of ONNX text are called nodes."""
-    return begins_graph(look) and _OP.search(look.begin) is not None
-
-
-def begins_graph(look: Look) -> bool:
-    """Whether there is a field ``graph`` that is a block."""
-    return _GRAPH.search(look.begin) is not None
 
 
 def read_ge_text(path: str | Path) -> Graph:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.graph_files.ge.graph import OpAttrs
+from workbench.graph_files.ge.fields import OpAttrs
 from workbench.graph_files.ge.lower import to_ge_fields
 from workbench.graph_files.ge.schema import ENUMS, GE_IR
 

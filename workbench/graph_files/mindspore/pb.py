@@ -15,17 +15,18 @@ operator with a side effect (it takes a monad), for both want a reference.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Graph, GraphRef, Param, Parameter
-from workbench.graph_files.look import MAX_BYTES, Look
+from workbench.graph_files.look import MAX_BYTES
 from workbench.graph_files.mindspore.messages import (
     ANF,
     DEBUGGER,
@@ -36,7 +37,7 @@ from workbench.graph_files.mindspore.messages import (
 from workbench.graph_files.mindspore.resolve import STRUCTURAL, Node, resolve_nodes
 from workbench.graph_files.mindspore.values import HostType, parse_location
 from workbench.proto.text import single
-from workbench.proto.wire import BYTES, VARINT, check_type, decode, walk
+from workbench.proto.wire import BYTES, check_type, decode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,6 @@ MAX_ENTRIES = 1 << 18
 UNKNOWN = "..."
 """Value of a constant that the file does not hold."""
 
-_WIRES = {1: VARINT, 2: BYTES, 3: VARINT, 4: BYTES, 5: BYTES}
 _GRAPH_ID = re.compile(r"_(?:graph|vm_build)_(\d+)\.pb$")
 _GROUPS = {
     "Corresponding code candidate:": "candidate",
@@ -70,11 +70,6 @@ _LIST_FIELDS = {
     32: "values",
 }
 _TENSOR, _NONE, _DICT, _TYPE, _SEQUENCES = 14, 34, 33, 39, (31, 32)
-
-
-def is_ms_pb(look: Look) -> bool:
-    """Whether a model has its graph in field 4; those of GE and ONNX have it in field 7."""
-    return look.is_model(_WIRES, graph=4, other=7)
 
 
 def read_ms_pb(path: str | Path) -> Graph:

@@ -9,18 +9,19 @@ graph; ``Graph.dialect`` says which one it was (`workbench.graph_files.mindspore
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Graph, Parameter
 from workbench.graph_files.cache import GraphCache
-from workbench.graph_files.look import MAX_BYTES, Look
+from workbench.graph_files.look import MAX_BYTES
 from workbench.graph_files.mindspore.releases import dialect_of, inner_frame_first
 from workbench.graph_files.mindspore.resolve import Node, resolve_nodes
 from workbench.graph_files.mindspore.values import (
@@ -32,13 +33,10 @@ from workbench.graph_files.mindspore.values import (
     parse_location,
     split_top,
 )
+from workbench.graph_files.signs import IR_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_BEGIN = re.compile(rb"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
-_EXCERPT = re.compile(r"\s*%\d{1,9}(?:\([^)\n]{0,200}\))? = \w{1,200}\(")
-"""How an excerpt begins that has neither head nor subgraph: with a node, as documents print it."""
 
 _NODE = re.compile(r" {0,4}(?:%(\d{1,9})(?:\(.*?\))? = |(?=[Rr]eturn\())")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_| = )(.*?) ?: (<.*)$")
@@ -72,15 +70,6 @@ class Block:
     nodes: list[Node] = field(default_factory=list)
 
 
-def is_ms_text(look: Look) -> bool:
-    """Whether a line begins a graph or names the one that is run, or a node begins the file, as in an excerpt."""
-    begin = look.begin
-    return (
-        _BEGIN.search(begin) is not None
-        or _EXCERPT.match(begin[:1024].decode("latin-1")) is not None
-    )
-
-
 def read_ms_text(path: str | Path) -> Graph:
     """Read an ``.ir`` file; raises FormatError if it cannot be read or holds no graph at all."""
     path = Path(path)
@@ -102,7 +91,7 @@ _RECENT = GraphCache(parse_ms_text)
 
 def _read(text: str, where: str) -> _Parser:
     parser = _Parser(text.split("\n"), where, dialect_of(text))
-    parser.run(Block("excerpt", ()) if _EXCERPT.match(text) else None)
+    parser.run(Block("excerpt", ()) if IR_NODE.match(text[:1024].encode()) else None)
     if not parser.blocks:
         raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
     return parser

@@ -8,9 +8,10 @@ A model is walked field by field and its nodes are decoded one at a time; values
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from workbench._values import dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError, GraphError
@@ -30,14 +31,13 @@ from workbench.graph_files.onnx.dialect import (
 from workbench.graph_files.onnx.source import STACK, frames_of
 from workbench.graph_files.onnx.tensors import Model, OnnxTensor
 from workbench.proto.schema import Schema, fields
-from workbench.proto.wire import BYTES, VARINT, CutOffError, check_type, decode, walk
+from workbench.proto.wire import CutOffError, check_type, decode, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from workbench.graph.graph import Operand
-    from workbench.graph_files.look import Look
     from workbench.proto.wire import Content, WireField
 
 MAX_BYTES = 1 << 31
@@ -73,7 +73,6 @@ ONNX_MODEL = Schema(
     "onnx_model", {message: fields(rows) for message, rows in _MESSAGES.items()}, syntax="proto2"
 )
 
-_WIRES = {1: VARINT, 2: BYTES, 3: BYTES, 4: BYTES, 5: VARINT, 6: BYTES, 7: BYTES, 8: BYTES}
 _TYPES = names_by("onnx")
 _EXTERNAL = 1
 _KINDS = (
@@ -96,11 +95,6 @@ _SUBGRAPHS = {"then_branch": 0, "else_branch": 1}
 UNCONNECTED = Const(None, "None")
 """An optional input that is not there."""
 _UNKNOWN = TensorSpec("", None)
-
-
-def is_onnx_model(look: Look) -> bool:
-    """Whether a model has its graph in field 7 and its version, a number, in field 1; MindIR has a text there."""
-    return look.is_model(_WIRES, graph=7) and 1 in (look.wires or ())
 
 
 def read_onnx_model(path: Path) -> Graph:

@@ -6,7 +6,7 @@ Sizes are checked before memory is taken, and data in other files stay in the fo
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import is_file, open_file, unreadable

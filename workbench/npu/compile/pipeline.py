@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import GraphError
+from workbench.graph.graph import COMPILED
 from workbench.npu.compile.casts import annotate_kernel_dtypes, insert_casts, roundings
 from workbench.npu.compile.folding import fold_constants, fold_operators
 from workbench.npu.compile.formats import choose_formats, insert_transdata, propagate_formats
 from workbench.npu.compile.fusions import VIRTUAL, fuse_buffers, fuse_graph
 from workbench.npu.compile.no_task import mark_no_task
 from workbench.npu.compile.overflow_check import lower_overflow_check
-from workbench.npu.compile.program import COMPILED, Module, Program
+from workbench.npu.compile.program import Module, Program
 from workbench.npu.compile.provenance import constants_to_attributes
 from workbench.npu.compile.quantize import quantize_network
 from workbench.npu.faults import check_faults, faults_in, with_compile_faults

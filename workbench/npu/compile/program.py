@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
+
+from workbench._values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.graph.graph import Graph, Kernel, Op
     from workbench.npu.numerics import Formats, NumericModel
-
-COMPILED = "compiled"
-"""Dialect of a graph that the graph engine runs: MindSpore's words for operators, GE's kernels."""
 
 
 @dataclass(frozen=True, slots=True)

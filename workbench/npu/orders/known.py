@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.ops.definition import reduced_axes
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ device does: an order counts only where random vectors came out to the bit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError
 

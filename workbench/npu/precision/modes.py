@@ -11,9 +11,10 @@ engine passes over with a warning is refused here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from workbench._values import dataclass
 from workbench.core.errors import FormatError, GraphError
 from workbench.npu.precision.lists import (
     FormatList,

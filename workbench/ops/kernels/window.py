@@ -10,11 +10,12 @@ and ``shrink_axis_mask`` takes one element and drops its axis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import dataclass
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench._values import dataclass
 from workbench.comparison.follow.operators import AGREES, Conclusion, undecided
 from workbench.comparison.follow.rules import Rule
 from workbench.comparison.follow.state import INHERITS
