@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import workbench as wb
 from workbench.comparison.pair import executions
 from workbench.comparison.stages import timed
-from workbench.show.json_result import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -11,7 +12,7 @@ from workbench.comparison.trust import Trust, order_of_times
 from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
@@ -62,6 +63,20 @@ class OperatorRun(NamedTuple):
         return any(record.label.dtype == "int8" for record in self.tensors.values())
 
 
+class Timeline:
+    """Runs of operators in the order of time, for whoever asks again and again what comes next."""
+
+    def __init__(self, runs: Iterable[OperatorRun]) -> None:
+        timed = sorted(((run.time, run) for run in runs), key=lambda one: one[0])
+        self._times = [time for time, _ in timed]
+        self._runs = [run for _, run in timed]
+
+    def next_after(self, time: int) -> OperatorRun | None:
+        """Return the first run that finished after a time (µs), of several at once the one given first."""
+        place = bisect_right(self._times, time)
+        return self._runs[place] if place < len(self._runs) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """A dump whose files are bound; complete when `bind` returns.
@@ -82,6 +97,9 @@ class Binding:
     oddities: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     borrowed: frozenset[tuple[int, int]] = frozenset()
     records: Sequence[TensorRecord] = ()
+    _trusts: dict[Execution, Trust] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         runs = {block: _read_only(some) for block, some in self.runs.items()}
@@ -109,8 +127,11 @@ class Binding:
         key = block.graph_key
         if key in self.graphs:
             return Trust("borrowed" if key in self.borrowed else "own", "dataflow")
-        times = (run.time for run in self.runs.get(block, {}).values())
-        return Trust("none", order_of_times(times))
+        found = self._trusts.get(block)
+        if found is None:  # every operator of an execution asks
+            times = (run.time for run in self.runs.get(block, {}).values())
+            found = self._trusts[block] = Trust("none", order_of_times(times))
+        return found
 
     def operator(self, run: OperatorRun) -> Op | None:
         """Operator of a run."""
