@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from workbench.comparison.stages import Stages, timed
+from workbench.comparison.stages import Grace, Stages, timed
 
 
 def test_times_are_told_in_the_order_in_which_stages_end():
@@ -54,3 +54,13 @@ def test_once_stopped_it_stays_so(answers, stopped):
             found.append(stage.stopped)
     assert found == stopped
     assert not Stages().stopped
+
+
+def test_what_is_asked_to_stop_has_some_time_left():
+    wanted = [False]
+    short, long = Grace(lambda: wanted[0], 0.0), Grace(lambda: wanted[0], 1e6)
+    assert not short() and not long()
+    wanted[0] = True
+    assert not long()
+    assert short() or short()  # the clock may not have moved in between
+    assert not Grace(None, 0.0)()

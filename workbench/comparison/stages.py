@@ -43,6 +43,22 @@ def timed() -> Iterator[list[StageTime]]:
         _TIMES.reset(token)
 
 
+class Grace:
+    """Asks whether to go on for some time (s) after a stop was asked for: what is short is done to its end."""
+
+    def __init__(self, asked: Callable[[], bool] | None, seconds: float = 0.5) -> None:
+        self._asked, self._seconds = asked, seconds
+        self._since: float | None = None
+
+    def __call__(self) -> bool:
+        """Whether the time is over."""
+        if self._asked is None:
+            return False
+        if self._since is None and self._asked():
+            self._since = time.monotonic()
+        return self._since is not None and time.monotonic() - self._since > self._seconds
+
+
 class Stages:
     """The stages of one work. ``stopped`` is true once ``asked()`` was when a stage began."""
 
