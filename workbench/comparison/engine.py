@@ -20,8 +20,7 @@ from workbench.comparison.measure.profiles import profile as find_profile
 from workbench.comparison.one_thread import one_thread
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING, Selection
-from workbench.comparison.stages import Stages
-from workbench.core.collector import collection_paused
+from workbench.comparison.stages import Stages, collection_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

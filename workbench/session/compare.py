@@ -11,8 +11,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
-from workbench.comparison.stages import Stages
-from workbench.core.collector import collection_paused
+from workbench.comparison.stages import Stages, collection_paused
 from workbench.core.errors import AlignError
 from workbench.dump.dump import Dump
 from workbench.dump.reader import load

@@ -14,6 +14,7 @@ from workbench.graph.source_lines import user_frames
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from workbench.comparison.trust import Ground
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
     from workbench.graph.graph import Graph, Op, SourceFrame
@@ -97,9 +98,6 @@ class Binding:
     oddities: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     borrowed: frozenset[tuple[int, int]] = frozenset()
     records: Sequence[TensorRecord] = ()
-    _trusts: dict[Execution, Trust] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     def __post_init__(self) -> None:
         runs = {block: _read_only(some) for block, some in self.runs.items()}
@@ -122,16 +120,19 @@ class Binding:
         """Graph of a block."""
         return self.graphs.get(block.graph_key)
 
+    def ground(self, block: Execution) -> Ground:
+        """Whose graph an execution has."""
+        if block.graph_key not in self.graphs:
+            return "none"
+        return "borrowed" if block.graph_key in self.borrowed else "own"
+
     def trust(self, block: Execution) -> Trust:
         """What can be rested on in an execution: its graph, and what says which operator comes first."""
-        key = block.graph_key
-        if key in self.graphs:
-            return Trust("borrowed" if key in self.borrowed else "own", "dataflow")
-        found = self._trusts.get(block)
-        if found is None:  # every operator of an execution asks
-            times = (run.time for run in self.runs.get(block, {}).values())
-            found = self._trusts[block] = Trust("none", order_of_times(times))
-        return found
+        ground = self.ground(block)
+        if ground != "none":
+            return Trust(ground, "dataflow")
+        times = (run.time for run in self.runs.get(block, {}).values())
+        return Trust("none", order_of_times(times))
 
     def operator(self, run: OperatorRun) -> Op | None:
         """Operator of a run."""

@@ -385,7 +385,7 @@ def of_a_borrower(
 ) -> tuple[Difference, ...]:
     """What is said of the golden where one side's attributes are lent: one that borrows is not called wrong by them."""
     other = pairing.blocks.get(block)
-    lent = other is not None and pairing.golden.trust(other).graph != "own"
+    lent = other is not None and pairing.golden.ground(other) != "own"
     if not lent or not wrong or wrong[0].kind != "own-error":
         return wrong
     return (Difference("own-error", "golden", Message("compare/golden-unlike")),)
@@ -404,7 +404,7 @@ def may_be_fused(scene: Scene, number: int) -> bool:
     theirs = pairing.golden.runs.get(other, {})
     if scene.block.graph_key in pairing.target.borrowed:
         return _lacks_behind(scene, number, ours, theirs)
-    return pairing.golden.trust(other).graph != "own" and _has_behind(scene, number, other)
+    return pairing.golden.ground(other) != "own" and _has_behind(scene, number, other)
 
 
 def _lacks_behind(
