@@ -330,7 +330,7 @@ COMPARISON = (
 )  # fmt: skip
 
 INTRODUCTION = f"""\
-`workbench compare --json FILE` (or `-` for stdout) and `comparison.to_json(path)` write one object.
+`workbench compare --json FILE` (or `-` for stdout) and `comparison.write_json(path)` write one object.
 [{FILE}]({FILE}) is its JSON Schema, for editors and validators; the tests validate results with it.
 
 * Errors are relative and have no unit.

@@ -11,6 +11,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, in_memory, shoot
 from kit.evidence import clauses, defects, the
 from kit.words import check_said, refused
+from workbench.comparison import differing
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.profiles import NOISE_FLOOR, PROFILES, Limit, profile
 from workbench.comparison.pair.pairing import Selection
@@ -222,3 +223,18 @@ def test_facts_name_devices_and_versions():
     facts = compared(npu).facts
     assert facts["target device_target"] == "Ascend"
     assert facts["golden ms_version"] == "2.10.0"
+
+
+@pytest.mark.parametrize("graphs", [(GRAPH,), ()])
+def test_what_a_stop_left_unfollowed_is_not_judged(monkeypatch, graphs):
+    """Without what its inputs explain, an error that was only handed on would count as the operator's own."""
+    target = in_memory(shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": poke(9.0)}), *graphs)
+    golden = in_memory(SHOTS, *graphs)
+    assert any(row.status == "fail" for row in compared(target, golden).rows)
+    monkeypatch.setattr(differing, "Grace", lambda asked: lambda: True)
+    result = compared(target, golden)
+    assert result.partial
+    of_operators = [row for row in result.rows if row.op_type != "Parameter"]
+    assert {(row.status, row.reason_code) for row in of_operators} == {
+        ("uncomparable", "compare/cancelled")
+    }

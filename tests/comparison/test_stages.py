@@ -1,10 +1,11 @@
 """Stages are timed for whoever asks, and know whether they shall go on."""
 
+import gc
 import threading
 
 import pytest
 
-from workbench.comparison.stages import Stages, timed
+from workbench.comparison.stages import Grace, Stages, collection_paused, timed
 
 
 def test_times_are_told_in_the_order_in_which_stages_end():
@@ -54,3 +55,30 @@ def test_once_stopped_it_stays_so(answers, stopped):
             found.append(stage.stopped)
     assert found == stopped
     assert not Stages().stopped
+
+
+def test_what_is_asked_to_stop_has_some_time_left():
+    wanted = [False]
+    short, long = Grace(lambda: wanted[0], -1.0), Grace(lambda: wanted[0], 1e6)
+    assert not short()
+    assert not long()
+    wanted[0] = True
+    assert not long()
+    assert short()
+    assert not Grace(None, -1.0)()
+
+
+def fails() -> None:
+    with collection_paused():
+        assert not gc.isenabled()
+        with collection_paused():
+            pass
+        assert not gc.isenabled()  # whoever paused it first starts it again
+        raise KeyError
+
+
+def test_the_search_for_garbage_goes_on_whatever_happens():
+    assert gc.isenabled()
+    with pytest.raises(KeyError):
+        fails()
+    assert gc.isenabled()

@@ -21,7 +21,8 @@ from kit.words import refused
 from workbench.comparison.result import OverrideUse
 from workbench.core.errors import FormatError
 from workbench.graph.graph import SourceFrame
-from workbench.show.json_result import dumps, from_json, to_json
+from workbench.session.comparison import Comparison
+from workbench.show.json_result import dumps, from_json, pieces, to_json
 
 FILE = Path(__file__).parents[2] / "docs" / "reference" / "comparison.schema.json"
 PUBLISHED = json.loads(FILE.read_text(encoding="utf-8"))
@@ -272,3 +273,20 @@ def test_a_certainty_that_does_not_exist_is_refused():
     data["findings"][0]["frames"][0]["certainty"] = "sure"
     with refused("show/json-choice", key="certainty", got="sure"):
         from_json(data)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1000, 1001, 2500])
+def test_a_file_has_the_text_of_all_values_at_once(tmp_path, rows):
+    left = [make_row(op_name=f"Default/op{n}\u200b", match_rule="name" if n % 3 else "")
+            for n in range(rows)]  # fmt: skip
+    comparison = Comparison(make_result(rows=left))
+    path = comparison.write_json(tmp_path / "result.json")
+    text = path.read_text(encoding="utf-8")
+    assert text == dumps(comparison.result)
+    assert json.loads(text) == comparison.to_json()
+    assert len(comparison.to_json()["operators"]) == sum(bool(row.match_rule) for row in left)
+
+
+def test_the_text_is_made_in_pieces():
+    many = list(pieces(make_result(rows=[make_row()] * 5000)))
+    assert max(map(len, many)) < len("".join(many)) / 4

@@ -203,7 +203,7 @@ def _write(comparison: Comparison, json: str, html: str, csv: str) -> None:
 
         print_text(dumps(comparison.result))
     elif json:
-        comparison.to_json(json)
+        comparison.write_json(json)
     if html:
         comparison.to_html(html)
     if csv:

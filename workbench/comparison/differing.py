@@ -24,6 +24,7 @@ from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
+from workbench.comparison.stages import Grace
 from workbench.npu.orders.known import NO_ORDERS
 from workbench.ops import MOVEMENT
 
@@ -43,10 +44,11 @@ if TYPE_CHECKING:
 
 
 class Followed(NamedTuple):
-    """Where errors begin, and why."""
+    """Where errors begin, and why; ``stopped`` before every operator was followed."""
 
     flow: Trace
     origins: Origins
+    stopped: bool = False
 
 
 @one_thread()
@@ -70,10 +72,19 @@ def follow_errors(
             replayed = without_spread(replayed, pairing, repeats)
     with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
-        flow = follow(pairing, measured, npu=either, replayed=replayed)
+        over = Grace(cancelled)
+        flow = follow(pairing, measured, npu=either, replayed=replayed, stopped=over)
     with stage("explain"):  # why: faults, writers
         explained = bool(flow.origins) and not stage.stopped
-        return Followed(flow, _explained(flow) if explained else _unexplained(flow))
+        return Followed(flow, _explained(flow) if explained else _unexplained(flow), over())
+
+
+def _canceled(flow: Trace, item: Measured) -> Measured:
+    """Return a tensor as canceled if its operator was not followed: nothing says what of its error is explained."""
+    run = item.pair.run
+    if run is None or item.reason is not None or (run.block, run.op) in flow.events:
+        return item
+    return item._replace(reason=CANCELLED)
 
 
 def without_spread(replayed: Replay, pairing: Pairing, repeats: Repeats) -> Replay:
@@ -106,7 +117,9 @@ def judge_differences(
 ) -> Result:
     """Return the result: rows, findings and verdict."""
     flow = found.flow
-    partial = stage.stopped or any(item.reason == CANCELLED for item in measured)
+    partial = stage.stopped or found.stopped or any(item.reason == CANCELLED for item in measured)
+    if found.stopped:
+        measured = [_canceled(flow, item) for item in measured]
     with stage("judge"):
         rows = _judged(flow, measured, profile)
         steps = summarize(flow, measured, rows)

@@ -20,7 +20,7 @@ from workbench.comparison.measure.profiles import profile as find_profile
 from workbench.comparison.one_thread import one_thread
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING, Selection
-from workbench.comparison.stages import Stages
+from workbench.comparison.stages import Stages, collection_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,9 +109,9 @@ def _compared(
     cancelled: Cancelled | None,
 ) -> Compared:
     stage, selection, chosen = Stages(cancelled), asked.selection, asked.profile
-    with stage("bind"):  # files -> operators
+    with stage("bind"), collection_paused():  # files -> operators
         ours, theirs = bind_both(target, golden)
-    with stage("pair"):  # graph <-> graph, tensor <-> tensor
+    with stage("pair"), collection_paused():  # graph <-> graph, tensor <-> tensor
         pairing = pair_tensors(ours, theirs, selection)
     with stage("forecast"):  # of what only statistics are known
         told = _forecast(pairing, cancelled) if _has_statistics(pairing) else None

@@ -6,6 +6,7 @@ stop does (`workbench.core.cancel`).
 
 from __future__ import annotations
 
+import gc
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -41,6 +42,38 @@ def timed() -> Iterator[list[StageTime]]:
         yield times
     finally:
         _TIMES.reset(token)
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Put Python's search for garbage in cycles off inside, while many values are made that stay.
+
+    Every search of the oldest generation looks at all values that there are: of a million new ones it is asked for
+    again and again, and nothing is found. What is in no cycle is freed as always.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+class Grace:
+    """Asks whether to go on for some time (s) after a stop was asked for: what is short is done to its end."""
+
+    def __init__(self, asked: Callable[[], bool] | None, seconds: float = 0.5) -> None:
+        self._asked, self._seconds = asked, seconds
+        self._since: float | None = None
+
+    def __call__(self) -> bool:
+        """Whether the time is over."""
+        if self._asked is None:
+            return False
+        if self._since is None and self._asked():
+            self._since = time.monotonic()
+        return self._since is not None and time.monotonic() - self._since > self._seconds
 
 
 class Stages:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 from workbench.core.errors import FormatError, OutputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 _FLAGS = (
@@ -136,23 +138,33 @@ def write_text(path: str | Path, text: str, what: str = "output") -> Path:
 
 def write_bytes(path: str | Path, content: bytes, what: str = "output") -> Path:
     """Write a file of bytes as `write_text` writes one of text."""
+    return _write(path, (content,), what)
+
+
+def write_pieces(path: str | Path, pieces: Iterable[str], what: str = "output") -> Path:
+    """Write a text as `write_text`, piece by piece as they are made: it is never in memory whole."""
+    return _write(path, (one.encode("utf-8", "backslashreplace") for one in pieces), what)
+
+
+def _write(path: str | Path, pieces: Iterable[bytes], what: str) -> Path:
     try:
-        _write(Path(path).resolve(), content)
+        _write_whole(Path(path).resolve(), pieces)
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a circle of links
         raise unwritable(path, error, what) from error
     return Path(path)
 
 
-def _write(target: Path, content: bytes) -> None:
+def _write_whole(target: Path, pieces: Iterable[bytes]) -> None:
     if target.exists() and not target.is_file():
         with target.open("wb") as stream:
-            stream.write(content)
+            stream.writelines(pieces)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     # its own name: another process may be writing the same file, and the last of the two wins whole
     partial = target.with_name(f".{os.getpid():x}-{threading.get_ident():x}.partial")
     try:
-        partial.write_bytes(content)
+        with partial.open("wb") as stream:
+            stream.writelines(pieces)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

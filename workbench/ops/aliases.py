@@ -23,6 +23,12 @@ def resolve_alias(op: Op) -> Op | None:
     return row.respell(op, row.op_type) if row is not None else None
 
 
+def type_of(op_type: str) -> str:
+    """Return the table's name of a type; the given one if it has no other."""
+    row = ALIASES.get(op_type)
+    return row.op_type if row is not None else op_type
+
+
 def renamed(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings under the names of the table."""
     return {_AXES.get(name, name): value for name, value in attrs.items()}

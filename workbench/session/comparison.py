@@ -12,7 +12,7 @@ from workbench import show
 from workbench._faces import make_face
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError, WorkbenchError
-from workbench.core.files import file_content, write_bytes, write_text
+from workbench.core.files import file_content, write_bytes, write_pieces, write_text
 from workbench.core.text import one_line
 from workbench.session.provenance import PYTHON, after_method
 
@@ -394,10 +394,16 @@ class Comparison:
 
     def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
         """Return schema ``workbench.comparison/2``; write it too if ``path`` is given."""
-        values = show.to_json(self.result)
         if path is not None:
-            write_text(path, show.spelled(values))
-        return values
+            self.write_json(path)
+        return show.to_json(self.result)
+
+    def write_json(self, path: str | Path) -> Path:
+        """Write the text of `to_json` piece by piece, without all of it in memory.
+
+        Raises OutputError if the file cannot be written.
+        """
+        return write_pieces(path, show.json_pieces(self.result))
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write all that `to_json` gives, and every row with dtypes, shapes and files, as parquet.

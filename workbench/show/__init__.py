@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from workbench._doors import make_door
 
 if TYPE_CHECKING:
+    from workbench.show.json_result import pieces as json_pieces
     from workbench.show.json_result import spelled, to_json
     from workbench.show.landmarks import first_divergence, largest_jump
 
 __all__ = [
     "first_divergence",
+    "json_pieces",
     "largest_jump",
     "spelled",
     "to_json",
@@ -17,6 +19,7 @@ __all__ = [
 
 PLACES = {
     "first_divergence": "workbench.show.landmarks:first_divergence",
+    "json_pieces": "workbench.show.json_result:pieces",
     "largest_jump": "workbench.show.landmarks:largest_jump",
     "spelled": "workbench.show.json_result:spelled",
     "to_json": "workbench.show.json_result:to_json",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from workbench.comparison.finding_kinds import KINDS
@@ -31,7 +33,7 @@ from workbench.core.text import json_visible
 from workbench.graph.graph import CERTAINTIES, SourceFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from workbench.comparison.result import Rows
     from workbench.comparison.trust import Ground, Order
@@ -58,44 +60,53 @@ def to_json(result: Result) -> dict[str, Any]:
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
-    coverage, several = result.coverage, result.by_rank
-    values = {
-        "schema": SCHEMA,
-        "verdict": result.verdict,
-        "sentence": str(result.sentence),
-        "target": _side(result.target),
-        "golden": _side(result.golden),
-        "coverage": {
-            "matched": coverage.matched,
-            "unmatched_target": coverage.unmatched_target,
-            "unmatched_golden": coverage.unmatched_golden,
-            "skipped": dict(coverage.skipped),
-            "compared": coverage.compared,
-            "explained": dict(coverage.explained),
-            "gaps": dict(coverage.gaps),
-            "outputs": list(coverage.outputs),
-            **({"dont_care": dict(coverage.dont_care)} if coverage.dont_care else {}),
-            **({"shared": coverage.shared} if coverage.shared else {}),
-        },
-        "anomalies": [
+    return {
+        key: [*value] if isinstance(value, Iterator) else value for key, value in _parts(result)
+    }
+
+
+def _parts(result: Result) -> Iterator[tuple[str, object]]:
+    """Keys and values in order; the operators are made one by one."""
+    several = result.by_rank
+    yield "schema", SCHEMA
+    yield "verdict", result.verdict
+    yield "sentence", str(result.sentence)
+    yield "target", _side(result.target)
+    yield "golden", _side(result.golden)
+    yield "coverage", _coverage(result.coverage)
+    yield (
+        "anomalies",
+        [
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": str(a.detail)}
             for a in result.anomalies
         ],
-        "findings": [
-            _finding(one) | _looks(one) | _ranked(one, several) for one in result.findings
-        ],
-        "operators": _operators(result.columns, several),
-    }
+    )
+    findings = [_finding(one) | _looks(one) | _ranked(one, several) for one in result.findings]
+    yield "findings", findings
+    yield "operators", _operators(result.columns, several)
     if result.iterations:
-        values["iterations"] = [_iteration(step) for step in result.iterations]
+        yield "iterations", [_iteration(step) for step in result.iterations]
     if result.overrides:
-        values["overrides"] = [asdict(use) for use in result.overrides]
+        yield "overrides", [asdict(use) for use in result.overrides]
     if result.repeats:
-        values["repeats"] = [_repeat(run) for run in result.repeats]
-        values["not_deterministic"] = [
-            asdict(one) | {"error": _number(one.error)} for one in result.not_deterministic
-        ]
-    return values
+        yield "repeats", [_repeat(run) for run in result.repeats]
+        told = [asdict(one) | {"error": _number(one.error)} for one in result.not_deterministic]
+        yield "not_deterministic", told
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "matched": coverage.matched,
+        "unmatched_target": coverage.unmatched_target,
+        "unmatched_golden": coverage.unmatched_golden,
+        "skipped": dict(coverage.skipped),
+        "compared": coverage.compared,
+        "explained": dict(coverage.explained),
+        "gaps": dict(coverage.gaps),
+        "outputs": list(coverage.outputs),
+        **({"dont_care": dict(coverage.dont_care)} if coverage.dont_care else {}),
+        **({"shared": coverage.shared} if coverage.shared else {}),
+    }
 
 
 def _repeat(run: RepeatRun) -> dict[str, Any]:
@@ -109,27 +120,39 @@ def _ranked(item: Finding, several: bool) -> dict[str, Any]:
 
 def dumps(result: Result) -> str:
     """Return `to_json` as text."""
-    return spelled(to_json(result))
+    return "".join(pieces(result))
 
 
-def spelled(values: Mapping[str, Any]) -> str:
-    """Return the values of `to_json` as text, one line for every anomaly, finding and operator.
+def pieces(result: Result) -> Iterator[str]:
+    """Yield `to_json` as text piece by piece, with one line for every anomaly, finding and operator.
 
     The same result always gives the same text. Indentation throughout would be written by Python's
     slow encoder, twenty times slower on large results.
     """
-    lines = [f"{_encode(key)}: {_block(value)}" for key, value in values.items()]
-    text = "{\n" + ",\n".join(lines) + "\n}"
-    return json_visible(text)
+    before = "{\n"
+    for key, value in _parts(result):
+        yield f"{before}{_encode(key)}: "
+        yield from map(json_visible, _lines(value))
+        before = ",\n"
+    yield "\n}"
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
+_AT_ONCE = 1000
+"""Operators that are in memory as JSON at the same time."""
 
-def _block(value: object) -> str:
-    if not isinstance(value, list) or not value:
-        return _encode(value)
-    return "[\n " + ",\n ".join(map(_encode, value)) + "\n]"
+
+def _lines(value: object) -> Iterator[str]:
+    """Text of a value, of many operators in pieces."""
+    if not isinstance(value, list | Iterator):
+        yield _encode(value)
+        return
+    left, before = iter(value), "[\n "
+    while some := [*islice(left, _AT_ONCE)]:
+        yield before + ",\n ".join(map(_encode, some))
+        before = ",\n "
+    yield "[]" if before.startswith("[") else "\n]"
 
 
 def _side(info: SideInfo) -> dict[str, Any]:
@@ -180,11 +203,26 @@ def _looks(finding: Finding) -> dict[str, Any]:
 _PLAIN = ("op_name", "op_type", "graph_id", "iteration", "io", "slot", "golden_op_name")
 
 
-def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
+def _operators(rows: Rows, several: bool) -> Iterator[dict[str, Any]]:
     """Every pair; its rank where there are several, own errors if one is known of any."""
-    rules = rows.column("match_rule")
-    scores = map(_number, rows.column("match_score"))
-    columns = {name: rows.column(name) for name in _PLAIN} | {
+    more = [name for name in _WHERE_KNOWN if rows.table.known(name).any()]
+    ranks = ("rank",) if several else ()
+    left_out = ("dont_care",) if rows.table.rows["dont_care"].any() else ()
+    for first in range(0, len(rows), _AT_ONCE):
+        some = rows.take(range(first, min(first + _AT_ONCE, len(rows))))
+        columns = _plain_columns(some) | {name: some.column(name) for name in ranks}
+        columns |= {name: [*map(_number, some.column(name))] for name in more}
+        columns |= {name: some.column(name) for name in left_out}
+        lines = zip(some.column("match_rule"), *columns.values(), strict=True)
+        for rule, *values in lines:
+            if rule:
+                yield dict(zip(columns, values, strict=True))
+
+
+def _plain_columns(rows: Rows) -> dict[str, list[Any]]:
+    """What is said of every operator."""
+    rules, scores = rows.column("match_rule"), map(_number, rows.column("match_score"))
+    return {name: rows.column(name) for name in _PLAIN} | {
         "match": [
             {"rule": rule, "score": score} for rule, score in zip(rules, scores, strict=True)
         ],
@@ -193,17 +231,6 @@ def _operators(rows: Rows, several: bool) -> list[dict[str, Any]]:
         "metrics": [*map(_metrics, rows.metric_values())],
         "source": rows.column("source", _source),
     }
-    if several:
-        columns["rank"] = rows.column("rank")
-    for name in _WHERE_KNOWN:
-        figures = rows.column(name)
-        if any(figure is not None for figure in figures):
-            columns[name] = [*map(_number, figures)]
-    left_out = rows.column("dont_care")
-    if any(left_out):
-        columns["dont_care"] = left_out
-    lines = zip(rules, *columns.values(), strict=True)
-    return [dict(zip(columns, values, strict=True)) for rule, *values in lines if rule]
 
 
 _WHERE_KNOWN = ("own_error", "envelope", "envelope_slice", "between_runs")

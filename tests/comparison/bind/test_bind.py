@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kit.build import small_dumps as small
 from kit.build.foreign_files import PAIRS
@@ -15,6 +18,7 @@ from kit.build.small_dumps import START, Net, chain, in_memory, on_disk, shoot
 from kit.words import check_said
 from workbench.comparison.bind import bind as module
 from workbench.comparison.bind.bind import bind
+from workbench.comparison.bind.binding import Execution, OperatorRun, Timeline
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.index import index_of
 from workbench.dump.reader import load
@@ -383,3 +387,14 @@ def test_a_tensor_that_is_there_already_is_skipped():
     skipped = bind(replace(dump, index=index_of([*dump.records, first]))).skipped
     assert [(one.reason, one.name) for one in skipped] == [("twice", "Default/Tanh-op0")]
     check_said(skipped[0].detail, "compare/twice", where=f"{first.key.io}.{first.key.slot}")
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(-1, 10))
+def test_a_timeline_tells_what_comes_next(times, now):
+    block = Execution(0, "Net", 0, 0, 0)
+    runs = [
+        OperatorRun(block, n, "Add", f"op{n}", {("output", 0): SimpleNamespace(timestamp_us=time)})
+        for n, time in enumerate(times)
+    ]
+    later = [run for run in runs if run.time > now]
+    assert Timeline(runs).next_after(now) is min(later, key=lambda run: run.time, default=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from types import SimpleNamespace
 
 import numpy as np
@@ -259,3 +260,13 @@ def test_statistics_on_a_lent_graph_do_not_show_what_came_in(more, doubt):
     )
     scene = SimpleNamespace(trust=known["trust"], graph=UNSEEN)
     assert doubt_of_figures(scene, seen, Carry(fit=ForecastFit(9, known["apart"]))) == doubt
+
+
+@given(st.lists(st.floats(0.0, math.inf) | st.just(0.0), max_size=12))
+def test_what_the_others_show_is_the_median_before_or_around(errors):
+    shown = shown_by_others(dict(enumerate(errors)))
+    for place in range(len(errors)):
+        told = errors[:place] if place > 1 else errors[:place] + errors[place + 1 :]
+        seen = [one for one in told if one > 0]
+        known = seen if len(seen) > 1 else told
+        assert shown[place] == (statistics.median(known) if len(known) > 1 else math.inf)

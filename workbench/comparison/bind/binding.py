@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -12,8 +13,9 @@ from workbench.comparison.trust import Trust, order_of_times
 from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from workbench.comparison.trust import Ground
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
     from workbench.graph.graph import Graph, Op, SourceFrame
@@ -63,6 +65,20 @@ class OperatorRun(NamedTuple):
         return any(record.label.dtype == "int8" for record in self.tensors.values())
 
 
+class Timeline:
+    """Runs of operators in the order of time, for whoever asks again and again what comes next."""
+
+    def __init__(self, runs: Iterable[OperatorRun]) -> None:
+        timed = sorted(((run.time, run) for run in runs), key=lambda one: one[0])
+        self._times = [time for time, _ in timed]
+        self._runs = [run for _, run in timed]
+
+    def next_after(self, time: int) -> OperatorRun | None:
+        """Return the first run that finished after a time (µs), of several at once the one given first."""
+        place = bisect_right(self._times, time)
+        return self._runs[place] if place < len(self._runs) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """A dump whose files are bound; complete when `bind` returns.
@@ -105,11 +121,17 @@ class Binding:
         """Graph of a block."""
         return self.graphs.get(block.graph_key)
 
+    def ground(self, block: Execution) -> Ground:
+        """Whose graph an execution has."""
+        if block.graph_key not in self.graphs:
+            return "none"
+        return "borrowed" if block.graph_key in self.borrowed else "own"
+
     def trust(self, block: Execution) -> Trust:
         """What can be rested on in an execution: its graph, and what says which operator comes first."""
-        key = block.graph_key
-        if key in self.graphs:
-            return Trust("borrowed" if key in self.borrowed else "own", "dataflow")
+        ground = self.ground(block)
+        if ground != "none":
+            return Trust(ground, "dataflow")
         times = (run.time for run in self.runs.get(block, {}).values())
         return Trust("none", order_of_times(times))
 

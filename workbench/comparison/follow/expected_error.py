@@ -14,6 +14,7 @@ noise may turn.
 from __future__ import annotations
 
 import math
+from heapq import heappop, heappush, heappushpop
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -130,13 +131,43 @@ def shown_by_others(own: Mapping[int, float]) -> dict[int, float]:
     where no two others are to be seen.
     """
     shown, errors = {}, list(own.values())
-    for place, op in enumerate(own):
-        before, others = errors[:place], errors[:place] + errors[place + 1 :]
-        told = before if len(before) > 1 else others
-        seen = [error for error in told if error > 0]
-        known = seen if len(seen) > 1 else told
-        shown[op] = median(known) if len(known) > 1 else math.inf
+    before, seen = RunningMedian(), RunningMedian()
+    for place, (op, error) in enumerate(own.items()):
+        if place > 1:
+            shown[op] = (seen if len(seen) > 1 else before).value
+        else:
+            others = errors[:place] + errors[place + 1 :]
+            off = [one for one in others if one > 0]
+            known = off if len(off) > 1 else others
+            shown[op] = median(known) if len(known) > 1 else math.inf
+        before.add(error)
+        if error > 0:
+            seen.add(error)
     return shown
+
+
+class RunningMedian:
+    """Median of numbers while they are added."""
+
+    def __init__(self) -> None:
+        self._low: list[float] = []  # the smaller half with its sign turned, the largest first
+        self._high: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._low) + len(self._high)
+
+    def add(self, number: float) -> None:
+        """Add a number."""
+        heappush(self._low, -heappushpop(self._high, number))
+        if len(self._low) > len(self._high):
+            heappush(self._high, -heappop(self._low))
+
+    @property
+    def value(self) -> float:
+        """The median; of an even count the mean of the two in the middle."""
+        if len(self._high) > len(self._low):
+            return self._high[0]
+        return (self._high[0] - self._low[0]) / 2
 
 
 def is_as_others(own: float, shown: float) -> bool:

@@ -409,7 +409,7 @@ def of_a_borrower(
 ) -> tuple[Difference, ...]:
     """What is said of the golden where one side's attributes are lent: one that borrows is not called wrong by them."""
     other = pairing.blocks.get(block)
-    lent = other is not None and pairing.golden.trust(other).graph != "own"
+    lent = other is not None and pairing.golden.ground(other) != "own"
     if not lent or not wrong or wrong[0].kind != "own-error":
         return wrong
     return (Difference("own-error", "golden", Message("compare/golden-unlike")),)
@@ -428,7 +428,7 @@ def may_be_fused(scene: Scene, number: int) -> bool:
     theirs = pairing.golden.runs.get(other, {})
     if scene.block.graph_key in pairing.target.borrowed:
         return _lacks_behind(scene, number, ours, theirs)
-    return pairing.golden.trust(other).graph != "own" and _has_behind(scene, number, theirs)
+    return pairing.golden.ground(other) != "own" and _has_behind(scene, number, other)
 
 
 def _lacks_behind(
@@ -452,19 +452,19 @@ def _lacks_behind(
     return False
 
 
-def _has_behind(scene: Scene, number: int, theirs: Mapping[int, OperatorRun]) -> bool:
+def _has_behind(scene: Scene, number: int, other: Execution) -> bool:
     """Whether the next that a golden without a graph computed, in order of time, is in no graph and has no partner."""
     pairs = (one.pair.golden_run for one in scene.measured(number).values())
     run = next((one for one in pairs if one is not None), None)
     if run is None:
         return False
-    later = (one for one in theirs.values() if one.time > run.time and one.op_type not in MOVEMENT)
-    behind = min(later, key=lambda one: one.time, default=None)
+    survey = scene.survey
+    behind = (
+        survey.golden_order[other].next_after(run.time) if other in survey.golden_order else None
+    )
     if behind is None or behind.op >= 0:
         return False
-    ours = scene.survey.pairing.target.runs[scene.block]
-    items = (item for number in ours for item in scene.measured(number).values())
-    return all(item.pair.golden_run is not behind for item in items)
+    return id(behind) not in survey.golden_partners.get(scene.block, ())
 
 
 def is_cleared(scene: Scene, seen: Observation) -> bool:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from workbench._values import dataclass
+from workbench.comparison.bind.binding import Timeline
 from workbench.comparison.follow.overflow import both_overflow
 from workbench.comparison.follow.ranks import ranks_of_one_job
 from workbench.comparison.follow.state import INHERITS, VERSION_MATTER
 from workbench.comparison.graphs.roles import updated_names
+from workbench.comparison.limits import limits
 from workbench.comparison.pair.parameters import updated_by_one
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Value
+from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -96,7 +100,44 @@ class Survey:
 
     def is_updated(self, file_name: str) -> bool:
         """Whether any operator updates a parameter, by the name its file carries."""
-        return any(file_name in (name, sanitize(name)) for name in self.updated)
+        return file_name in self._updated_files
+
+    @cached_property
+    def _updated_files(self) -> Set[str]:
+        return {one for name in self.updated for one in (name, sanitize(name))}
+
+    @cached_property
+    def golden_order(self) -> Mapping[Execution, Timeline]:
+        """What the golden ran in the order of time, but for what only moves data, by execution."""
+        return {
+            block: Timeline(run for run in runs.values() if run.op_type not in MOVEMENT)
+            for block, runs in self.pairing.golden.runs.items()
+        }
+
+    @cached_property
+    def golden_partners(self) -> Mapping[Execution, Set[int]]:
+        """Identities of the golden's runs that were compared with those of an execution of the target."""
+        found: dict[Execution, set[int]] = {}
+        for (block, _), items in self.index.items():
+            found.setdefault(block, set()).update(id(m.pair.golden_run) for m in items.values())
+        return found
+
+    def measured_floats(self, block: Execution) -> Sequence[tuple[int, Measured]]:
+        """Outputs of an execution that show a store in fewer bits, with their operators: floats that differ, large."""
+        return self._floats.get(block, ())
+
+    @cached_property
+    def _floats(self) -> Mapping[Execution, Sequence[tuple[int, Measured]]]:
+        least, found = limits().ambient_elements, dict[Execution, list[tuple[int, Measured]]]()
+        for block, runs in self.pairing.target.runs.items():
+            items = (
+                (op, io, m) for op in runs for (io, _), m in self.index.get((block, op), {}).items()
+            )
+            found[block] = [
+                (op, m) for op, io, m in items
+                if io == "output" and m.usable and not m.exact and m.error > 0 and m.divergence.size >= least
+            ]  # fmt: skip
+        return found
 
 
 def survey(
@@ -203,15 +244,24 @@ class Trace(Survey):
 
     def is_rank_local(self, rank: int, file_name: str) -> bool:
         """Whether batches of a rank update a parameter, by the name its file carries."""
-        return _is_named(self.rank_local_params, rank, file_name)
+        return (rank, file_name) in self._rank_local_files
 
     def is_tainted(self, rank: int, file_name: str) -> bool:
         """Whether a parameter, by the name its file carries, was updated by a wrong operator."""
-        return _is_named(self.tainted_params, rank, file_name)
+        return (rank, file_name) in self._tainted_files
+
+    @cached_property
+    def _rank_local_files(self) -> Set[Key]:
+        return _named(self.rank_local_params)
+
+    @cached_property
+    def _tainted_files(self) -> Set[Key]:
+        return _named(self.tainted_params)
 
 
-def _is_named(params: Set[Key], rank: int, file_name: str) -> bool:
-    return any(rank == r and file_name in (name, sanitize(name)) for r, name in params)
+def _named(params: Set[Key]) -> Set[Key]:
+    """Parameters by all names that their files may carry."""
+    return {(rank, one) for rank, name in params for one in (name, sanitize(name))}
 
 
 def excused(

@@ -50,7 +50,7 @@ from workbench.graph.graph import Param, Value
 from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.facts import Observation, Scene
@@ -69,13 +69,15 @@ def follow(
     *,
     npu: bool,
     replayed: Replay | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Trace:
     """Visit every execution in order and return what was learned.
 
     ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says.
-    ``replayed`` are own errors of the target's operators; where there is one it decides.
+    ``replayed`` are own errors of the target's operators; where there is one it decides. Once ``stopped()`` is true,
+    no other operator is visited.
     """
-    walk = _Walk(survey(pairing, measured, npu=npu, replayed=replayed))
+    walk = _Walk(survey(pairing, measured, npu=npu, replayed=replayed), stopped)
     for blocks in lockstep(pairing.block_order):
         walk.lockstep(blocks)
     return mark_masked(walk.trace())
@@ -84,8 +86,8 @@ def follow(
 class _Walk:
     """The walk while it is under way: what it has concluded so far, and what it carries on."""
 
-    def __init__(self, known: Survey) -> None:
-        self._survey = known
+    def __init__(self, known: Survey, stopped: Callable[[], bool]) -> None:
+        self._survey, self._stopped = known, stopped
         self._carry = Carry()
         self._made: dict[Place, Assessment] = {}
         self._origins: list[Assessment] = []
@@ -108,6 +110,8 @@ class _Walk:
                 scenes.append(self._scene(block, graph))
             self._count += 1
         for number in range(max((len(scene.graph.ops) for scene in scenes), default=0)):
+            if self._stopped():
+                break
             for scene in scenes:
                 if number < len(scene.graph.ops) and number not in scene.ends:
                     peers = [one for one in scenes if one is not scene]
@@ -139,7 +143,8 @@ class _Walk:
 
     def _visit_in_time(self, block: Execution) -> None:
         first = all(one.rank != block.rank for one in self._walked)
-        found = in_time(self._survey, block, self._count << 24, first=first)
+        base = self._count << 24
+        found = in_time(self._survey, block, base, first=first, stopped=self._stopped)
         for one in found.made:
             self._note(one)
         key = block.graph_key

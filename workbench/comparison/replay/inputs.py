@@ -28,7 +28,7 @@ from workbench.graph_files.onnx.tensors import OnnxTensor
 from workbench.ops import IDENTITY, MOVEMENT, OPS, in_place_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -100,7 +100,7 @@ class BoundedCache(Generic[K, V]):
 
 
 class _Wanted(NamedTuple):
-    """An input that is looked for; ``depth`` operators look it up through each other."""
+    """An input that is looked for; ``depth`` operators look it up through each other, ``writers`` overwrite it."""
 
     graph: Graph
     execution: Execution
@@ -108,6 +108,7 @@ class _Wanted(NamedTuple):
     slot: int
     operand: Operand | None
     depth: int
+    writers: Sequence[int] = ()
 
     @property
     def producer(self) -> Op | None:
@@ -118,7 +119,7 @@ class _Wanted(NamedTuple):
     def is_written_first(self) -> bool:
         """Whether no operator before overwrites it: the last of these left what this one reads."""
         state = isinstance(self.operand, Param | Value)
-        return state and all(n >= self.number for n in _writers(self.graph, self.operand))
+        return state and all(n >= self.number for n in self.writers)
 
 
 class DumpedInputs:
@@ -128,6 +129,7 @@ class DumpedInputs:
         self.binding = binding
         self._arrays: BoundedCache[int, Array] = BoundedCache(_HELD)
         self._read_by: dict[tuple[Execution, Value | Param], list[tuple[int, int]]] = {}
+        self._written_by: dict[int, tuple[Graph, Mapping[Operand, list[int]]]] = {}
 
     def given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator gave, in the shape that the graph states; ``None`` if no file tells."""
@@ -162,7 +164,8 @@ class DumpedInputs:
         if graph is None:
             return None
         op = graph.ops[number]
-        one = _Wanted(graph, block, number, slot, op.operand(slot), depth)
+        operand = op.operand(slot)
+        one = _Wanted(graph, block, number, slot, operand, depth, self._writers(graph, operand))
         kind = "constant" if isinstance(one.operand, Const) else "read"
         if kind == "read" and slot in rewritten_slots(op):
             kind = "overwritten"
@@ -175,7 +178,7 @@ class DumpedInputs:
 
     def is_updated(self, graph: Graph, operand: Operand | None) -> bool:
         """Whether an operator of the graph overwrites a parameter, or what GE has as an operator for one."""
-        return isinstance(operand, Param | Value) and bool(_writers(graph, operand))
+        return isinstance(operand, Param | Value) and bool(self._writers(graph, operand))
 
     def _record(self, block: Execution, number: int, io: str, slot: int) -> TensorRecord | None:
         run = self.binding.runs.get(block, {}).get(number)
@@ -236,16 +239,15 @@ class DumpedInputs:
         """What other operators read of state before one of them overwrites it."""
         if not is_state(one.operand, one.graph):
             return None
-        updated = _writers(one.graph, one.operand)
-        return self._of_readers(one, one.operand, min(updated, default=len(one.graph.ops)))
+        return self._of_readers(one, one.operand, min(one.writers, default=len(one.graph.ops)))
 
     def _of_parameter_file(self, one: _Wanted) -> InputValue | None:
-        if not is_state(one.operand, one.graph) or _writers(one.graph, one.operand):
+        if not is_state(one.operand, one.graph) or one.writers:
             return None
         return self._of_file(one.graph, one.execution, one.operand)
 
     def _left_by_last_iteration(self, one: _Wanted) -> InputValue | None:
-        if not is_state(one.operand, one.graph) or not _writers(one.graph, one.operand):
+        if not is_state(one.operand, one.graph) or not one.writers:
             return None
         return self._left(one.graph, one.execution, one.operand)
 
@@ -323,11 +325,20 @@ class DumpedInputs:
     def _of_readers(self, one: _Wanted, operand: Value | Param, before: int) -> InputValue | None:
         """Return what operators up to one read of a value that they do not overwrite."""
         for reader, slot in self._readers(one.graph, one.execution, operand):
-            if reader <= before:
-                array = self._input(one.execution, reader, slot)
-                if array is not None:
-                    return InputValue(array)
+            if reader > before:
+                break
+            array = self._input(one.execution, reader, slot)
+            if array is not None:
+                return InputValue(array)
         return None
+
+    def _writers(self, graph: Graph, operand: Operand | None) -> Sequence[int]:
+        """Operators that overwrite a value, in order."""
+        if not isinstance(operand, Param | Value):
+            return ()
+        if id(graph) not in self._written_by:
+            self._written_by[id(graph)] = graph, _written_by(graph)
+        return self._written_by[id(graph)][1].get(operand, ())
 
     def _readers(
         self, graph: Graph, block: Execution, operand: Value | Param
@@ -358,7 +369,7 @@ class DumpedInputs:
         found = self._of_file(graph, last, operand)
         if found is not None:
             return found
-        for number in reversed(_writers(graph, operand)):
+        for number in reversed(self._writers(graph, operand)):
             for slot, own in enumerate(graph.ops[number].flat_inputs()):
                 array = self._left_by(last, number, slot) if own == operand else None
                 if array is not None:
@@ -493,10 +504,15 @@ def _as_labelled(array: Array, name: str) -> Array:
     return narrow if same else array
 
 
-def _writers(graph: Graph, operand: Operand | None) -> list[int]:
-    """Operators that overwrite a value, in order."""
-    readers = graph.consumers.get(operand, ()) if isinstance(operand, Param | Value) else ()
-    return [n for n, slot in readers if slot in rewritten_slots(graph.ops[n])]
+def _written_by(graph: Graph) -> dict[Operand, list[int]]:
+    """Operators that overwrite a value, in order, by the value."""
+    found: dict[Operand, list[int]] = {}
+    for number, op in enumerate(graph.ops):
+        slots = rewritten_slots(op)
+        for slot, operand in enumerate(op.flat_inputs()) if slots else ():
+            if slot in slots and isinstance(operand, Param | Value):
+                found.setdefault(operand, []).append(number)
+    return found
 
 
 def _renames(op: Op) -> bool:

@@ -195,7 +195,7 @@ class Report(Following):
         writers: dict[str, Callable[[Path], object]] = {
             "html": partial(comparison.to_html, **self.bench.export.options),
             "csv": comparison.to_csv,
-            "json": comparison.to_json,
+            "json": comparison.write_json,
         }
         return writers[kind]
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from workbench.comparison.bind.binding import Timeline
 from workbench.comparison.bind.wiring import Wiring, array_of, infer_wiring
 from workbench.comparison.follow.state import SOME_INPUT
-from workbench.ops import IN_PLACE, MOVEMENT
+from workbench.comparison.pair.claims import has_outputs_alone
+from workbench.ops import IDENTITY, IN_PLACE, MOVEMENT
+from workbench.ops.aliases import type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.trace import Survey
@@ -22,7 +26,10 @@ if TYPE_CHECKING:
 class Partners(NamedTuple):
     """The golden's side of an execution without a graph: its runs, its wiring, and who is matched with whom.
 
-    ``golden_of`` and ``target_of`` map numbers of matched operators.
+    ``golden_of`` and ``target_of`` map numbers of matched operators. ``readers`` are the golden's operators that read
+    what one gave, ``inputs`` the places of what one read, both by its number; ``timeline`` are the golden's runs.
+    ``behind_unseen`` are the target's operators before which a kernel without a golden ran, where the golden is
+    another framework's.
     """
 
     runs: Mapping[int, OperatorRun]
@@ -30,6 +37,9 @@ class Partners(NamedTuple):
     golden_of: Mapping[int, int]
     target_of: Mapping[int, int]
     readers: Mapping[int, set[int]]
+    inputs: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({})
+    timeline: Timeline = Timeline(())
+    behind_unseen: Set[int] = frozenset()
 
 
 class Reading(NamedTuple):
@@ -74,15 +84,33 @@ def partners_of(known: Survey, block: Execution) -> Partners:
         op: next(iter(some.values())).pair.golden_run for op, some in measured.items() if some
     }
     matched = {op: run.op for op, run in golden_of.items() if run is not None}
+    unseen = (
+        frozenset(_behind_unseen(known, block))
+        if has_outputs_alone(pairing.golden)
+        else frozenset()
+    )
     if other is None:
-        return Partners({}, Wiring(), matched, {}, {})
+        return Partners({}, Wiring(), matched, {}, {}, behind_unseen=unseen)
     items = (item for some in measured.values() for item in some.values())
     differs = any(item.usable and not item.divergence.equal for item in items)
     wiring = infer_wiring(pairing.golden, other) if differs else Wiring()
+    runs, inputs = pairing.golden.runs.get(other, {}), dict[int, list[tuple[int, int]]]()
+    for place in (*wiring.producers, *wiring.leaves):
+        inputs.setdefault(place[0], []).append(place)
     return Partners(
-        pairing.golden.runs.get(other, {}), wiring, matched,
-        {golden: op for op, golden in matched.items()}, wiring.readers(),
+        runs, wiring, matched, {golden: op for op, golden in matched.items()}, wiring.readers(),
+        inputs, Timeline(runs.values()), unseen,
     )  # fmt: skip
+
+
+def _behind_unseen(known: Survey, block: Execution) -> Iterator[int]:
+    """Operators before which the target ran a kernel that was not compared and does more than hand on."""
+    unseen = False
+    for number, run in known.pairing.target.runs[block].items():
+        if unseen:
+            yield number
+        compared = known.index.get((block, number))
+        unseen = unseen or (not compared and type_of(run.op_type) not in IDENTITY)
 
 
 def reading_of(
@@ -183,7 +211,7 @@ def source_of(partners: Partners, golden: int | None, slot: int) -> tuple[int, i
         number, given = wiring.producers[place]
         if number in partners.target_of:
             return partners.target_of[number], given
-        read = [one for one in (*wiring.producers, *wiring.leaves) if one[0] == number]
+        read = partners.inputs[number]
         if partners.runs[number].op_type not in MOVEMENT or len(read) != 1:
             return UNSEEN
         (place,) = read
@@ -203,8 +231,8 @@ def may_be_fused(partners: Partners, op: int, run: OperatorRun) -> bool:
         return True
     behind, seen = [*partners.readers.get(golden, ())], set[int]()
     if not partners.wiring.producers:
-        later = [n for n, one in partners.runs.items() if one.time > own.time]
-        behind = sorted(later, key=lambda n: partners.runs[n].time)[:1]
+        following = partners.timeline.next_after(own.time)
+        behind = [] if following is None else [following.op]
     found = list[bool]()
     while behind:
         number = behind.pop()

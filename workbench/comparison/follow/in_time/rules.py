@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench._values import dataclass
@@ -24,7 +25,7 @@ class TimeMemory:
 
     allowed: float = 0.0
     tolerated: float = 0.0
-    failed: frozenset[int] = frozenset()
+    failed: set[int] = field(default_factory=set)
     doubtful: bool = False
 
 
@@ -66,7 +67,7 @@ def _learn_allowed(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
 
 
 def _learn_failed(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:
-    memory.failed |= {facts.op}
+    memory.failed.add(facts.op)
 
 
 def _learn_doubt(facts: TimeFacts, _: Conclusion, memory: TimeMemory) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,8 +35,8 @@ from workbench.comparison.pair.claims import has_outputs_alone
 from workbench.comparison.replay.own_error import OF_ONE, PART_OF_ONE
 from workbench.core.dtypes import DTYPES
 from workbench.graph.graph import Op, Param
-from workbench.ops import COLLECTIVES, CONTRACTIONS, IDENTITY, MOVEMENT, STEPS
-from workbench.ops.aliases import ALIASES
+from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
+from workbench.ops.aliases import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,16 +52,10 @@ if TYPE_CHECKING:
 # --- floors by type and format --------------------------------------------------------------------------
 
 
-def _type_of(op_type: str) -> str:
-    """The table's name of a type that files name."""
-    row = ALIASES.get(op_type)
-    return row.op_type if row is not None else op_type
-
-
 def _types(run: OperatorRun, usable: Iterable[Measured]) -> set[str]:
     """Types that files of either side name."""
     golden = {m.pair.golden_run.op_type for m in usable if m.pair.golden_run is not None}
-    return {_type_of(one) for one in ({run.op_type} | golden) if one}
+    return {type_of(one) for one in ({run.op_type} | golden) if one}
 
 
 def own_roundoff(known: Survey, run: OperatorRun, usable: Sequence[Measured]) -> float:
@@ -79,7 +72,7 @@ def _stand_in(run: OperatorRun, usable: Sequence[Measured]) -> Op:
     """An operator as its files tell it: type, and shapes as far as these are known."""
     inputs = [m for m in usable if m.pair.io == "input"]
     types = _types(run, usable)
-    kind = next(iter(sorted(types & CONTRACTIONS)), _type_of(run.op_type) or min(types, default=""))
+    kind = next(iter(sorted(types & CONTRACTIONS)), type_of(run.op_type) or min(types, default=""))
     outputs = tuple(_spec(m) for m in usable if m.pair.io == "output")
     slots = range(1 + max((m.pair.slot for m in inputs), default=-1))
     by_slot = {m.pair.slot: _spec(m) for m in inputs}
@@ -257,7 +250,7 @@ def time_facts(
         behind=memory.doubtful and seen.inherited > judging.pass_factor * seen.rounding_floor,
     )
     run = known.pairing.target.runs[seen.block][seen.op]
-    blind = _is_blind(reading, seen, run, memory) or _moves_unseen(known, seen, reading)
+    blind = _is_blind(reading, seen, run, memory) or _moves_unseen(seen, reading, run, partners)
     facts = facts._replace(blind=blind or _may_cancel(reading, seen, run, partners, memory))
     if not math.isfinite(worst):
         facts = facts._replace(misfit=_has_misfit(run))
@@ -275,7 +268,7 @@ def time_facts(
 def _is_of_library(known: Survey, seen: Assessment) -> bool:
     """Whether an operator is off by no more than libraries compute its type to, a part of 1: near zero that is much."""
     run = known.pairing.target.runs[seen.block][seen.op]
-    if seen.worst is None or _type_of(run.op_type) not in OF_ONE:
+    if seen.worst is None or type_of(run.op_type) not in OF_ONE:
         return False
     off = seen.worst.divergence.metrics.get("MaxAbsoluteError", math.inf)
     return off <= PART_OF_ONE and has_outputs_alone(known.pairing.golden)
@@ -288,7 +281,7 @@ def _has_misfit(run: OperatorRun) -> bool:
     given = array_of(gave) if gave is not None else None
     if ours is None or given is None:
         return False
-    return bool(misfits(_type_of(run.op_type), ours, given).size)
+    return bool(misfits(type_of(run.op_type), ours, given).size)
 
 
 def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: TimeMemory) -> bool:
@@ -303,7 +296,7 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
     types = _types(run, seen.measured.values())
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
-        if _type_of(run.op_type) in DOMAINS and ("input", 0) not in run.tensors:
+        if type_of(run.op_type) in DOMAINS and ("input", 0) not in run.tensors:
             return True  # what it read may be outside of its domain
         return arrived or reading.unseen or (memory.doubtful and not reading.known)
     if reading.known:
@@ -316,20 +309,10 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
     return error <= max(judging.excused_most, _given_before(memory))
 
 
-def _moves_unseen(known: Survey, seen: Assessment, reading: Reading) -> bool:
-    """Whether an operator that only moves may have moved what a kernel before it gave, which has no golden.
-
-    Asked where the golden is another framework's: kernels that a compiler made have none there.
-    """
-    runs = known.pairing.target.runs[seen.block]
-    moves = _type_of(runs[seen.op].op_type) in MOVEMENT
-    if reading.inputs or not moves or not has_outputs_alone(known.pairing.golden):
-        return False
-    before = takewhile(lambda number: number != seen.op, runs)
-    return any(
-        not known.index.get((seen.block, number)) and _type_of(runs[number].op_type) not in IDENTITY
-        for number in before
-    )
+def _moves_unseen(seen: Assessment, reading: Reading, run: OperatorRun, partners: Partners) -> bool:
+    """Whether an operator that only moves may have moved what a kernel before it gave, which has no golden."""
+    moves = type_of(run.op_type) in MOVEMENT
+    return moves and not reading.inputs and seen.op in partners.behind_unseen
 
 
 def _has_lone_input(reading: Reading, run: OperatorRun) -> bool:

@@ -10,9 +10,6 @@ from workbench.comparison.replay.deviation import Store, store_of
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Survey
     from workbench.comparison.measure.measure import Measured
@@ -33,23 +30,11 @@ def is_explained_by_store(known: Survey, seen: Assessment) -> bool:
     carried = seen.inherited * (limits().amplification + seen.inherited)
     if seen.worst.error > seen.tolerance_factor * (own.roundoff + carried):
         return False
-    others = [*islice(_outputs(known, seen.block, seen.op), _LOOKED_AT)]
+    outputs = (m for op, m in known.measured_floats(seen.block) if op != seen.op)
+    others = [*islice(outputs, _LOOKED_AT)]
     alike = sum(store is not None and store.is_within(own.format) for store in map(_store, others))
     judging = limits()
     return alike + 1 >= judging.ambient_operators and alike >= judging.ambient_share * len(others)
-
-
-def _outputs(known: Survey, block: Execution, op: int) -> Iterator[Measured]:
-    """Outputs of other operators that can show it: of floats, large enough, and not the golden's."""
-    least = limits().ambient_elements
-    for number in known.pairing.target.runs[block]:
-        items = known.index.get((block, number), {})
-        if number == op:
-            continue
-        yield from (
-            m for (io, _), m in items.items()
-            if io == "output" and m.usable and not m.exact and m.error > 0 and m.divergence.size >= least
-        )  # fmt: skip
 
 
 def _store(item: Measured) -> Store | None:

@@ -20,7 +20,7 @@ from workbench.comparison.follow.trace import excused
 from workbench.comparison.trust import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.in_time.reading import Partners
@@ -35,11 +35,19 @@ class InTime(NamedTuple):
     trust: Trust
 
 
-def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -> InTime:
+def in_time(
+    known: Survey,
+    block: Execution,
+    base: int,
+    *,
+    first: bool = True,
+    stopped: Callable[[], bool] = lambda: False,
+) -> InTime:
     """Judge one execution without a graph: the order of time stands in for the data flow.
 
     Every number format met so far counts as met by all that follows, and where nothing tells what an operator read, it
-    may have read what any before it gave. ``first``: no other execution of its rank ran before.
+    may have read what any before it gave. ``first``: no other execution of its rank ran before. Once ``stopped()`` is
+    true, no other operator is judged.
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)
@@ -50,6 +58,8 @@ def in_time(known: Survey, block: Execution, base: int, *, first: bool = True) -
     for op in sorted(runs, key=lambda n: runs[n].time):
         measured = known.index.get((block, op), {})
         usable = [m for m in measured.values() if m.usable]
+        if stopped():
+            break
         if not usable:
             continue
         coarsest = max(coarsest, own_roundoff(known, runs[op], usable))

@@ -1,0 +1,1 @@
+"""Trees of many small tensors, and what every stage of their comparison takes."""
