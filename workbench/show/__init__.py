@@ -6,14 +6,13 @@ from workbench._doors import make_door
 
 if TYPE_CHECKING:
     from workbench.show.json_result import pieces as json_pieces
-    from workbench.show.json_result import spelled, to_json
+    from workbench.show.json_result import to_json
     from workbench.show.landmarks import first_divergence, largest_jump
 
 __all__ = [
     "first_divergence",
     "json_pieces",
     "largest_jump",
-    "spelled",
     "to_json",
 ]
 
@@ -21,7 +20,6 @@ PLACES = {
     "first_divergence": "workbench.show.landmarks:first_divergence",
     "json_pieces": "workbench.show.json_result:pieces",
     "largest_jump": "workbench.show.landmarks:largest_jump",
-    "spelled": "workbench.show.json_result:spelled",
     "to_json": "workbench.show.json_result:to_json",
 }
 """What others import from here, by name; each is loaded when it is first used."""

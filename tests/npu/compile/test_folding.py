@@ -88,6 +88,7 @@ LEFT = {
     "draws": ((op("n", "Dropout", WEIGHT, outputs=(ROW, ROW)), SUM), ["n", "a"], {}),
     "overwrites": ((op("n", "AssignAdd", WEIGHT, OTHER), SUM), ["n", "a"], {}),
     "meets others": ((op("n", "Broadcast", Bundle((WEIGHT,))), SUM), ["n", "a"], {}),
+    "makes floats of integers": ((op("n", "AscendAntiQuant", WEIGHT, scale=2.0, offset=0.0), SUM), ["n", "a"], {}),
     "no kernel": ((op("n", "Unheard", WEIGHT), SUM), ["n", "a"], {}),
     "may be left out": (
         (op("p", "Neg", X), replace(op("n", "Neg", WEIGHT), unless="p"), op("a", "Add", X, Value(1))),

@@ -16,8 +16,8 @@ from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
-from workbench.comparison.graphs.traverse import ALIAS, path_back, storage_of
-from workbench.comparison.graphs.view import RESHAPING, hands_on
+from workbench.comparison.graphs.traverse import path_back, storage_of
+from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.pair.claims import has_outputs_alone
@@ -25,13 +25,14 @@ from workbench.comparison.pair.exclusions import IGNORED
 from workbench.comparison.pair.kernels import EXPECTED
 from workbench.comparison.pair.pairing import Sides
 from workbench.comparison.result import Coverage
+from workbench.comparison.results.network_outputs import missing_outputs
 from workbench.core.dtypes import is_exact, roundoff
 from workbench.core.words import Message
-from workbench.graph.graph import Bundle, Const, Param, Value
+from workbench.graph.graph import Const, Param, Value
 from workbench.ops import IDENTITY, MOVEMENT, OPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.comparison.align.alignment import Alignment, Fusion
     from workbench.comparison.bind.binding import Execution, OperatorRun
@@ -39,19 +40,13 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Row, Side
-    from workbench.graph.graph import Graph, Op, Operand
+    from workbench.graph.graph import Graph, Operand
 
 Stored = tuple[object, ...]
 """A value of one execution: the tensor that an operator gave or a parameter, whatever slots show it."""
 
 EXPLAINED_SKIPS = EXPECTED | {IGNORED, "older-run", "other-model", "twice"}
 """Reasons for leaving a tensor out that take nothing from a comparison."""
-
-_END = frozenset(("NetOutput", "MakeTuple", "Return"))
-"""Types that only gather what a network gives."""
-
-_HANDS_ON = IDENTITY | ALIAS | RESHAPING
-"""Types whose result is what they read, under another name."""
 
 
 class Uncompared(NamedTuple):
@@ -488,52 +483,6 @@ def _reason(judged: Judged, one: Uncompared) -> str:
         ranks = {rank for rank, _ in other}
         return f"{one.side}:{'iteration' if block.rank in ranks else 'rank'}"
     return f"{one.side}:unmatched"
-
-
-def missing_outputs(
-    judged: Judged, excused: Collection[Stored] = ()
-) -> Iterator[tuple[Execution, Op]]:
-    """Operators whose values the network gives, and that were not compared. Without a graph nobody knows."""
-    for block in judged.pairing.block_order:
-        graph = judged.pairing.target.graph(block)
-        if graph is None or graph.inner:
-            continue
-        for operand in dict.fromkeys(_results(graph)):
-            if _shows_none(graph, operand) or _is_judged(judged, block, operand, excused):
-                continue
-            op = graph.ops[operand.op]
-            if not op.unless and not judged.pairing.overrides.may_miss(op.name):
-                yield block, op
-
-
-def _results(graph: Graph) -> Iterator[Value]:
-    """Values that a graph gives, what only gathers them looked through."""
-    waiting: list[Operand | None] = list(graph.outputs)
-    for operand in waiting:
-        if isinstance(operand, Bundle):
-            waiting += operand.items
-        elif isinstance(operand, Value) and graph.ops[operand.op].op_type in _END:
-            waiting += graph.ops[operand.op].flat_inputs()
-        elif isinstance(operand, Value):
-            yield operand
-
-
-def _shows_none(graph: Graph, value: Value) -> bool:
-    """Whether an operator gives no tensor there, as one that only has an effect."""
-    outputs = graph.ops[value.op].outputs
-    return value.slot >= len(outputs) or outputs[value.slot] is None
-
-
-def _is_judged(judged: Judged, block: Execution, value: Value, excused: Collection[Stored]) -> bool:
-    """Whether a value was compared, under the name of an operator that hands it on or of who computes it."""
-    graph = judged.pairing.target.graphs[block.graph_key]
-    for one in path_back(graph, value, _HANDS_ON):
-        if not isinstance(one, Value) or graph.ops[one.op].op_type in LEAVES:
-            return True  # a parameter or constant: the network hands it through
-        stored = judged.value_of("target", block, one)
-        if stored in judged.compared.target or stored in excused:
-            return True
-    return False
 
 
 _EXCUSED = frozenset(("own-batch", "mislabelled-alike", "unused"))

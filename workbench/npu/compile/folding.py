@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 FOLDED = frozenset(("Cast", "TransData", "ConvBnFilterHost", "ConvBnBiasHost"))
 """Operators of the compiler's own that it computes itself, if it knows what goes in; it rounds as the device does."""
 
+_QUANTIZING = frozenset(("AscendAntiQuant", "AscendDequant", "AscendQuant"))
+"""Operators of quantization: GE marks that they are not folded, so that weights stay integers."""
+
 _NUMBERED = re.compile(r"dynamic_const_(\d{1,9})", re.ASCII)
 
 
@@ -72,7 +75,7 @@ def fold_operators(module: Module, target: Target) -> Module:
 
 def _is_computed_by_host(op: Op) -> bool:
     """Whether an operator is a function of its tensors, and has some: GE folds none that reads nothing."""
-    known = op.op_type in OPS and op.fused is None and op.op_type not in HCOM
+    known = op.op_type in OPS and op.fused is None and op.op_type not in HCOM.keys() | _QUANTIZING
     if not known or gives_other_each_time(op) or not op.outputs:
         return False
     try:
