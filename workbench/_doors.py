@@ -37,7 +37,8 @@ def make_door(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package whose names have places.
 
-    A name that was asked for stays in the package, and ``dir`` lists ``__all__``. Raises AttributeError, naming the known ones, for any other.
+    A name that was asked for stays in the package, and ``dir`` lists ``__all__``.
+    Raises AttributeError, naming the known ones, for any other.
     """
 
     def __getattr__(name: str) -> Any:
