@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench._doors import make_door
 from workbench._faces import FACES
 from workbench.core.errors import (
     AlignError,
@@ -75,48 +76,33 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "AscendCL": ("workbench.ascendcl.api", "AscendCL"),
-    "Trees": ("workbench.ui.trees", "Trees"),
-    "Workbench": ("workbench.ui.app", "Workbench"),
-    "Comparison": ("workbench.session.comparison", "Comparison"),
-    "compare": ("workbench.session.compare", "compare"),
-    "config": ("workbench.config", ""),
-    "convert": ("workbench.dump.convert", "convert"),
-    "envelope": ("workbench.session.envelope", "envelope"),
-    "Golden": ("workbench.golden_data", "Golden"),
-    "golden": ("workbench.golden_data", "golden"),
-    "inspect": ("workbench.views.dump", "inspect_dump"),
-    "load": ("workbench.dump.reader", "load"),
-    "models": ("workbench.network.models", ""),
-    "nn": ("workbench.network.nn", ""),
-    "preview": ("workbench.forecast.preview", "preview"),
-    "probe_order": ("workbench.npu.orders.probe", "probe_order"),
-    "read_ir": ("workbench.graph_files.formats", "read_graph"),
-    "read_onnx": ("workbench.network.onnx", "read_onnx"),
-    "read_result": ("workbench.session.foreign", "read_result"),
-    "set_dump": ("workbench.network.cell", "set_dump"),
-    "simulate": ("workbench.simulation.simulate", "simulate"),
-    "trace": ("workbench.network.tracer", "trace"),
+PLACES = {
+    "AscendCL": "workbench.ascendcl.api:AscendCL",
+    "Trees": "workbench.ui.trees:Trees",
+    "Workbench": "workbench.ui.app:Workbench",
+    "Comparison": "workbench.session.comparison:Comparison",
+    "compare": "workbench.session.compare:compare",
+    "config": "workbench.config",
+    "convert": "workbench.dump.convert:convert",
+    "envelope": "workbench.session.envelope:envelope",
+    "Golden": "workbench.golden_data:Golden",
+    "golden": "workbench.golden_data:golden",
+    "inspect": "workbench.views.dump:inspect_dump",
+    "load": "workbench.dump.reader:load",
+    "models": "workbench.network.models",
+    "nn": "workbench.network.nn",
+    "preview": "workbench.forecast.preview:preview",
+    "probe_order": "workbench.npu.orders.probe:probe_order",
+    "read_ir": "workbench.graph_files.formats:read_graph",
+    "read_onnx": "workbench.network.onnx:read_onnx",
+    "read_result": "workbench.session.foreign:read_result",
+    "set_dump": "workbench.network.cell:set_dump",
+    "simulate": "workbench.simulation.simulate:simulate",
+    "trace": "workbench.network.tracer:trace",
 }
+"""What users import from here, by name; each is loaded when it is first used, so that importing costs nothing."""
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that importing the package costs nothing."""
-    if name not in _HOMES:
-        message = f"module 'workbench' has no attribute {name!r}; known: {__all__}"
-        raise AttributeError(message)
-    from importlib import import_module
-
-    module, member = _HOMES[name]
-    found = import_module(module)
-    value = getattr(found, member) if member else found
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = make_door(__name__, PLACES)
 
 
 def _config_form(config: Any, **options: Any) -> Any:

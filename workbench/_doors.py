@@ -37,7 +37,8 @@ def make_door(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package whose names have places.
 
-    A name that was asked for stays in the package. Raises AttributeError, naming the known ones, for any other.
+    A name that was asked for stays in the package, and ``dir`` lists ``__all__``.
+    Raises AttributeError, naming the known ones, for any other.
     """
 
     def __getattr__(name: str) -> Any:
@@ -49,6 +50,6 @@ def make_door(
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*places, *vars(sys.modules[package])})
+        return sorted(vars(sys.modules[package])["__all__"])
 
     return __getattr__, __dir__

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+from workbench._doors import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -49,8 +50,7 @@ class Places(Mapping[str, click.Command]):
         self._places = places
 
     def __getitem__(self, name: str) -> click.Command:
-        module, _, member = self._places[name].partition(":")
-        found: click.Command = getattr(import_module(module), member)
+        found: click.Command = find(self._places[name])
         return found
 
     def __iter__(self) -> Iterator[str]:
