@@ -188,6 +188,7 @@ GROWS = {
     "Reach": "what regions reach by now; `find_dont_care` gives the frozen `Regions`",
     "ReplayCache": "cache: what an operator computes",
     "Stages": "whether it was asked to stop by now",
+    "Grace": "since when it has been asked to stop",
     "Stretch": "cuts of a group while they are looked for",
     "Row": "where it stands among the rows that it was read from",
     "Rows": "cache: rows as values while somebody holds them",
