@@ -70,16 +70,19 @@ def simulate(
     from workbench.golden_data import inputs_of, shapes_of
     from workbench.simulation.events import dumped_nothing
     from workbench.simulation.inputs import networks_with_inputs
+    from workbench.simulation.lowering import load_given, surface_of
     from workbench.simulation.simulate import simulate as run
 
     told: list[Message] = []
     asked = compiler_options(ge_options, precision_mode, fusion)
     inputs, shapes = inputs_of(input_ or ()), shapes_of(shape or ())
     networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
+    form = load_given(config, surface or None)
+    print_lines(_heading(surface or surface_of(form, device), device, target_version), err=True)
     tree = run(
         networks,
         feeds,
-        config,
+        form,
         out,
         device=device,
         surface=surface or None,
@@ -102,3 +105,12 @@ def simulate(
         print_lines(said, err=True)
     print_text(str(tree))
     return Exit.NOTHING_DUMPED if dumped_nothing(told, ranks) else Exit.DONE
+
+
+def _heading(surface: str, device: str, version: str) -> Message:
+    """Say whose tree is written, as which release, and on which device."""
+    from workbench.config import get
+
+    row = get(surface)
+    values = {"surface": surface, "product": row.product, "version": version or row.version}
+    return Message("cli/simulate-as", **values, device=device)

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from workbench.core.problems import Severity
     from workbench.core.words import Message
 
-GUIDE_VERSIONS = {"MindSpore": "2.6.0"}
-"""Product → the release that its guide describes, where that is not the one which the rules were read in."""
-
 COMMON, E2E = "common_dump_settings", "e2e_dump_settings"
 _MINDSPORE = "mindspore-o0o1 mindspore-o2 mindspore-ge mindspore-cpu mindspore-gpu"
 
@@ -151,11 +148,11 @@ GUIDE_DIFFERENCES = (
 """Every disagreement."""
 
 
-def guide_context(context: Context, product: str, version: str) -> Context:
-    """Return a context whose version is that of a release: the one asked for, or the one that the guide describes."""
+def guide_context(context: Context, version: str) -> Context:
+    """Return a context whose version is that of a release: the one asked for, or ``version``, the guides' own."""
     if context.version != GUIDE:
         return context if context.version else replace(context, version=version)
-    return replace(context, version=GUIDE_VERSIONS.get(product, version), guide=True)
+    return replace(context, version=version, guide=True)
 
 
 def as_guide_reads(config: Config) -> Config:

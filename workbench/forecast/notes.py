@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.core.words import Message
+from workbench.core.writers import MINDSPORE_RELEASE
 from workbench.dump.releases import by_msprobe
 from workbench.dump.selection import marked_names
 from workbench.dump.write.ge import runs_alone
-from workbench.dump.write.targets import VERSION
 from workbench.simulation.events import undumped
 from workbench.simulation.nothing import EmptyRun, left_out
 
@@ -132,7 +132,7 @@ def _kind_notes(plan: DumpPlan, writer: Writer, version: str) -> Iterator[Messag
         yield Message("forecast/overflow-limit", limit=plan.limit)
     if plan.kind == "exception" and writer.by_mindspore and writer.platform != "Ascend":
         yield Message("forecast/no-failures")
-    if not by_msprobe(writer.surface, version or VERSION):
+    if not by_msprobe(writer.surface, version or MINDSPORE_RELEASE):
         return
     yield Message("forecast/msprobe")
     if plan.kind == "data" and plan.saved == "full":

@@ -87,7 +87,7 @@ ROWS = (
     ),
     Row(
         id="exception-ge",
-        severity="warning",
+        severity="error",
         at=common_path("op_debug_mode"),
         when=lambda r, at: r.debug_mode == 4,
         says="{key} 4 is not supported in a GE dump",
