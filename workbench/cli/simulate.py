@@ -74,6 +74,7 @@ def simulate(
     from workbench.simulation.simulate import simulate as run
 
     told: list[Message] = []
+    variables_of_run, order = variables(env), places_of(schedule)
     asked = compiler_options(ge_options, precision_mode, fusion)
     inputs, shapes = inputs_of(input_ or ()), shapes_of(shape or ())
     networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
@@ -95,8 +96,8 @@ def simulate(
         fusion=asked.fusion,
         quantization=quantization or None,
         version=target_version,
-        env=variables(env),
-        schedule=places_of(schedule),
+        env=variables_of_run,
+        schedule=order,
         set_dump=set_dump or (),
         max_turns=max_turns,
         report=told.append,

@@ -79,6 +79,9 @@ def list_notes(
     some = why or undumped(plan, run, form)
     if some is not None:
         yield some
+    for graph in graphs:
+        if graph.is_excerpt:
+            yield Message("dump/graph-excerpt", operators=len(graph.ops))
     yield from _kind_notes(plan, writer, context.version)
     if not writer.is_simulated:
         yield from _call_notes(plan, context, numbers, judged)

@@ -39,7 +39,6 @@ class SessionOptions:
     step: str = ""
     collect: str = ""
 
-
     @property
     def refused(self) -> bool:
         """Whether GE refuses the session: it then runs nothing, and nothing is dumped."""

@@ -64,13 +64,14 @@ class GraphFiles(NamedTuple):
     """Graph files of one graph, in which folder below `workbench.dump.write.session.FOLDER`, and the session's options.
 
     ``compiled`` are graphs of the network by the stage from which on it looks so; without one it is
-    always the same.
+    always the same. ``digits`` are those of the number in a file's name.
     """
 
     stages: tuple[StageFile, ...]
     folder: str
     options: Mapping[str, str]
     compiled: Mapping[str, Graph] = MappingProxyType({})
+    digits: int = 8
 
     def at(self, stage: str, graph: Graph) -> Graph:
         """Return the network's graph, which runs as ``graph``, as it is after a stage."""

@@ -36,7 +36,11 @@ from workbench.graph_files.mindspore.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BEGIN = re.compile(rb"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
+_BEGIN = re.compile(
+    rb"^(?:# ?IR entry\s{0,64}:|subgraph @| {0,4}%\d{1,9}\([^()\n]{1,99}\) = [A-Z]\w{0,99}\()",
+    re.MULTILINE,
+)
+_HEADED = re.compile(r"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
 _NODE = re.compile(r" {0,4}(?:%(\d{1,9})(?:\(.*?\))? = |(?=[Rr]eturn\())")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_| = )(.*?) ?: (<.*)$")
 _PARAM_REF = re.compile(r"%para(\d{1,9})(?!\d)")
@@ -70,7 +74,7 @@ class Block:
 
 
 def is_ms_text(look: Look) -> bool:
-    """Whether a line begins a graph, or names the one that is run."""
+    """Whether a line begins a graph, names the one that is run, or is an operator of an excerpt."""
     return _BEGIN.search(look.begin) is not None
 
 
@@ -94,9 +98,10 @@ _RECENT = GraphCache(parse_ms_text)
 
 
 def _read(text: str, where: str) -> _Parser:
-    parser = _Parser(text.split("\n"), where, dialect_of(text))
+    excerpt = _HEADED.search(text) is None
+    parser = _Parser(text.split("\n"), where, dialect_of(text), excerpt=excerpt)
     parser.run()
-    if not parser.blocks:
+    if not parser.blocks or (excerpt and not parser.blocks[0].nodes):
         raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
     return parser
 
@@ -110,7 +115,9 @@ def entry_block(text: str) -> tuple[Block, dict[int, Parameter]]:
 class _Parser:
     """State of one reading: the lines, where we are, and what was found."""
 
-    def __init__(self, lines: list[str], where: str, dialect: str) -> None:
+    def __init__(
+        self, lines: list[str], where: str, dialect: str, *, excerpt: bool = False
+    ) -> None:
         self.lines = lines
         self.where = where
         self.dialect = dialect
@@ -120,10 +127,11 @@ class _Parser:
         self.blocks: list[Block] = []
         self.pending_types: tuple[HostType, ...] = ()
         self.unknown = 0
+        self.excerpt = excerpt
 
     def run(self) -> None:
         node: Node | None = None
-        block: Block | None = None
+        block = self._open_block("subgraph @") if self.excerpt else None
         index, count = 0, len(self.lines)
         while index < count:
             checkpoint()
@@ -290,7 +298,7 @@ class _Parser:
             self._build(block) for number, block in enumerate(self.blocks) if number != entry
         )
         graph = self._build(self.blocks[entry])
-        return replace(graph, subgraphs=others, unknown_lines=self.unknown)
+        return replace(graph, subgraphs=others, unknown_lines=self.unknown, is_excerpt=self.excerpt)
 
     def _build(self, block: Block) -> Graph:
         parameters, index = self._numbered(block.params) if block.params else self._free
