@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.config.mindspore.notes import complex_notes
 from workbench.core.words import Message
 from workbench.core.writers import MINDSPORE_RELEASE
 from workbench.dump.releases import by_msprobe
@@ -82,6 +83,8 @@ def list_notes(
     for graph in graphs:
         if graph.is_excerpt:
             yield Message("dump/graph-excerpt", operators=len(graph.ops))
+    if judged is not None and writer.of_mindspore and writer.is_simulated:
+        yield from complex_notes(judged.reading) if _has_complex(graphs) else ()
     yield from _kind_notes(plan, writer, context.version)
     if not writer.is_simulated:
         yield from _call_notes(plan, context, numbers, judged)
@@ -92,6 +95,20 @@ def list_notes(
     elif plan.single_op:
         yield Message("forecast/alone-besides")
     yield from _graph_notes(writer)
+
+
+def _has_complex(graphs: Sequence[Graph]) -> bool:
+    """Whether any operator or parameter of a network has complex numbers."""
+    specs = (
+        spec
+        for graph in graphs
+        for block in (graph, *graph.subgraphs)
+        for spec in (
+            *(one for op in block.ops for one in op.outputs),
+            *(parameter.spec for parameter in block.parameters),
+        )
+    )
+    return any(spec.dtype.startswith("complex") for spec in specs)
 
 
 def _call_notes(

@@ -468,7 +468,7 @@ EXCERPT = """\
 x, w], pri_format: NC1HWC0, pad: (0, 0, 0, 0), output_used_num:
 (1), stream_id: 0, group: 1}
 : (<Tensor[Float32], (32, 256, 13, 13)>, <Tensor[Float32], (384, 256, 3, 3)>) -> (<Tensor[Float32], (32, 384, 13, 13)>)
-: (<Float16xNC1HWC0[const vector][32, 16, 13, 13, 16]>, <Float16xFracZ[const vector][144, 24, 16, 16]>) -> (<Float32xNC1HWC0[const vector][32, 24, 13, 13, 16]>)
+: (<Float16xNC1HWC0[const vector][32, 16, 13, 13, 16]>) -> (<Float32xNC1HWC0[const vector][32, 24, 13, 13, 16]>)
 : full_name_with_scope: (Default/conv3-Conv2d/Conv2D-op12)
 ...
 # In file ./train.py(175)/ x = self.conv3(x)/
