@@ -60,7 +60,7 @@ def found(surface, change, context):
 # Which mode: the second section decides, whatever is in it
 SECTIONS = [
     ("o0o1", {"e2e": {}}, NEW, set()),
-    ("o0o1", {"e2e": {"enable": False}}, NEW, set()),
+    ("o0o1", {"e2e": {"enable": False}}, NEW, {("hint", "enable", "guide")}),
     ("o0o1", {"e2e": OUT}, NEW, {("warning", "e2e_dump_settings", "e2e-absent")}),
     ("o0o1", {"e2e": 5}, NEW, {("warning", "e2e_dump_settings", "section")}),
     ("o0o1", {"e2e": None}, NEW, {("warning", "e2e_dump_settings", "section")}),
@@ -75,7 +75,7 @@ SECTIONS = [
     # up to 2.2 enable and trans_flag are required, and enable decides
     ("o0o1", {"e2e": {}}, OLD, {("error", "enable", "e2e-required"), ("error", "trans_flag", "e2e-required"),
                                 ("warning", "enable", "e2e-enable")}),
-    ("o0o1", {"e2e.enable": False}, OLD, {("warning", "enable", "e2e-enable")}),
+    ("o0o1", {"e2e.enable": False}, OLD, {("warning", "enable", "e2e-enable"), ("hint", "enable", "guide")}),
     ("o2", {"e2e": {"enable": False, "trans_flag": True}}, OLD, set()),
     ("o2", {"e2e": dict(E2E)}, OLD, {("warning", "e2e_dump_settings", "e2e-present")}),
 ]  # fmt: skip
@@ -177,7 +177,7 @@ CHANGED = [
     ("o0o1", DEVICE | STATISTIC | {"statistic_category": ["max", "md5"]}, NEW,
      {("warning", "statistic_category[1]", "category-device")}),
     ("o0o1", DEVICE | STATISTIC | {"op_debug_mode": 3, "e2e.enable": False}, NEW,
-     {("warning", "stat_calc_mode", "stat-host"),
+     {("warning", "stat_calc_mode", "stat-host"), ("hint", "enable", "guide"),
       ("hint", "saved_data", "overflow-statistics")}),
     ("cpu", DEVICE, NEW, {("warning", "stat_calc_mode", "stat-host")}),
     ("cpu", {"e2e.trans_flag": False, "e2e.save_kernel_args": True, "e2e.sample_mode": 1}, NEW,

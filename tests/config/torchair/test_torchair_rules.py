@@ -19,7 +19,7 @@ def found(form, context=None, *, without=("dump-off", "everything", "config-file
     return [
         (p.id, p.severity, p.path.rpartition(".")[2], p.code)
         for p in problems
-        if p.id not in without
+        if p.id not in (*without, "guide")
     ]
 
 
