@@ -50,6 +50,7 @@ from workbench.network.nn.training import (
     TrainOneStepWithLossScaleCell,
     WithLossCell,
 )
+from workbench.network.primitive import Primitive
 from workbench.network.symbolic import Initial, Parameter
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "NaturalExpDecayLR",
     "Optimizer",
     "Parameter",
+    "Primitive",
     "PolynomialDecayLR",
     "ReLU",
     "ReLU6",
