@@ -114,7 +114,8 @@ def set_dump(target: Cell | Primitive, enabled: bool = True) -> None:
     Marked are the operators of the cells, those of composite functions in them included, and those of their
     gradients. A later call for a cell below counts for that one. Call it before the network is traced. Of a
     `workbench.nn.Primitive` its own operators are marked; those of its gradients are other primitives and stay as
-    they are, which no real graph has confirmed yet. Any other operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
+    they are, which no real graph has confirmed yet.
+    Any other operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
 
     Source: ``mindspore.tools.set_dump`` of MindSpore 2.10 and the graphs that it gives on a CPU
     (``tests/data/conformance/marks_2.10.0_cpu.json``).
