@@ -31,6 +31,15 @@ CASES: dict[str, dict[str, Any]] = {
     "gradients": {"marks": [["a", True]], "trains": True},
     "no cell": {"marks": [["text", True]]},
     "not a boolean": {"marks": [["a", 1]]},
+    "an operator and its gradient": {"net": "Sole", "marks": [["mul", True]], "trains": True},
+    "two operators and their gradients": {
+        "net": "Sole",
+        "marks": [["mul", True], ["sig", True]],
+        "trains": True,
+    },
+    "an operator taken back": {"net": "Sole", "marks": [["mul", True], ["mul", False]]},
+    "an operator left out of its cell": {"net": "Sole", "marks": [["", True], ["mul", False]]},
+    "an operator, then its cell taken back": {"net": "Sole", "marks": [["mul", True], ["", False]]},
     "mode 2": {"marks": [["a", True]], "mode": 2},
 }
 """What is marked in which order, by the attributes that lead to it."""
@@ -61,8 +70,18 @@ def run(case: str) -> None:
         def construct(self, x: Any) -> Any:
             return self.last(self.add(self.a(x), self.b(x)))
 
+    class Sole(nn.Cell):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense, self.mul, self.sig = nn.Dense(4, 2), ops.Mul(), ops.Sigmoid()
+
+        def construct(self, x: Any) -> Any:
+            y = self.dense(x)
+            return self.sig(self.mul(y, y))
+
     ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
-    net, x = Net(), Tensor(np.ones((2, 4), np.float32))
+    net = Sole() if CASES[case].get("net") == "Sole" else Net()
+    x = Tensor(np.ones((2, 4), np.float32))
     for place, enabled in CASES[case]["marks"]:
         target = net
         for name in filter(None, place.split(".")):

@@ -43,6 +43,40 @@ def read(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
 
 
+# ---------------------------------------------------------------- what pages name
+
+NAMED = re.compile(r"\b(?:tests|benchmarks|conformance)/(?:[\w-]+/)*[\w-]+\.(?:py|toml|json|txt)\b")
+CITED = re.compile(r"(?<![\w./-])(?:tests/)?((?:\w+/)*test_\w+\.py)((?:::\w+)*)")
+
+
+def pages_that(pattern: re.Pattern[str]) -> list[Path]:
+    found = [path for path in sorted(DOCS.rglob("*.md")) if pattern.search(path.read_text())]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    "page", pages_that(NAMED), ids=lambda path: path.relative_to(DOCS).as_posix()
+)
+def test_files_that_a_page_names_are_there(page):
+    names = NAMED.findall(page.read_text(encoding="utf-8"))
+    assert [name for name in names if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    "page", pages_that(CITED), ids=lambda path: path.relative_to(DOCS).as_posix()
+)
+def test_tests_that_a_page_names_are_there(page):
+    missing = []
+    for file, parts in CITED.findall(page.read_text(encoding="utf-8")):
+        path = ROOT / "tests" / file
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        defined = {*re.findall(r"^\s*(?:def|class) (\w+)\b", text, re.M)}
+        if not text or not set(parts.split("::")[1:]) <= defined:
+            missing.append(file + parts)
+    assert missing == []
+
+
 # ---------------------------------------------------------------- generated pages
 
 

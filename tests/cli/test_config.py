@@ -13,6 +13,7 @@ from workbench.config.form.settings import declared
 from workbench.config.help import surface_help
 from workbench.config.schema import json_schema
 from workbench.core.errors import WorkbenchError
+from workbench.core.writers import MINDSPORE_RELEASE, SIMULATED_SURFACES
 
 JSON_SURFACES = [name for name in wb.config.SURFACES if wb.config.get(name).language == "json"]
 PROBLEM_KEYS = {"id", "severity", "path", "line", "message", "fix", "code", "source"}
@@ -71,7 +72,7 @@ def test_a_refused_form_exits_with_one_and_names_line_and_code(run, write):
     assert status == 1
     assert f"{form}:4: error EP0002" in out
     assert "'some'" in out
-    assert out.splitlines()[-1].startswith("refused by ")
+    assert out.splitlines()[0].startswith("refused by ")
 
 
 def test_the_environment_is_an_input(run, write, monkeypatch):
@@ -206,3 +207,27 @@ def test_preview_tells_operators_files_and_bytes(run, write):
     status, text, _ = run("preview", form, "--graph", "lenet")
     assert status == 0
     assert "files" in text
+
+
+@pytest.mark.parametrize("surface", wb.config.SURFACES)
+def test_the_first_line_of_every_command_says_the_one_default_release(
+    run, write, surface, tmp_path, capsys
+):
+    row = wb.config.get(surface)
+    judge = f"{row.product} {row.version}"
+    if row.product == "MindSpore":
+        assert row.version == MINDSPORE_RELEASE
+    form = write(wb.config.new(surface).to_text(), f"form{row.suffix or '.py'}")
+    asked = ("--surface", surface)
+    for shown in (
+        run("check", form, *asked),
+        run("explain", form, *asked),
+        run("preview", form, "--graph", "mlp", *asked),
+    ):
+        assert shown.status == 0
+        assert judge in shown.out.splitlines()[0]
+    if surface in SIMULATED_SURFACES:
+        device = "reference" if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"
+        where = ("--device", device, "--out", tmp_path / "out", *asked)
+        shown = commands.run(capsys, "simulate", "--graph", "mlp", "--config", form, *where)
+        assert judge in shown.err.splitlines()[0]

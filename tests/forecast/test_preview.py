@@ -520,3 +520,18 @@ def test_folders_of_a_scripts_calls_are_told_by_step_and_process(ranks, processe
 def test_kernels_lie_elsewhere_than_calls():
     form = config.new("msprobe-mindspore").set("level", "L2")
     assert "forecast/call-folders" not in [note.code for note in preview(form, "mlp").notes]
+
+
+def test_complex_numbers_are_spoken_of_where_the_network_has_some():
+    """A form does not tell them, so what becomes of them is no note on every form with statistics."""
+    form = config.new("mindspore-o0o1").set("common_dump_settings.saved_data", "statistic")
+    assert "complex" not in form.explain()
+    spec = TensorSpec("complex64", (2,))
+    op = Op("Default/Neg-op0", "Neg", (Param(0),), outputs=(spec,))
+    graphs = {
+        "complex64": Graph("net", (Parameter("x", spec),), (op,), (Value(0),)),
+        "float32": load_graph("mlp"),
+    }
+    for dtype, graph in graphs.items():
+        said = [one.code for one in preview(form, graph, device="reference").notes]
+        assert ("complex-statistics" in said) == (dtype == "complex64")

@@ -65,9 +65,10 @@ def marked(net, marks, trains=False):
 def test_the_operators_that_mindspore_marks_are_marked(case):
     recorded = CASES[case]
     real = {name: flag for name, _, flag in recorded["operators"]}
-    own, every = marked(Net(), recorded["marks"], recorded.get("trains", False))
+    net = {"Net": Net, "Sole": Sole}[recorded.get("net", "Net")]()
+    own, every = marked(net, recorded["marks"], recorded.get("trains", False))
     shared = every & real.keys()
-    assert {"MatMul", "BiasAdd", "Sigmoid", "Add"} <= {
+    assert {"MatMul", "BiasAdd", "Sigmoid", "Mul" if isinstance(net, Sole) else "Add"} <= {
         name.rpartition("/")[2][:-4] for name in shared
     }
     assert own & shared == {name for name in shared if real[name]}
@@ -187,3 +188,36 @@ def test_the_graph_engine_dumps_the_kernels_that_hold_a_marked_operator(tmp_path
     wb.set_dump(net.a.act)
     wb.simulate(trace(net, X), None, form(surface), tmp_path, device="a2", surface=surface)
     assert dumped(tmp_path) == {"Default_a-Block_act-Sigmoid_Sigmoid-op0"}
+
+
+class Sole(Cell):
+    """A network that holds its operators, as MindSpore's networks hold ``ops.Mul()``."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(4, 2)
+        self.mul, self.sig = nn.Primitive("Mul"), nn.Primitive("Sigmoid")
+
+    def construct(self, x):
+        y = self.dense(x)
+        return self.sig(self.mul(y, y))
+
+
+def test_a_primitive_computes_as_its_operator(tmp_path):
+    graph = trace(Sole(), X)
+    assert [op.op_type for op in graph.ops] == ["MatMul", "BiasAdd", "Mul", "Sigmoid"]
+    assert [op.name for op in graph.ops][2:] == ["Default/Mul-op0", "Default/Sigmoid-op0"]
+    assert nn.Primitive("ReduceSum", keep_dims=True).settings == {"keep_dims": True}
+    with refused("graph/primitive", GraphError, got="Mull"):
+        nn.Primitive("Mull")
+
+
+def test_a_marked_primitive_is_dumped_alone(tmp_path):
+    net = Sole()
+    wb.set_dump(net.mul)
+    config = wb.config.new("mindspore-o0o1").set("common_dump_settings.dump_mode", 2)
+    out = wb.simulate(trace(net, X), None, config, tmp_path / "out", device="a2")
+    names = {path.name.partition(".0.")[0] for path in out.rglob("*.npy")}
+    assert names == {"Mul.Default_Mul-op0"}
+    wb.set_dump(net.mul, False)
+    assert not any(map(is_marked, trace(net, X).ops))

@@ -21,8 +21,9 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.core.writers import MINDSPORE_RELEASE as VERSION
 from workbench.dump.convert import convert
-from workbench.dump.write.targets import VERSION, Target
+from workbench.dump.write.targets import Target
 from workbench.dump.write.trees import write_tree
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
+from workbench.dump.reader import load
 from workbench.forecast.preview import preview
 from workbench.graph_files.ge.schema import GE_IR
 from workbench.network.models import load_graph
@@ -339,3 +340,23 @@ def test_the_command_takes_the_environment_of_the_run(tmp_path, capsys):
     assert stages == ["PreRunBegin.txt", "Build.txt"]
     status, _, err = run(capsys, *what, "--out", tmp_path / "other", "--env", "DUMP_GE_GRAPH")
     assert (status, err) == (2, f"error: {Message('cli/variable', got='DUMP_GE_GRAPH')}\n")
+
+
+def test_releases_of_the_guide_count_graph_files_with_five_digits(tmp_path):
+    """The guide: ``${DUMP_GRAPH_PATH}/${pid}_${deviceid}/ge_proto_00292_Build.txt``; five digits are read, too."""
+    env = {"DUMP_GRAPH_PATH": "/g"}
+    trees = {}
+    for version in ("", "guide"):
+        out = tmp_path / (version or "release")
+        asked = {"surface": "tensorflow", "device": "a2", "version": version, "env": env}
+        wb.simulate(load_graph("mlp"), None, new("tensorflow"), out, **asked)
+        trees[version] = {one.relative_to(out).as_posix() for one in out.rglob("ge_proto_*")}
+        assert load(out).graphs
+        found = preview(new("tensorflow"), "mlp", context=Context(version, env))
+        assert trees[version] <= {*found.names}
+    eight = {
+        one.replace("4242_0/ge_proto_", "pid_4242_deviceid_0/ge_proto_000")
+        for one in trees["guide"]
+    }
+    assert eight == trees[""]
+    assert all(re.search(r"/4242_0/ge_proto_\d{5}_", one) for one in trees["guide"])

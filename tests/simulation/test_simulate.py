@@ -16,6 +16,7 @@ from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.core.writers import SIMULATED_SURFACES
+from workbench.dump.formats.container import read_container
 from workbench.dump.reader import load
 from workbench.forecast.preview import preview
 from workbench.graph.graph import Const, Graph, Op, Param, Parameter, Value
@@ -445,3 +446,18 @@ def test_a_fusion_switch_is_read_even_where_nothing_is_fused(tmp_path, device):
     form = new("mindspore-o0o1")
     with refused("run/fusion", FormatError, got="maybe"):
         simulate(GRAPH, None, form, tmp_path / "out", device=device, fusion="maybe")
+
+
+@pytest.mark.parametrize("mode", ["input", "output", "all"])
+def test_torchair_dumps_the_data_operators_that_feed_a_chosen_one(tmp_path, mode):
+    """The guide: if the inputs of a named operator are data operators, these are dumped as well."""
+    config = new("torchair").set("dump_config.dump_layer", "trans_TransData_0")
+    config = config.set("dump_config.dump_mode", mode)
+    graph, out = load_graph("mlp"), tmp_path / "out"
+    simulate(graph, None, config, out, surface="torchair", device="a2")
+    found = {path.name.split(".")[1]: path for path in out.rglob("*.1.17*")}
+    assert found.keys() == {"trans_TransData_0", "x"}
+    assert [one.part for one in read_container(found["x"]).blocks] == ["output"]
+    assert found["x"].name.startswith("Data.x.")
+    foreseen = [name for name in preview(config, graph).names if name.startswith("worldsize")]
+    assert sorted(foreseen) == sorted(str(one.relative_to(out)) for one in found.values())

@@ -16,7 +16,7 @@ from kit.words import SNAPSHOTS
 from workbench.config import SURFACES, get
 from workbench.config.config import of_example
 from workbench.config.form.settings import declared
-from workbench.config.mindspore.notes import NOTES, OTHER_WAY
+from workbench.config.mindspore.notes import COMPLEX, NOTES, OTHER_WAY
 from workbench.core.words.render import fill
 
 PACKAGE = Path(workbench.__file__).parent
@@ -50,7 +50,7 @@ def settings() -> Shown:
 def notes() -> Shown:
     """Every note of MindSpore's table."""
     values = {"path": "/dump", "net": "Net", "rank": 0, "device": 3, "process": 0, "limit": 2}
-    for note in (*NOTES, OTHER_WAY):
+    for note in (*NOTES, *COMPLEX, OTHER_WAY):
         yield note.on, note.id, fill(note.says, values)
 
 
@@ -72,3 +72,19 @@ def test_the_snapshot_shows_every_row(rows, pytestconfig):
     if pytestconfig.getoption("update_words"):
         path.write_text(text, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == text
+
+
+FRAMES = ("must be", "must have", ", got ")
+"""How an error of a wrong value is said; a hint says what will happen and what to do."""
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_a_hint_says_what_will_happen_and_what_to_do(name):
+    hints = [rule for rule in get(name).rules if rule.severity == "hint"]
+    for rule in hints:
+        example = rule.breaks
+        problems = of_example(get(name), example).check(example.context)
+        problem = next(one for one in problems if one.id == rule.id)
+        said = f"{problem.message} {problem.fix}"
+        assert not [frame for frame in FRAMES if frame in said], said
+        assert str(problem.fix).endswith((".", "?")), said

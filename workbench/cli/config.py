@@ -64,7 +64,7 @@ def check(
     if json:
         print_json(verdict_json(judged))
     else:
-        print_lines(*_lines(file, judged.problems), verdict_message(judged))
+        print_lines(verdict_message(judged), *_lines(file, judged.problems))
     return Exit.ACCEPTED if judged.accepted else Exit.REFUSED
 
 

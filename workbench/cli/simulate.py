@@ -91,16 +91,20 @@ def simulate(
     from workbench.golden_data import inputs_of, shapes_of
     from workbench.simulation.events import dumped_nothing
     from workbench.simulation.inputs import networks_with_inputs
+    from workbench.simulation.lowering import load_given, surface_of
     from workbench.simulation.simulate import simulate as run
 
     told: list[Message] = []
+    variables_of_run, order = variables(env), places_of(schedule)
     asked = compiler_options(ge_options, precision_mode, fusion)
     inputs, shapes = inputs_of(input_), shapes_of(shape)
     networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
+    form = load_given(config, surface or None)
+    print_lines(_heading(surface or surface_of(form, device), device, target_version), err=True)
     tree = run(
         networks,
         feeds,
-        config,
+        form,
         out,
         device=device,
         surface=surface or None,
@@ -113,8 +117,8 @@ def simulate(
         fusion=asked.fusion,
         quantization=quantization or None,
         version=target_version,
-        env=variables(env),
-        schedule=places_of(schedule),
+        env=variables_of_run,
+        schedule=order,
         set_dump=set_dump,
         max_turns=max_turns,
         report=told.append,
@@ -123,3 +127,12 @@ def simulate(
         print_lines(said, err=True)
     print_text(str(tree))
     return Exit.NOTHING_DUMPED if dumped_nothing(told, ranks) else Exit.DONE
+
+
+def _heading(surface: str, device: str, version: str) -> Message:
+    """Say whose tree is written, as which release, and on which device."""
+    from workbench.config import get
+
+    row = get(surface)
+    values = {"surface": surface, "product": row.product, "version": version or row.version}
+    return Message("cli/simulate-as", **values, device=device)

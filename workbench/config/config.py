@@ -73,7 +73,7 @@ class Config:
 
     def context(self, context: Context | None = None) -> Context:
         """Return the context with the surface's version where it names none, or that of the vendor's guide."""
-        return guide_context(context or Context(), self.surface.product, self.surface.version)
+        return guide_context(context or Context(), self.surface.version)
 
     def set(self, path: str, value: Any) -> Config:
         """Return a form with one setting changed; ``path`` is like ``dump.dump_list[0].layer``."""

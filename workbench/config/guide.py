@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.context import GUIDE
 from workbench.config.form.paths import assign, lookup
 from workbench.config.form.rules import Example
+from workbench.config.torchair.settings import CAPTURE_MODES
 from workbench.core.problems import Problem
 from workbench.core.words import RowMessage
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.core.problems import Severity
     from workbench.core.words import Message
-
-GUIDE_VERSIONS = {"MindSpore": "2.6.0"}
-"""Product → the release that its guide describes, where that is not the one which the rules were read in."""
 
 COMMON, E2E = "common_dump_settings", "e2e_dump_settings"
 _MINDSPORE = "mindspore-o0o1 mindspore-o2 mindspore-ge mindspore-cpu mindspore-gpu"
@@ -50,6 +48,8 @@ class GuideDifference:
         A form that has the problem; ``None``: the rule's own.
     when : function of the value at the path, optional
         Whether the setting is meant, if not always.
+    among : function of the decoded form, optional
+        Whether the rest of the form lets the setting count, if not always.
     reads : function of the value at the path, optional
         What the guide makes of a value that the release refuses.
     fix : str
@@ -65,6 +65,7 @@ class GuideDifference:
     when: Callable[[Any], bool] | None = None
     reads: Callable[[Any], Any] | None = None
     fix: str = ""
+    among: Callable[[Any], bool] | None = None
 
     def is_about(self, problem: Problem, config: Config) -> bool:
         """Whether a problem of the release is the one that the guide sees otherwise."""
@@ -75,7 +76,8 @@ class GuideDifference:
     def objects(self, config: Config) -> bool:
         """Whether the guide alone objects to a form."""
         value = lookup(config.data, self.path)
-        return not self.rule and self.when is not None and self.when(value)
+        counts = self.among is None or self.among(config.data)
+        return not self.rule and self.when is not None and self.when(value) and counts
 
 
 def _form(common: dict[str, Any], **sections: Any) -> Example:
@@ -116,6 +118,11 @@ GUIDE_DIFFERENCES = (
         fix="Set it to true.",
     ),
     GuideDifference(
+        "mindspore-o0o1", "", f"{E2E}.enable", "hint", "false dumps asynchronously, with less delay",
+        _form({}, **{E2E: {"enable": False, "trans_flag": True}}), lambda value: value is False,
+        fix="Set it to true for a dump kernel by kernel; releases from 2.3 on read it so either way.",
+    ),
+    GuideDifference(
         "acl", "nothing-dumped", "dump.dump_list", "",
         "an empty dump_list dumps single operators of the API",
     ),
@@ -140,6 +147,10 @@ GUIDE_DIFFERENCES = (
         "dump_debug_mode needs no dump_mode beside it",
     ),
     GuideDifference(
+        "tensorflow", "ge-both", "dump.enable_dump", "error",
+        "enable_dump and enable_dump_debug are mutually exclusive",
+    ),
+    GuideDifference(
         "tensorflow", "step-order", "dump.dump_step", "", "a range may be one step",
         None, lambda value: any(one.partition("-")[0] == one.partition("-")[2] for one in str(value).split("|")),
     ),
@@ -147,15 +158,21 @@ GUIDE_DIFFERENCES = (
         "torchair", "config-path-and-options", "dump_config.dump_config_path", "error",
         "dump_config_path has no effect beside other options of the dump",
     ),
+    GuideDifference(
+        "torchair", "", "mode", "warning", "only mode max-autotune dumps",
+        Example({"mode": "reduce-overhead", "dump_config": {"enable_dump": True, "dump_path": "/d"}}),
+        lambda value: value in CAPTURE_MODES, fix="Use mode 'max-autotune'.",
+        among=lambda data: bool(lookup(data, "dump_config.enable_dump")),
+    ),
 )  # fmt: skip
 """Every disagreement."""
 
 
-def guide_context(context: Context, product: str, version: str) -> Context:
-    """Return a context whose version is that of a release: the one asked for, or the one that the guide describes."""
+def guide_context(context: Context, version: str) -> Context:
+    """Return a context whose version is that of a release: the one asked for, or ``version``, the guides' own."""
     if context.version != GUIDE:
         return context if context.version else replace(context, version=version)
-    return replace(context, version=GUIDE_VERSIONS.get(product, version), guide=True)
+    return replace(context, version=version, guide=True)
 
 
 def as_guide_reads(config: Config) -> Config:

@@ -15,6 +15,9 @@ from workbench._values import dataclass
 Platform = Literal["CPU", "GPU", "Ascend"]
 Kind = Literal["data", "overflow", "exception", "watch"]
 
+MINDSPORE_RELEASE = "2.6.0"
+"""Release of MindSpore by which forms are judged and as which trees are written where none is asked for."""
+
 _REPORTED: tuple[Kind, ...] = ("data", "overflow", "exception")
 
 

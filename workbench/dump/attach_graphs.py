@@ -130,9 +130,12 @@ def _placed(graph: Graph, places: Iterable[Place]) -> SideFiles:
     graphs = {
         place: graph if graph.graph_id == place[1] else graph.with_id(place[1]) for place in places
     }
-    detail = Message("dump/graph-lines", lines=graph.unknown_lines)
-    note = Note("graph", Path(graph.path).name, detail)
-    return SideFiles(graphs, notes=(note,) if graphs and graph.unknown_lines else ())
+    name, notes = Path(graph.path).name, []
+    if graph.is_excerpt:
+        notes.append(Message("dump/graph-excerpt", operators=len(graph.ops)))
+    if graph.unknown_lines:
+        notes.append(Message("dump/graph-lines", lines=graph.unknown_lines))
+    return SideFiles(graphs, notes=tuple(Note("graph", name, note) for note in notes if graphs))
 
 
 def given_graph(path: Path, index: Index) -> SideFiles:

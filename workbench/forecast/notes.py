@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.config.mindspore.notes import complex_notes
 from workbench.core.words import Message
+from workbench.core.writers import MINDSPORE_RELEASE
 from workbench.dump.releases import by_msprobe
 from workbench.dump.selection import marked_names
 from workbench.dump.write.ge import runs_alone
-from workbench.dump.write.targets import VERSION
 from workbench.simulation.events import undumped
 from workbench.simulation.nothing import EmptyRun, left_out
 
@@ -79,6 +80,11 @@ def list_notes(
     some = why or undumped(plan, run, form)
     if some is not None:
         yield some
+    for graph in graphs:
+        if graph.is_excerpt:
+            yield Message("dump/graph-excerpt", operators=len(graph.ops))
+    if judged is not None and writer.of_mindspore and writer.is_simulated:
+        yield from complex_notes(judged.reading) if _has_complex(graphs) else ()
     yield from _kind_notes(plan, writer, context.version)
     if not writer.is_simulated:
         yield from _call_notes(plan, context, numbers, judged)
@@ -89,6 +95,20 @@ def list_notes(
     elif plan.single_op:
         yield Message("forecast/alone-besides")
     yield from _graph_notes(writer)
+
+
+def _has_complex(graphs: Sequence[Graph]) -> bool:
+    """Whether any operator or parameter of a network has complex numbers."""
+    specs = (
+        spec
+        for graph in graphs
+        for block in (graph, *graph.subgraphs)
+        for spec in (
+            *(one for op in block.ops for one in op.outputs),
+            *(parameter.spec for parameter in block.parameters),
+        )
+    )
+    return any(spec.dtype.startswith("complex") for spec in specs)
 
 
 def _call_notes(
@@ -132,7 +152,7 @@ def _kind_notes(plan: DumpPlan, writer: Writer, version: str) -> Iterator[Messag
         yield Message("forecast/overflow-limit", limit=plan.limit)
     if plan.kind == "exception" and writer.by_mindspore and writer.platform != "Ascend":
         yield Message("forecast/no-failures")
-    if not by_msprobe(writer.surface, version or VERSION):
+    if not by_msprobe(writer.surface, version or MINDSPORE_RELEASE):
         return
     yield Message("forecast/msprobe")
     if plan.kind == "data" and plan.saved == "full":

@@ -121,6 +121,15 @@ def preview(
     return found[0] if len(found) == 1 else _together(found)
 
 
+def foreseen_plan(config: Config, context: Context) -> tuple[Judged, DumpPlan]:
+    """Judge a form, and return what it asks for: all that a preview needs before it looks at a graph.
+
+    Raises ConfigError for what the vendor refuses, as `workbench.simulation.lowering.lower`.
+    """
+    judged = config.judge(context)
+    return judged, judged.plan()
+
+
 def _of_rank(
     config: Config,
     work: Workload,
@@ -131,8 +140,7 @@ def _of_rank(
 ) -> Preview:
     """Predict what one rank writes, as a release that is ``known``."""
     context = rank.context
-    judged = config.judge(context)
-    plan = judged.plan()
+    judged, plan = foreseen_plan(config, context)
     tree = TreeTarget(target.surface, known, context.rank, text_of(config), work.ran(plan))
     result = preview_plan(
         plan,

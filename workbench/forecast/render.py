@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.surface import get
 from workbench.core.text import shorten
 from workbench.core.words import Message
 
@@ -146,7 +147,9 @@ def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
 
 
 def _lines(preview: Preview) -> Iterator[str]:
-    yield f"{preview.surface} {preview.version}".rstrip() + f": {headline(preview)}"
+    product = get(preview.surface).product
+    values = {"surface": preview.surface, "product": product, "version": preview.version}
+    yield str(Message("forecast/first-line", **values, headline=headline(preview)))
     for title, text in facts(preview):
         yield f"  {title}: {text}"
     for title, count, lines in lists(preview):

@@ -243,7 +243,8 @@ class Graph:
 
     ``subgraphs`` are graphs of the same file that this one calls (only in stage files with control
     flow). ``inner`` says that other graphs decide when it runs (`workbench.graph.control_flow`): what goes into it lies
-    elsewhere. ``unknown_lines`` counts lines that the reader did not understand. ``batches`` returns the feeds
+    elsewhere. ``unknown_lines`` counts lines that the reader did not understand, ``is_excerpt`` says that
+    the file has operators alone: what they read may be missing. ``batches`` returns the feeds
     of an iteration, where they differ.
     """
 
@@ -258,6 +259,7 @@ class Graph:
     batches: Callable[[int], Mapping[str, Any]] | None = field(default=None, compare=False)
     inner: bool = False
     unknown_lines: int = field(default=0, compare=False)
+    is_excerpt: bool = field(default=False, compare=False)
     path: str = field(default="", compare=False)
 
     def __repr__(self) -> str:

@@ -14,10 +14,10 @@ from workbench.proto.wire import BYTES, VARINT, walk
 if TYPE_CHECKING:
     from workbench.graph_files.look import Look
 
-_IR_BEGINS = re.compile(rb"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
-IR_NODE = re.compile(rb"\s*%\d{1,9}(?:\([^)\n]{0,200}\))? = \w{1,200}\(")
-"""How an excerpt begins that has neither head nor subgraph: with a node, as documents print it."""
-
+_IR_BEGINS = re.compile(
+    rb"^(?:# ?IR entry\s{0,64}:|subgraph @| {0,4}%\d{1,9}\([^()\n]{1,99}\) = [A-Z]\w{0,99}\()",
+    re.MULTILINE,
+)
 _MINDSPORE = {1: VARINT, 2: BYTES, 3: VARINT, 4: BYTES, 5: BYTES}
 _GE_GRAPH = re.compile(rb"graph(?<![^\n]graph)\s{0,64}:?\s{0,64}[{<]")
 _GE_OP = re.compile(rb"^\s{1,64}op\s{0,64}:?\s{0,64}[{<]", re.MULTILINE)
@@ -34,8 +34,8 @@ _OPERATOR = re.compile(rb"[A-Za-z_>][A-Za-z0-9_>./\\-]*+")
 
 
 def is_ms_text(look: Look) -> bool:
-    """Whether a line begins a graph or names the one that is run, or a node begins the file, as in an excerpt."""
-    return _IR_BEGINS.search(look.begin) is not None or IR_NODE.match(look.begin) is not None
+    """Whether a line begins a graph, names the one that is run, or is an operator of an excerpt."""
+    return _IR_BEGINS.search(look.begin) is not None
 
 
 def is_ms_pb(look: Look) -> bool:

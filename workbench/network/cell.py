@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from workbench.core.errors import GraphError
+from workbench.network.primitive import Primitive
 from workbench.network.symbolic import Parameter, Tensor, is_tracing, recorder
 
 if TYPE_CHECKING:
@@ -107,12 +108,14 @@ class Cell:
         return [parameter for parameter in self.get_parameters() if parameter.requires_grad]
 
 
-def set_dump(target: Cell, enabled: bool = True) -> None:
+def set_dump(target: Cell | Primitive, enabled: bool = True) -> None:
     """Mark a cell and all cells below it for a dump of ``dump_mode`` 2, or take the mark away.
 
     Marked are the operators of the cells, those of composite functions in them included, and those of their
-    gradients. A later call for a cell below counts for that one. Call it before the network is traced. A single
-    operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
+    gradients. A later call for a cell below counts for that one. Call it before the network is traced. Of a
+    `workbench.nn.Primitive` its own operators are marked; those of its gradients are other primitives and stay as
+    they are, which no real graph has confirmed yet.
+    Any other operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
 
     Source: ``mindspore.tools.set_dump`` of MindSpore 2.10 and the graphs that it gives on a CPU
     (``tests/data/conformance/marks_2.10.0_cpu.json``).
@@ -120,14 +123,14 @@ def set_dump(target: Cell, enabled: bool = True) -> None:
     Raises
     ------
     GraphError
-        The target is no cell, ``enabled`` no boolean, or the network is being traced.
+        The target is neither cell nor primitive, ``enabled`` no boolean, or the network is being traced.
     """
-    if not isinstance(target, Cell):
+    if not isinstance(target, Cell | Primitive):
         raise GraphError("graph/mark-target", got=type(target).__name__)
     if not isinstance(enabled, bool):
         raise GraphError("graph/mark-enabled", got=enabled)
     if is_tracing():
         raise GraphError("graph/mark-late", cell=type(target).__name__)
     target.dumps = enabled
-    for _, child in target.cells():
+    for _, child in target.cells() if isinstance(target, Cell) else ():
         set_dump(child, enabled)

@@ -202,9 +202,12 @@ class Trace:
         return self._frames.capture(_run.__code__)
 
     def record(
-        self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
+        self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any], *, marked: bool = False
     ) -> tuple[Tensor, ...]:
-        """Add an operator; raises GraphError with its name and source line if inputs do not fit."""
+        """Add an operator, marked for a dump if its scope is, too.
+
+        Raises GraphError with its name and source line if inputs do not fit.
+        """
         if self._floats[-1] and not (op_type in OPS and OPS[op_type].writes):
             operands = [self._inside(item) for item in operands]
         scope = self._scopes[-1]
@@ -218,7 +221,7 @@ class Trace:
         forward = self._forward.unique_id if self._forward else ""
         op = replace(op, frames=frames, forward_id=forward, unless=self._flag)
         computed_in = self._forward.scope if self._forward else scope
-        self.ops.append(mark(op) if computed_in in self._marked else op)
+        self.ops.append(mark(op) if marked or computed_in in self._marked else op)
         number = len(self.ops) - 1
         return tuple(Tensor(spec, Value(number, slot)) for slot, spec in enumerate(op.outputs))
 

@@ -60,13 +60,13 @@ def lower(
     Raises ConfigError for what the vendor refuses or is not simulated, FormatError for a version whose trees are none.
     """
     surface = target.surface
-    version = tree_version(surface, context.written_by)
     if isinstance(given, DumpPlan):
         plan, judged = given, None
     else:
         judged = _as_form_of(given, surface).judge(context)
-        plan = judged.plan(out=str(out))
+        plan = replace(judged.plan(), path=str(out))
     require(filter(None, [unsupported(plan, surface, target.device)]))
+    version = tree_version(surface, context.written_by)
     return Lowered(plan, judged, out, WRITERS[surface], version, target.device, seed)
 
 

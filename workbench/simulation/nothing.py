@@ -52,10 +52,10 @@ def _compiled(empty: EmptyRun) -> Message | None:
 
 
 def _nothing_asked(empty: EmptyRun) -> Message | None:
-    """What is said of a form that asks for nothing: its first warning, else its first hint."""
+    """What is said of a form that asks for nothing: what a later component refuses, a warning, or a hint."""
     if empty.judged is None or empty.plan.iterations.ranges != ():
         return None
-    said = sorted(empty.judged.problems, key=lambda one: one.severity != "warning")
+    said = sorted(empty.judged.problems, key=lambda one: (one.severity != "warning", not one.code))
     return Message("simulation/nothing-asked", problem=str(said[0])) if said else None
 
 

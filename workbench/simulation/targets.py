@@ -104,8 +104,9 @@ def graph_files(
         context.number("RANK_SIZE", 1) > 1
     ):  # ranks that share a folder would write over each other's
         env.setdefault("DUMP_GRAPH_PATH", "")
-    folder = stage_folder(env, PID, context.device)
-    return GraphFiles(stages, folder, _options(plan, asked=asked), compiled)
+    folder = stage_folder(env, PID, context.device, old=context.guide)
+    digits = 5 if context.guide else 8
+    return GraphFiles(stages, folder, _options(plan, asked=asked), compiled, digits)
 
 
 def _options(plan: DumpPlan, *, asked: bool) -> Mapping[str, str]:

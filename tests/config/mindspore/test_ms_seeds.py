@@ -21,7 +21,7 @@ TUTORIAL = {
     ),
     "O2": (
         f'{{"common_dump_settings": {{{COMMON}, "file_format": "npy"}}}}', "mindspore-o2",
-        {"kernels-unread", "timeout", "sink-size"},
+        {"kernels-unread", "timeout", "sink-size", "deprecated"},
     ),
     "CPU": (f'{{"common_dump_settings": {{{COMMON}}}, {ENABLED}}}}}', "mindspore-cpu", {"kernels-unread"}),
     "GPU": (f'{{"common_dump_settings": {{{COMMON}}}, {ENABLED}}}}}', "mindspore-gpu", {"kernels-unread", "sink-mode"}),

@@ -60,7 +60,7 @@ def found(surface, change, context):
 # Which mode: the second section decides, whatever is in it
 SECTIONS = [
     ("o0o1", {"e2e": {}}, NEW, set()),
-    ("o0o1", {"e2e": {"enable": False}}, NEW, set()),
+    ("o0o1", {"e2e": {"enable": False}}, NEW, {("hint", "enable", "guide")}),
     ("o0o1", {"e2e": OUT}, NEW, {("warning", "e2e_dump_settings", "e2e-absent")}),
     ("o0o1", {"e2e": 5}, NEW, {("warning", "e2e_dump_settings", "section")}),
     ("o0o1", {"e2e": None}, NEW, {("warning", "e2e_dump_settings", "section")}),
@@ -75,7 +75,7 @@ SECTIONS = [
     # up to 2.2 enable and trans_flag are required, and enable decides
     ("o0o1", {"e2e": {}}, OLD, {("error", "enable", "e2e-required"), ("error", "trans_flag", "e2e-required"),
                                 ("warning", "enable", "e2e-enable")}),
-    ("o0o1", {"e2e.enable": False}, OLD, {("warning", "enable", "e2e-enable")}),
+    ("o0o1", {"e2e.enable": False}, OLD, {("warning", "enable", "e2e-enable"), ("hint", "enable", "guide")}),
     ("o2", {"e2e": {"enable": False, "trans_flag": True}}, OLD, set()),
     ("o2", {"e2e": dict(E2E)}, OLD, {("warning", "e2e_dump_settings", "e2e-present")}),
 ]  # fmt: skip
@@ -166,7 +166,7 @@ CHANGED = [
       ("warning", "sample_mode", "exception-sample")}),
     ("o2", {"op_debug_mode": 4, "iteration": "all"}, Context("2.5"), {("hint", "iteration", "sink-size")}),
     ("ge", {"op_debug_mode": 4, "iteration": "all"}, Context("2.5", {"ENABLE_MS_GE_DUMP": "1"}),
-     {("warning", "op_debug_mode", "exception-ge")}),
+     {("error", "op_debug_mode", "exception-ge")}),
     ("cpu", {"op_debug_mode": 4, "iteration": "all"}, NEW, {("warning", "op_debug_mode", "exception-host")}),
     ("gpu", {"op_debug_mode": 3}, NEW, {("warning", "op_debug_mode", "overflow-host")}),
     ("o0o1", DEVICE, NEW, {("warning", "stat_calc_mode", "stat-host")}),
@@ -175,7 +175,8 @@ CHANGED = [
     ("o0o1", DEVICE | STATISTIC | {"statistic_category": ["max", "md5"]}, NEW,
      {("warning", "statistic_category[1]", "category-device")}),
     ("o0o1", DEVICE | STATISTIC | {"op_debug_mode": 3, "e2e.enable": False}, NEW,
-     {("warning", "stat_calc_mode", "stat-host"), ("hint", "saved_data", "overflow-statistics")}),
+     {("warning", "stat_calc_mode", "stat-host"), ("hint", "enable", "guide"),
+      ("hint", "saved_data", "overflow-statistics")}),
     ("cpu", DEVICE, NEW, {("warning", "stat_calc_mode", "stat-host")}),
     ("cpu", {"e2e.trans_flag": False, "e2e.save_kernel_args": True, "e2e.sample_mode": 1}, NEW,
      {("warning", key, "no-effect") for key in ("trans_flag", "save_kernel_args", "sample_mode")}),
@@ -267,7 +268,7 @@ def test_mindspore_accepts(surface, change):
 
 @pytest.mark.parametrize("surface", ["o0o1", "o2", "cpu", "gpu"])
 def test_a_plain_form_has_no_problems(surface):
-    assert found(surface, {}, Context()) == set()
+    assert found(surface, {}, Context("2.5" if surface == "o2" else "")) == set()
 
 
 def test_errors_come_in_the_order_of_mindspores_checks():

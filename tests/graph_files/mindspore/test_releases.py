@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.foreign_files import FRAMES, SPELLED, V1_5, old_file
-from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, FreeRef, Param, Parameter, SourceFrame, Value
-from workbench.graph_files.formats import read_graph
 from workbench.graph_files.mindspore.releases import (
     CURRENT,
     MARKS,
@@ -197,27 +195,6 @@ def test_a_node_is_read_however_far_its_lines_are_indented(blank, more):
     }
     assert conv.device_inputs[1] == TensorSpec("float16", (9, 1, 16, 16), "FracZ")
     assert conv.frames == (SourceFrame("./net.py", 175, "        x = self.conv3(x)"),)
-
-
-@pytest.mark.parametrize("before", ["", "\n"])
-def test_an_excerpt_that_begins_with_a_node_is_read_as_far_as_it_goes(tmp_path, before):
-    """Documents print a node alone, without head or subgraph, and dots for what they leave out."""
-    node = SEED.format(blank="", more="")
-    (tmp_path / "part.ir").write_text(f"{before}{node}...\n%21(y) = ReLU(%20)\n...\n")
-    graph = read_graph(tmp_path / "part.ir")
-    conv, relu = graph.ops
-    assert (graph.name, conv.name) == ("excerpt", "Default/conv3-Conv2d/Conv2D-op12")
-    assert (relu.op_type, relu.inputs) == ("ReLU", (Value(0),))
-    assert graph.unknown_lines == 2
-
-
-@pytest.mark.parametrize(
-    "text", ["%20(y) = \n", "...\n%20(y) = Conv2D(%17)\n", "%a = Conv2D(%17)\n"]
-)
-def test_what_does_not_begin_with_a_node_is_no_excerpt(tmp_path, text):
-    (tmp_path / "part.ir").write_text(text)
-    with pytest.raises(FormatError):
-        read_graph(tmp_path / "part.ir")
 
 
 def nodes(*lines: str, params: str = ""):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.foreign_files import PAIRS, SPELLED, old_file
-from kit.words import refused
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, Param, Value
+from workbench.dump.reader import load
+from workbench.graph.graph import Bundle, Const, FreeRef, Param, Value
+from workbench.graph_files.formats import read_graph
 from workbench.graph_files.mindspore.text import parse_ms_text, read_ms_text
 from workbench.graph_files.mindspore.values import (
     parse_const,
@@ -458,3 +461,51 @@ def test_parameters_without_a_name_of_their_own_come_from_other_graphs(line, inn
     text = f"# IR entry: @g\n# Total subgraphs: 1\n\n# Params:\n{line}\n\nsubgraph @g() {{\n}}\n"
     graph = parse_ms_text(text)
     assert (graph.inner, graph.parameters[0].captured) == (inner, inner)
+
+
+EXCERPT = """\
+%20(equivoutput) = Conv2D(%17, %19) {instance name: conv2d} primitive_attrs: {kernel_size: (3, 3), input_names: [
+x, w], pri_format: NC1HWC0, pad: (0, 0, 0, 0), output_used_num:
+(1), stream_id: 0, group: 1}
+: (<Tensor[Float32], (32, 256, 13, 13)>, <Tensor[Float32], (384, 256, 3, 3)>) -> (<Tensor[Float32], (32, 384, 13, 13)>)
+: (<Float16xNC1HWC0[const vector][32, 16, 13, 13, 16]>) -> (<Float32xNC1HWC0[const vector][32, 24, 13, 13, 16]>)
+: full_name_with_scope: (Default/conv3-Conv2d/Conv2D-op12)
+...
+# In file ./train.py(175)/ x = self.conv3(x)/
+"""
+"""Operators as a document prints them: no header, no block, attributes over several lines."""
+
+
+def test_an_excerpt_without_a_header_is_read_as_far_as_it_goes(tmp_path):
+    (tmp_path / "excerpt.ir").write_text(EXCERPT)
+    graph = read_graph(tmp_path / "excerpt.ir")
+    (conv,) = graph.ops
+    assert (conv.name, conv.op_type) == ("Default/conv3-Conv2d/Conv2D-op12", "Conv2D")
+    assert conv.inputs == (FreeRef("", "%17"), FreeRef("", "%19"))
+    assert conv.outputs[0].shape == (32, 384, 13, 13)
+    assert conv.device_inputs[0] == TensorSpec("float16", (32, 16, 13, 13, 16), "NC1HWC0")
+    assert (conv.attrs["input_names"], conv.attrs["group"]) == (("x", "w"), 1)
+    assert [(frame.file, frame.line) for frame in conv.frames] == [("./train.py", 175)]
+    assert (graph.is_excerpt, graph.unknown_lines) == (True, 1)
+
+
+def test_a_dump_with_an_excerpt_says_so(tmp_path):
+    folder = tmp_path / "rank_0" / "graphs"
+    folder.mkdir(parents=True)
+    (folder / "ms_output_trace_code_graph_0.ir").write_text(EXCERPT)
+    data = tmp_path / "rank_0/Net/0/0"
+    data.mkdir(parents=True)
+    name = "Conv2D.Default_conv3-Conv2d_Conv2D-op12.0.0.1700000000000000.output.0.DefaultFormat.float32.npy"
+    np.save(data / name, np.zeros((2, 2), np.float32))
+    notes = [note.detail for note in load(tmp_path).notes if note.kind == "graph"]
+    check_said(notes[0], "dump/graph-excerpt", operators=1)
+
+
+def test_a_whole_graph_is_no_excerpt(real_pairs):
+    root = next(iter(real_pairs.values())).target / "rank_0"
+    assert not any(read_ms_text(ir).is_excerpt for ir in root.glob("graphs/*.ir"))
+
+
+def test_text_with_neither_header_nor_operator_is_no_graph():
+    with refused("graph_files/no-subgraph", FormatError):
+        parse_ms_text("...\n# In file ./train.py(175)/ x = 1/\n")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from workbench.core.writers import MINDSPORE_RELEASE as VERSION
 from workbench.core.writers import WRITERS
 from workbench.dump.write.forecast import foretell
-from workbench.dump.write.targets import VERSION, Target
+from workbench.dump.write.targets import Target
 from workbench.dump.write.trees import write_tree
 
 SURFACES = {row.platform: name for name, row in WRITERS.items() if row.by_mindspore}

@@ -39,6 +39,13 @@ class SessionOptions:
     step: str = ""
     collect: str = ""
 
+    @property
+    def refused(self) -> bool:
+        """Whether GE refuses the session: it then runs nothing, and nothing is dumped."""
+        asked = self.dumps or self.debugs
+        both = self.dumps and self.debugs
+        return both or bool(asked and self.collect) or bool(self.dumps and ge_fault(self.step))
+
 
 class InSession(Protocol):
     """What a release makes of a form whose options GE gets; ``ge`` is empty where none get there."""

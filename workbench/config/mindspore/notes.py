@@ -222,24 +222,6 @@ NOTES = (
         _tensors,
     ),
     Note(
-        "complex64",
-        "o0o1",
-        "complex64 tensors are not dumped, complex128 tensors are.",
-        _tensors,
-    ),
-    Note(
-        "complex-statistics",
-        "o0o1 o2 ge gpu",
-        "complex64 and complex128 tensors get no statistics.",
-        lambda r: r.saved != "tensor",
-    ),
-    Note(
-        "complex-cpu",
-        "cpu",
-        "A graph with complex numbers does not compile during a dump.",
-        _since(2, 10),
-    ),
-    Note(
         "ids-cpu",
         "cpu",
         'The "-opN" suffixes in the dumped IR can differ from those of file names.',
@@ -257,6 +239,28 @@ NOTES = (
     ),
 )
 """Notes in the order that they are told."""
+
+COMPLEX = (
+    Note(
+        "complex64",
+        "o0o1",
+        "complex64 tensors are not dumped, complex128 tensors are.",
+        _tensors,
+    ),
+    Note(
+        "complex-statistics",
+        "o0o1 o2 ge gpu",
+        "complex64 and complex128 tensors get no statistics.",
+        lambda r: r.saved != "tensor",
+    ),
+    Note(
+        "complex-cpu",
+        "cpu",
+        "A graph with complex numbers does not compile during a dump.",
+        _since(2, 10),
+    ),
+)
+"""Notes on networks with complex numbers, which a form does not tell."""
 
 OTHER_WAY = Note(
     "other-way",
@@ -285,3 +289,10 @@ def notes(r: MindSporeReading) -> Iterator[RowMessage]:
     for note in NOTES:
         if r.form.target in note.on.split() and note.when(r):
             yield RowMessage(note.id, note.says, **values)
+
+
+def complex_notes(r: MindSporeReading) -> Iterator[RowMessage]:
+    """Yield what becomes of complex numbers, for whoever knows that the network has some."""
+    for note in COMPLEX:
+        if r.has_common and r.form.target in note.on.split() and note.when(r):
+            yield RowMessage(note.id, note.says)

@@ -168,7 +168,7 @@ ROWS = (
         severity="hint",
         at=e2e_path("device_stat_precision_mode"),
         when=lambda r, at: at.value == "low" and r.on_device,
-        says="Sums in the tensor's own dtype may overflow",
+        says="Sums in the tensor's own dtype may overflow: avg and l2norm are then Inf",
         fix="Set {key} to 'high' for large values.",
         breaks=_statistic("avg", **_DEVICE, **{"e2e.device_stat_precision_mode": "low"}),
         keeps=_statistic("avg", **_DEVICE),

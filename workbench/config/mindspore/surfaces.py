@@ -27,6 +27,7 @@ from workbench.config.mindspore.settings import (
 )
 from workbench.config.mindspore.template import changed, template
 from workbench.config.surface import Surface
+from workbench.core.writers import MINDSPORE_RELEASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,15 +74,13 @@ def order(problem: Problem, _data: Mapping[str, Any]) -> tuple[int, int]:
     return (3, _VALUES.index(key)) if key in _VALUES else (4, 0)
 
 
-def _surface(
-    model: type[MindSporeForm], title: str, version: str, recognises: Callable[[Any], bool]
-) -> Surface:
+def _surface(model: type[MindSporeForm], title: str, recognises: Callable[[Any], bool]) -> Surface:
     target = model.target
     return Surface(
         name=f"mindspore-{target}",
         title=title,
         product="MindSpore",
-        version=version,
+        version=MINDSPORE_RELEASE,
         source=PARSER,
         language="json",
         model=model,
@@ -117,8 +116,8 @@ def _never(_: Any) -> bool:
     return False
 
 
-O0O1 = _surface(MindSporeForm, "MindSpore on Ascend, O0/O1", "2.10.0", _by_kernel)
-O2 = _surface(O2Form, "MindSpore on Ascend, O2", "2.5.0", _whole_graph)
-CPU = _surface(CpuForm, "MindSpore on a CPU", "2.10.0", _never)
-GPU = _surface(GpuForm, "MindSpore on a GPU", "2.10.0", _never)
-GE = _surface(GeForm, "MindSpore on Ascend, dumped by GE", "2.5.0", _never)
+O0O1 = _surface(MindSporeForm, "MindSpore on Ascend, O0/O1", _by_kernel)
+O2 = _surface(O2Form, "MindSpore on Ascend, O2", _whole_graph)
+CPU = _surface(CpuForm, "MindSpore on a CPU", _never)
+GPU = _surface(GpuForm, "MindSpore on a GPU", _never)
+GE = _surface(GeForm, "MindSpore on Ascend, dumped by GE", _never)

@@ -20,7 +20,7 @@ def plan(r: TensorFlowReading) -> DumpPlan:
     """Return what a run shall write; one without iterations if nothing."""
     dump, script, run = r.form.dump, r.form.script, r.form.run
     ranks = None if script.rank is None else (script.rank,)
-    if not r.on_device:
+    if not r.on_device or r.ge.refused:
         return nothing(dump.dump_path)
     if dump.enable_dump:
         return DumpPlan(

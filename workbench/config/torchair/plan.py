@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import is_before
 from workbench.config.ge.plans import BINARY, IO, saved
-from workbench.config.ge.steps import ge_fault, step_text
+from workbench.config.ge.steps import step_text
 from workbench.config.surface import Lowered
 from workbench.config.torchair.settings import (
     CAPTURE_DUMP_SINCE,
@@ -37,7 +37,7 @@ def plan(r: TorchairReading) -> DumpPlan:
         return DumpPlan(dump.dump_path, iterations=when, io=outputs, files="pt")
     return DumpPlan(
         dump.dump_path,
-        iterations=_when(dump),
+        iterations=NEVER if r.ge.refused else _when(dump),
         io=IO[dump.dump_mode],
         select=tuple(Selector("name", name) for name in dump.dump_layer.split()),
         before_quantisation=dump.quant_dumpable,
@@ -47,8 +47,8 @@ def plan(r: TorchairReading) -> DumpPlan:
 
 
 def _when(dump: DumpConfig) -> Iterations:
-    """Iterations of a dump; none if it is off or GE refuses the session over them."""
-    if not dump.enable_dump or ge_fault(dump.dump_step):
+    """Iterations of a dump; none if it is off."""
+    if not dump.enable_dump:
         return NEVER
     return Iterations.parse(dump.dump_step) if dump.dump_step else Iterations()
 

@@ -110,6 +110,7 @@ SENTENCES: dict[str, str] = {
     "demo-target": "the target run is the simulated {device} with an injected fault: {fault}",
     "demo-title": "Demonstration on a simulated NPU",
     # configurations
+    "simulate-as": "simulating {surface} ({product} {version}) on {device}",
     "check-accepted": "accepted by {product} {version} as {surface}: {found:list}",
     "check-refused": "refused by {product} {version} as {surface}: {found:list}",
     "check-errors": "{count:count error}",

@@ -189,6 +189,9 @@ SENTENCES: dict[str, str] = {
     "golden-suffix": "golden data must be .npy or .pt, got .{got}",
     "watched": "dumped again after {after}",
     "graph-pb": "read from .pb (no readable .ir): device types and tensor constants are missing",
+    "graph-excerpt": (
+        "an excerpt of a graph without its header: {operators:count operator} read, what feeds them is not in the file"
+    ),
     "graph-lines": "{lines:count line} of the graph not understood and skipped",
     "processes": "{folders:count timestamp folder} for ranks {ranks:list}",
     "processes-one-device": "device {device} was used by several processes at once: {folders:list}",

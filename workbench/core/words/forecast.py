@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
+    "first-line": "{surface} ({product} {version}): {headline}",
     # preview
     "preview-graph": "a preview needs a graph",
     "preview-ge": "{surface} needs a MindSpore graph (ms_output_trace_code_graph_*.ir), not one of GE",

@@ -6,7 +6,8 @@ from workbench.core.words.graph_onnx import ONNX
 
 SENTENCES: dict[str, str] = {
     # marks for a dump
-    "mark-target": "set_dump marks cells, got {got}; mark a single operator with simulate(set_dump=[NAME])",
+    "primitive": "{got!r} is not an operator type; types are those of `workbench.ops.OPS`, like 'Mul'",
+    "mark-target": "set_dump marks cells and primitives, got {got}; mark others with simulate(set_dump=[NAME])",
     "mark-enabled": "set_dump: {got!r} is no truth value; use True or False",
     "mark-late": "set_dump({cell}) in construct has no effect; mark cells before the network is traced",
     "mark-nowhere": "no operator of graph {graph!r} matches {got!r}; similar names: {close:list}",

@@ -18,6 +18,7 @@ from sys import intern
 from typing import TYPE_CHECKING, cast
 
 from workbench.core.dtypes import dtype_name, mindspore_word
+from workbench.core.writers import MINDSPORE_RELEASE
 from workbench.dump.formats.file import FileName
 from workbench.dump.releases import check_version
 
@@ -71,7 +72,9 @@ def _split(base: str) -> list[str] | None:
     return [*parts, "", ""] if len(parts) == 6 and parts[4] in _IO else None
 
 
-def format_name(parts: FileName, version: str = "2.6.0", *, device: str = "Ascend") -> str:
+def format_name(
+    parts: FileName, version: str = MINDSPORE_RELEASE, *, device: str = "Ascend"
+) -> str:
     """File name that MindSpore ``version`` gives to a tensor, however long it becomes.
 
     Parameters

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
+from workbench.core.writers import MINDSPORE_RELEASE
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.mindspore_name import dtype_word, sanitize
 from workbench.dump.releases import LAST_WITHOUT_HASHES, release
@@ -63,7 +64,7 @@ def format_row(
     values: Mapping[str, float | int | str],
     categories: Iterable[str],
     *,
-    version: str = "2.6.0",
+    version: str = MINDSPORE_RELEASE,
 ) -> str:
     """One row, line feed included; it ends in a comma from 2.3.1 on.
 

@@ -190,7 +190,7 @@ def _uncertain(
         yield Message("dump/names-of-device")
     if any(entry.is_upper_bound for entry in files):
         yield Message("dump/size-bound")
-    if model is not None and model.feeders:
+    if model is not None and model.graph.dialect == "ge" and model.feeders:
         yield Message("dump/fed", operators=sorted(model.feeders))
     yield from _branches(graphs)
     yield from _shapeless(files)

@@ -7,7 +7,7 @@ are numbered in the order of the graph, addresses are those of `workbench.npu.me
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,7 +44,7 @@ from workbench.dump.write.plan_files import (
 from workbench.dump.write.reported import PARAMETER, by_operator, has_failed
 from workbench.dump.write.reports import STREAM, failure_files, is_overflow, overflow_file
 from workbench.dump.write.targets import time_folder
-from workbench.graph.graph import COMPILED, Value
+from workbench.graph.graph import COMPILED, Param, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.npu.compile.provenance import origin_of
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from workbench.dump.write.pieces import StoredTensor
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Clock, Target
-    from workbench.graph.graph import Graph, Op
+    from workbench.graph.graph import Graph, Op, Operand
     from workbench.npu.layout import TensorLayout
 
     Ended = Generator[NewFile | TensorOutcome, None, bool]
@@ -222,6 +222,10 @@ class _Growing:
             if iteration - plan.initial_iteration != step:
                 step = iteration - plan.initial_iteration
                 yield from self._form(step)
+            if group[0].key.op_type == PARAMETER:
+                if group[0].key.op_name not in self._model.feeders:
+                    continue
+                group = [*map(_as_data, group)]
             if self._dumps(group):
                 wanted = [record for record in group if self._model.wants(record.key)]
                 yield from self._operator(wanted, iteration)
@@ -246,7 +250,7 @@ class _Growing:
         """Whether an operator's own tensors are dumped, or those that are watched after it."""
         model, key, after = self._model, group[0].key, group[0].after
         kind = model.plan.kind
-        if key.op_type == PARAMETER or model.why_no_dump(key.op_name):
+        if model.why_no_dump(key.op_name):
             return False
         if kind == "exception" or has_failed(group) or key.iteration not in model.plan.iterations:
             return False
@@ -433,12 +437,26 @@ def _origin(key: TensorKey, op: Op | None) -> tuple[str, int] | None:
 
 
 def _feeders(blocks: Iterable[Graph], choice: Choice) -> set[str]:
-    """Data operators that feed a chosen operator."""
-    return {
-        block.ops[operand.op].name
+    """Data operators that feed a chosen operator; those of a graph that has parameters in their place."""
+    read = (
+        (block, operand)
         for block in blocks
         for op in block.ops
         if choice.selects(op.name, op.op_type)
         for operand in op.flat_inputs()
-        if isinstance(operand, Value) and block.ops[operand.op].op_type in _FEEDS
-    }
+    )
+    return {name for block, operand in read if (name := _fed_by(block, operand))}
+
+
+def _fed_by(block: Graph, operand: Operand) -> str:
+    """Name of the data operator that an operand is; empty if it is none."""
+    if isinstance(operand, Param):
+        return block.parameters[operand.index].name
+    if isinstance(operand, Value) and block.ops[operand.op].op_type in _FEEDS:
+        return block.ops[operand.op].name
+    return ""
+
+
+def _as_data(record: TensorRecord) -> TensorRecord:
+    """Return a parameter's record as that of the data operator that it is for the graph engine."""
+    return replace(record, key=record.key._replace(op_type="Data"))

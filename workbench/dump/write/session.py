@@ -163,7 +163,8 @@ def _graph_files(model: Model, network: Graph, numbers: Iterator[int]) -> Iterat
             lowered[key[:2]] = known
             whole = replace(known, attrs={**known.attrs, **attrs})
             texts[key] = write_ge_text(whole, level=level)
-        yield text_file(f"{folder}/{ge_graph_file(next(numbers), stage.name)}", texts[key])
+        name = ge_graph_file(next(numbers), stage.name, files.digits)
+        yield text_file(f"{folder}/{name}", texts[key])
 
 
 def _lowered(graph: Graph, model: Model, *, laid: bool) -> Graph:

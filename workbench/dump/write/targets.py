@@ -8,7 +8,7 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.core.writers import WRITERS
+from workbench.core.writers import MINDSPORE_RELEASE, WRITERS
 from workbench.dump.releases import check_version
 from workbench.graph_files.ge.stages import FIRST, STAGES
 
@@ -20,18 +20,15 @@ if TYPE_CHECKING:
     from workbench.graph_files.ge.stages import StageFile
     from workbench.npu.profiles import RecordLayout
 
-VERSION = "2.6.0"
-"""MindSpore version whose names and columns are written unless another one is named."""
-
 
 def tree_version(surface: str, version: str) -> str:
-    """Return the MindSpore version of a surface's tree: the one asked for, or `VERSION`.
+    """Return the MindSpore version of a surface's tree: the one asked for, or `MINDSPORE_RELEASE`.
 
     Raises FormatError if its dumps are not written. The version of another vendor's software changes
     no name.
     """
     if not version or not WRITERS[surface].of_mindspore:
-        return VERSION
+        return MINDSPORE_RELEASE
     check_version(version)
     return version
 
@@ -67,13 +64,14 @@ class GraphFiles(NamedTuple):
     """Graph files of one graph, in which folder below `workbench.dump.write.session.FOLDER`, and the session's options.
 
     ``compiled`` are graphs of the network by the stage from which on it looks so; without one it is
-    always the same.
+    always the same. ``digits`` are those of the number in a file's name.
     """
 
     stages: tuple[StageFile, ...]
     folder: str
     options: Mapping[str, str]
     compiled: Mapping[str, Graph] = MappingProxyType({})
+    digits: int = 8
 
     def at(self, stage: str, graph: Graph) -> Graph:
         """Return the network's graph, which runs as ``graph``, as it is after a stage."""
@@ -106,7 +104,7 @@ class Target(NamedTuple):
     """
 
     surface: str = "mindspore-cpu"
-    version: str = VERSION
+    version: str = MINDSPORE_RELEASE
     rank: int = 0
     config_text: str | None = None
     ran: Mapping[int, Sequence[int]] = MappingProxyType({})

@@ -78,13 +78,13 @@ def first_graph_name(text: bytes) -> str:
         return ""
 
 
-def ge_graph_file(index: int, stage: str) -> str:
-    """File name of a graph.
+def ge_graph_file(index: int, stage: str, digits: int = 8) -> str:
+    """File name of a graph; the guides' releases write five digits.
 
-    >>> ge_graph_file(292, "Build"), ge_graph_file(94, "a/b")
-    ('ge_proto_00000292_Build.txt', 'ge_proto_00000094_a_b.txt')
+    >>> ge_graph_file(292, "Build"), ge_graph_file(94, "a/b", 5)
+    ('ge_proto_00000292_Build.txt', 'ge_proto_00094_a_b.txt')
     """
-    return f"ge_proto_{index:08d}_{stage.translate(_FORBIDDEN)}.txt"
+    return f"ge_proto_{index:0{digits}d}_{stage.translate(_FORBIDDEN)}.txt"
 
 
 def ge_graph_directory(env: Mapping[str, str], pid: int, device: int) -> str:

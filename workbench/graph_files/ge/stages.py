@@ -126,11 +126,14 @@ def _is_asked_for(stage: Stage, wanted: str | None) -> bool:
     }.get("2" if wanted is None else wanted.lstrip("0"), False)
 
 
-def stage_folder(env: Mapping[str, str], pid: int, device: int) -> str:
+def stage_folder(env: Mapping[str, str], pid: int, device: int, *, old: bool = False) -> str:
     """Folder of the graph files below the one that the environment names; empty if it is that one.
+
+    ``old`` is the guides' name of it, ``7_2``.
 
     >>> stage_folder({"DUMP_GRAPH_PATH": "/home/graphs"}, 7, 2), stage_folder({}, 7, 2)
     ('pid_7_deviceid_2', '')
     """
     here = {name: "" for name in _FOLDERS if name in env}
-    return ge_graph_directory(here, pid, device).strip("./")
+    found = ge_graph_directory(here, pid, device).strip("./")
+    return found.replace(f"pid_{pid}_deviceid_{device}", f"{pid}_{device}") if old else found

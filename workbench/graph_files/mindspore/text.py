@@ -33,11 +33,11 @@ from workbench.graph_files.mindspore.values import (
     parse_location,
     split_top,
 )
-from workbench.graph_files.signs import IR_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_HEADED = re.compile(r"^(?:# ?IR entry\s{0,64}:|subgraph @)", re.MULTILINE)
 _NODE = re.compile(r" {0,4}(?:%(\d{1,9})(?:\(.*?\))? = |(?=[Rr]eturn\())")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_| = )(.*?) ?: (<.*)$")
 _PARAM_REF = re.compile(r"%para(\d{1,9})(?!\d)")
@@ -90,9 +90,10 @@ _RECENT = GraphCache(parse_ms_text)
 
 
 def _read(text: str, where: str) -> _Parser:
-    parser = _Parser(text.split("\n"), where, dialect_of(text))
-    parser.run(Block("excerpt", ()) if IR_NODE.match(text[:1024].encode()) else None)
-    if not parser.blocks:
+    excerpt = _HEADED.search(text) is None
+    parser = _Parser(text.split("\n"), where, dialect_of(text), excerpt=excerpt)
+    parser.run()
+    if not parser.blocks or (excerpt and not parser.blocks[0].nodes):
         raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
     return parser
 
@@ -106,7 +107,9 @@ def entry_block(text: str) -> tuple[Block, dict[int, Parameter]]:
 class _Parser:
     """State of one reading: the lines, where we are, and what was found."""
 
-    def __init__(self, lines: list[str], where: str, dialect: str) -> None:
+    def __init__(
+        self, lines: list[str], where: str, dialect: str, *, excerpt: bool = False
+    ) -> None:
         self.lines = lines
         self.where = where
         self.dialect = dialect
@@ -116,12 +119,12 @@ class _Parser:
         self.blocks: list[Block] = []
         self.pending_types: tuple[HostType, ...] = ()
         self.unknown = 0
+        self.excerpt = excerpt
 
-    def run(self, block: Block | None = None) -> None:
+    def run(self) -> None:
         """Read all lines; the nodes of an excerpt go to a block that no line opens."""
         node: Node | None = None
-        if block is not None:
-            self.blocks.append(block)
+        block = self._open_block("subgraph @") if self.excerpt else None
         index, count = 0, len(self.lines)
         while index < count:
             checkpoint()
@@ -288,7 +291,7 @@ class _Parser:
             self._build(block) for number, block in enumerate(self.blocks) if number != entry
         )
         graph = self._build(self.blocks[entry])
-        return replace(graph, subgraphs=others, unknown_lines=self.unknown)
+        return replace(graph, subgraphs=others, unknown_lines=self.unknown, is_excerpt=self.excerpt)
 
     def _build(self, block: Block) -> Graph:
         parameters, index = self._numbered(block.params) if block.params else self._free

@@ -50,6 +50,7 @@ from workbench.network.nn.training import (
     TrainOneStepWithLossScaleCell,
     WithLossCell,
 )
+from workbench.network.primitive import Primitive
 from workbench.network.symbolic import Initial, Parameter
 
 __all__ = [
@@ -92,6 +93,7 @@ __all__ = [
     "Optimizer",
     "Parameter",
     "PolynomialDecayLR",
+    "Primitive",
     "ReLU",
     "ReLU6",
     "SequentialCell",
