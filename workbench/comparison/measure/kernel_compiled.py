@@ -1,0 +1,212 @@
+"""The compiled kernel: a library of C that is built with the package, and where it could not be, `library` is ``None``.
+
+Nothing is compiled where the package runs. The library has its loops for three kinds of processors, which give the same
+bits; `CompiledKernel` takes the fastest that this one can run. Whatever C is given is checked here: kinds of elements
+that it knows, pieces of equal lengths that lie one after the other, sums as large as the tensor.
+
+The definitions are those of `workbench.comparison.measure.metrics`; ``tests/comparison/measure/test_kernels.py`` holds
+this kernel and NumPy's against each other and against exact arithmetic.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from ctypes import c_double, c_int, c_int64, c_void_p
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from workbench.comparison.measure.metrics import Sums
+from workbench.comparison.measure.slices import NO_MATRIX, Gatherer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.measure.slices import Grid
+
+LIBRARY = Path(__file__).with_name("_kernel.so")
+"""Where the library lies, if there is one."""
+
+VARIANTS = ("plain", "AVX2", "AVX-512")
+"""The kinds of processors that the library has loops for, by number."""
+
+_INTERFACE = 1
+"""What the functions of the library take; kernel.c has the same number."""
+
+_CHUNK = 65536
+_MOST = 1 << 62
+_SEEN = 14
+
+_KINDS = {
+    np.dtype(kind): number
+    for number, kind in enumerate(
+        (np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.bool_)
+        + (np.int32, np.uint32, np.int64, np.uint64, np.float64)
+    )
+}  # fmt: skip
+"""The kinds of elements that the library reads, by number; those from `_FIRST_WIDE` on as float64."""
+
+_FIRST_WIDE = 8
+
+_NO_COUNTS = np.array([*Sums()[:_SEEN], 0, 0], np.int64)
+_NO_FIGURES = np.array(Sums()[_SEEN:-1])
+
+
+def load(path: Path) -> ctypes.CDLL | None:
+    """Load a library that `kernel.c` was built to; ``None`` if there is none that fits."""
+    try:
+        found = ctypes.CDLL(str(path))
+        interface, variants, room = (
+            getattr(found, f"workbench_{name}") for name in ("interface", "variants", "room")
+        )
+    except (OSError, AttributeError):  # none, for another machine, or something else of that name
+        return None
+    interface.restype = variants.restype = room.restype = c_int64
+    if interface() != _INTERFACE:
+        return None
+    pieces = [c_int, c_int, c_void_p, c_int, c_void_p, c_int64, c_int64]
+    found.workbench_add.restype = c_int64
+    found.workbench_add.argtypes = [*pieces, c_double, c_void_p, c_void_p, c_void_p]
+    found.workbench_add_slices.restype = None
+    found.workbench_add_slices.argtypes = [*pieces, c_int64, c_int64, *[c_void_p] * 3, c_int64, *[c_void_p] * 4]  # fmt: skip
+    return found
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """Return the library that was built with the package; ``None`` if it could not be."""
+    return load(LIBRARY)
+
+
+def variants(found: ctypes.CDLL) -> int:
+    """Return how many of `VARIANTS` this processor can run; each can run those before it."""
+    return int(found.workbench_variants())
+
+
+class _Room(threading.local):
+    """Where the library works; one for every thread."""
+
+    def __init__(self) -> None:
+        self.bytes = np.empty(0, np.int64)
+
+    def address(self, found: ctypes.CDLL) -> int:
+        """Return where there is room, on eight bytes."""
+        need = found.workbench_room() // 8
+        if self.bytes.size < need:
+            self.bytes = np.empty(need, np.int64)
+        return self.bytes.ctypes.data
+
+
+_room = _Room()
+
+
+def _address(x: NDArray[Any]) -> int:
+    place: int = x.__array_interface__["data"][0]
+    return place
+
+
+def _known(x: NDArray[Any]) -> NDArray[Any]:
+    """Return elements as the library can read them: of a kind that it knows, one after the other."""
+    if not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
+    if x.dtype not in _KINDS:
+        with np.errstate(all="ignore"):  # signalling NaNs
+            return x.astype(np.float32 if x.dtype.kind == "V" else np.float64)
+    return x if x.flags.c_contiguous else x.copy()
+
+
+def _pieces(
+    target: NDArray[Any], golden: NDArray[Any], start: int
+) -> Iterator[tuple[NDArray[Any], NDArray[Any], int]]:
+    """Yield both sides as the library can read them, and where they begin: whole, or some at a time to be copied."""
+    if target.ndim != 1 or target.shape != golden.shape:
+        raise ValueError(f"want two flat pieces of one length, got {target.shape}, {golden.shape}")
+    if not 0 <= start <= _MOST - target.size:
+        raise ValueError(f"want an index of an element, got {start}")
+    direct = all(x.dtype in _KINDS and x.flags.c_contiguous for x in (target, golden))
+    step = target.size if direct else _CHUNK
+    for at in range(0, target.size, step or 1):
+        yield _known(target[at : at + step]), _known(golden[at : at + step]), start + at
+
+
+class CompiledKernel:
+    """Gathers `Sums` of equally long pieces of target and golden.
+
+    ``variant`` is the number of one of `VARIANTS`, by default the fastest; ``found`` a library of one's own.
+    Raises RuntimeError if there is no library, ValueError for a variant that this processor cannot run.
+    """
+
+    parallel: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        grid: Grid | None = None,
+        least: float = -1.0,
+        variant: int | None = None,
+        found: ctypes.CDLL | None = None,
+    ) -> None:
+        loaded = found or library()
+        if loaded is None:
+            raise RuntimeError(f"no library of the kernel at {LIBRARY}")
+        most = variants(loaded)
+        self._library, self._variant = loaded, most - 1 if variant is None else variant
+        if not 0 <= self._variant < most:
+            raise ValueError(f"want a variant below {most}, got {variant}")
+        self._least = math.inf if grid is None else least
+        self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
+        self._places = _address(self._counts), _address(self._figures)
+        self._slices = Gatherer(grid) if grid is not None else None
+        self._band = np.zeros(0)
+
+    def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
+        """Add real 1-D pieces whose first element has the flat index ``start``; raises ValueError for others."""
+        room = _room.address(self._library)
+        for t, g, at in _pieces(target, golden, start):
+            first = self._library.workbench_add(
+                *self._given(t, g, at), self._least, *self._places, room
+            )
+            if self._slices is None:
+                continue
+            if first:
+                self._slices.skip(at, first)
+            if first < t.size:
+                self._add_slices(self._slices, t[first:], g[first:], at + first)
+
+    def add_slices(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
+        """Add real 1-D pieces to the slices alone; raises ValueError for others."""
+        assert self._slices is not None
+        for t, g, at in _pieces(target, golden, start):
+            self._add_slices(self._slices, t, g, at)
+
+    def _given(self, t: NDArray[Any], g: NDArray[Any], start: int) -> tuple[int, ...]:
+        ours, theirs = (_KINDS[t.dtype], _address(t)), (_KINDS[g.dtype], _address(g))
+        return self._variant, *ours, *theirs, t.size, start
+
+    def _add_slices(self, slices: Gatherer, t: NDArray[Any], g: NDArray[Any], start: int) -> None:
+        grid = slices.grid
+        if start + t.size > grid.rows * grid.width:
+            raise ValueError(f"want elements of a tensor {grid.shape}, got {start} + {t.size}")
+        wide = max(_KINDS[t.dtype], _KINDS[g.dtype]) >= _FIRST_WIDE
+        kind = np.dtype(np.float64 if wide else np.float32)
+        if self._band.size == 0 or self._band.dtype != kind:
+            self._band = np.zeros((2, grid.width), kind)
+        rows, tiles = slices.room(start, t.size)
+        self._library.workbench_add_slices(
+            *self._given(t, g, start),
+            *(grid.width, grid.matrix or NO_MATRIX, _address(slices.columns)),
+            *(_address(rows[0]), _address(rows[1]), grid.segments),
+            *(_address(tiles[0]), _address(tiles[1])),
+            *(_address(self._band), _room.address(self._library)),
+        )
+
+    def sums(self) -> Sums:
+        """Everything gathered so far."""
+        slices = self._slices.sums() if self._slices is not None else None
+        return Sums._make([*self._counts[:_SEEN].tolist(), *self._figures.tolist(), slices])
