@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: examples are installed in the package, and a kernel is built where there is a compiler.
+"""What pyproject.toml cannot say: examples are installed in the package, a kernel is built if there is a compiler.
 
 Notebooks and sample dumps lie at the top. The kernel is a library of C that is loaded with ctypes: one file for every
 version of Python, ``_kernel.so``. Without a compiler there is none, and NumPy's kernel serves.

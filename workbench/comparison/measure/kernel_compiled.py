@@ -47,8 +47,10 @@ _SEEN = 14
 _KINDS = {
     np.dtype(kind): number
     for number, kind in enumerate(
-        (np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.bool_)
-        + (np.int32, np.uint32, np.int64, np.uint64, np.float64)
+        (
+            *(np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.bool_),
+            *(np.int32, np.uint32, np.int64, np.uint64, np.float64),
+        )
     )
 }  # fmt: skip
 """The kinds of elements that the library reads, by number; those from `_FIRST_WIDE` on as float64."""
@@ -75,7 +77,8 @@ def load(path: Path) -> ctypes.CDLL | None:
     found.workbench_add.restype = c_int64
     found.workbench_add.argtypes = [*pieces, c_double, c_void_p, c_void_p, c_void_p]
     found.workbench_add_slices.restype = None
-    found.workbench_add_slices.argtypes = [*pieces, c_int64, c_int64, *[c_void_p] * 3, c_int64, *[c_void_p] * 4]  # fmt: skip
+    sums = [c_int64, c_int64, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p]
+    found.workbench_add_slices.argtypes = [*pieces, *sums, c_void_p, c_void_p]
     return found
 
 
@@ -123,13 +126,13 @@ def _known(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _pieces(
-    target: NDArray[Any], golden: NDArray[Any], start: int
+    target: NDArray[Any], golden: NDArray[Any], start: int, most: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any], int]]:
     """Yield both sides as the library can read them, and where they begin: whole, or some at a time to be copied."""
     if target.ndim != 1 or target.shape != golden.shape:
         raise ValueError(f"want two flat pieces of one length, got {target.shape}, {golden.shape}")
-    if not 0 <= start <= _MOST - target.size:
-        raise ValueError(f"want an index of an element, got {start}")
+    if not 0 <= start <= most - target.size:
+        raise ValueError(f"want elements of {most}, got {target.size} from {start} on")
     direct = all(x.dtype in _KINDS and x.flags.c_contiguous for x in (target, golden))
     step = target.size if direct else _CHUNK
     for at in range(0, target.size, step or 1):
@@ -160,6 +163,7 @@ class CompiledKernel:
         if not 0 <= self._variant < most:
             raise ValueError(f"want a variant below {most}, got {variant}")
         self._least = math.inf if grid is None else least
+        self._most = _MOST if grid is None else grid.rows * grid.width
         self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
         self._places = _address(self._counts), _address(self._figures)
         self._slices = Gatherer(grid) if grid is not None else None
@@ -168,7 +172,7 @@ class CompiledKernel:
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``; raises ValueError for others."""
         room = _room.address(self._library)
-        for t, g, at in _pieces(target, golden, start):
+        for t, g, at in _pieces(target, golden, start, self._most):
             first = self._library.workbench_add(
                 *self._given(t, g, at), self._least, *self._places, room
             )
@@ -182,7 +186,7 @@ class CompiledKernel:
     def add_slices(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces to the slices alone; raises ValueError for others."""
         assert self._slices is not None
-        for t, g, at in _pieces(target, golden, start):
+        for t, g, at in _pieces(target, golden, start, self._most):
             self._add_slices(self._slices, t, g, at)
 
     def _given(self, t: NDArray[Any], g: NDArray[Any], start: int) -> tuple[int, ...]:
@@ -191,8 +195,6 @@ class CompiledKernel:
 
     def _add_slices(self, slices: Gatherer, t: NDArray[Any], g: NDArray[Any], start: int) -> None:
         grid = slices.grid
-        if start + t.size > grid.rows * grid.width:
-            raise ValueError(f"want elements of a tensor {grid.shape}, got {start} + {t.size}")
         wide = max(_KINDS[t.dtype], _KINDS[g.dtype]) >= _FIRST_WIDE
         kind = np.dtype(np.float64 if wide else np.float32)
         if self._band.size == 0 or self._band.dtype != kind:
