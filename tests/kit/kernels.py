@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 from pathlib import Path
 
 from workbench.comparison.measure import kernel_compiled
-from workbench.comparison.measure.kernel_compiled import CompiledKernel, library, load, variants
+from workbench.comparison.measure.kernel_compiled import CompiledKernel, Library, library, load
 from workbench.comparison.measure.kernel_numpy import NumpyKernel
 
 SOURCES = [Path(kernel_compiled.__file__).with_name(n) for n in ("kernel.c", "kernel_loops.h")]
@@ -24,7 +23,7 @@ def compiler() -> str | None:
     return next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))), None)
 
 
-def build(folder: Path, **sizes: int) -> ctypes.CDLL | None:
+def build(folder: Path, **sizes: int) -> Library | None:
     """Build the library with other sizes of blocks; ``None``: there is no compiler."""
     command = compiler()
     if command is None:
@@ -44,4 +43,4 @@ def build(folder: Path, **sizes: int) -> ctypes.CDLL | None:
 def variants_here() -> list[int]:
     """Numbers of the variants that this processor can run."""
     found = library()
-    return list(range(variants(found))) if found is not None else []
+    return list(range(found.count)) if found is not None else []

@@ -16,7 +16,7 @@ import threading
 from ctypes import c_double, c_int, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -25,7 +25,7 @@ from workbench.comparison.measure.metrics import Sums
 from workbench.comparison.measure.slices import NO_MATRIX, Gatherer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -61,58 +61,59 @@ _NO_COUNTS = np.array([*Sums()[:_SEEN], 0, 0], np.int64)
 _NO_FIGURES = np.array(Sums()[_SEEN:-1])
 
 
-def load(path: Path) -> ctypes.CDLL | None:
-    """Load a library that `kernel.c` was built to; ``None`` if there is none that fits."""
-    try:
-        found = ctypes.CDLL(str(path))
-        interface, variants, room = (
-            getattr(found, f"workbench_{name}") for name in ("interface", "variants", "room")
-        )
-    except (OSError, AttributeError):  # none, for another machine, or something else of that name
-        return None
-    interface.restype = variants.restype = room.restype = c_int64
-    if interface() != _INTERFACE:
-        return None
-    pieces = [c_int, c_int, c_void_p, c_int, c_void_p, c_int64, c_int64]
-    found.workbench_add.restype = c_int64
-    found.workbench_add.argtypes = [*pieces, c_double, c_void_p, c_void_p, c_void_p]
-    found.workbench_add_slices.restype = None
-    sums = [c_int64, c_int64, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p]
-    found.workbench_add_slices.argtypes = [*pieces, *sums, c_void_p, c_void_p]
-    return found
-
-
-@cache
-def library() -> ctypes.CDLL | None:
-    """Return the library that was built with the package; ``None`` if it could not be."""
-    return load(LIBRARY)
-
-
-def variants(found: ctypes.CDLL) -> int:
-    """Return how many of `VARIANTS` this processor can run; each can run those before it."""
-    return int(found.workbench_variants())
+def _address(x: NDArray[Any]) -> int:
+    place: int = x.__array_interface__["data"][0]
+    return place
 
 
 class _Room(threading.local):
     """Where the library works; one for every thread."""
 
-    def __init__(self) -> None:
-        self.bytes = np.empty(0, np.int64)
-
-    def address(self, found: ctypes.CDLL) -> int:
-        """Return where there is room, on eight bytes."""
-        need = found.workbench_room() // 8
-        if self.bytes.size < need:
-            self.bytes = np.empty(need, np.int64)
-        return self.bytes.ctypes.data
+    def __init__(self, size: int) -> None:
+        self._held = np.empty(size // 8, np.int64)
+        self.address = _address(self._held)
 
 
-_room = _Room()
+class Library(NamedTuple):
+    """The functions of a library, which take addresses; they run without Python's lock.
+
+    ``count`` is how many of `VARIANTS` this processor can run; each can run those before it.
+    """
+
+    source: int
+    count: int
+    room: _Room
+    add: Callable[..., int]
+    add_slices: Callable[..., None]
 
 
-def _address(x: NDArray[Any]) -> int:
-    place: int = x.__array_interface__["data"][0]
-    return place
+_NUMBER = ctypes.CFUNCTYPE(c_int64)
+_PIECES = (c_int, c_int, c_void_p, c_int, c_void_p, c_int64, c_int64)
+_ADD = ctypes.CFUNCTYPE(c_int64, *_PIECES, c_double, c_void_p, c_void_p, c_void_p)
+_ADD_SLICES = ctypes.CFUNCTYPE(
+    None, *_PIECES, c_int64, c_int64, c_void_p, c_void_p, c_void_p, c_int64, *[c_void_p] * 4
+)
+
+
+def load(path: Path) -> Library | None:
+    """Load a library that `kernel.c` was built to; ``None`` if there is none that fits."""
+    try:
+        found = ctypes.CDLL(str(path))
+        if _NUMBER(("workbench_interface", found))() != _INTERFACE:
+            return None
+        source, count, room = (
+            _NUMBER((f"workbench_{name}", found))() for name in ("source", "variants", "room")
+        )
+        add, slices = _ADD(("workbench_add", found)), _ADD_SLICES(("workbench_add_slices", found))
+    except (OSError, AttributeError):  # none, for another machine, or something else of that name
+        return None
+    return Library(source, count, _Room(room), add, slices)
+
+
+@cache
+def library() -> Library | None:
+    """Return the library that was built with the package; ``None`` if it could not be."""
+    return load(LIBRARY)
 
 
 def _known(x: NDArray[Any]) -> NDArray[Any]:
@@ -153,15 +154,15 @@ class CompiledKernel:
         grid: Grid | None = None,
         least: float = -1.0,
         variant: int | None = None,
-        found: ctypes.CDLL | None = None,
+        found: Library | None = None,
     ) -> None:
         loaded = found or library()
         if loaded is None:
             raise RuntimeError(f"no library of the kernel at {LIBRARY}")
-        most = variants(loaded)
-        self._library, self._variant = loaded, most - 1 if variant is None else variant
-        if not 0 <= self._variant < most:
-            raise ValueError(f"want a variant below {most}, got {variant}")
+        self._library = loaded
+        self._variant = loaded.count - 1 if variant is None else variant
+        if not 0 <= self._variant < loaded.count:
+            raise ValueError(f"want a variant below {loaded.count}, got {variant}")
         self._least = math.inf if grid is None else least
         self._most = _MOST if grid is None else grid.rows * grid.width
         self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
@@ -171,11 +172,9 @@ class CompiledKernel:
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``; raises ValueError for others."""
-        room = _room.address(self._library)
+        room = self._library.room.address
         for t, g, at in _pieces(target, golden, start, self._most):
-            first = self._library.workbench_add(
-                *self._given(t, g, at), self._least, *self._places, room
-            )
+            first = self._library.add(*self._given(t, g, at), self._least, *self._places, room)
             if self._slices is None:
                 continue
             if first:
@@ -200,12 +199,12 @@ class CompiledKernel:
         if self._band.size == 0 or self._band.dtype != kind:
             self._band = np.zeros((2, grid.width), kind)
         rows, tiles = slices.room(start, t.size)
-        self._library.workbench_add_slices(
+        self._library.add_slices(
             *self._given(t, g, start),
             *(grid.width, grid.matrix or NO_MATRIX, _address(slices.columns)),
             *(_address(rows[0]), _address(rows[1]), grid.segments),
             *(_address(tiles[0]), _address(tiles[1])),
-            *(_address(self._band), _room.address(self._library)),
+            *(_address(self._band), self._library.room.address),
         )
 
     def sums(self) -> Sums:

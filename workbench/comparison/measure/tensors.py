@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.kernel_compiled import CompiledKernel, library
-from workbench.comparison.measure.kernel_numpy import NumpyKernel
 from workbench.comparison.measure.metrics import (
     CANCELLED,
     SIZES,
@@ -48,7 +47,12 @@ def kernel_name() -> KernelName:
     return "numpy" if library() is None else "compiled"
 
 
-_KERNELS: dict[KernelName, type[Kernel]] = {"numpy": NumpyKernel, "compiled": CompiledKernel}
+def _kernel(name: KernelName) -> type[Kernel]:
+    if name == "compiled":
+        return CompiledKernel
+    from workbench.comparison.measure.kernel_numpy import NumpyKernel
+
+    return NumpyKernel
 
 
 def measure(
@@ -82,7 +86,7 @@ def measure(
         The compiled kernel is asked for and there is no library.
     """
     worth = _WORTH * limits().slice_least
-    job = Job(target, golden, _KERNELS[kernel or kernel_name()], cancelled, threads, least=worth)
+    job = Job(target, golden, _kernel(kernel or kernel_name()), cancelled, threads, least=worth)
     with OpenPair(target, golden) as pair:
         ours, theirs = pair.target, pair.golden
         size = ours.size
