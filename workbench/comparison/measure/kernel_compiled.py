@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import threading
-from ctypes import c_double, c_int, c_int64, c_void_p
+from ctypes import c_char, c_double, c_int, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -25,11 +26,13 @@ from workbench.comparison.measure.metrics import Sums
 from workbench.comparison.measure.slices import NO_MATRIX, Gatherer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
     from workbench.comparison.measure.slices import Grid
+
+    Piece = tuple[NDArray[Any], NDArray[Any], int]
 
 LIBRARY = Path(__file__).with_name("_kernel.so")
 """Where the library lies, if there is one."""
@@ -44,21 +47,25 @@ _CHUNK = 65536
 _MOST = 1 << 62
 _SEEN = 14
 
-_KINDS = {
-    np.dtype(kind): number
-    for number, kind in enumerate(
-        (
-            *(np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.bool_),
-            *(np.int32, np.uint32, np.int64, np.uint64, np.float64),
-        )
-    )
-}  # fmt: skip
-"""The kinds of elements that the library reads, by number; those from `_FIRST_WIDE` on as float64."""
+_READ = (
+    *(np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16, np.bool_),
+    *(np.int32, np.uint32, np.int64, np.uint64, np.float64),
+)
+"""The kinds of elements that the library reads; those from `_FIRST_WIDE` on as float64."""
 
 _FIRST_WIDE = 8
+_NUMBERS = {np.dtype(kind): number for number, kind in enumerate(_READ)}
+_KINDS = {
+    kind.num: _NUMBERS[kind]
+    for kind in (*_NUMBERS, *map(np.dtype, "ilqILQ"))  # two of NumPy's have the same elements
+}
+"""The numbers of kinds by those that NumPy has for them, which are looked up faster."""
 
-_NO_COUNTS = np.array([*Sums()[:_SEEN], 0, 0], np.int64)
-_NO_FIGURES = np.array(Sums()[_SEEN:-1])
+_STATE = struct.Struct(f"={_SEEN + 2}q{len(Sums()) - 1 - _SEEN}d")
+_FIGURES = 8 * (_SEEN + 2)
+_EMPTY = _STATE.pack(*Sums()[:_SEEN], 0, 0, *Sums()[_SEEN:-1])
+_State: type[ctypes.Array[c_char]] = c_char * _STATE.size
+"""What is gathered: counts and figures in the order of Sums, between them the finite elements of each side so far."""
 
 
 def _address(x: NDArray[Any]) -> int:
@@ -116,28 +123,32 @@ def library() -> Library | None:
     return load(LIBRARY)
 
 
+def _is_known(x: NDArray[Any]) -> bool:
+    return x.dtype.num in _KINDS and x.dtype.isnative and x.flags.c_contiguous
+
+
 def _known(x: NDArray[Any]) -> NDArray[Any]:
     """Return elements as the library can read them: of a kind that it knows, one after the other."""
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
-    if x.dtype not in _KINDS:
+    if x.dtype.num not in _KINDS:
         with np.errstate(all="ignore"):  # signalling NaNs
             return x.astype(np.float32 if x.dtype.kind == "V" else np.float64)
     return x if x.flags.c_contiguous else x.copy()
 
 
-def _pieces(
-    target: NDArray[Any], golden: NDArray[Any], start: int, most: int
-) -> Iterator[tuple[NDArray[Any], NDArray[Any], int]]:
-    """Yield both sides as the library can read them, and where they begin: whole, or some at a time to be copied."""
+def _pieces(target: NDArray[Any], golden: NDArray[Any], start: int, most: int) -> Iterable[Piece]:
+    """Return both sides as the library can read them, and where they begin: whole, or some at a time to be copied."""
     if target.ndim != 1 or target.shape != golden.shape:
         raise ValueError(f"want two flat pieces of one length, got {target.shape}, {golden.shape}")
     if not 0 <= start <= most - target.size:
         raise ValueError(f"want elements of {most}, got {target.size} from {start} on")
-    direct = all(x.dtype in _KINDS and x.flags.c_contiguous for x in (target, golden))
-    step = target.size if direct else _CHUNK
-    for at in range(0, target.size, step or 1):
-        yield _known(target[at : at + step]), _known(golden[at : at + step]), start + at
+    if _is_known(target) and _is_known(golden):
+        return ((target, golden, start),)
+    return (
+        (_known(target[at : at + _CHUNK]), _known(golden[at : at + _CHUNK]), start + at)
+        for at in range(0, target.size, _CHUNK)
+    )
 
 
 class CompiledKernel:
@@ -165,10 +176,10 @@ class CompiledKernel:
             raise ValueError(f"want a variant below {loaded.count}, got {variant}")
         self._least = math.inf if grid is None else least
         self._most = _MOST if grid is None else grid.rows * grid.width
-        self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
-        self._places = _address(self._counts), _address(self._figures)
+        self._state = _State.from_buffer_copy(_EMPTY)
+        self._places = self._state, ctypes.byref(self._state, _FIGURES)
         self._slices = Gatherer(grid) if grid is not None else None
-        self._band = np.zeros(0)
+        self._band: NDArray[Any] | None = None
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``; raises ValueError for others."""
@@ -189,14 +200,14 @@ class CompiledKernel:
             self._add_slices(self._slices, t, g, at)
 
     def _given(self, t: NDArray[Any], g: NDArray[Any], start: int) -> tuple[int, ...]:
-        ours, theirs = (_KINDS[t.dtype], _address(t)), (_KINDS[g.dtype], _address(g))
-        return self._variant, *ours, *theirs, t.size, start
+        ours, theirs = _KINDS[t.dtype.num], _KINDS[g.dtype.num]
+        return self._variant, ours, _address(t), theirs, _address(g), t.size, start
 
     def _add_slices(self, slices: Gatherer, t: NDArray[Any], g: NDArray[Any], start: int) -> None:
         grid = slices.grid
-        wide = max(_KINDS[t.dtype], _KINDS[g.dtype]) >= _FIRST_WIDE
+        wide = max(_KINDS[t.dtype.num], _KINDS[g.dtype.num]) >= _FIRST_WIDE
         kind = np.dtype(np.float64 if wide else np.float32)
-        if self._band.size == 0 or self._band.dtype != kind:
+        if self._band is None or self._band.dtype != kind:
             self._band = np.zeros((2, grid.width), kind)
         rows, tiles = slices.room(start, t.size)
         self._library.add_slices(
@@ -210,4 +221,5 @@ class CompiledKernel:
     def sums(self) -> Sums:
         """Everything gathered so far."""
         slices = self._slices.sums() if self._slices is not None else None
-        return Sums._make([*self._counts[:_SEEN].tolist(), *self._figures.tolist(), slices])
+        state = _STATE.unpack(self._state)
+        return Sums._make((*state[:_SEEN], *state[_SEEN + 2 :], slices))
