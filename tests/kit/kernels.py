@@ -43,4 +43,4 @@ def build(folder: Path, **sizes: int) -> Library | None:
 def variants_here() -> list[int]:
     """Numbers of the variants that this processor can run."""
     found = library()
-    return list(range(found.count)) if found is not None else []
+    return list(range(found.variants)) if found is not None else []

@@ -84,11 +84,11 @@ class _Room(threading.local):
 class Library(NamedTuple):
     """The functions of a library, which take addresses; they run without Python's lock.
 
-    ``count`` is how many of `VARIANTS` this processor can run; each can run those before it.
+    ``variants`` is how many of `VARIANTS` this processor can run; each can run those before it.
     """
 
     source: int
-    count: int
+    variants: int
     room: _Room
     add: Callable[..., int]
     add_slices: Callable[..., None]
@@ -108,13 +108,13 @@ def load(path: Path) -> Library | None:
         found = ctypes.CDLL(str(path))
         if _NUMBER(("workbench_interface", found))() != _INTERFACE:
             return None
-        source, count, room = (
+        source, variants, room = (
             _NUMBER((f"workbench_{name}", found))() for name in ("source", "variants", "room")
         )
         add, slices = _ADD(("workbench_add", found)), _ADD_SLICES(("workbench_add_slices", found))
     except (OSError, AttributeError):  # none, for another machine, or something else of that name
         return None
-    return Library(source, count, _Room(room), add, slices)
+    return Library(source, variants, _Room(room), add, slices)
 
 
 @cache
@@ -171,9 +171,9 @@ class CompiledKernel:
         if loaded is None:
             raise RuntimeError(f"no library of the kernel at {LIBRARY}")
         self._library = loaded
-        self._variant = loaded.count - 1 if variant is None else variant
-        if not 0 <= self._variant < loaded.count:
-            raise ValueError(f"want a variant below {loaded.count}, got {variant}")
+        self._variant = loaded.variants - 1 if variant is None else variant
+        if not 0 <= self._variant < loaded.variants:
+            raise ValueError(f"want a variant below {loaded.variants}, got {variant}")
         self._least = math.inf if grid is None else least
         self._most = _MOST if grid is None else grid.rows * grid.width
         self._state = _State.from_buffer_copy(_EMPTY)
