@@ -1,7 +1,8 @@
 """How fast pairs of tensors are compared, against the speed at which their bytes can be read at all.
 
 Every figure is a ratio of two times of the same round; rounds are interleaved, and the median counts.
-So a busy machine moves both terms and not the ratio. One thread is timed by the processor, several by the clock. Run ``python benchmarks/compare.py --help``;
+So a busy machine moves both terms and not the ratio. One thread is timed by the processor, several
+by the clock. Run ``python benchmarks/compare.py --help``;
 ``benchmarks/README.md`` says what the rows mean.
 """
 
