@@ -138,7 +138,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mb", type=int, default=1000, help="size of a container")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--kernels", default="numba numpy")
+    parser.add_argument("--kernels", default="compiled numpy")
     parser.add_argument("--folder", default=None, help="where the files lie meanwhile")
     options = parser.parse_args()
     for case in CASES:

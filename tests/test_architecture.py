@@ -169,6 +169,7 @@ def test_modules_of_the_rebuilt_areas_have_six_hundred_lines_at_most():
 
 GROWS = {
     "BoundedCache": "cache of arrays, by bytes",
+    "CompiledKernel": "sums of the pieces by now, and buffer of the slices, as wide as the data",
     "Carry": "what the walk knows by now; made and dropped by `follow`",
     "Claims": "pairs while they grow; `pairing()` gives the frozen value",
     "_SaidCopies": "goldens that are compared, or repeat such, by the group of copies that they are of",
@@ -182,7 +183,6 @@ GROWS = {
     "Gatherer": "sums of the slices by now",
     "Matching": "matches while they grow; `align` gives the frozen `Alignment`",
     "Memory": "cache: where outputs lie",
-    "NumbaKernel": "buffer of the slices, as wide as the data",
     "NumpyKernel": "sums of the pieces by now",
     "Parts": "cache: parts of a step",
     "Reach": "what regions reach by now; `find_dont_care` gives the frozen `Regions`",
@@ -604,7 +604,6 @@ def test_starting_the_command_loads_nothing_heavy():
         "pandas",
         "matplotlib",
         "jinja2",
-        "numba",
         "ipywidgets",
         "IPython",
         "google",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LIBRARIES = (
     "numpy", "pandas", "matplotlib.figure", "matplotlib.backends.backend_svg", "hypothesis.strategies",
-    "hypothesis.extra.numpy", "numba", "jinja2", "ipywidgets", "anywidget", "traitlets", "ml_dtypes",
+    "hypothesis.extra.numpy", "jinja2", "ipywidgets", "anywidget", "traitlets", "ml_dtypes",
     "google.protobuf.message_factory", "google.protobuf.text_format", "click.testing", "nbformat", "jsonschema",
     "onnx.helper", "openpyxl", "xdist", "pytest_timeout", "threadpoolctl", "tqdm",
 )  # fmt: skip

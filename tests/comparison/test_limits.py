@@ -63,16 +63,14 @@ STAY = {
     "measure/bias": "MOST _WIDE",
     "measure/conditioning": "LARGEST",
     "measure/elements": "COUNTED LIMIT MOST _STEP",
-    "measure/kernel_numba": (
-        "CHUNK _BLOCK _CANCELS _CROSS _DG _FIVE _ONE _SEEN _STEP _STRIP _WEIGHTED _WIDE_CHUNK _WORST"
-    ),
+    "measure/kernel_compiled": "_CHUNK _FIRST_WIDE _INTERFACE _MOST _SEEN",
     "measure/kernel_numpy": "CHUNK _CANCELS _FEW _PIECE _SHORT",
     "measure/metrics": "FIVE_THOUSANDTHS NEAR_ZERO ONE_THOUSANDTH",
     "measure/noise": "CUBE_INPUT INT8",
     "measure/reading": "SEGMENT _MOST_THREADS",
     "measure/slices": "LEAST NO_MATRIX TILE _FEWEST _MOST_ROWS _NARROWEST _TILED _WIDEST",
     "measure/statistics": "PRINTED",
-    "measure/tensors": "_HUGE _JIT_BYTES _JIT_PAIRS _MINUTE _WORTH",
+    "measure/tensors": "_HUGE _MINUTE _WORTH",
     "pair/foreign": "_MOST _TELLING",
     "pair/parameters": "LAST",
     "replay/attempt": "_HELD",

@@ -1,21 +1,22 @@
-"""Both kernels, element by element: pieces as short as a case is, and the compiled one as plain Python.
+"""Both kernels, element by element: pieces as short as a case is, of the compiled one where there is a compiler.
 
-What a piece is shows only at its edges, which tensors of thousands of elements hide; and nothing has to be compiled.
+What a piece is shows only at its edges, which tensors of thousands of elements hide.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from fractions import Fraction
+from functools import partial
 
 import ml_dtypes
-import numba
 import numpy as np
 import pytest
 
+from kit.kernels import build, variants_here
 from kit.oracle.exact_numbers import exact, finite, numbers
-from workbench.comparison.measure import kernel_numba, kernel_numpy
+from workbench.comparison.measure import kernel_numpy
+from workbench.comparison.measure.kernel_compiled import CompiledKernel
 from workbench.comparison.measure.metrics import NEAR_ZERO, finish
 
 INF, NAN = math.inf, math.nan
@@ -94,28 +95,29 @@ CASES = {
 """Target and golden."""
 
 
+PIECES = {"pieces": (8, 4), "short pieces": (3, 2), "whole": (64, 64)}
+"""Elements of a piece and of its parts."""
+
+
 @pytest.fixture(scope="module")
-def plain():
-    """The compiled kernel's module as Python runs it."""
-    spec = importlib.util.find_spec(kernel_numba.__name__)
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numba.config, "DISABLE_JIT", True)
-        spec.loader.exec_module(module)
-    return module
+def libraries(tmp_path_factory):
+    """Libraries of such pieces; ``None`` where there is no compiler."""
+    folder = tmp_path_factory.mktemp("kernels")
+    return {pieces: build(folder, BLOCK=pieces[0], STRIP=pieces[1]) for pieces in PIECES.values()}
 
 
-@pytest.fixture(params=[(8, 4), (3, 2), (64, 64)], ids=["pieces", "short pieces", "whole"])
-def kernels(request, plain, monkeypatch):
-    """Both kernels, with pieces of so many elements and parts of these."""
+@pytest.fixture(params=PIECES.values(), ids=list(PIECES))
+def kernels(request, libraries, monkeypatch):
+    """Both kernels, the compiled one in all of its variants, with pieces of so many elements and parts of these."""
     piece, part = request.param
     work = type(kernel_numpy._work)()
     for name, value in {"CHUNK": piece, "_SHORT": part // 2, "_PIECE": part, "_work": work}.items():
         monkeypatch.setattr(kernel_numpy, name, value)
-    sizes = {"CHUNK": 2 * piece, "_WIDE_CHUNK": 2 * piece, "_BLOCK": piece, "_STRIP": part}
-    for name, value in sizes.items():
-        monkeypatch.setattr(plain, name, value)
-    return kernel_numpy.NumpyKernel, plain.NumbaKernel
+    found = libraries[request.param]
+    if found is None:
+        return [kernel_numpy.NumpyKernel]
+    compiled = [partial(CompiledKernel, variant=one, found=found) for one in variants_here()]
+    return [kernel_numpy.NumpyKernel, *compiled]
 
 
 def measured(kernel, target, golden):

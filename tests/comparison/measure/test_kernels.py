@@ -12,15 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.kernels import KERNELS
 from kit.oracle.exact_numbers import exact
-from workbench.comparison.measure.kernel_numba import NumbaKernel
-from workbench.comparison.measure.kernel_numpy import NumpyKernel
 from workbench.comparison.measure.metrics import Sums, finish, merge
 from workbench.comparison.measure.tensors import measure_arrays
 
 FIXED = settings(derandomize=True, deadline=None)
 
-KERNELS = {"numpy": NumpyKernel, "numba": NumbaKernel}
 TYPES = {
     name: np.dtype(kind)
     for name, kind in {
@@ -33,15 +31,6 @@ TYPES = {
     }.items()
 }  # fmt: skip
 ORDER_FREE = {"worst"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled():
-    """Compile once, so that no test pays for it."""
-    for kind in (np.float32, np.float64):
-        measure_arrays(np.ones(3, kind), np.ones(3, kind), kernel="numba")
-    for kind in (np.float16, ml_dtypes.bfloat16):
-        measure_arrays(np.ones(3, kind), np.ones(3, kind), kernel="numba")
 
 
 def sample(name: str, size: int, seed: int) -> np.ndarray:
@@ -317,7 +306,7 @@ def test_the_order_of_elements_does_not_matter(kernel, pair, random):
 @FIXED
 @given(pairs(FLOATS, np.float32), pairs(FLOATS, np.float32))
 def test_merging_works_in_either_order_and_across_kernels(first, second):
-    a, b = gather("numpy", *first, []), gather("numba", *second, [])
+    a, b = gather("numpy", *first, []), gather(list(KERNELS)[-1], *second, [])
     b = b._replace(worst=b.worst + first[0].size if b.worst >= 0 else -1)
     agree(merge(a, b), merge(b, a))
     agree(merge(a, Sums()), a)

@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.kernels import KERNELS
 from workbench.comparison.limits import Limits, using
 from workbench.comparison.measure import slices
-from workbench.comparison.measure.kernel_numba import NumbaKernel
-from workbench.comparison.measure.kernel_numpy import NumpyKernel
 from workbench.comparison.measure.metrics import Sums, finish, merge
 from workbench.comparison.measure.slices import Slice, begin_of, grid_of, slice_sums, worst_slice
 from workbench.comparison.measure.tensors import measure, measure_arrays
 from workbench.dump.formats.npy import NpySource, write_npy
 
-KERNELS = {"numpy": NumpyKernel, "numba": NumbaKernel}
+OTHER = list(KERNELS)[-1]
 TYPES = {
     "float16": np.float16, "float32": np.float32, "float64": np.float64, "bfloat16": ml_dtypes.bfloat16,
 }  # fmt: skip
@@ -116,7 +115,7 @@ def test_the_parts_of_two_kernels_merge_in_either_order(shape, cut):
     target, golden = pair(shape, np.float16)
     cut %= target.size
     parts = []
-    for kernel, low, high in (("numpy", 0, cut), ("numba", cut, target.size)):
+    for kernel, low, high in (("numpy", 0, cut), (OTHER, cut, target.size)):
         part = KERNELS[kernel](grid_of(shape))
         part.add(target.ravel()[low:high], golden.ravel()[low:high], low)
         parts.append(part.sums())
@@ -132,7 +131,7 @@ def test_segments_of_a_large_file_are_gathered_by_several_threads(tmp_path, monk
             write_npy(file, array, "float32")
     sources = [NpySource(tmp_path / name) for name in ("t", "g")]
     for threads in (1, 3):
-        found = measure(*sources, kernel="numba", threads=threads)
+        found = measure(*sources, kernel=OTHER, threads=threads)
         assert found.worst_slice == measure_arrays(target, golden, kernel="numpy").worst_slice
 
 
@@ -249,7 +248,7 @@ def test_neither_threads_nor_kernels_change_the_worst_slice(shift, tmp_path, mon
         with (tmp_path / name).open("wb") as file:
             write_npy(file, array, "float16")
     sources = [NpySource(tmp_path / name) for name in ("t", "g")]
-    one, three = (measure(*sources, kernel="numba", threads=n) for n in (1, 3))
+    one, three = (measure(*sources, kernel=OTHER, threads=n) for n in (1, 3))
     other = measure(*sources, kernel="numpy")
     assert one == three
     assert one.worst_slice == other.worst_slice

@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from kit.kernels import KERNELS
 from workbench.comparison.measure.tensors import measure_arrays
 from workbench.core.words import Message
 
@@ -244,7 +245,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("case", CASES)
 def test_special_values_are_judged_as_pinned(case, kernel):
     target, golden, expected = CASES[case]

@@ -5,29 +5,25 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import subprocess
-import sys
 import threading
 import tracemalloc
-from collections.abc import Callable
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import settings
 
+from kit.kernels import KERNELS
 from kit.words import check_said, refused
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.reading import SEGMENT, OpenPair
-from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
+from workbench.comparison.measure.tensors import measure, measure_arrays
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.dump.formats.npy import NpySource, write_npy
 from workbench.dump.payload.blocks import BLOCK
 
+OTHER = list(KERNELS)[-1]
 FIXED = settings(derandomize=True, deadline=None)
-
-KERNELS = ["numpy", "numba"]
 
 
 @pytest.fixture
@@ -169,11 +165,11 @@ def test_the_number_of_threads_changes_nothing(save, threads):
     t[[5, SEGMENT + 5]] = np.nan
     t[2 * SEGMENT + 9] = 1000
     pair = save(t), save(g)
-    found = measure(*pair, kernel="numba", threads=threads)
-    assert found == measure(*pair, kernel="numba")
+    found = measure(*pair, kernel=OTHER, threads=threads)
+    assert found == measure(*pair, kernel=OTHER)
     assert found.worst == 2 * SEGMENT + 9
     assert found.mismatch == 2
-    want = measure_arrays(t, g, kernel="numba")
+    want = measure_arrays(t, g, kernel=OTHER)
     assert found.metrics == pytest.approx(want.metrics, rel=1e-12)
 
 
@@ -208,7 +204,7 @@ def test_a_file_cut_under_several_threads_raises_in_the_callers(save, meet):
 
     before = set(threading.enumerate())
     with pytest.raises(FormatError, match=r"byte \d+"):
-        measure(whole, cut, kernel="numba", cancelled=cut_it, threads=3)
+        measure(whole, cut, kernel=OTHER, cancelled=cut_it, threads=3)
     assert set(threading.enumerate()) <= before
 
 
@@ -220,28 +216,6 @@ def test_cancelling_stops_every_thread(save, meet):
         return True
 
     before = set(threading.enumerate())
-    found = measure(source, source, kernel="numba", cancelled=cancelled, threads=3)
+    found = measure(source, source, kernel=OTHER, cancelled=cancelled, threads=3)
     assert found.reason == CANCELLED
     assert set(threading.enumerate()) <= before
-
-
-def test_small_jobs_start_at_once_and_large_ones_compile():
-    assert choose_kernel(8_000_000, 2_000) == "numpy"
-    assert choose_kernel(4_000_000_000, 400) == "numba"
-    assert choose_kernel(800_000_000, 1) == "numba"
-    assert choose_kernel(400_000_000, 50_000) == "numba"
-
-
-def test_the_compiler_is_not_imported_before_it_is_asked_for():
-    code = "import sys, workbench.comparison.measure.tensors; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_code_without_a_place_for_its_cache_compiles_all_the_same():
-    from workbench.comparison.measure.kernel_numba import _jit
-
-    names: dict[str, Callable[[int], int]] = {}
-    exec("def successor(x): return x + 1", names)  # code without a file
-    with pytest.raises(RuntimeError, match="cannot cache function"):
-        numba.njit(cache=True)(names["successor"])
-    assert _jit(names["successor"])(1) == 2

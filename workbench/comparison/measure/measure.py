@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +22,7 @@ from workbench.comparison.measure.metrics import (
     unmeasured,
 )
 from workbench.comparison.measure.noise import expected_rounding, spec_roundoff
-from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
+from workbench.comparison.measure.tensors import measure, measure_arrays
 from workbench.comparison.pair.pairing import Sides, with_records
 from workbench.core.dtypes import dtype, is_exact
 from workbench.core.errors import FormatError
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     """What is odd about a record, by `ANOMALY_RULES`; ``()``: nothing."""
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.measure.tensors import KernelName
     from workbench.comparison.pair.dont_care import LeftOut, MaskedScores, Regions
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
@@ -165,7 +163,6 @@ def measure_pairs(
     reason `CANCELLED`.
     """
     pairs = sorted(pairing.pairs, key=_order)
-    kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
     regions, masked = _regions(pairing), _Masked(pairing)
     odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
     table, found = FigureTable(METRIC_TITLES), list[Measured]()
@@ -175,11 +172,11 @@ def measure_pairs(
                 break
             kinds = (odd_t.get(id(pair.target), ()), odd_g.get(id(pair.golden), ()))
             left = regions.left_out.get(id(pair)) if regions is not None else None
-            item = measure_pair(pair, kinds, kernel, cancelled, table, left)
+            item = measure_pair(pair, kinds, cancelled, table, left)
             struck = masked.of(item) if left is None else None
             if struck is not None:
                 table.fill(number)  # its figures are taken back
-                item = measure_pair(pair, kinds, kernel, cancelled, table, struck)
+                item = measure_pair(pair, kinds, cancelled, table, struck)
             if regions is not None and id(pair) in regions.readers and _is_beyond_rounding(item):
                 item = item._replace(reason=READS, left_out=None, left_count=0)
             told = forecast.get(id(pair))
@@ -256,24 +253,9 @@ def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
     return math.inf if found.mismatch else found.error
 
 
-def _estimate_bytes(pairs: Sequence[Pair]) -> int:
-    """Bytes of both sides, from every n-th pair so that asking costs less than it saves."""
-    step = max(1, len(pairs) // 256)
-    sample = pairs[::step]
-    total = 0
-    for pair in sample:
-        for record in (pair.target, pair.golden):
-            try:
-                total += os.stat(record.path).st_size if record.path else 0
-            except OSError:
-                continue
-    return total * step
-
-
 def measure_pair(
     pair: Pair,
     kinds: tuple[Kinds, Kinds],
-    kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
     table: FigureTable | None = None,
     left: LeftOut | None = None,
@@ -289,9 +271,9 @@ def measure_pair(
             return Measured(pair, found, reason, salvaged=True, rewritten=rewritten, whole=whole)
         laid, apart = _laid(pair)
         if left is not None and apart is None and reason is None:
-            return _measure_in_part(laid, left, kernel, table)._replace(rewritten=rewritten)
+            return _measure_in_part(laid, left, table)._replace(rewritten=rewritten)
         found = (
-            _measure(laid.target, laid.golden, kernel, cancelled, table)
+            _measure(laid.target, laid.golden, cancelled, table)
             if apart is None
             else unmeasured(apart)
         )
@@ -316,7 +298,12 @@ class _Masked:
 
     def __init__(self, pairing: Pairing) -> None:
         self._pairing = pairing
-        self._scores: MaskedScores | None = None
+
+    @cached_property
+    def _scores(self) -> MaskedScores:
+        from workbench.comparison.pair.dont_care import MaskedScores
+
+        return MaskedScores(self._pairing)
 
     def of(self, item: Measured) -> LeftOut | None:
         """Return which elements of a pair are struck out, where these may be why it differs."""
@@ -325,10 +312,6 @@ class _Masked:
         ours = mismatch or _reaches_below(figures, "Target")
         if item.reason is not None or not (below and ours and _is_beyond_rounding(item)):
             return None
-        if self._scores is None:
-            from workbench.comparison.pair.dont_care import MaskedScores
-
-            self._scores = MaskedScores(self._pairing)
         return self._scores.left_out(item.pair)
 
 
@@ -338,15 +321,13 @@ def _reaches_below(figures: Mapping[str, float], side: str) -> bool:
     return least <= STRUCK_OUT or infinite > 0
 
 
-def _measure_in_part(
-    pair: Pair, left: LeftOut, kernel: KernelName | None, table: FigureTable | None
-) -> Measured:
+def _measure_in_part(pair: Pair, left: LeftOut, table: FigureTable | None) -> Measured:
     """Measure the elements that count of a pair; both sides hold whole tensors of the same shape."""
     ours, theirs = (_whole(one) for one in (pair.target, pair.golden))
     kept, others = left.kept(ours), left.kept(theirs)
     if not kept.size:
         return Measured(pair, unmeasured(_MEANS_NOTHING, ours.size), _MEANS_NOTHING)
-    found = measure_arrays(kept, others, kernel=kernel, table=table)
+    found = measure_arrays(kept, others, table=table)
     return Measured(pair, found, found.reason, left_out=left, left_count=int(ours.size - kept.size))
 
 
@@ -400,14 +381,11 @@ def _distrusted(target: Kinds, golden: Kinds) -> Message | None:
 def _measure(
     target: TensorRecord,
     golden: TensorRecord,
-    kernel: KernelName | None,
     cancelled: Cancelled | None,
     table: FigureTable | None = None,
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
-        return measure(
-            target.source, golden.source, kernel=kernel, cancelled=cancelled, table=table
-        )
+        return measure(target.source, golden.source, cancelled=cancelled, table=table)
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
     size, other = _spec(target).size, _spec(golden).size
     if size is not None and other is not None and size != other:

@@ -1,19 +1,17 @@
 """Measure a pair of tensors: read both in blocks, feed a kernel, finish its sums.
 
 Memory is bounded whatever the tensors' size, as long as the sources can be read in blocks (npy
-files in C order can). The NumPy kernel starts at once; the compiled one is several times faster but
-takes half a second to import, so `choose_kernel` decides by the amount of data.
+files in C order can). The compiled kernel serves where its library was built with the package, else NumPy's, which is
+several times slower and gives the same figures, but for the last digits of sums.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.kernel_numpy import NumpyKernel
+from workbench.comparison.measure.kernel_compiled import CompiledKernel, library
 from workbench.comparison.measure.metrics import (
     CANCELLED,
     SIZES,
@@ -36,45 +34,25 @@ if TYPE_CHECKING:
 
     Cancelled = Callable[[], bool]
 
-KernelName = Literal["numpy", "numba"]
+KernelName = Literal["numpy", "compiled"]
 
-_JIT_BYTES = 500_000_000
-_JIT_PAIRS = 16_000
 _WORTH = 0.5
 """Share of `slice_least` from which slices are looked at: rounding of the sums must not decide."""
 
 _HUGE, _MINUTE = 2.0**480, 2.0**-480
 
 
-def choose_kernel(total_bytes: int, pairs: int) -> KernelName:
-    """Return the kernel that finishes first: importing the compiled one costs half a second.
-
-    Parameters
-    ----------
-    total_bytes : int
-        Bytes of both sides together.
-    pairs : int
-        Number of pairs; small ones cost by their number, not by their bytes.
-    """
-    return "numba" if total_bytes / _JIT_BYTES + pairs / _JIT_PAIRS >= 1 else "numpy"
+def kernel_name() -> KernelName:
+    """Return which kernel serves: the compiled one wherever there is its library."""
+    return "numpy" if library() is None else "compiled"
 
 
-def _kernel(name: str | None) -> type[Kernel]:
-    """Return a kernel; ``None`` takes the compiled one if the process has loaded it already."""
-    if name == "numba" or (
-        name is None and "workbench.comparison.measure.kernel_numba" in sys.modules
-    ):
-        return _compiled()
+def _kernel(name: KernelName) -> type[Kernel]:
+    if name == "compiled":
+        return CompiledKernel
+    from workbench.comparison.measure.kernel_numpy import NumpyKernel
+
     return NumpyKernel
-
-
-@functools.cache
-def _compiled() -> type[Kernel]:
-    try:
-        from workbench.comparison.measure.kernel_numba import NumbaKernel
-    except ImportError:  # numba refuses NumPy versions newer than itself
-        return NumpyKernel
-    return NumbaKernel
 
 
 def measure(
@@ -90,8 +68,8 @@ def measure(
 
     Parameters
     ----------
-    kernel : {"numpy", "numba"}, optional
-        By default the compiled kernel if it is already loaded, else NumPy's.
+    kernel : {"numpy", "compiled"}, optional
+        By default the compiled kernel if there is its library, else NumPy's.
     cancelled : callable, optional
         Asked before each block; once it is true the result is unmeasured with the reason `CANCELLED`.
     threads : int
@@ -104,9 +82,11 @@ def measure(
     ------
     FormatError
         A source cannot be read or is not what it claims.
+    RuntimeError
+        The compiled kernel is asked for and there is no library.
     """
     worth = _WORTH * limits().slice_least
-    job = Job(target, golden, _kernel(kernel), cancelled, threads, least=worth)
+    job = Job(target, golden, _kernel(kernel or kernel_name()), cancelled, threads, least=worth)
     with OpenPair(target, golden) as pair:
         ours, theirs = pair.target, pair.golden
         size = ours.size
