@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from workbench.comparison.measure.metrics import Sums, merge
+from workbench.comparison.measure.parallel import count_threads
 from workbench.comparison.measure.slices import grid_of, may_be_off, merge_slices
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 SEGMENT = 1 << 21
 """Elements that one thread gathers at a time: many blocks, and several segments in 32 MB."""
 
-_MOST_THREADS = 4
 _STORAGES = frozenset(row.storage for row in DTYPES.values())
 
 
@@ -225,7 +224,7 @@ class _Segments:
         self._todo = itertools.count()
         self._stop = threading.Event()
         self._error: Exception | None = None
-        self._others = min(job.threads or min(_cores(), _MOST_THREADS), count) - 1
+        self._others = min(count_threads(job.threads), count) - 1
 
     def gather(self, pair: OpenPair) -> Sums | None:
         others = [threading.Thread(target=self._help, daemon=True) for _ in range(self._others)]
@@ -267,9 +266,3 @@ class _Segments:
         except Exception as error:  # raised again in the caller's thread
             self._error = error
             self._stop.set()
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
