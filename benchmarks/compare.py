@@ -26,6 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from workbench.comparison.measure.tensors import measure
+from workbench.comparison.threads import in_order, is_worth_thread
 from workbench.dump.formats.npy import NpySource, write_npy
 
 SUFFIX = {"float32": "Float32", "float16": "Float16", "int8": "Int8", "bool": "Bool"}
@@ -124,11 +125,21 @@ def floor(target: Path, golden: Path) -> None:
 
 
 def ours(kernel: str, threads: int = 1):
+    def one(files: tuple[str, str], stopped: object) -> None:
+        taken = threads if stopped is None else 1  # a thread takes no others
+        measure(*map(NpySource, files), kernel=kernel, threads=taken)
+
     def run(target: Path, golden: Path) -> None:
-        for t, g in zip(names(target), names(golden), strict=True):
-            measure(NpySource(t), NpySource(g), kernel=kernel, threads=threads)
+        pairs = zip(names(target), names(golden), strict=True)
+        for _ in in_order(pairs, one, is_worth, threads):
+            pass
 
     return run
+
+
+def is_worth(files: tuple[str, str]) -> bool:
+    """Whether a pair is measured in a thread of its own, as comparisons have it."""
+    return is_worth_thread(sum(os.stat(file).st_size for file in files))
 
 
 def plain(target: Path, golden: Path) -> None:

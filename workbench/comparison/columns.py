@@ -272,6 +272,13 @@ class FigureTable:
         self._values.extend(values)
         return Figures(self._titles, self._values, first)
 
+    def take(self, figures: Figures) -> Figures:
+        """Return figures as those of a row of this table, which is added unless they are its own already."""
+        _, values, first = figures.place
+        if values is self._values:
+            return figures
+        return self.add(values[first : first + len(figures)])
+
     def fill(self, rows: int) -> None:
         """Make it so many rows: those that are missing hold NaN, those beyond are taken back."""
         missing = rows * len(self._titles.places) - len(self._values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN, UNUSED, UNWRITTEN
+from workbench.comparison.measure import measure as measure_module
 from workbench.comparison.measure.measure import measure_pair, measure_pairs
 from workbench.comparison.measure.metrics import CANCELLED
+from workbench.comparison.measure.tensors import kernel_name
 from workbench.comparison.pair.pairing import Pair, Pairing
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
@@ -20,6 +23,9 @@ from workbench.dump.formats.npy import NpySource
 
 X = np.float32([[1, -2, 3], [4, 0, 2]])
 NO = ((), ())
+needs_library = pytest.mark.skipif(
+    kernel_name() == "numpy", reason="NumPy's kernel holds Python's lock: one thread measures"
+)
 
 
 def tensor(data, path="") -> TensorRecord:
@@ -180,3 +186,79 @@ def test_what_was_cancelled_says_so():
     found = measure_pairs(many(4), cancelled=lambda: next(asked, True)).items
     assert [item.reason for item in found][-1] == CANCELLED
     assert len(found) == 4
+
+
+# --- several at a time -----------------------------------------------------------------------
+
+LARGE = 1 << 16
+"""Elements of float32 with which a pair of files is measured in a thread."""
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Pairs of files of which every third is small, one is cut short, one has NaN and one has other sizes."""
+    draw, pairs = np.random.default_rng(4), []
+    for number in range(12):
+        golden = draw.standard_normal(LARGE if number % 3 else 8).astype(np.float32)
+        target = golden * (1 + np.float32(1e-3) * draw.standard_normal(golden.size)).astype("f4")
+        if number == 4:
+            target[17] = np.nan
+        if number == 7:
+            target = target[:-1]
+        sides = (stored(tmp_path / f"{side}{number}.npy", data)
+                 for side, data in (("t", target), ("g", golden)))  # fmt: skip
+        pairs.append(pair(*sides)._replace(order=number))
+    cut = tmp_path / "t5.npy"
+    cut.write_bytes(cut.read_bytes()[:-4])
+    return Pairing(Bound(), Bound(), tuple(pairs))
+
+
+def figures(measures):
+    return [
+        (item.reason and item.reason.code, item.divergence._replace(metrics={}, reason=None),
+         dict(item.divergence.metrics)) for item in measures.items
+    ]  # fmt: skip
+
+
+@needs_library
+def test_threads_change_no_figure_and_no_order(mixed):
+    alone, several = (measure_pairs(mixed, threads=threads) for threads in (1, 3))
+    assert figures(several) == figures(alone)
+    np.testing.assert_array_equal(several.figures, alone.figures)
+    for number, item in enumerate(several.items):
+        if item.divergence.metrics:
+            row = several.figures[number]
+            np.testing.assert_array_equal(list(item.divergence.metrics.values()), row)
+    assert [item.pair.order for item in several.items] == [*range(12)]
+
+
+@needs_library
+def test_pairs_are_measured_in_threads_where_their_files_are_large(mixed, monkeypatch):
+    where = []
+    original = measure_module.measure_pair
+
+    def noted(one, *given, **more):
+        here = threading.current_thread() is threading.main_thread()
+        where.append((one.golden.source.spec().size == LARGE, here))
+        return original(one, *given, **more)
+
+    monkeypatch.setattr(measure_module, "measure_pair", noted)
+    measure_pairs(mixed, threads=2)
+    assert sorted(where) == [(False, True)] * 4 + [(True, False)] * 8
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, None], ids=["interrupt", "cancelled"])
+def test_threads_end_with_the_work(mixed, stop):
+    """What is measured by then stays."""
+    before, told = threading.active_count(), []
+
+    def progress(*step):
+        told.append(step)
+        if len(told) == 5 and stop is not None:
+            raise stop
+
+    given = {"progress": progress, "cancelled": lambda: stop is None and len(told) == 5}
+    found = measure_pairs(mixed, threads=2, **given).items
+    assert threading.active_count() == before
+    reasons = [item.reason == CANCELLED for item in found]
+    assert reasons == [False] * 5 + [True] * 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -12,7 +13,7 @@ import numpy as np
 
 from workbench.comparison import measure as by_figures
 from workbench.comparison.bind.anomalies import MISLABELLED, NO_MATTER, REWRITTEN
-from workbench.comparison.columns import FigureTable
+from workbench.comparison.columns import Figures, FigureTable
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.metrics import (
     CANCELLED,
@@ -22,8 +23,9 @@ from workbench.comparison.measure.metrics import (
     unmeasured,
 )
 from workbench.comparison.measure.noise import expected_rounding, spec_roundoff
-from workbench.comparison.measure.tensors import measure, measure_arrays
+from workbench.comparison.measure.tensors import kernel_name, measure, measure_arrays
 from workbench.comparison.pair.pairing import Sides, with_records
+from workbench.comparison.threads import in_order, is_worth_thread
 from workbench.core.dtypes import dtype, is_exact
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
@@ -154,31 +156,26 @@ def measure_pairs(
     *,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
+    threads: int = 0,
 ) -> Measures:
     """Measure all pairs in data-flow order; ``forecast`` has errors against a forecast by pair (its identity).
 
-    ``spreads`` says likewise how far the forecast is from the golden.
+    ``spreads`` says likewise how far the forecast is from the golden. ``threads`` is how many are used where the
+    kernel is compiled, 0 for one a core, up to four; the result does not depend on it.
 
     Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
     reason `CANCELLED`.
     """
     pairs = sorted(pairing.pairs, key=_order)
-    regions, masked = _regions(pairing), _Masked(pairing)
-    odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
     table, found = FigureTable(METRIC_TITLES), list[Measured]()
+    each = _EachPair(pairing, _regions(pairing), _Masked(pairing), table, cancelled)
+    threads = threads if kernel_name() == "compiled" else 1
+    steps = in_order(pairs, each.measure, _pays_in_thread, threads)
     try:
         for number, pair in enumerate(pairs):
             if cancelled is not None and cancelled():
                 break
-            kinds = (odd_t.get(id(pair.target), ()), odd_g.get(id(pair.golden), ()))
-            left = regions.left_out.get(id(pair)) if regions is not None else None
-            item = measure_pair(pair, kinds, cancelled, table, left)
-            struck = masked.of(item) if left is None else None
-            if struck is not None:
-                table.fill(number)  # its figures are taken back
-                item = measure_pair(pair, kinds, cancelled, table, struck)
-            if regions is not None and id(pair) in regions.readers and _is_beyond_rounding(item):
-                item = item._replace(reason=READS, left_out=None, left_count=0)
+            item = each.without_struck_out(next(steps), number)
             told = forecast.get(id(pair))
             spread = spreads.get(id(pair), 0.0)
             found.append(item if told is None else item._replace(forecast=told, spread=spread))
@@ -187,11 +184,64 @@ def measure_pairs(
                 progress(number + 1, len(pairs), pair.op_name)
     except KeyboardInterrupt:
         pass
+    finally:
+        steps.close()
     rest = pairs[len(found) :]
     table.fill(len(found))
     found += [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
     table.fill(len(found))
     return Measures(*_as_laid(pairing, pairs, found), table.to_array())
+
+
+class _EachPair(NamedTuple):
+    """What every pair of a pairing is measured with; ``table`` has a row a pair, in order."""
+
+    pairing: Pairing
+    regions: Regions | None
+    masked: _Masked
+    table: FigureTable
+    cancelled: Cancelled | None
+
+    def measure(self, pair: Pair, stopped: Cancelled | None) -> Measured:
+        """Measure a pair at its turn, or in a thread before it: then its figures are not in the table yet."""
+        kinds = self.kinds(pair)
+        left = self.regions.left_out.get(id(pair)) if self.regions is not None else None
+        if stopped is None:
+            return measure_pair(pair, kinds, self.cancelled, self.table, left)
+        return measure_pair(pair, kinds, stopped, None, left, threads=1)
+
+    def kinds(self, pair: Pair) -> tuple[Kinds, Kinds]:
+        """What is odd about the two records of a pair."""
+        ours, theirs = self.pairing.target.oddities, self.pairing.golden.oddities
+        return ours.get(id(pair.target), ()), theirs.get(id(pair.golden), ())
+
+    def without_struck_out(self, item: Measured, number: int) -> Measured:
+        """Put the figures of a pair into the table, those of what means something alone."""
+        pair, figures = item.pair, item.divergence.metrics
+        struck = self.masked.of(item) if item.left_out is None else None
+        if struck is not None:
+            self.table.fill(number)  # its figures are taken back
+            item = measure_pair(pair, self.kinds(pair), self.cancelled, self.table, struck)
+        elif isinstance(figures, Figures) and figures:
+            kept = item.divergence._replace(metrics=self.table.take(figures))
+            item = item._replace(divergence=kept)
+        reads = self.regions is not None and id(pair) in self.regions.readers
+        if reads and _is_beyond_rounding(item):
+            return item._replace(reason=READS, left_out=None, left_count=0)
+        return item
+
+
+def _pays_in_thread(pair: Pair) -> bool:
+    """Whether measuring a pair is reading and summing above all, and not so much that it takes threads itself."""
+    size = 0
+    for record in (pair.target, pair.golden):
+        if record.source is None or not record.path:
+            return False
+        try:
+            size += os.stat(record.path).st_size
+        except OSError:  # told where it is read
+            return False
+    return is_worth_thread(size)
 
 
 def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int], list[int]]:
@@ -259,6 +309,7 @@ def measure_pair(
     cancelled: Cancelled | None = None,
     table: FigureTable | None = None,
     left: LeftOut | None = None,
+    threads: int = 0,
 ) -> Measured:
     """Measure one pair; ``kinds`` are the oddities of its two records (``()``: none).
 
@@ -273,7 +324,7 @@ def measure_pair(
         if left is not None and apart is None and reason is None:
             return _measure_in_part(laid, left, table)._replace(rewritten=rewritten)
         found = (
-            _measure(laid.target, laid.golden, cancelled, table)
+            _measure(laid.target, laid.golden, cancelled, table, threads)
             if apart is None
             else unmeasured(apart)
         )
@@ -383,9 +434,11 @@ def _measure(
     golden: TensorRecord,
     cancelled: Cancelled | None,
     table: FigureTable | None = None,
+    threads: int = 0,
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
-        return measure(target.source, golden.source, cancelled=cancelled, table=table)
+        sources = target.source, golden.source
+        return measure(*sources, cancelled=cancelled, threads=threads, table=table)
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
     size, other = _spec(target).size, _spec(golden).size
     if size is not None and other is not None and size != other:

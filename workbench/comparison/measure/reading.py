@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from workbench.comparison.measure.metrics import Sums, merge
-from workbench.comparison.measure.parallel import count_threads
 from workbench.comparison.measure.slices import grid_of, may_be_off, merge_slices
+from workbench.comparison.threads import count_threads
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.dump.payload.blocks import Buffer, ChunkReader, FileReader, FileSource

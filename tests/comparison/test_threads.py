@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.comparison.limits import limits, using
-from workbench.comparison.measure.parallel import AHEAD, WINDOW, count_threads, in_order
+from workbench.comparison.threads import AHEAD, WINDOW, count_threads, in_order
 
 WAIT_S = 30
 """Long enough for any machine; nothing waits so long unless it is wrong."""
@@ -23,7 +23,9 @@ def square(item, _):
 @pytest.mark.parametrize("every", [1, 3, 10 * WINDOW])
 def test_results_come_in_the_order_of_the_items(threads, every):
     items = range(1, 2 * WINDOW + 7)
-    assert [*in_order(items, square, lambda item: item % every == 0, threads)] == [item * item for item in items]
+    assert [*in_order(items, square, lambda item: item % every == 0, threads)] == [
+        item * item for item in items
+    ]
 
 
 def test_nothing_is_made_of_nothing():
@@ -118,5 +120,5 @@ def test_who_closes_it_waits_until_threads_have_given_up():
 
 @pytest.mark.parametrize(("asked", "cores", "count"), [(0, 1, 1), (0, 2, 2), (0, 64, 4), (7, 1, 7)])
 def test_threads_are_as_many_as_cores_up_to_four_unless_asked(monkeypatch, asked, cores, count):
-    monkeypatch.setattr("workbench.comparison.measure.parallel.count_cores", lambda: cores)
+    monkeypatch.setattr("workbench.comparison.threads.count_cores", lambda: cores)
     assert count_threads(asked) == count

@@ -33,6 +33,15 @@ WINDOW = 256
 """Items among which those for threads are looked for, so that few results wait for their turn."""
 
 
+LEAST_BYTES, MOST_BYTES = 1 << 18, 1 << 25
+"""Bytes of both files of a pair for one thread: below, Python takes most of the time; above, several share a pair."""
+
+
+def is_worth_thread(nbytes: int) -> bool:
+    """Whether measuring files of so many bytes is reading and summing above all, and goes on in one thread."""
+    return LEAST_BYTES <= nbytes < MOST_BYTES
+
+
 def count_cores() -> int:
     """Return the number of cores that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
