@@ -60,16 +60,20 @@ PLANS = st.builds(
 )
 
 
+NEWEST = {"mindspore": Context("2.10.0")}
+"""A plan is of no release: what the newest one can, a form may say. Elsewhere the default has all."""
+
+
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=examples(60), deadline=None)
 @given(wanted=PLANS)
 def test_a_plan_becomes_a_form_that_is_taken_and_says_the_same_again(name, wanted):
-    surface = get(name)
+    surface, context = get(name), NEWEST.get(name.partition("-")[0], Context())
     first = Config(surface, surface.from_plan(wanted).data)
-    assert [str(p) for p in first.check() if p.severity == "error"] == []
+    assert [str(p) for p in first.check(context) if p.severity == "error"] == []
     assert read(first.to_text(), name).data == first.data
-    plan = first.plan()
-    assert Config(surface, surface.from_plan(plan).data).plan() == plan
+    plan = first.plan(context)
+    assert Config(surface, surface.from_plan(plan).data).plan(context) == plan
 
 
 def drawn(setting: Setting):

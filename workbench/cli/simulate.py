@@ -100,7 +100,6 @@ def simulate(
     inputs, shapes = inputs_of(input_), shapes_of(shape)
     networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
     form = load_given(config, surface or None)
-    print_lines(_heading(surface or surface_of(form, device), device, target_version), err=True)
     tree = run(
         networks,
         feeds,
@@ -123,7 +122,9 @@ def simulate(
         max_turns=max_turns,
         report=told.append,
     )
-    for said in told:
+    # behind the run, so that a refusal is one line; before all else that it says
+    heading = _heading(surface or surface_of(form, device), device, target_version)
+    for said in (heading, *told):
         print_lines(said, err=True)
     print_text(str(tree))
     return Exit.NOTHING_DUMPED if dumped_nothing(told, ranks) else Exit.DONE

@@ -128,7 +128,8 @@ class Survey:
 
     @cached_property
     def _floats(self) -> Mapping[Execution, Sequence[tuple[int, Measured]]]:
-        least, found = limits().ambient_elements, dict[Execution, list[tuple[int, Measured]]]()
+        found: dict[Execution, list[tuple[int, Measured]]] = {}
+        least = limits().ambient_elements
         for block, runs in self.pairing.target.runs.items():
             items = (
                 (op, io, m) for op in runs for (io, _), m in self.index.get((block, op), {}).items()

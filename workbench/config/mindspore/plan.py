@@ -32,6 +32,9 @@ Kind = Literal["data", "overflow", "exception"]
 
 _IO: dict[int, frozenset[Io]] = {0: BOTH, 1: frozenset(("input",)), 2: frozenset(("output",))}
 _KINDS: dict[int, Kind] = {0: "data", 3: "overflow", 4: "exception"}
+_REFUSED: dict[Target, int] = {"cpu": 3, "gpu": 3, "ge": 4}
+"""Target → the ``op_debug_mode`` that it refuses."""
+
 _DEFAULT = DumpPlan("")
 _WHOLE_GRAPH = ("o2", "ge")
 
@@ -131,7 +134,7 @@ def from_plan(target: Target, wanted: DumpPlan) -> Lowered:
     """Return a form that dumps what a plan wants, as far as the surface can."""
     modes: dict[str, int] = {"overflow": 3, "exception": 4}
     mode = modes.get(wanted.kind, 0)
-    if target in ("cpu", "gpu") and mode == 3:
+    if mode == _REFUSED.get(target):
         mode = 0
     whole = target in _WHOLE_GRAPH
     files = "npy" if wanted.saved != "tensor" and mode != 4 else wanted.files
