@@ -114,7 +114,8 @@ def set_dump(target: Cell | Primitive, enabled: bool = True) -> None:
     Marked are the operators of the cells, those of composite functions in them included, and those of their
     gradients. A later call for a cell or a `workbench.nn.Primitive` below counts for that one. Call it before the
     network is traced. Of a primitive its operators are marked, and those of their gradients. A sum of gradients is
-    marked if all operators are whose gradients meet in it. Any other operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
+    marked if all operators are whose gradients meet in it.
+    Any other operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
 
     Source: ``mindspore.tools.set_dump`` of MindSpore 2.10 and the graphs that it gives on a CPU
     (``tests/data/conformance/marks_2.10.0_cpu.json``).
