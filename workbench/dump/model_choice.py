@@ -76,7 +76,7 @@ def choose_network(
     asked = _asked(runs, named, model) if model is not None else None
     idle = _without_network(runs, named, asked)
     chosen = {key: _choose(run, named, asked) for key, run in runs.items() if key not in idle}
-    names = {key: (name,) for key, name in idle.items()}
+    names: dict[Run, tuple[str, ...]] = {key: (name,) for key, name in idle.items()}
     names |= {key: found for key, (found, _) in chosen.items()}
     told = [note for _, note in chosen.values() if note is not None]
     notes = [note for at, note in enumerate(told) if note not in told[:at]]

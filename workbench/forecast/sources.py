@@ -109,7 +109,9 @@ def _models(graphs: tuple[Graph, ...], writer: Writer) -> list[tuple[Graph, ...]
     """Part the graphs of a dump by model, of which a process of several networks has one each; copies count once."""
     if not writer.runs_several or graphs[0].dialect != "ge":
         return [graphs]
-    return [(graph,) for graph in {graph.name: graph for graph in reversed(graphs)}.values()][::-1]
+    models = {graph.name: graph for graph in reversed(graphs)}
+    found: list[tuple[Graph, ...]] = [(graph,) for graph in models.values()]
+    return found[::-1]
 
 
 def _networks(graphs: Sequence[Graph]) -> list[tuple[Graph, ...]]:
