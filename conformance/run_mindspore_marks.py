@@ -40,6 +40,10 @@ CASES: dict[str, dict[str, Any]] = {
     "an operator taken back": {"net": "Sole", "marks": [["mul", True], ["mul", False]]},
     "an operator left out of its cell": {"net": "Sole", "marks": [["", True], ["mul", False]]},
     "an operator, then its cell taken back": {"net": "Sole", "marks": [["mul", True], ["", False]]},
+    "one reader of two": {"net": "Fork", "marks": [["mul", True]], "trains": True},
+    "the other reader of two": {"net": "Fork", "marks": [["sig", True]], "trains": True},
+    "both readers": {"net": "Fork", "marks": [["mul", True], ["sig", True]], "trains": True},
+    "a weight with two readers": {"net": "Twice", "marks": [["a", True]], "trains": True},
     "mode 2": {"marks": [["a", True]], "mode": 2},
 }
 """What is marked in which order, by the attributes that lead to it."""
@@ -79,8 +83,21 @@ def run(case: str) -> None:
             y = self.dense(x)
             return self.sig(self.mul(y, y))
 
+    class Fork(Sole):
+        def construct(self, x: Any) -> Any:
+            y = self.dense(x)
+            return self.mul(y, self.sig(y))
+
+    class Twice(nn.Cell):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.last = nn.Dense(4, 4), nn.Dense(4, 2)
+
+        def construct(self, x: Any) -> Any:
+            return self.last(self.a(self.a(x)))
+
     ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
-    net = Sole() if CASES[case].get("net") == "Sole" else Net()
+    net = {"Net": Net, "Sole": Sole, "Fork": Fork, "Twice": Twice}[CASES[case].get("net", "Net")]()
     x = Tensor(np.ones((2, 4), np.float32))
     for place, enabled in CASES[case]["marks"]:
         target = net

@@ -119,7 +119,7 @@ def write_tree(run: Run, way: str, out: Path, surface: str, files: str, device: 
         target = Target(surface, config_text=form.to_text(), ran=numbers)
     else:
         runs = run.program or run.graph
-        target = ge_target(surface, judged, plan, runs, run.iterations, Context(), device)
+        target = ge_target(surface, judged, plan, (runs,), run.iterations, Context(), device)
     return trees.write_tree(run.records, plan, out, graph=run.graph, target=target, clock=Clock(0))
 
 

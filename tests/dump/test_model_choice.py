@@ -151,6 +151,24 @@ def graph_of(tree, name, **more):
     (tree / f"ge_proto_0_{name}_Build.txt").write_text(ge_text(name, **more))
 
 
+def test_models_that_all_have_an_iterator_are_networks_of_one_session(tree):
+    """The one with the larger graph file is graph 0; the other model is left out."""
+    third = "ge_default_1_41"
+    ge_dump(tree, ge_network()[:1], f"{TIME}/0/{third}/12/0")
+    for name, more in ((NET, ""), (INIT, "  " * 9), (third, "")):
+        text = ge_text(name, iterator=name != third)
+        (tree / f"ge_proto_0_{name}_Build.txt").write_text(text + more)
+    found = load(tree)
+    assert nets(found) == {(INIT, 0), (NET, 1), (NET, 2)}
+    assert {key[1]: graph.name for key, graph in found.graphs.items()} == {0: INIT, 1: NET, 2: NET}
+    assert {s.name.split("/")[0] for s in found.skipped} == {third}
+    name, detail = told(found)
+    assert (name, detail.values["others"]) == (INIT, [third])
+    check_said(detail.values["how"], "dump/model-networks", models=[INIT, NET])
+    alone = load(tree, model=NET)
+    assert nets(alone) == {(NET, 0), (NET, 1)}
+
+
 def test_a_session_without_the_network_is_left_out(sessions):
     graph_of(sessions, NET, iterator=True)
     graph_of(sessions, INIT)

@@ -185,11 +185,15 @@ def test_statistics_of_turns_are_rows_of_one_table(tmp_path):
 
 
 @pytest.mark.parametrize("surface", ["mindspore-o2", "acl", "tensorflow", "torchair"])
-def test_the_graph_engine_refuses_control_flow_and_several_networks(tmp_path, surface):
+def test_the_graph_engine_refuses_control_flow(tmp_path, surface):
     with refused("graph/control-flow", GraphError, user=surface):
         wb.simulate(
             flow_of("both"), None, new(surface), tmp_path / "out", surface=surface, device="a2"
         )
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o2", "acl", "torchair"])
+def test_the_graph_engine_refuses_several_networks_but_for_tensorflow(tmp_path, surface):
     two = [load_graph("mlp"), load_graph("lenet")]
     with refused("simulation/several-networks", surface=surface, names=["MLP", "LeNet"]):
         wb.simulate(two, None, new(surface), tmp_path / "out", surface=surface, device="a2")
@@ -264,6 +268,54 @@ def test_a_fault_in_training_shows_in_training_and_not_in_the_evaluation_before(
     early = [row for row in comparison.rows if (row.graph_id, row.iteration) == (0, 0)]
     assert early
     assert not [row for row in early if row.status == "fail"]
+
+
+MODELS_OF_TENSORFLOW = {
+    "the second network": (["mlp", "lenet"], (0, 1, 0, 1), (0, 1, 0, 1), "conv2-Conv2d/Conv2D", 1),
+    "the second, which has the smaller graph": (
+        ["lenet", "mlp"], (0, 1, 0, 1), (0, 1, 0, 1), "head-Dense/MatMul", 0,
+    ),
+    "the second, which the golden built first": (
+        ["mlp", "lenet"], (0, 1, 0, 1), (1, 0, 1, 0), "conv2-Conv2d/Conv2D", 0,
+    ),
+    "the first": (["mlp", "lenet"], (0, 0, 1), (0, 0, 1), "head-Dense/MatMul", 1),
+}  # fmt: skip
+"""Networks, schedules of target and golden, the operator with the fault, the iteration from which on it has it."""
+
+
+@pytest.mark.parametrize(
+    ("names", "schedule", "other", "operator", "iteration"),
+    MODELS_OF_TENSORFLOW.values(), ids=MODELS_OF_TENSORFLOW,
+)  # fmt: skip
+def test_models_of_one_tensorflow_process_are_compared_each_with_its_own(
+    tmp_path, names, schedule, other, operator, iteration
+):
+    networks = [load_graph(name) for name in names]
+    form = new("tensorflow").set("dump.dump_step", "0-3")
+    options = {"surface": "tensorflow"}
+    golden = wb.simulate(networks, None, form, tmp_path / "golden", schedule=other, **options)
+    options |= {"schedule": schedule, "device": "a2"}
+    clean = wb.compare(wb.simulate(networks, None, form, tmp_path / "clean", **options), golden)
+    assert clean.verdict in ("pass", "warn"), clean.sentence
+    compared = [row for row in clean.rows if row.status != "uncomparable"]
+    assert {(row.graph_id, row.iteration) for row in compared} == {
+        (graph, number) for graph, runs in _runs(names, schedule).items() for number in range(runs)
+    }
+    fault = f"scaled-output:*{operator}*:strength=1.5,iteration={iteration}"
+    target = wb.simulate(networks, None, form, tmp_path / "target", faults=[fault], **options)
+    comparison = wb.compare(target, golden)
+    place = names.index("lenet" if "conv2" in operator else "mlp")
+    graph = 0 if names[place] == "lenet" else 1
+    first = comparison.first_divergence
+    assert (operator in first.op_name, first.graph_id) == (True, graph)
+    assert first.iteration == iteration
+    failing = {row.graph_id for row in comparison.rows if row.status == "fail"}
+    assert failing == {graph}
+
+
+def _runs(names, schedule):
+    """Number of runs by graph; the network with the larger graph is graph 0."""
+    return {0: schedule.count(names.index("lenet")), 1: schedule.count(names.index("mlp"))}
 
 
 def test_feeds_go_to_the_networks_that_know_them(tmp_path):

@@ -62,6 +62,8 @@ class Writer:
         Whether operators may run outside models, and lists of operators belong to a model.
     sessions : bool
         Whether a program feeds its network by an iterator and runs other models than it, in sessions of their own.
+    ids_apart : int
+        How far the ids of a session's graphs are apart.
     overflow_note : str
         What a preview of an overflow dump says of it, as a code of `workbench.core.words.pipeline`.
     notes : tuple of str
@@ -84,6 +86,7 @@ class Writer:
     dumps_feeders: bool = False
     operators_alone: bool = False
     sessions: bool = False
+    ids_apart: int = 1
     overflow_note: str = ""
     notes: tuple[str, ...] = ()
 
@@ -91,6 +94,11 @@ class Writer:
     def by_mindspore(self) -> bool:
         """Whether MindSpore writes the tree itself, and not a session of the graph engine."""
         return self.program == "mindspore"
+
+    @property
+    def runs_several(self) -> bool:
+        """Whether several networks run in one process."""
+        return self.by_mindspore or self.sessions
 
     @property
     def is_simulated(self) -> bool:
@@ -132,7 +140,7 @@ _ROWS = (
     ),
     Writer(
         "tensorflow", "session", "ge", "ge_default_{time}_{id}", _REPORTED,
-        containers=True, weights="Variable", graph_files="options", sessions=True,
+        containers=True, weights="Variable", graph_files="options", sessions=True, ids_apart=10,
         notes=("forecast/tf-sessions", "forecast/tf-steps"),
     ),
     Writer(

@@ -2,8 +2,9 @@
 
 TensorFlow dumps every graph that a session runs; one of them is the network. Its graph file names it:
 the first graph in it is called like the model's folder (CANN's guide to dumping TensorFlow networks;
-`workbench.graph_files.ge.files`). Without a graph file, the model with most dump files is taken. What was not
-taken is skipped with a reason, and can be read by its name, by an operator or by pointing at its folder.
+`workbench.graph_files.ge.files`). Several that the guide's word names are several networks of one session: all of
+them are read. Without a graph file, the model with most dump files is taken. What was not taken is skipped with a
+reason, and can be read by its name, by an operator or by pointing at its folder.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ class NetworkChoice(NamedTuple):
 def choose_network(
     folders: Sequence[DumpFolder], named: Mapping[str, str], model: str | None = None
 ) -> NetworkChoice:
-    """Keep one model of every run, and number its copies as graphs 0, 1, ….
+    """Keep the networks of every run, mostly one, and number them and their copies as graphs 0, 1, ….
+
+    The first of several is the one with the largest graph file, so that graph 0 is the same with and without others;
+    these come in the order in which they were loaded.
 
     A run that has the network is not disturbed by one that has only other graphs: those of a session
     that initialises variables, for example.
@@ -72,7 +76,8 @@ def choose_network(
     asked = _asked(runs, named, model) if model is not None else None
     idle = _without_network(runs, named, asked)
     chosen = {key: _choose(run, named, asked) for key, run in runs.items() if key not in idle}
-    names = idle | {key: name for key, (name, _) in chosen.items()}
+    names: dict[Run, tuple[str, ...]] = {key: (name,) for key, name in idle.items()}
+    names |= {key: found for key, (found, _) in chosen.items()}
     told = [note for _, note in chosen.values() if note is not None]
     notes = [note for at, note in enumerate(told) if note not in told[:at]]
     kept: list[DumpFolder] = []
@@ -80,12 +85,19 @@ def choose_network(
     for folder in folders:
         if not _has_model(folder):
             kept.append(folder)
-        elif folder.net_name != (name := names[_run(folder)]):
-            skipped += _left_out(folder, name)
+        elif folder.net_name not in (found := names[_run(folder)]):
+            skipped += _left_out(folder, found[0])
         else:
-            copies = {one.model_id for one in runs[_run(folder)] if one.net_name == name}
-            kept.append(folder._replace(graph_id=sorted(copies).index(folder.model_id)))
+            models = _models(runs[_run(folder)], found)
+            place = found.index(folder.net_name), folder.model_id
+            kept.append(folder._replace(graph_id=models.index(place)))
     return NetworkChoice(tuple(kept), tuple(skipped), (*notes, *_idle_notes(runs, idle)))
+
+
+def _models(run: Iterable[DumpFolder], names: Sequence[str]) -> list[tuple[int, int]]:
+    """Networks of a run and their copies, by the place of the name and the number of the model, in order."""
+    found = {(one.net_name, one.model_id) for one in run if one.net_name in names}
+    return sorted((names.index(name), model_id) for name, model_id in found)
 
 
 def _asked(
@@ -166,15 +178,27 @@ def _run(folder: DumpFolder) -> Run:
 
 def _choose(
     run: Sequence[DumpFolder], named: Mapping[str, str], asked: tuple[str, Message] | None
-) -> tuple[str, Note | None]:
-    """Name of the network among the models of a run, and how it was found if there are others."""
+) -> tuple[tuple[str, ...], Note | None]:
+    """Names of the networks among the models of a run, and how they were found if there are others."""
     sizes: dict[str, int] = {}
     for folder in run:
         sizes[folder.net_name] = max(sizes.get(folder.net_name, 0), len(folder.names))
     name, how = asked if asked is not None else _network(sizes, named)
-    others = sorted(sizes.keys() - {name})
-    detail = Message("dump/model-chosen", how=how, others=others)
-    return name, Note("model", name, detail) if others else None
+    names = (name, *(_further(run, named, name) if asked is None else ()))
+    if len(names) > 1:
+        how = Message("dump/model-networks", models=[*names])
+    others = sorted(sizes.keys() - {*names})
+    detail = Message("dump/model-chosen", how=how, others=others) if others else how
+    return names, Note("model", name, detail) if len(sizes) > 1 else None
+
+
+def _further(run: Sequence[DumpFolder], named: Mapping[str, str], network: str) -> list[str]:
+    """Other models whose graph has the word that names the network, in the order in which they were loaded."""
+    order = sorted((folder.model_id, folder.net_name) for folder in run)
+    others = dict.fromkeys(name for _, name in order if name != network and name in named)
+    if not others or network not in named or not ge.has_iterator(named[network]):
+        return []
+    return [name for name in others if ge.has_iterator(named[name])]
 
 
 def _network(sizes: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, Message]:

@@ -40,7 +40,7 @@ from workbench.npu.target import Target
 from workbench.simulation.lowering import text_of
 from workbench.simulation.operator_list import Selection, select_operators
 from workbench.simulation.ranks import only_compiles, ranks_of
-from workbench.simulation.targets import ge_target
+from workbench.simulation.targets import ge_target, graph_that_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,8 @@ def preview(
         A form that its vendor accepts.
     graph : Graph, Flow, text or path, or a list of them
         A traced graph; or a model's name, ``file.py:Name``, a graph file (``.ir``, ``.pb``,
-        ``ge_proto_*.txt``) or a dump folder, whose graphs are taken. Several run in one process.
+        ``ge_proto_*.txt``) or a dump folder, whose graphs are taken. Several run in one process, where one does
+        (`workbench.simulation.simulate`).
     context : Context, optional
         Version, device and rank: the form is judged by the version, and names and folders are those of that
         release. Where it tells none, a dump folder of MindSpore does. Disk space is looked at where ``context.here``.
@@ -176,21 +177,30 @@ def _together(previews: Sequence[Preview]) -> Preview:
     )
 
 
-def _compiled(graphs: Sequence[Graph], target: Target) -> tuple[Program | None, tuple[Graph, ...]]:
-    """Return the program of the graph engine, if it compiles the first graph, and the graphs as they run.
+def _compiled(
+    work: Workload, target: Target
+) -> tuple[tuple[Graph | Program, ...], tuple[Graph, ...]]:
+    """Return what the graph engine has of every network, and the graphs as they run.
 
-    What was read from a file of another dialect says already which types its kernels have.
+    It compiles the first graph of a network. What was read from a file of another dialect says already which types
+    its kernels have.
     """
-    first, *others = graphs
-    if target.is_compiled and first.dialect != "ge":
-        program = compile_graph(first, target)
-        return program, (program.graph, *others)
-    traced = [target.is_simulated and not graph.dialect for graph in graphs]
-    runs = (
-        compile_graph(graph, target).graph if plain else graph
-        for graph, plain in zip(graphs, traced, strict=True)
+    roots = {network[0].graph_id for network in work.networks}
+    if target.is_compiled:
+        models = [
+            compile_graph(graph, target)
+            if graph.graph_id in roots and graph.dialect != "ge"
+            else graph
+            for graph in work.graphs
+        ]
+        runs = tuple(map(graph_that_runs, models))
+        heads = (one for one, graph in zip(models, runs, strict=True) if graph.graph_id in roots)
+        return tuple(heads), runs
+    runs = tuple(
+        compile_graph(graph, target).graph if target.is_simulated and not graph.dialect else graph
+        for graph in work.graphs
     )
-    return None, tuple(runs)
+    return tuple(graph for graph in runs if graph.graph_id in roots), runs
 
 
 def preview_plan(
@@ -210,12 +220,11 @@ def preview_plan(
     """
     writer = _writer_of(target.surface, work.graphs)
     closed = reason_against(plan, writer)
-    program, graphs = None, work.graphs
+    models: tuple[Graph | Program, ...] = ()
+    graphs = work.graphs
     if writer.is_simulated:
-        program, graphs = _compiled(
-            work.graphs, replace(target, quant_dumpable=plan.before_quantisation)
-        )
-    run = _Run(plan, work, graphs, writer, context, clock or Clock(), tree, judged, program)
+        models, graphs = _compiled(work, replace(target, quant_dumpable=plan.before_quantisation))
+    run = _Run(plan, work, graphs, writer, context, clock or Clock(), tree, judged, models)
     numbers = run.dumped
     unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
     forecast, bound = run.tell(plan, [] if unknown else numbers), None
@@ -251,7 +260,7 @@ def preview_plan(
 
 @dataclass(frozen=True)
 class _Run:
-    """A run that is foretold: ``graphs`` are those that run, ``program`` what the graph engine made of them."""
+    """A run that is foretold: ``graphs`` are those that run, ``models`` what the graph engine has of each network."""
 
     plan: DumpPlan
     work: Workload
@@ -261,7 +270,7 @@ class _Run:
     clock: Clock
     tree: TreeTarget
     judged: Judged | None
-    program: Program | None
+    models: tuple[Graph | Program, ...]
 
     @cached_property
     def iterations(self) -> list[int]:
@@ -283,19 +292,18 @@ class _Run:
         clock = replace(self.clock)
         if not self.writer.is_simulated or only_compiles(self.writer.surface, self.context):
             return Forecast()
+        wanted = {*iterations}
+        told = [turn for turn in self.work.turns(plan) if turn.iteration in wanted]
+        running = [self.work.ids[turn.network] for turn in told]
+        numbers = [turn.iteration for turn in told]
         if self.writer.by_mindspore:
             check_net_name(plan.net_name)
-            wanted = {*iterations}
-            told = [turn for turn in self.work.turns(plan) if turn.iteration in wanted]
-            running = [self.work.ids[turn.network] for turn in told]
-            numbers = [turn.iteration for turn in told]
             return foretell(self.graphs, plan, numbers, self.tree, clock, running)
-        surface, runs = self.writer.surface, self.program or self.graphs[0]
-        engine = ge_target(
-            surface, self.judged, self.plan, runs, len(self.iterations), self.context
-        )
+        surface, steps = self.writer.surface, len(self.iterations)
+        engine = ge_target(surface, self.judged, self.plan, self.models, steps, self.context)
         engine = engine._replace(version=self.tree.version)
-        return foretell(self.graphs[:1], plan, iterations, engine, clock)
+        graphs = [graph_that_runs(one) for one in self.models]
+        return foretell(graphs, plan, numbers, engine, clock, running)
 
 
 def _writer_of(surface: str, graphs: Sequence[Graph]) -> Writer:

@@ -13,7 +13,7 @@ from workbench.core.writers import WRITERS
 from workbench.dump.readers import read_lines
 from workbench.dump.releases import check_version
 from workbench.dump.selection import check_count
-from workbench.graph.control_flow import ControlFlow, graphs_of
+from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.network.partition import parted
 from workbench.simulation.numbering import Turn, number_graphs, schedule_of, turns
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.core.plan import DumpPlan
+    from workbench.core.writers import Writer
     from workbench.graph.control_flow import Network
     from workbench.graph.graph import Graph
 
@@ -35,12 +36,14 @@ _METADATA = ".dump_metadata/config.json"
 class Workload:
     """What runs in a process: networks of one graph or several, the first of which a run begins with.
 
-    ``order`` says which network runs next, by its place; ``is_assumed`` whether nobody has said so.
+    ``order`` says which network runs next, by its place; ``is_assumed`` whether nobody has said so; ``apart`` whether
+    each counts its own iterations.
     """
 
     networks: tuple[tuple[Graph, ...], ...]
     order: tuple[int, ...]
     is_assumed: bool = False
+    apart: bool = False
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -55,7 +58,7 @@ class Workload:
 
     def turns(self, plan: DumpPlan) -> list[Turn]:
         """Return the runs with their numbers."""
-        return list(turns(self.order, plan.initial_iteration))
+        return list(turns(self.order, plan.initial_iteration, apart=self.apart))
 
     def ran(self, plan: DumpPlan) -> dict[int, list[int]]:
         """Return the numbers of all iterations by the id of the graph that they begin with."""
@@ -75,24 +78,40 @@ def load_workload(
 ) -> Workload:
     """Return the networks that are given or named, and which of them runs next; in turn without a schedule.
 
-    MindSpore parts networks, and numbers their graphs and operators through a process.
+    MindSpore parts networks. Their graphs and operators are numbered through a process.
+
+    Raises GraphError for a graph that cannot be had, and for several networks where a process runs one.
     """
     if schedule is None:
         check_count(iterations)
     sources = [*given] if isinstance(given, list | tuple) else [given]
     found = [load_graphs(source, ranks) for source in sources]
-    if not WRITERS[surface].by_mindspore:
-        if len(sources) > 1:
-            names = [graph.name for graphs in found for graph in graphs]
-            raise GraphError("simulation/several-networks", surface=surface, names=names)
-        return Workload((found[0],), tuple(schedule_of(found, schedule, iterations)))
-    networks = [network for graphs in found for network in _networks(graphs)]
+    writer = WRITERS[surface]
+    if len(sources) > 1 and not writer.runs_several:
+        names = [graph.name for graphs in found for graph in graphs]
+        raise GraphError("simulation/several-networks", surface=surface, names=names)
+    if writer.by_mindspore:
+        networks = [network for graphs in found for network in _networks(graphs)]
+    else:
+        networks = [network for graphs in found for network in _models(graphs, writer)]
     order = schedule_of(networks, schedule, iterations)
     ids = [graph.graph_id for network in networks for graph in network]
     if len(ids) > len(set(ids)):
-        numbered = number_graphs([*map(_joined, networks)], order)
+        if not writer.by_mindspore:
+            networks = [(one_graph(_joined(network), surface),) for network in networks]
+        numbered = number_graphs([*map(_joined, networks)], order, writer.ids_apart)
         networks = [graphs_of(one) for one in numbered]
-    return Workload(tuple(networks), tuple(order), schedule is None and len(networks) > 1)
+    is_assumed = schedule is None and len(networks) > 1
+    return Workload(tuple(networks), tuple(order), is_assumed, not writer.by_mindspore)
+
+
+def _models(graphs: tuple[Graph, ...], writer: Writer) -> list[tuple[Graph, ...]]:
+    """Part the graphs of a dump by model, of which a process of several networks has one each; copies count once."""
+    if not writer.runs_several or graphs[0].dialect != "ge":
+        return [graphs]
+    models = {graph.name: graph for graph in reversed(graphs)}
+    found: list[tuple[Graph, ...]] = [(graph,) for graph in models.values()]
+    return found[::-1]
 
 
 def _networks(graphs: Sequence[Graph]) -> list[tuple[Graph, ...]]:

@@ -9,7 +9,7 @@ Nothing is computed that no weight asks for.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param, Value, at_operator
+from workbench.graph.marks import is_marked
 from workbench.network.symbolic import Parameter, Tensor, record, record_all, recorder
 from workbench.network.tracer import ROOT
 from workbench.ops import OPS, bind
@@ -55,7 +56,7 @@ def gradients(
         raise GraphError("graph/dtype-float", subject="loss", got=loss.dtype)
     wanted = [w.value if isinstance(w, Tensor) else trace.weight(w) for w in weights]
     flow = _Flow(trace, frozenset(wanted))
-    flow.add(loss.value, _start(loss, sens), ROOT)
+    flow.add(loss.value, _Part(_start(loss, sens), ROOT))
     for number in range(len(trace.ops) - 1, -1, -1):
         flow.through(number)
     flow.check()
@@ -80,12 +81,20 @@ def _is_float(dtype: str) -> bool:
     return "float" in dtype
 
 
+class _Part(NamedTuple):
+    """A gradient that one reader of a value, an operator of ``scope``, gives to it; ``marked`` as the reader is."""
+
+    gradient: Tensor
+    scope: str
+    marked: bool = True
+
+
 class _Flow:
     """Gradients on their way from the loss to the weights."""
 
     def __init__(self, trace: Trace, wanted: frozenset[Operand]) -> None:
         self._trace = trace
-        self._parts: dict[Operand, list[tuple[Tensor, str]]] = {}
+        self._parts: dict[Operand, list[_Part]] = {}
         self._active: set[Operand] = set(wanted)
         passed = (n for n, parameter in enumerate(trace.parameters) if parameter.captured)
         self._active |= set(map(Param, passed))  # weights may have had a part in them
@@ -104,20 +113,21 @@ class _Flow:
                 name = self._trace.parameters[operand.index].name.partition(":")[0]
                 raise GraphError("graph/loss-control-flow", name=name)
 
-    def add(self, operand: Operand, gradient: Tensor, scope: str) -> None:
-        """Take note of a gradient that one reader, an operator of ``scope``, gives to a value."""
-        self._parts.setdefault(operand, []).append((gradient, scope))
+    def add(self, operand: Operand, part: _Part) -> None:
+        """Take note of a gradient that one reader gives to a value."""
+        self._parts.setdefault(operand, []).append(part)
 
     def total(self, operand: Operand) -> Tensor | None:
         """Sum of the gradients of a value; ``None`` if it has none."""
         parts = self._parts.get(operand, ())
         if len(parts) < 2:
-            return parts[0][0] if parts else None
-        scope = ROOT if isinstance(operand, Param) else _shared([scope for _, scope in parts])
-        tensors = tuple(tensor for tensor, _ in reversed(parts))
-        with self._trace.gradient_sum(scope):
+            return parts[0].gradient if parts else None
+        scope = ROOT if isinstance(operand, Param) else _shared([one.scope for one in parts])
+        tensors = tuple(one.gradient for one in reversed(parts))
+        marked = all(one.marked for one in parts)
+        with self._trace.gradient_sum(scope, marked=marked):
             total = record("AddN", tensors, n=len(tensors), N=len(tensors))
-        self._parts[operand] = [(total, scope)]
+        self._parts[operand] = [_Part(total, scope, marked)]
         return total
 
     def through(self, number: int) -> None:
@@ -142,7 +152,8 @@ class _Flow:
             with self._trace.gradient_of(number):
                 for operand, entry in zip(bound.tensors, _entries(back), strict=True):
                     if entry is not None and operand in self._active:
-                        self.add(operand, cast("Tensor", entry()), op.scope)
+                        gradient = cast("Tensor", entry())
+                        self.add(operand, _Part(gradient, op.scope, is_marked(op)))
         except NotDifferentiableError as error:
             raise at_operator(error, op) from error
 

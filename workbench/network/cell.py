@@ -112,9 +112,9 @@ def set_dump(target: Cell | Primitive, enabled: bool = True) -> None:
     """Mark a cell and all cells below it for a dump of ``dump_mode`` 2, or take the mark away.
 
     Marked are the operators of the cells, those of composite functions in them included, and those of their
-    gradients. A later call for a cell below counts for that one. Call it before the network is traced. Of a
-    `workbench.nn.Primitive` its own operators are marked; those of its gradients are other primitives and stay as
-    they are, which no real graph has confirmed yet.
+    gradients. A later call for a cell or a `workbench.nn.Primitive` below counts for that one. Call it before the
+    network is traced. Of a primitive its operators are marked, and those of their gradients. A sum of gradients is
+    marked if all operators are whose gradients meet in it.
     Any other operator is marked by its name: ``simulate(..., set_dump=["Default/MatMul-op0"])``.
 
     Source: ``mindspore.tools.set_dump`` of MindSpore 2.10 and the graphs that it gives on a CPU
@@ -132,5 +132,6 @@ def set_dump(target: Cell | Primitive, enabled: bool = True) -> None:
     if is_tracing():
         raise GraphError("graph/mark-late", cell=type(target).__name__)
     target.dumps = enabled
-    for _, child in target.cells() if isinstance(target, Cell) else ():
-        set_dump(child, enabled)
+    for child in vars(target).values() if isinstance(target, Cell) else ():
+        if isinstance(child, Cell | Primitive):
+            set_dump(child, enabled)

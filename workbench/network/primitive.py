@@ -30,8 +30,8 @@ class Primitive:
         There is no such type.
     """
 
-    dumps = False
-    """Whether its operators are marked for a dump (`workbench.set_dump`)."""
+    dumps: bool | None = None
+    """Whether its operators are marked for a dump (`workbench.set_dump`); ``None`` if those of its cell decide."""
 
     def __init__(self, op_type: str, **settings: Any) -> None:
         if op_type not in OPS:

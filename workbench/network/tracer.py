@@ -14,7 +14,7 @@ from workbench.core.errors import GraphError, check_seed
 from workbench.core.tensors import TensorSpec
 from workbench.graph import graph as nodes
 from workbench.graph.graph import Bundle, Const, Op, Param, Value, at_operator
-from workbench.graph.marks import mark
+from workbench.graph.marks import is_marked, mark
 from workbench.graph.source import FrameReader
 from workbench.network.cell import Cell
 from workbench.network.finish import finish
@@ -167,9 +167,10 @@ class Trace:
         self.ops[number] = op
         return self._backward(f"{op.scope}/Grad_{op.op_type}", op)
 
-    def gradient_sum(self, scope: str) -> AbstractContextManager[None]:
+    def gradient_sum(self, scope: str, *, marked: bool) -> AbstractContextManager[None]:
         """Record the operators of the block as sums of gradients that meet in ``scope``."""
-        return self._backward(scope, Op(f"{scope}/", ""))
+        forward = Op(f"{scope}/", "")
+        return self._backward(scope, mark(forward) if marked else forward)
 
     @contextmanager
     def _backward(self, scope: str, forward: Op) -> Iterator[None]:
@@ -202,9 +203,14 @@ class Trace:
         return self._frames.capture(_run.__code__)
 
     def record(
-        self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any], *, marked: bool = False
+        self,
+        op_type: str,
+        operands: Sequence[Any],
+        attrs: dict[str, Any],
+        *,
+        marked: bool | None = None,
     ) -> tuple[Tensor, ...]:
-        """Add an operator, marked for a dump if its scope is, too.
+        """Add an operator, which its scope marks for a dump if ``marked`` does not say; a gradient, its operator.
 
         Raises GraphError with its name and source line if inputs do not fit.
         """
@@ -220,8 +226,11 @@ class Trace:
         self._ids[scope, op_type] += 1
         forward = self._forward.unique_id if self._forward else ""
         op = replace(op, frames=frames, forward_id=forward, unless=self._flag)
-        computed_in = self._forward.scope if self._forward else scope
-        self.ops.append(mark(op) if marked or computed_in in self._marked else op)
+        if self._forward:
+            marked = is_marked(self._forward)
+        elif marked is None:
+            marked = scope in self._marked
+        self.ops.append(mark(op) if marked else op)
         number = len(self.ops) - 1
         return tuple(Tensor(spec, Value(number, slot)) for slot, spec in enumerate(op.outputs))
 

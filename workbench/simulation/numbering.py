@@ -25,21 +25,24 @@ class Turn(NamedTuple):
     run: int
 
 
-def turns(schedule: Sequence[int], first: int = 0) -> Iterator[Turn]:
-    """Number the runs of networks as MindSpore does, from ``first`` on.
+def turns(schedule: Sequence[int], first: int = 0, *, apart: bool = False) -> Iterator[Turn]:
+    """Number the runs of networks as MindSpore does, from ``first`` on, or ``apart``: every network its own.
 
-    A process counts iterations for all its networks: after a run the number of the next one, whatever
+    A process of MindSpore counts iterations for all its networks: after a run the number of the next one, whatever
     runs then, is how often the network has run that ran now. So numbers repeat. Source: MindSpore 2.10 on a
-    CPU (``tests/data/conformance/flows_2.10.0_cpu.json``).
+    CPU (``tests/data/conformance/flows_2.10.0_cpu.json``). The graph engine has a step word for every model
+    (``davinci_model.cc``), so that each counts its own runs.
 
     >>> [turn.iteration for turn in turns([0, 0, 1, 0, 1])]
     [0, 1, 2, 1, 3]
+    >>> [turn.iteration for turn in turns([0, 0, 1, 0, 1], apart=True)]
+    [0, 1, 0, 2, 1]
     """
     counts: dict[int, int] = {}
     iteration = first
     for network in schedule:
         count = counts.get(network, 0)
-        yield Turn(network, iteration, count + first)
+        yield Turn(network, count + first if apart else iteration, count + first)
         counts[network] = count + 1
         iteration = first + count + 1
 
@@ -59,11 +62,13 @@ def schedule_of(
     return list(schedule)
 
 
-def number_graphs(networks: Sequence[Network], schedule: Sequence[int]) -> tuple[Network, ...]:
+def number_graphs(
+    networks: Sequence[Network], schedule: Sequence[int], apart: int = 1
+) -> tuple[Network, ...]:
     """Return the networks with the ids and names that they get in one process.
 
-    Graphs are numbered, and operators of one scope and type counted, through all networks in the order in which
-    they first run.
+    Graphs are numbered, ``apart`` from each other, and operators of one scope and type counted, through all networks
+    in the order in which they first run.
     """
     order = dict.fromkeys((*schedule, *range(len(networks))))
     found: dict[int, Network] = {}
@@ -73,7 +78,7 @@ def number_graphs(networks: Sequence[Network], schedule: Sequence[int]) -> tuple
         network = _renumbered(networks[place], first, counts)
         found[place] = network
         counts.update(_stem(op.name) for graph in graphs_of(network) for op in graph.ops)
-        first += len(graphs_of(network))
+        first += len(graphs_of(network)) * apart
     return tuple(found[place] for place in range(len(networks)))
 
 
@@ -87,6 +92,8 @@ def _renumbered(network: Network, first: int, counts: Mapping[str, int]) -> Netw
 
 
 def _renamed(graph: Graph, counts: Mapping[str, int]) -> Graph:
+    if graph.dialect == "ge":  # names of a device
+        return graph
     return renamed(graph, {op.name: _renumbered_name(op.name, counts) for op in graph.ops})
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
+from workbench.core.writers import WRITERS
 from workbench.dump.selection import dumped_iterations
 from workbench.dump.watched import watch_of
 from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
@@ -21,6 +22,7 @@ from workbench.run.plan import plan_execution
 from workbench.run.reference import reference_runs, run_reference
 from workbench.simulation.numbering import number_graphs, schedule_of, turns
 from workbench.simulation.ranks import feeds_of
+from workbench.simulation.targets import graph_that_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,6 +90,7 @@ class Process:
     ) -> None:
         self._networks, self._schedule, self._feeds = networks, schedule, feeds
         self._ends = ends or ends_run(target.faults)
+        self._apart = not WRITERS[target.surface].by_mindspore
         shared = _shared(networks, target.faults)
         self._prepared = [
             prepare(network, replace(target, faults=tuple(own)), max_turns, member)
@@ -101,14 +104,15 @@ class Process:
         return tuple(sorted(graphs, key=lambda graph: graph.graph_id))
 
     @property
-    def program(self) -> Program | None:
-        """What an NPU has of a single graph."""
-        return self._prepared[0].program
+    def compiled(self) -> tuple[Graph | Program, ...]:
+        """What the graph engine has of every network, in the order of their ids: its program, or a graph that runs."""
+        found = [one.program or one.graphs[0] for one in self._prepared]
+        return tuple(sorted(found, key=lambda one: graph_that_runs(one).graph_id))
 
     def numbers(self, first: int) -> dict[int, list[int]]:
         """Return the numbers of all iterations by the id of the graph that they begin with."""
         found: dict[int, list[int]] = {}
-        for turn in turns(self._schedule, first):
+        for turn in self._turns(first):
             graph_id = self._prepared[turn.network].graphs[0].graph_id
             found.setdefault(graph_id, []).append(turn.iteration)
         return found
@@ -123,7 +127,7 @@ class Process:
         """
         own = self._wanted(plan, context)
         wanted = own.union(*(self._wanted(plan, peer) for peer in peers))
-        every = list(turns(self._schedule, plan.initial_iteration)) if wanted else []
+        every = list(self._turns(plan.initial_iteration)) if wanted else []
         last = max((n for n, turn in enumerate(every) if turn.iteration in wanted), default=-1)
         goes_on = any(has_updates(graph) for one in self._prepared for graph in one.graphs)
         watch = {"watch": watch_of(plan, self.graphs[0])} if plan.kind == "watch" else {}
@@ -132,6 +136,9 @@ class Process:
             if turn.iteration in wanted or goes_on or self._ends:
                 records = self._run(turn, state, watch)
                 yield records, turn.iteration in own or (self._ends and bool(own))
+
+    def _turns(self, first: int) -> Iterator[Turn]:
+        return turns(self._schedule, first, apart=self._apart)
 
     def _wanted(self, plan: DumpPlan, context: Context) -> set[int]:
         """Return the numbers of the iterations that a process dumps."""
@@ -176,13 +183,14 @@ class Job:
         iterations: int,
         ranks: int,
         max_turns: int,
+        ids_apart: int = 1,
     ) -> Job:
         """Return a job whose graphs are numbered; raises GraphError for a number below 1 or a place that is none."""
         for name, number in (("iterations", iterations), ("max_turns", max_turns)):
             if number < 1:
                 raise GraphError("simulation/count", name=name, got=number)
         order = schedule_of(networks, schedule, iterations)
-        return cls(number_graphs(networks, order), order, feeds, ranks, max_turns)
+        return cls(number_graphs(networks, order, ids_apart), order, feeds, ranks, max_turns)
 
     def first_feeds(self, plan: DumpPlan) -> Mapping[str, Any]:
         """Return what the first network is fed on the first rank in the first iteration."""

@@ -88,8 +88,9 @@ def simulate(
     Parameters
     ----------
     network : Graph, Flow or a sequence of them
-        Several run in one process as ``schedule`` says, with the same weights where names are the same. Control
-        flow and several networks are simulated on MindSpore's own surfaces.
+        Several run in one process as ``schedule`` says, with the same weights where names are the same: on
+        MindSpore's own surfaces, and as models of one session on ``tensorflow``. Control flow is simulated on
+        MindSpore's own surfaces.
     feeds : mapping of parameter name to array, a function of the iteration that returns one, or None
         Inputs and weights; what is missing comes from the traced graph. A list has those of every rank.
     config : DumpPlan, Config or path
@@ -129,7 +130,7 @@ def simulate(
     schedule : sequence of int, optional
         Which network runs next, by its place: (0, 0, 1) is two steps of the first and one of the second. It
         takes the place of ``iterations``, and of them in turn; numbers of iterations are MindSpore's, which
-        counts for all networks (`workbench.simulation.process.turns`).
+        counts for all networks, or each model's own (`workbench.simulation.numbering.turns`).
     set_dump : sequence of str
         Operators to mark for ``dump_mode`` 2, beside those of cells that `workbench.set_dump` marked: full names,
         patterns with ``*``, types, or scopes (`workbench.graph.marks.mark_operators`).
@@ -173,7 +174,9 @@ def simulate(
         seed=seed,
     )
     networks = tuple(mark_operators(one, set_dump) for one in _networks(network, surface))
-    job = Job.of(networks, feeds, schedule, iterations, ranks, max_turns)
+    _check_quantization(target, networks)
+    apart = WRITERS[surface].ids_apart
+    job = Job.of(networks, feeds, schedule, iterations, ranks, max_turns, apart)
     context = Context(version=version, env=env or {})
     dump = lower(given, target, Path(out), context, seed)
     told = _run(job, target.calibrated(job.first_feeds(dump.plan)), dump, context, progress)
@@ -189,7 +192,9 @@ def _run(
     job: Job, target: Target, dump: Lowered, context: Context, progress: Progress | None
 ) -> list[Message]:
     """Run all ranks of a job and write their tree; return what is to be said of it."""
-    run = {turn.iteration for turn in turns(job.schedule, dump.plan.initial_iteration)}
+    apart = not WRITERS[target.surface].by_mindspore
+    every = turns(job.schedule, dump.plan.initial_iteration, apart=apart)
+    run = {turn.iteration for turn in every}
     _check_iterations(target.faults, run)
     target = replace(target, quant_dumpable=dump.plan.before_quantisation)
     ranks = ranks_of(target.surface, context, job.ranks)
@@ -274,8 +279,7 @@ class _Work:
         surface, numbers = dump.writer.surface, process.numbers(dump.plan.initial_iteration)
         if dump.writer.by_mindspore:
             return TreeTarget(surface, dump.version, context.rank, dump.text, numbers)
-        (compiled,) = process.graphs
-        runs, count = process.program or compiled, sum(map(len, numbers.values()))
+        runs, count = process.compiled, sum(map(len, numbers.values()))
         target = ge_target(surface, dump.judged, dump.plan, runs, count, context, dump.device)
         return target._replace(version=dump.version)
 
@@ -335,7 +339,13 @@ def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Netwo
         raise GraphError("simulation/no-network")
     if WRITERS[surface].by_mindspore:
         return tuple(map(parted, networks))
-    if len(networks) > 1:
+    if len(networks) > 1 and not WRITERS[surface].runs_several:
         names = [one.name for one in networks]
         raise GraphError("simulation/several-networks", surface=surface, names=names)
-    return (one_graph(networks[0], surface),)
+    return tuple(one_graph(one, surface) for one in networks)
+
+
+def _check_quantization(target: Target, networks: Sequence[Network]) -> None:
+    """Raise GraphError for several networks that are to be quantized: only one can be calibrated."""
+    if target.quantization is not None and len(networks) > 1:
+        raise GraphError("simulation/several-quantized", names=[one.name for one in networks])

@@ -31,14 +31,15 @@ def ge_target(
     surface: str,
     judged: Judged | None,
     plan: DumpPlan,
-    compiled: Graph | Program,
+    compiled: Sequence[Graph | Program],
     iterations: int,
     context: Context,
     profile: str = "",
 ) -> Target:
     """Say whose tree the graph engine writes.
 
-    ``judged`` is what `plan` was made from, if it was, ``compiled`` what runs, ``profile`` the kind of device.
+    ``judged`` is what `plan` was made from, if it was, ``compiled`` what runs of every network, ``profile`` the kind of
+    device.
     MindSpore O2's files for AscendCL name the folder of the form and not the one that takes its
     place, so that trees are the same wherever they are written.
     """
@@ -62,13 +63,19 @@ def ge_target(
     if plan.devices is not None and device not in plan.devices:
         return target
     if plan.ranks is None or context.rank in plan.ranks:
-        stages = compiled.stages if isinstance(compiled, Program) else {}
+        programs = [one for one in compiled if isinstance(one, Program)]
+        stages = {program.graph.graph_id: program.stages for program in programs}
         graphs = graph_files(surface, judged.config, plan, context, stages)
         target = target._replace(graphs=graphs, beside=True)
     if not target.writer.by_step:
         return target
-    names = [op.name for op in (compiled.graph if isinstance(compiled, Program) else compiled).ops]
+    names = [op.name for op in graph_that_runs(compiled[0]).ops]
     return target._replace(form=partial(_ascendcl_entry, judged, context, names), steps=iterations)
+
+
+def graph_that_runs(compiled: Graph | Program) -> Graph:
+    """Return the graph that runs of what the graph engine has of a network."""
+    return compiled.graph if isinstance(compiled, Program) else compiled
 
 
 def _ascendcl_entry(
@@ -86,12 +93,12 @@ def graph_files(
     config: Config,
     plan: DumpPlan,
     context: Context,
-    compiled: Mapping[str, Graph],
+    compiled: Mapping[int, Mapping[str, Graph]],
 ) -> GraphFiles | None:
     """Return the files of every graph, ``None`` if there are none.
 
-    ``compiled`` are the network's graphs by stage. Variables that a form sets count before those of
-    the context. AscendCL runs models that were compiled before, by a process of the same environment.
+    ``compiled`` are each network's graphs by stage, by the id of the one that runs. Variables that a form sets count
+    before those of the context. AscendCL runs models that were compiled before, by a process of the same environment.
     """
     own = config.data.get("environment", {})
     env = {**context.env, **{name: value for name, value in own.items() if value}}

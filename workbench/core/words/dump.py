@@ -204,6 +204,7 @@ SENTENCES: dict[str, str] = {
     "model-asked": "selected by name",
     "model-operator": "the only model with operator {operator!r}",
     "model-graph": "named by {graph}, {how}",
+    "model-networks": "{models:list} are networks: the graph file of each has an Iterator; name one to read it alone",
     "model-only-graph": "named by {graph}, the only graph of a dumped model",
     "model-largest": "most dump files ({files:count}); no graph file names the network",
     "model-largest-several": "most dump files ({files:count}); the graph files name several models",

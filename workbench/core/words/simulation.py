@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
     "fault-rank": "fault {fault} is set for rank {got}, but the ranks are {known:list}",
     "no-network": "no network was given",
     "several-networks": "{surface} runs one network, got {names:list}",
+    "several-quantized": "quantization takes one network, got {names:list}; simulate them one by one",
     "other-surface": "the configuration is for {expected}, not for {got!r}",
     "other-surface-fix": "Convert the configuration first.",
     "plan-kind": "{surface} has no {got} dump (it has {known:list})",

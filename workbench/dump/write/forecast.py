@@ -125,8 +125,8 @@ def foretell(
     Parameters
     ----------
     graphs : sequence of Graph
-        All graphs of the run, the root graph first. The graph engine runs one, best the graph that runs
-        (``ge_proto_*_Build.txt``); any other differs in names and fusions.
+        All graphs of the run, the root graph first. The graph engine runs one for each network, best the graph that
+        runs (``ge_proto_*_Build.txt``); any other differs in names and fusions.
     iterations : sequence of int
         The iterations that run and dump (`workbench.dump.selection.dumped_iterations`). A number may come twice
         where several networks run.
@@ -141,10 +141,10 @@ def foretell(
         A name cannot be a file name, or an entry of the operator list is no regular expression.
     """
     clock = clock or Clock()
-    model = None
+    models: Sequence[Model] = ()
     stated = [one for graph in graphs for one in _records(graph, target)]
     if not target.writer.by_mindspore:
-        _, model, _ = models_of(plan, graphs[0], target, clock)
+        _, models, _ = models_of(plan, graphs, target, clock)
         stated = list(_watched(stated, watch_of(plan, graphs[0])))
     listed = max(1, MAX_TENSORS // max(len(stated), 1))
     runs = chain.from_iterable(
@@ -155,19 +155,19 @@ def foretell(
         FILES_OF[target.writer.program](runs, plan, graphs, target, clock, foretold=True)
     )
     more = max(0, len(iterations) - listed)
-    if model is None:
+    if not models:
         named = graphs_of_files(graphs, target.version)
         without = {**found.without_dump, **dict(_control_flow(named, Choice(plan, named)))}
     else:
-        without = dict(_without_dump(model, stated))
+        without = dict(chain.from_iterable(_without_dump(model, stated) for model in models))
     return replace(
         found,
         moved=found.moved // max(1, len(iterations) - more),
         without_dump=without,
         unlisted_iterations=more,
         uncertain=(
-            *(_numbers(graphs, target) if model is None else ()),
-            *_uncertain(found.files, graphs, model),
+            *(() if models else _numbers(graphs, target)),
+            *_uncertain(found.files, graphs, models[0] if models else None),
             *_beyond(more, listed),
         ),
     )

@@ -4,13 +4,14 @@ A TensorFlow program hands every ``sess.run`` to the graph engine as a graph of 
 dumps below a timestamp folder of its own. So its tree holds more than the network: here a session that
 initialises a variable before the training, and the learning rate that the training reads. The
 network is the graph with an iterator. Names are those of ``geop_npu.cc``: ``ge_default_{time}_{id}``, the
-ids of a session ten apart.
+ids of a session ten apart (``kMaxCacheNum``). Models are numbered through the process in the order in which they are
+loaded (``model_manager.cc``, ``GenModelId``). Several networks run in one session, each as a model.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
+from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,18 +31,18 @@ from workbench.run.outline import outline
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io, TensorRecord
-    from workbench.dump.write.ge import Model
+    from workbench.dump.write.ge import Ended, Model
     from workbench.dump.write.plan_files import NewFile, TreeFiles
     from workbench.dump.write.targets import Target
 
 FOLDER = "graphs"
 """Where graph files lie below the dump's own folder; a real run writes them where its environment says."""
 
-_MINUTE = 60_000_000
+_SECOND, _MINUTE = 1_000_000, 60_000_000
 _SCALAR, _MATRIX = TensorSpec("float32", ()), TensorSpec("float32", (2, 3))
 
 
@@ -86,7 +87,7 @@ class ExtraModel(NamedTuple):
 
 
 BEFORE = (ExtraModel(_INITIALISE, -1, alone=True),)
-AFTER = (ExtraModel(_LEARNING_RATE.with_id(10), 1),)
+AFTER = (ExtraModel(_LEARNING_RATE, 1),)
 """Models that a program of several sessions runs before and after its network, once each."""
 
 
@@ -104,58 +105,84 @@ def session_files(
     Parameters
     ----------
     records : iterable of TensorRecord
-        The network's, as of `workbench.dump.write.ge.ge_files`.
+        The networks', run after run, each as of `workbench.dump.write.ge.ge_files`.
     graphs : sequence of Graph
-        The network's graph, and nothing else. It numbers tasks and tells tensors that are the same memory.
+        A graph for each network, in the order of ids. It numbers tasks and tells tensors that are the same memory.
     foretold : bool
         Whether other models are outlined, and not run.
     """
-    (graph,), run = graphs, outline if foretold else run_reference
+    run = outline if foretold else run_reference
     files_of = msprobe_files if by_msprobe(target.surface, target.version) else ge_files
-    before, network, after = models_of(plan, graph, target, clock)
+    before, networks, after = models_of(plan, graphs, target, clock)
     numbers = count()
     for model in before:
-        yield from _graph_files(model, graph, numbers)
+        yield from _graph_files(model, graphs, numbers)
         yield from ge_files(run(model.graph), model)
-    yield from _graph_files(network, graph, numbers)
-    has_failed = yield from files_of(records, network)
+    for model in networks:
+        yield from _graph_files(model, graphs, numbers)
+    has_failed = yield from _files_of_networks(records, networks, files_of)
     for model in () if has_failed else after:
-        yield from _graph_files(model, graph, numbers)
+        yield from _graph_files(model, graphs, numbers)
         yield from ge_files(run(model.graph), model)
+
+
+def _files_of_networks(
+    records: Iterable[TensorRecord],
+    networks: Sequence[Model],
+    files_of: Callable[[Iterable[TensorRecord], Model], Ended],
+) -> Ended:
+    """Yield the files of networks whose runs take turns; nothing runs after a failure."""
+    if len(networks) == 1:
+        return (yield from files_of(records, networks[0]))
+    models = {model.graph.graph_id: model for model in networks}
+    for graph_id, run in groupby(records, key=lambda record: record.key.graph_id):
+        if (yield from files_of(run, models[graph_id])):
+            return True
+    return False
 
 
 def models_of(
-    plan: DumpPlan, graph: Graph, target: Target, clock: Clock
-) -> tuple[list[Model], Model, list[Model]]:
-    """Return the models that run before the network, its own, and those that run after it.
+    plan: DumpPlan, graphs: Sequence[Graph], target: Target, clock: Clock
+) -> tuple[list[Model], list[Model], list[Model]]:
+    """Return the models that run before the networks, their own, and those that run after them.
 
-    Times of others do not depend on what the network takes.
+    Times of others do not depend on what the networks take. Networks are built a second after each other.
     """
     has_others = target.beside and target.writer.sessions
     session, ids = time_folder(clock.now), count(1)
 
-    def other(one: ExtraModel) -> Model:
+    def other(one: ExtraModel, graph: Graph) -> Model:
         own = Clock(clock.seed, clock.now + one.minutes * _MINUTE)
         named = target._replace(model_id=next(ids), session="" if one.alone else session, form=None)
-        return model_of(plan, one.graph, named, own)
+        return model_of(plan, graph, named, own)
 
-    before = [other(one) for one in (BEFORE if has_others else ())]
-    network = model_of(
-        plan, graph, target._replace(model_id=next(ids)) if before else target, clock
-    )
-    return before, network, [other(one) for one in (AFTER if has_others else ())]
+    def network(graph: Graph, number: int) -> Model:
+        if not has_others and len(graphs) == 1:
+            return model_of(plan, graph, target, clock)
+        named = target._replace(model_id=next(ids), session=session)
+        started = time_folder(clock.now + number * _SECOND)
+        return replace(model_of(plan, graph, named, clock), started=started)
+
+    before = [other(one, one.graph) for one in (BEFORE if has_others else ())]
+    networks = [network(graph, number) for number, graph in enumerate(graphs)]
+    behind = len(graphs) * target.writer.ids_apart
+    after = [other(one, one.graph.with_id(behind)) for one in (AFTER if has_others else ())]
+    return before, networks, after
 
 
-def _graph_files(model: Model, network: Graph, numbers: Iterator[int]) -> Iterator[NewFile]:
-    """Yield the graph files of one model; a graph that was read from such a file needs none."""
+def _graph_files(
+    model: Model, networks: Sequence[Graph], numbers: Iterator[int]
+) -> Iterator[NewFile]:
+    """Yield the graph files of one model; graphs that were read from such files need none."""
     files = model.target.graphs
-    if files is None or network.dialect == "ge":
+    if files is None or networks[0].dialect == "ge":
         return
+    is_network = any(model.graph is network for network in networks)
     folder = f"{FOLDER}/{files.folder}".rstrip("/")
     texts: dict[tuple[int, bool, int, bool], str] = {}
     lowered: dict[tuple[int, bool], Graph] = {}
     for stage, level, options in files.stages:
-        now = files.at(stage.name, network) if model.graph is network else model.graph
+        now = files.at(stage.name, model.graph) if is_network else model.graph
         key = (id(now), stage.laid, level, options)
         if key not in texts:
             attrs = _options(files.options) if options else {}

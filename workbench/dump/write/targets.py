@@ -63,21 +63,22 @@ def time_folder(now: int) -> str:
 class GraphFiles(NamedTuple):
     """Graph files of one graph, in which folder below `workbench.dump.write.session.FOLDER`, and the session's options.
 
-    ``compiled`` are graphs of the network by the stage from which on it looks so; without one it is
-    always the same. ``digits`` are those of the number in a file's name.
+    ``compiled`` are graphs of a network by the stage from which on it looks so, by the id of the graph that runs;
+    without one it is always the same. ``digits`` are those of the number in a file's name.
     """
 
     stages: tuple[StageFile, ...]
     folder: str
     options: Mapping[str, str]
-    compiled: Mapping[str, Graph] = MappingProxyType({})
+    compiled: Mapping[int, Mapping[str, Graph]] = MappingProxyType({})
     digits: int = 8
 
     def at(self, stage: str, graph: Graph) -> Graph:
         """Return the network's graph, which runs as ``graph``, as it is after a stage."""
-        now = self.compiled.get(FIRST, graph)
+        stages = self.compiled.get(graph.graph_id, {})
+        now = stages.get(FIRST, graph)
         for one in STAGES:
-            now = self.compiled.get(one.name, now)
+            now = stages.get(one.name, now)
             if one.name == stage:
                 break
         return now
