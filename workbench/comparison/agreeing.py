@@ -140,7 +140,7 @@ def _one_to_one(met: Met) -> bool:
 
 
 def _no_flags(met: Met) -> bool:
-    told = FLAGS | COLLECTIVES.keys()
+    told = FLAGS | COLLECTIVES
     return not any(op.op_type in told for graph in met.graphs for op in graph.ops)
 
 

@@ -55,7 +55,7 @@ class CountRule(NamedTuple):
     applies: Callable[[CountFacts], bool]
 
 
-MEETING = frozenset(COLLECTIVES) | {"Receive", "Recv", "AlltoAll", "AllToAllv", "HcomReceive"}
+MEETING = COLLECTIVES | {"Receive", "Recv", "AlltoAll", "AllToAllv", "HcomReceive"}
 """Types that give what other ranks have."""
 
 COUNT_RULES: tuple[CountRule, ...] = (
