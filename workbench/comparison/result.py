@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from workbench._values import dataclass
-from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.rows import Row, Rows, Status
 from workbench.comparison.trust import OWN, Trust
 from workbench.core.text import one_line
@@ -197,6 +196,8 @@ class Finding:
     @property
     def defect(self) -> bool:
         """Whether this kind makes a comparison fail."""
+        from workbench.comparison.finding_kinds import KINDS
+
         return KINDS[self.kind].defect
 
 

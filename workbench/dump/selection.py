@@ -11,10 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
-from workbench.core.regex import compile_bounded
 from workbench.dump.releases import NUMBERED_ANEW, release
 from workbench.graph.graph import COMPILED
-from workbench.graph.marks import is_marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -101,6 +99,8 @@ class Choice:
                 self._names |= _between(entry, graphs)
             if entry.kind == "marked":
                 self._names |= marked_names(graphs)
+        from workbench.core.regex import compile_bounded
+
         self._patterns = [compile_bounded(entry.text) for entry in entries if entry.kind == "regex"]
         self._others = [entry for entry in entries if entry.kind in ("type", "all")]
         self._known: dict[tuple[str, str], bool] = {}
@@ -134,6 +134,8 @@ def names_model(model: str, graphs: Iterable[Graph]) -> bool:
 
 def marked_names(graphs: Iterable[Graph]) -> set[str]:
     """Return the operators that graphs mark for a dump."""
+    from workbench.graph.marks import is_marked
+
     return {op.name for graph in graphs for op in graph.ops if is_marked(op)}
 
 

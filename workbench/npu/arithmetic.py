@@ -18,7 +18,6 @@ from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.rounding import ROUND, saturated, to_integer
 from workbench.ops import OPS, run_kernel
-from workbench.ops.kernels.collective import REDUCING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +53,9 @@ EXACT = Arithmetic()
 
 Watch = Callable[[Any, str], None]
 """Is shown the running sums of the cube before they are rounded, and the format."""
+
+REDUCING = frozenset(("AllReduce", "HcomAllReduce", "ReduceScatter", "HcomReduceScatter"))
+"""Types that compute, step by step from rank to rank; their kernels take a ``rounding``."""
 
 
 def compute(

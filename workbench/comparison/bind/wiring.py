@@ -6,7 +6,6 @@ single numbers, have the bytes of many: they tell nothing.
 
 from __future__ import annotations
 
-import hashlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,7 +78,9 @@ def infer_wiring(binding: Binding, block: Execution) -> Wiring:
 
 def _mark(array: NDArray[Any]) -> bytes:
     """What tells the elements of a tensor from others, whatever its shape."""
-    found = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16)
+    from hashlib import blake2b
+
+    found = blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16)
     found.update(array.dtype.str.encode())
     return found.digest()
 

@@ -6,7 +6,6 @@ weights that these update, are the same on all of them, bit for bit.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -112,7 +111,9 @@ def _digest(record: TensorRecord) -> bytes | None:
         array = record.source.array()
     except (WorkbenchError, OSError):
         return None
-    return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
+    from hashlib import sha256
+
+    return sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
 
 
 def golden_outlier(material: Material) -> Iterator[Note]:

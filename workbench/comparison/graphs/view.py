@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench import ops
 from workbench.comparison.graphs.roles import OF_MODELS
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Param, Value
-from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE, settings
+from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE
 from workbench.ops.aliases import ALIASES
 from workbench.ops.compile_time import gives_other_each_time, taken_away
 
@@ -49,7 +50,7 @@ class GraphView:
         self._sources: dict[int, Origin] = {}
         self._origins: list[list[Origin]] = []
         seen: dict[object, list[int]] = {}
-        work = cache(lambda number: (shapes(graph.ops[number]), settings(graph.ops[number])))
+        work = cache(lambda number: (shapes(graph.ops[number]), ops.settings(graph.ops[number])))
         changing = changed_parameters(graph)
         away = taken_away(graph) if graph.dialect in OF_MODELS else set[int]()
         for number, op in enumerate(graph.ops):

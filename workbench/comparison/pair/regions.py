@@ -11,7 +11,6 @@ import numpy as np
 
 from workbench.ops import argument_name, settings
 from workbench.ops.dont_care import BehindCount, BehindGroups, MaskedRows, WhereZero
-from workbench.ops.kernels.transformer import NUMBERED_LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -206,6 +205,8 @@ def _is_mask(mask: NDArray[Any]) -> bool:
 
 
 def _layout(said: object) -> str:
+    from workbench.ops.kernels.transformer import NUMBERED_LAYOUTS
+
     if isinstance(said, int) and not isinstance(said, bool):
         return NUMBERED_LAYOUTS[said] if 0 <= said < len(NUMBERED_LAYOUTS) else ""
     return str(said) if said in NUMBERED_LAYOUTS else ""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.limits import limits
-from workbench.comparison.repeats.measured import Spread
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import FLOAT32, Floor, careful_floor, quick_floor, unit_of
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.repeats.measured import Spread
     from workbench.comparison.replay.slices import SliceError
     from workbench.core.words import Message
 
@@ -214,6 +214,8 @@ def less_spread(own: OwnError, spreads: Mapping[int, Spread], factor: float) -> 
     ``spreads`` are largest relative errors between runs, by slot.
     """
     allowed = limits().suspect_factor * own.floor.rounding
+    from workbench.comparison.repeats.measured import Spread
+
     nothing = Spread()
     beyond = any(
         error > max(allowed, factor * spreads.get(slot, nothing).error)
