@@ -536,6 +536,25 @@ def test_dataclasses_of_the_rebuilt_areas_are_frozen(trees):
     assert loose <= {name for table in tables for name in table}
 
 
+def test_named_tuples_are_made_cheaply(trees):
+    """`typing` compiles the annotation of every field; only a class that is generic as well needs that."""
+    of_typing = {
+        path
+        for path, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "typing"
+        if any(one.name == "NamedTuple" for one in node.names)
+    }
+    generic = {
+        path
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        if {"NamedTuple", "Generic"} <= {ast.unparse(one).partition("[")[0] for one in node.bases}
+    }
+    assert of_typing == generic
+
+
 def test_no_relative_imports_hide_a_layer(trees):
     relative = [
         path

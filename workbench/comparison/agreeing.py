@@ -10,8 +10,9 @@ Agreement of all rows is not enough: replay convicts operators whose tensors nob
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.anomalies import QUIET
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.findings.iterations import summarize

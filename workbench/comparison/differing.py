@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.findings.find import find
 from workbench.comparison.findings.iterations import summarize

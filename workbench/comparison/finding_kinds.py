@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from workbench._values import NamedTuple
 
 
 class Kind(NamedTuple):

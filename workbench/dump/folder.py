@@ -10,11 +10,11 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec

@@ -10,9 +10,9 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import GraphError
 from workbench.core.text import one_line
 

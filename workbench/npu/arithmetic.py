@@ -7,10 +7,11 @@ The device adds faults and its status register around it, the replay what is tri
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.npu.cube import CUBE

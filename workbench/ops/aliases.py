@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.graph.graph import Const, Op
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ saying where, the walk says it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, overload
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message

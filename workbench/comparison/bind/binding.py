@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.graphs.quantization import names_quantization
 from workbench.graph.source_lines import user_frames
 

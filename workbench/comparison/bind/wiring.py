@@ -7,10 +7,11 @@ single numbers, have the bytes of many: they tell nothing.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.errors import WorkbenchError
 
 if TYPE_CHECKING:

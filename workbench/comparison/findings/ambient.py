@@ -8,8 +8,9 @@ lies below what rounding explains.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.findings.evidence import further
 from workbench.comparison.findings.material import Figures, finding, place_in
 from workbench.comparison.limits import limits

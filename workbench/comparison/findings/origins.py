@@ -7,8 +7,9 @@ line, a replacement by what is replaced. The first operator that it reaches spea
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import WIRING
 from workbench.comparison.bind.memory import find_overwrites
 from workbench.comparison.explain.exchanged import EXCHANGED

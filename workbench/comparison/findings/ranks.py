@@ -7,8 +7,9 @@ weights that these update, are the same on all of them, bit for bit.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.binding import Binding
 from workbench.comparison.findings.material import Place, finding, place_of_row
 from workbench.comparison.follow.ranks import OWN_BATCH, is_replicated, other_ranks, updated_alike

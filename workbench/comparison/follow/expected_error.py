@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from heapq import heappop, heappush, heappushpop
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.graphs.roles import coarsens, updates
 from workbench.comparison.graphs.traverse import path_back, producer

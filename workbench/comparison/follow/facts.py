@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import (
     Difference,
     input_subject,
@@ -38,6 +39,7 @@ from workbench.comparison.follow.naming import (
     overwrite_difference,
     wired_unlike,
 )
+from workbench.comparison.follow.nan_origins import born_between, born_here
 from workbench.comparison.follow.overflow import is_overflowed
 from workbench.comparison.follow.ranks import is_replicated
 from workbench.comparison.follow.state import DIFFERS_AT_START, Assessment, ValueState
@@ -339,8 +341,6 @@ def produced_facts(
     if error <= limit or not seen:
         return facts
     if math.isinf(error):
-        from workbench.comparison.follow.nan_origins import born_between
-
         facts = facts._replace(born=born_between(scene, number, before.unobserved))
     lost = overwrite_difference(scene.survey, scene.graph, scene.block, value, number, slot, limit)
     facts = facts._replace(wiring=scene.names.wiring(number), overwritten=(lost,))
@@ -569,8 +569,6 @@ def _with_reasons(
         version=scene.survey.two_versions
         and is_version_matter(scene.graph.ops[facts.op], seen.worst),
     )
-    from workbench.comparison.follow.nan_origins import born_between, born_here
-
     if facts.exceeds and math.isinf(facts.worst or 0.0):
         facts = facts._replace(born=born_between(scene, facts.op, seen.unobserved))
     if not facts.exceeds or facts.region.differences or facts.born.differences:
@@ -598,6 +596,4 @@ def _with_unread_birth(scene: Scene, seen: Observation, facts: OperatorFacts) ->
     """Add who makes NaN or infinity that an operator was given, but did not take up into what it gives."""
     if not any(math.isinf(state.error) for state in seen.reads):
         return facts
-    from workbench.comparison.follow.nan_origins import born_between
-
     return facts._replace(born=born_between(scene, facts.op, seen.unobserved))

@@ -7,10 +7,11 @@ operator without a counterpart, as a cast that only one side has, is judged on i
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import (
     Difference,
     group_difference,

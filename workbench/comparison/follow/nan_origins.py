@@ -7,10 +7,11 @@ it is to blame: the first operator back from there whose element is off, though 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.wiring import array_of
 from workbench.comparison.follow.naming import NOBODY, Named, arrays_of

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.ge_origins import (
     ORIGIN_NAME,
     ORIGIN_SLOT,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from workbench import ops
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import OF_MODELS
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Param, Value

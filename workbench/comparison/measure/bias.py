@@ -11,10 +11,11 @@ Where that is not looked at, healthy rows are 15 to 49 standard deviations off.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES, name_of
 

@@ -9,10 +9,11 @@ Scores that a mask strikes out are left out besides (`MaskedScores`): nothing co
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.pair.spread import spread
 from workbench.core.errors import FormatError

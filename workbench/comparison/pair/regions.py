@@ -5,10 +5,11 @@ Whatever does not fit (a shape, a number beyond the tensor, a setting that nobod
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.ops import argument_name, settings
 from workbench.ops.dont_care import BehindCount, BehindGroups, MaskedRows, WhereZero
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
 from workbench.comparison.limits import limits

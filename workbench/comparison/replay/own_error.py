@@ -8,10 +8,11 @@ on its very inputs, and says whether the error is suspect.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.deviation import Deviation, deviation_of

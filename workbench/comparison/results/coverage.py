@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from workbench import ops
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.graphs.ge_origins import is_inserted

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison import findings as shown
 from workbench.comparison.finding_kinds import CHANGED, UNDECIDED
 from workbench.comparison.limits import limits

@@ -7,8 +7,9 @@ the data knows, and says so. What is said is a hint and no proof: it opens no fi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
 from workbench.dump.formats.ge_name import INPUTS
 from workbench.dump.formats.renamed import MANY

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.tensors import TensorSpec
 from workbench.dump.releases import by_msprobe
 from workbench.dump.write.ge import ge_files, model_of

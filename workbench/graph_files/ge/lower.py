@@ -9,10 +9,11 @@ removed: GE does all that, and only a file of GE tells it.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec

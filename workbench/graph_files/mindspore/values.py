@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import dtype_name, names_by
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
