@@ -276,7 +276,7 @@ def facts_of_row(kind):
         kind.__mro__[1:],
         kind.__match_args__,
         get_type_hints(kind),
-        str(inspect.signature(kind)),
+        [(one.name, one.default) for one in inspect.signature(kind).parameters.values()],
         pickle.loads(pickle.dumps(one)) == one,
         copy.deepcopy(one) == one,
     )

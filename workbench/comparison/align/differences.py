@@ -12,6 +12,7 @@ from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param
 from workbench.graph_files.ge.fields import OpAttrs
+from workbench.graph_files.mindspore.values import UNKNOWN
 from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import COMMUTATIVE, IDENTITY, argument_name, settings
 
@@ -115,8 +116,6 @@ def same_value(a: Any, b: Any, tolerance: float) -> bool:
         both_nan = math.isnan(a) and math.isnan(b)
         return both_nan or math.isclose(a, b, rel_tol=max(tolerance, 1e-7), abs_tol=0.0)
     if isinstance(a, str) and isinstance(b, str):
-        from workbench.graph_files.mindspore.pb import UNKNOWN
-
         return UNKNOWN in (a, b) or _same_word(a.lower(), b.lower())
     if isinstance(a, str) or isinstance(b, str):
         return True  # two spellings of different dialects; not comparable, so no evidence

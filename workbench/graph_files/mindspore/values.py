@@ -26,6 +26,9 @@ MAX_DEPTH = 64
 
 _OPEN = "([{<"
 _CLOSE = ")]}>"
+UNKNOWN = "..."
+"""Value of a constant that the file does not hold."""
+
 _MARKS = re.compile(r'[()\[\]{}<>",]')
 _SCALAR = re.compile(r"(Bool|U?I(?:8|16|32|64)|U(?:8|16|32|64)|B?F(?:16|32|64))\((.*)\)", re.DOTALL)
 _SCALAR_DTYPE = names_by("scalar")
