@@ -17,6 +17,7 @@ import pytest
 
 import workbench.ops.rows
 from workbench.ops import facts
+from workbench.ops.aliases import ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,6 +51,7 @@ SLOTS: dict[str, Callable[[OpDef], tuple[int, ...]]] = {
     "IN_PLACE": lambda row: row.writes,
     "UNWRITTEN_ON_CPU": lambda row: row.unwritten_on_cpu,
 }
+RESHAPES = {"Reshape", "Flatten", "View", "ExpandDims", "Squeeze"}
 LIKE = {"MOVEMENT": "IDENTITY", "CHOOSING": "MOVEMENT"}
 """Table → the one that it adds to."""
 
@@ -66,6 +68,7 @@ def derived() -> dict[str, object]:
         fact: frozenset(n for n, row in rows.items() if has(row)) for fact, has in TYPES.items()
     }
     slots = {fact: {n: of(row) for n, row in rows.items() if of(row)} for fact, of in SLOTS.items()}
+    sets["RESHAPING"] = RESHAPES | {n for n, row in ALIASES.items() if row.op_type in RESHAPES}
     return {"FAMILY": family, **sets, **slots, "COLLECTIVES": frozenset(ROWS["collective"])}
 
 
@@ -86,7 +89,7 @@ def written() -> str:
         )
         + "}"
     }
-    for fact in TYPES:
+    for fact in ("RESHAPING", *TYPES):
         names = sorted(tables[fact] - tables[LIKE[fact]] if fact in LIKE else tables[fact])
         base = f"{LIKE[fact]} | " if fact in LIKE else ""
         bodies[fact] = f'{base}_types("""{words(names, " " * 4)}\n""")'

@@ -56,6 +56,12 @@ def times_expected(error: float | None, expected: float | None) -> float | None:
 Verdict = Literal["pass", "warn", "fail", "incomplete", "inconclusive"]
 Side = Literal["target", "golden"]
 
+UNDECIDED = "undecided"
+"""Kind of finding that leaves a comparison without a verdict if nothing is a defect."""
+
+CHANGED = "changed-memory"
+"""Kind of finding without a verdict of its own that is worth a warning."""
+
 
 @dataclass(frozen=True, slots=True)
 class SideInfo:

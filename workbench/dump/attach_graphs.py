@@ -21,13 +21,12 @@ from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump import payload
 from workbench.dump.dump import Note
-from workbench.dump.formats.ge_name import INPUTS, input_files, standard_name
+from workbench.dump.formats.ge_name import INPUTS, ROLES, input_files, standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.index import COMMON, IO, index_of
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
-from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
 from workbench.graph_files.formats import most_telling_first, read_graph
 from workbench.graph_files.onnx.dialect import DIALECT
 

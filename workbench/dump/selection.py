@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
-from workbench.dump.releases import NUMBERED_ANEW, release
 from workbench.graph.graph import COMPILED
 
 if TYPE_CHECKING:
@@ -37,6 +36,8 @@ def kernel_type(op_name: str) -> str:
 
 def graphs_of_files(graphs: Sequence[Graph], version: str) -> tuple[Graph, ...]:
     """Return all graphs of a process with the names that MindSpore's files and operator lists have for operators."""
+    from workbench.dump.releases import NUMBERED_ANEW, release
+
     return numbered_anew(graphs) if release(version) >= NUMBERED_ANEW[0] else tuple(graphs)
 
 

@@ -108,6 +108,11 @@ FOREIGN: frozenset[str] = _types("""
 """)
 """Types that are known from files and not computed."""
 
+RESHAPING: frozenset[str] = _types("""
+    ExpandDims Flatten FlattenExt Reshape ReshapeExt Squeeze Unsqueeze UnsqueezeExt View
+""")
+"""Types that give the same elements in the same order in another shape, under all their names (`ops.aliases`)."""
+
 RENAMING: frozenset[str] = _types("""
     ExpandDims Flatten Reshape Squeeze
 """)

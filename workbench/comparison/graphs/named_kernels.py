@@ -18,8 +18,7 @@ from workbench.comparison.graphs.quantization import (
     names_quantization,
 )
 from workbench.dump.formats.ge_name import standard_name
-from workbench.graph.graph import Op, Value
-from workbench.graph.originals import ORIGINAL_NAMES
+from workbench.graph.graph import ORIGINAL_NAMES, Op, Value
 from workbench.graph_files.onnx.dialect import OUTPUTS
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from workbench.comparison.graphs.ge_origins import (
 )
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
 from workbench.core.dtypes import DTYPES
-from workbench.graph.graph import Value
-from workbench.graph.originals import ORIGINAL_NAMES
+from workbench.graph.graph import ORIGINAL_NAMES, Value
 from workbench.graph_files.ge.fields import OpAttrs
 from workbench.ops import IDENTITY
 

@@ -10,8 +10,7 @@ from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import OF_MODELS
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Param, Value
-from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE
-from workbench.ops.aliases import ALIASES
+from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE, RESHAPING
 from workbench.ops.compile_time import gives_other_each_time, taken_away
 
 if TYPE_CHECKING:
@@ -27,10 +26,6 @@ class Origin(NamedTuple):
     number: int
     slot: int = 0
 
-
-_RESHAPING = frozenset(("Reshape", "Flatten", "View", "ExpandDims", "Squeeze"))
-RESHAPING = _RESHAPING | {name for name, row in ALIASES.items() if row.op_type in _RESHAPING}
-"""Types that give the same elements in the same order, in another shape."""
 
 _JOINTS = frozenset(("", "Fused", "fused", "fusion", "Fusion"))
 """Words in types of kernels that name no operator."""

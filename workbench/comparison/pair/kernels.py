@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
 from workbench.comparison.graphs.roles import FOLDABLE, LEAVES, OF_MODELS
 from workbench.comparison.graphs.traverse import ALIAS, path_back
-from workbench.comparison.graphs.view import RESHAPING, Origin
+from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.dtypes import DTYPES
 from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Value
 from workbench.graph_files import ge
+from workbench.ops import RESHAPING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

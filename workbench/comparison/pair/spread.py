@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.graph.graph import Const
-from workbench.ops import IDENTITY, settings
-from workbench.ops.facts import FAMILY, FOREIGN
+from workbench.ops import FAMILY, FOREIGN, IDENTITY, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Set

@@ -17,8 +17,7 @@ from workbench._values import NamedTuple
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Param, Value
-from workbench.graph.originals import IS_PART
+from workbench.graph.graph import IS_PART, Bundle, Const, FreeRef, GraphRef, Param, Value
 from workbench.graph_files.ge.fields import ITERATOR
 from workbench.graph_files.ge.graph import model_graph
 from workbench.proto.text import single
