@@ -156,12 +156,14 @@ class Pool(NamedTuple):
 
 
 def median_of(values: Sequence[float]) -> float:
-    """Return the median of some numbers; NumPy's own loads its masked arrays, which takes longer than a pair."""
+    """Return the median of some numbers, NaN without any; NumPy's own loads masked arrays, which takes time."""
     ordered = sorted(values)
-    if any(math.isnan(one) for one in ordered):
+    if not ordered or any(math.isnan(one) for one in ordered):
         return math.nan
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return float(low if low == high else (low + high) / 2)
+    middle = len(ordered) // 2
+    return float(
+        ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    )
 
 
 def pooled(found: Iterable[Bias]) -> Pool:
