@@ -6,11 +6,10 @@ import math
 from dataclasses import replace
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench._values import NamedTuple
 from workbench.comparison import measure as by_figures
 from workbench.comparison.bind.anomalies import MISLABELLED, NO_MATTER, REWRITTEN
 from workbench.comparison.columns import FigureTable
