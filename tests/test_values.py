@@ -6,13 +6,14 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from dataclasses import FrozenInstanceError, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, get_type_hints
 
 import pytest
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 
 MAKERS = (dataclass, dataclasses.dataclass)
 
@@ -225,3 +226,65 @@ def test_a_value_that_holds_itself_has_a_text():
     value = plain(dataclass)(1)
     value.c.append(value)
     assert "..." in repr(value)
+
+
+class OurRow(NamedTuple):
+    """A row."""
+
+    name: str
+    size: int = 3
+    parts: tuple[int, ...] = ()
+
+    @property
+    def double(self) -> int:
+        return 2 * self.size
+
+    @classmethod
+    def of(cls, text: str) -> OurRow:
+        return cls(text)
+
+
+class TypingRow(typing.NamedTuple):
+    """A row."""
+
+    name: str
+    size: int = 3
+    parts: tuple[int, ...] = ()
+
+    @property
+    def double(self) -> int:
+        return 2 * self.size
+
+    @classmethod
+    def of(cls, text: str) -> TypingRow:
+        return cls(text)
+
+
+def facts_of_row(kind):
+    one = kind("a", parts=(1,))
+    return (
+        repr(one).removeprefix(kind.__name__),
+        tuple(one),
+        one == ("a", 3, (1,)),
+        hash(one),
+        one._replace(size=4).double,
+        kind.of("b")._asdict(),
+        kind._fields,
+        kind._field_defaults,
+        kind.__doc__,
+        kind.__module__,
+        kind.__mro__[1:],
+        kind.__match_args__,
+        get_type_hints(kind),
+        [(one.name, one.default) for one in inspect.signature(kind).parameters.values()],
+        pickle.loads(pickle.dumps(one)) == one,
+        copy.deepcopy(one) == one,
+    )
+
+
+def test_named_tuples_are_those_of_typing():
+    assert facts_of_row(OurRow) == facts_of_row(TypingRow)
+    with pytest.raises(AttributeError):
+        OurRow("a").name = "b"
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'name'"):
+        OurRow()

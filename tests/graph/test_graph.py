@@ -20,8 +20,8 @@ from workbench.graph.graph import (
     SourceTensor,
     Value,
     at_operator,
+    part_of,
 )
-from workbench.graph.originals import part_of
 
 ROW = TensorSpec("float32", (3,))
 MONAD = Const("U", "monad")

@@ -8,7 +8,7 @@ import pytest
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.originals import ORIGINAL_NAMES, ORIGINAL_TYPES
+from workbench.graph.graph import ORIGINAL_NAMES, ORIGINAL_TYPES
 from workbench.network.nn import functional as F
 from workbench.network.tracer import trace
 from workbench.npu.precision import IMPLEMENTATIONS, Precision, read_precision

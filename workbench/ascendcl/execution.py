@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.ascendcl.errors import AclError, AclRefusal
 from workbench.core.errors import FormatError, GraphError, OutputError
 from workbench.core.words import Message

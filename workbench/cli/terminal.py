@@ -5,7 +5,6 @@ Everything that is printed goes through here, so that no name in it is obeyed by
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import suppress
@@ -46,7 +45,9 @@ def print_text(text: str, *, nl: bool = True) -> None:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print JSON that reads as exactly ``value``."""
-    _print(json_visible(json.dumps(value, indent=1, ensure_ascii=False)))
+    from json import dumps
+
+    _print(json_visible(dumps(value, indent=1, ensure_ascii=False)))
 
 
 def flush() -> None:

@@ -10,8 +10,9 @@ Agreement of all rows is not enough: replay convicts operators whose tensors nob
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.anomalies import QUIET
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.findings.iterations import summarize
@@ -140,7 +141,7 @@ def _one_to_one(met: Met) -> bool:
 
 
 def _no_flags(met: Met) -> bool:
-    told = FLAGS | COLLECTIVES.keys()
+    told = FLAGS | COLLECTIVES
     return not any(op.op_type in told for graph in met.graphs for op in graph.ops)
 
 

@@ -13,11 +13,11 @@ from array import array
 from collections.abc import Mapping, Sequence
 from math import nan
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

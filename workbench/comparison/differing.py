@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.binding import is_npu
-from workbench.comparison.explain.origins import Origin, Origins
 from workbench.comparison.findings.find import find
 from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
@@ -31,6 +31,7 @@ from workbench.ops import MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Cancelled, Measured
     from workbench.comparison.measure.profiles import Profile
@@ -138,6 +139,8 @@ def _explained(flow: Trace) -> Origins:
 
 
 def _unexplained(flow: Trace) -> Origins:
+    from workbench.comparison.explain.origins import Origin, Origins
+
     return Origins(tuple(Origin(event) for event in flow.origins))
 
 

@@ -6,9 +6,9 @@ What comes behind measuring is loaded where something differs, and not before.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.agreeing import Met, agreed, nothing_differs
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from workbench._values import NamedTuple
 
 
 class Kind(NamedTuple):
@@ -130,10 +130,6 @@ KINDS: dict[str, Kind] = {
 """Kind → what is known of it."""
 
 
-UNDECIDED = "undecided"
-"""Kind that leaves a comparison without a verdict if nothing is a defect."""
-
-
 CAUSE_ADVICE: dict[str, str] = {
     "nan-output": "Check the kernel for uninitialized memory, 0/0 and Inf − Inf.",
     "bit-flip": "Re-run the target: if the bit is right then, test the device memory (ECC); else check the kernel.",
@@ -182,7 +178,3 @@ def advice_for(kind: str, cause: str = "", *, kernel_correct: bool = False) -> s
     if cause in CAUSE_ADVICE:
         return CAUSE_ADVICE[cause]
     return KERNEL_CORRECT if kernel_correct else KINDS[kind].advice
-
-
-CHANGED = "changed-memory"
-"""Kind without a verdict of its own that is worth a warning."""

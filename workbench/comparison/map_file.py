@@ -26,9 +26,9 @@ from dataclasses import field, replace
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import AlignError, FormatError
 from workbench.core.files import file_content, write_text
 from workbench.core.text import one_line

@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from workbench._values import dataclass
-from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.rows import Row, Rows, Status
 from workbench.comparison.trust import OWN, Trust
 from workbench.core.text import one_line
@@ -56,6 +55,12 @@ def times_expected(error: float | None, expected: float | None) -> float | None:
 
 Verdict = Literal["pass", "warn", "fail", "incomplete", "inconclusive"]
 Side = Literal["target", "golden"]
+
+UNDECIDED = "undecided"
+"""Kind of finding that leaves a comparison without a verdict if nothing is a defect."""
+
+CHANGED = "changed-memory"
+"""Kind of finding without a verdict of its own that is worth a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +202,8 @@ class Finding:
     @property
     def defect(self) -> bool:
         """Whether this kind makes a comparison fail."""
+        from workbench.comparison.finding_kinds import KINDS
+
         return KINDS[self.kind].defect
 
 

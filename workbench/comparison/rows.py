@@ -7,7 +7,6 @@ values that are made for that pass, shared by all who read at the same time, and
 
 from __future__ import annotations
 
-import json
 import weakref
 import zlib
 from array import array
@@ -321,11 +320,13 @@ class Rows(Sequence[Row]):
 
     def __reduce__(self) -> tuple[Callable[..., Rows], tuple[Any, ...]]:
         """Travel with what its own rows need, compressed: names of files and numbers of one kind repeat themselves."""
+        from json import dumps
+
         own = _made([*self], *_gathered(self))
         texts = own.table.texts
         plain = [one if isinstance(one, str) else None for one in texts]
         rest = {number: one for number, one in enumerate(texts) if plain[number] is None}
-        parts = (own.table.rows.tobytes(), own.figures.tobytes(), json.dumps(plain).encode())
+        parts = (own.table.rows.tobytes(), own.figures.tobytes(), dumps(plain).encode())
         return _unpacked, (*(zlib.compress(part, 1) for part in parts), rest)
 
 
@@ -334,7 +335,9 @@ def _nothing() -> None:
 
 
 def _unpacked(rows: bytes, figures: bytes, plain: bytes, rest: dict[int, Any]) -> Rows:
-    texts = json.loads(zlib.decompress(plain))
+    from json import loads
+
+    texts = loads(zlib.decompress(plain))
     for number, one in rest.items():
         texts[number] = one
     table = np.frombuffer(zlib.decompress(rows), ROWS.dtype)

@@ -10,7 +10,9 @@ import gc
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from workbench._values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,8 +7,9 @@ of the walk names the row that it needs, and the walk asks no rule that its grou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ Added here: a surface as a folder and a row of `SURFACES` (and of `workbench.cor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from workbench._doors import make_door
 
 if TYPE_CHECKING:
     from workbench.config.config import Config, Conversion, new, of
@@ -33,28 +35,19 @@ __all__ = [
     "read",
 ]
 
-_MODULES = {
-    "Context": "context",
-    "json_schema": "schema",
-    "Config": "config",
-    "Conversion": "config",
-    "SURFACES": "surface",
-    "Surface": "surface",
-    "get": "surface",
-    "new": "config",
-    "of": "config",
+PLACES = {
+    "SURFACES": "workbench.config.surface:SURFACES",
+    "Config": "workbench.config.config:Config",
+    "Context": "workbench.config.context:Context",
+    "Conversion": "workbench.config.config:Conversion",
+    "Surface": "workbench.config.surface:Surface",
+    "get": "workbench.config.surface:get",
+    "json_schema": "workbench.config.schema:json_schema",
+    "load": "workbench.config.files:load",
+    "new": "workbench.config.config:new",
+    "of": "workbench.config.config:of",
+    "read": "workbench.config.files:read",
 }
+"""What others import from here, by name; each is loaded when it is first used: nobody needs them all."""
 
-
-def __getattr__(name: str) -> Any:
-    """Load a name when it is first used: nobody needs them all."""
-    if name not in __all__:
-        message = f"module 'workbench.config' has no attribute {name!r}; known: {__all__}"
-        raise AttributeError(message)
-    from importlib import import_module
-
-    return getattr(import_module(f"workbench.config.{_MODULES.get(name, 'files')}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = make_door(__name__, PLACES)

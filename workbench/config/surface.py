@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
+from workbench._values import NamedTuple
 from workbench.config.context import Context
 from workbench.config.form.json_text import Decoded, decode_json
 from workbench.config.form.rules import Reading, Rule

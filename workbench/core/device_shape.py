@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.formats import (
     FORMATS,

@@ -9,9 +9,8 @@ zero. `workbench.core.device_shape` finds shapes, `workbench.core.transdata` mov
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import name_of
 
 if TYPE_CHECKING:

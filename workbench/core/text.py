@@ -7,7 +7,6 @@ templates. Files for programs (JSON, CSV) hold the texts themselves.
 
 from __future__ import annotations
 
-import html
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +71,16 @@ def editable(text: str) -> str:
 
 def escape(text: object) -> str:
     """`readable` for a page: as text or as an attribute between quotes."""
-    return html.escape(readable(text))
+    from html import escape as escaped
+
+    return escaped(readable(text))
 
 
 def escape_whole(text: object) -> str:
     """`escape` for what is copied, such as code: nothing is cut."""
-    return html.escape(visible_lines(text))
+    from html import escape as escaped
+
+    return escaped(visible_lines(text))
 
 
 def json_visible(text: str) -> str:

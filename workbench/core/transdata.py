@@ -7,10 +7,11 @@ copied that are full or not. Elements move as bits, so every dtype of 1, 2, 4, 8
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.device_shape import Arrangement, arrange, checked_shape, is_plain, permutation
 from workbench.core.dtypes import name_of
 from workbench.core.errors import FormatError

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench import ops
 from workbench._values import dataclass
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
@@ -20,19 +21,14 @@ from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump import payload
 from workbench.dump.dump import Note
-from workbench.dump.formats.ge_name import INPUTS, input_files, standard_name
+from workbench.dump.formats.ge_name import INPUTS, ROLES, input_files, standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.index import COMMON, IO, index_of
 from workbench.dump.payload.blocks import FileSource
 from workbench.dump.payload.extent import HostLayout
-from workbench.dump.readers import read_lines
-from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
-from workbench.dump.reports.golden_roles import parse_roles
 from workbench.graph_files.formats import most_telling_first, read_graph
-from workbench.graph_files.onnx.branches import branch_that_has, with_branches
 from workbench.graph_files.onnx.dialect import DIALECT
-from workbench.ops import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -100,6 +96,8 @@ def _rank_graphs(rank: int, folder: Path) -> Iterator[SideFiles]:
 
 
 def _orders(rank: int, base: Path) -> Iterator[SideFiles]:
+    from workbench.dump.readers import read_lines
+
     for path in sorted(base.glob("execution_order/ms_execution_order_graph_*.csv")):
         if found := _ORDER_NAME.fullmatch(path.name):
             lines, notes = read_lines(path)
@@ -108,6 +106,8 @@ def _orders(rank: int, base: Path) -> Iterator[SideFiles]:
 
 
 def _metadata(path: Path) -> SideFiles:
+    from workbench.dump.readers import read_lines
+
     lines, notes = read_lines(path)
     try:
         data = json.loads("\n".join(lines))
@@ -157,6 +157,8 @@ def _with_branches(graph: Graph, index: Index) -> Graph:
     if graph.dialect != DIALECT or not graph.subgraphs:
         return graph
     names = {standard_name(name) for name in index.op_names}
+    from workbench.graph_files.onnx.branches import branch_that_has, with_branches
+
     return with_branches(graph, branch_that_has(graph, lambda name: standard_name(name) in names))
 
 
@@ -205,7 +207,11 @@ def golden_roles(folder: str) -> tuple[Mapping[str, Role], tuple[Note, ...]]:
     path = Path(folder, ROLES)
     if not path.is_file():
         return MappingProxyType({}), ()
+    from workbench.dump.readers import read_lines
+
     lines, notes = read_lines(path)
+    from workbench.dump.reports.golden_roles import parse_roles
+
     roles, wrong = parse_roles(lines)
     placed = {
         f"{folder}/{file}": role._replace(of=role.of and f"{folder}/{role.of}")
@@ -227,8 +233,12 @@ def with_hosts(index: Index, graphs: Mapping[Place, Graph]) -> Index:
     kinds, labels, extras = [*index.kinds], [*index.labels], dict(index.extras)
     rows = index.rows.copy()
     known: dict[tuple[int, HostLayout], int] = {}
+
     for row, spec, op in _stated(index, graphs):
-        stated, one = HostLayout(spec.shape, spec.format, groups_of(op)), extras.get(row, COMMON)
+        stated, one = (
+            HostLayout(spec.shape, spec.format, ops.groups_of(op)),
+            extras.get(row, COMMON),
+        )
         kind = int(rows["kind"][row])
         if isinstance(source := kinds[kind], FileSource):
             new = known.setdefault((kind, stated), len(kinds))

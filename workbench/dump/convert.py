@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, cast, get_args
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.device_shape import is_plain, permutation
 from workbench.core.dtypes import OPAQUE, DType
 from workbench.core.errors import FormatError

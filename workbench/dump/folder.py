@@ -10,19 +10,19 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump import formats
 from workbench.dump.dump import Note, Overflow, Skipped
-from workbench.dump.formats.ffts import by_execution, slice_records
 from workbench.dump.formats.file import DumpFile, FileContent, FileName
+from workbench.dump.formats.ge_name import ROLES
 from workbench.dump.formats.mindspore_name import dtype_of_word
 from workbench.dump.formats.renamed import FILE_NAME, is_renamed, parse_mapping
 from workbench.dump.formats.table import TABLE, format_of, parse_name, parse_names
@@ -52,7 +52,6 @@ from workbench.dump.readers import (
     skip_unmapped,
     writer_of,
 )
-from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -371,6 +370,8 @@ def _join_slices(parts: Iterable[SliceFile], at: At) -> Iterator[FileContent]:
     for part in parts:
         operator = part.name.op_type, part.op_name, part.cut.automatic
         operators.setdefault(operator, []).append(part)
+    from workbench.dump.formats.ffts import by_execution, slice_records
+
     for turn in chain.from_iterable(map(by_execution, operators.values())):
         try:
             records = tuple(slice_records(turn, at))

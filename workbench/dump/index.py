@@ -14,11 +14,11 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.formats.npy import NpySource
 from workbench.dump.payload.blocks import ExtentSource

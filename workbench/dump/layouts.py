@@ -12,9 +12,9 @@ import re
 from functools import cached_property
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
 from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 

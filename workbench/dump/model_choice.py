@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.core.writers import WRITERS

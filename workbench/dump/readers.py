@@ -16,7 +16,7 @@ from workbench.core.files import file_content, open_listed, unreadable
 from workbench.core.formats import read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump import formats, reports, statistics
+from workbench.dump import formats
 from workbench.dump.dump import Failure, Note, Skipped
 from workbench.dump.formats import raw
 from workbench.dump.formats.file import MAX_TENSORS, NOTHING, FileContent
@@ -213,11 +213,15 @@ def read_tensors(file: DumpFile) -> FileContent:
 
 def read_operator_statistics(file: DumpFile) -> FileContent:
     """Statistics of one operator."""
+    from workbench.dump import statistics
+
     return _read_table(file, partial(statistics.read_ge_statistics, name=file.name))
 
 
 def read_statistic_file(file: DumpFile) -> FileContent:
     """Statistics of a folder's tensors."""
+    from workbench.dump import statistics
+
     return _read_table(file, statistics.read_statistics)
 
 
@@ -252,6 +256,8 @@ def _read_table(file: DumpFile, read: Callable[[Path], StatisticTable]) -> FileC
 
 def read_overflow_file(file: DumpFile) -> FileContent:
     """Overflow records as the device wrote them."""
+    from workbench.dump import reports
+
     return FileContent(
         overflows=tuple((file.path, one) for one in reports.read_overflow(file.path))
     )
@@ -261,11 +267,15 @@ def read_overflow_text(file: DumpFile) -> FileContent:
     """An overflow record that was decoded already."""
     with open_listed(file.path) as opened:
         text = opened.read(_MAX_JSON + 1).decode("utf-8", "replace")
+    from workbench.dump import reports
+
     return FileContent(overflows=((file.path, reports.parse_json(text, file.path)),))
 
 
 def read_exception_file(file: DumpFile) -> FileContent:
     """The arguments of a failed operator."""
+    from workbench.dump import reports
+
     scene, held = reports.read_exception(file.path)
     op_name = held.op_name or file.name.op_name
     return _failed(Failure(file.path, scene, op_name, held, file.at[2]))
@@ -273,6 +283,8 @@ def read_exception_file(file: DumpFile) -> FileContent:
 
 def read_core_file(file: DumpFile) -> FileContent:
     """The memory of a failed kernel."""
+    from workbench.dump import reports
+
     core, held = reports.read_failed_core(file.path)
     kernel = core.kernel or file.name.op_name or file.full
     return _failed(Failure(file.path, "detail", kernel, held, file.at[2], core))

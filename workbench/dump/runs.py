@@ -14,10 +14,11 @@ together, inputs before outputs; a new turn begins when that order starts again.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
 from workbench.dump.dump import Note
 from workbench.dump.index import IO, join

@@ -11,10 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
-from workbench.core.regex import compile_bounded
-from workbench.dump.releases import NUMBERED_ANEW, release
 from workbench.graph.graph import COMPILED
-from workbench.graph.marks import is_marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +36,8 @@ def kernel_type(op_name: str) -> str:
 
 def graphs_of_files(graphs: Sequence[Graph], version: str) -> tuple[Graph, ...]:
     """Return all graphs of a process with the names that MindSpore's files and operator lists have for operators."""
+    from workbench.dump.releases import NUMBERED_ANEW, release
+
     return numbered_anew(graphs) if release(version) >= NUMBERED_ANEW[0] else tuple(graphs)
 
 
@@ -101,6 +100,8 @@ class Choice:
                 self._names |= _between(entry, graphs)
             if entry.kind == "marked":
                 self._names |= marked_names(graphs)
+        from workbench.core.regex import compile_bounded
+
         self._patterns = [compile_bounded(entry.text) for entry in entries if entry.kind == "regex"]
         self._others = [entry for entry in entries if entry.kind in ("type", "all")]
         self._known: dict[tuple[str, str], bool] = {}
@@ -134,6 +135,8 @@ def names_model(model: str, graphs: Iterable[Graph]) -> bool:
 
 def marked_names(graphs: Iterable[Graph]) -> set[str]:
     """Return the operators that graphs mark for a dump."""
+    from workbench.graph.marks import is_marked
+
     return {op.name for graph in graphs for op in graph.ops if is_marked(op)}
 
 

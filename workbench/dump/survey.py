@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import unreadable

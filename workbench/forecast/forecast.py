@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.dump.write.forecast import Forecast
 from workbench.forecast.render import to_dict, to_html, to_text
 

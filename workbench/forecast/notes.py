@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from workbench.config.mindspore.notes import complex_notes
 from workbench.core.words import Message
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from workbench.config.context import Context
     from workbench.config.judge import Judged
+    from workbench.config.mindspore.reading import MindSporeReading
     from workbench.core.plan import DumpPlan
     from workbench.core.writers import Writer
     from workbench.dump.write.forecast import Forecast
@@ -84,7 +85,9 @@ def list_notes(
         if graph.is_excerpt:
             yield Message("dump/graph-excerpt", operators=len(graph.ops))
     if judged is not None and writer.of_mindspore and writer.is_simulated:
-        yield from complex_notes(judged.reading) if _has_complex(graphs) else ()
+        yield from (
+            complex_notes(cast("MindSporeReading", judged.reading)) if _has_complex(graphs) else ()
+        )
     yield from _kind_notes(plan, writer, context.version)
     if not writer.is_simulated:
         yield from _call_notes(plan, context, numbers, judged)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.golden_data.evaluator import Reference

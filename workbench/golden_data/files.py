@@ -16,6 +16,7 @@ from workbench.dump.formats.file import FileName
 from workbench.dump.formats.ge_name import (
     CONSTANTS,
     INPUTS,
+    ROLES,
     format_ge_name,
     input_files,
     standard_name,
@@ -23,7 +24,6 @@ from workbench.dump.formats.ge_name import (
 from workbench.dump.formats.npy import save_npy
 from workbench.dump.formats.renamed import FILE_NAME, renamed
 from workbench.dump.new_folder import NewFolder
-from workbench.dump.reports.golden_roles import FILE_NAME as ROLES
 from workbench.dump.reports.golden_roles import format_role, header
 from workbench.dump.write.targets import Clock
 

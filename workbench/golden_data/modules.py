@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import GraphError
 from workbench.dump.formats.npy import NpySource

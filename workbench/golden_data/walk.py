@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import GraphError
 from workbench.core.words import Message

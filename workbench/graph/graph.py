@@ -10,9 +10,9 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import GraphError
 from workbench.core.text import one_line
 
@@ -308,3 +308,19 @@ class Graph:
     def with_id(self, graph_id: int) -> Graph:
         """Return the same graph under another id."""
         return replace(self, graph_id=graph_id)
+
+
+ORIGINAL_NAMES = "_datadump_original_op_names"
+ORIGINAL_TYPES = "_datadump_original_op_types"
+IS_PART = "_datadump_is_multiop"
+"""Attributes by which operators say what they stand for, under GE's names (``graph_pass_util``)."""
+
+
+def part_of(op: Op, whole: Op, given: Mapping[int, int]) -> Op:
+    """Return an operator as one of several that came of one; ``given`` maps its slots to those of the whole."""
+    tensors = tuple(
+        SourceTensor(whole.name, given[slot], spec) if slot in given else None
+        for slot, spec in enumerate(op.outputs)
+    )
+    names = {ORIGINAL_NAMES: (whole.name,), ORIGINAL_TYPES: (whole.op_type,), IS_PART: True}
+    return replace(op, attrs={**op.attrs, **names}, provenance=tensors)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, BinaryIO, SupportsIndex, overload
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file, size_within, unreadable
 from workbench.proto.wire import CutOffError, walk

@@ -7,10 +7,11 @@ The device adds faults and its status register around it, the replay what is tri
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.npu.cube import CUBE
@@ -18,7 +19,6 @@ from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.npu.rounding import ROUND, saturated, to_integer
 from workbench.ops import OPS, run_kernel
-from workbench.ops.kernels.collective import REDUCING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +54,9 @@ EXACT = Arithmetic()
 
 Watch = Callable[[Any, str], None]
 """Is shown the running sums of the cube before they are rounded, and the format."""
+
+REDUCING = frozenset(("AllReduce", "HcomAllReduce", "ReduceScatter", "HcomReduceScatter"))
+"""Types that compute, step by step from rank to rank; their kernels take a ``rounding``."""
 
 
 def compute(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.ops.kernels import recurrent
+from workbench._doors import find
 from workbench.ops.kernels.matrix import padded3d, positions3d, views3d
 from workbench.ops.kernels.window import Window, window
 from workbench.ops.table import call_kernel
@@ -257,12 +257,13 @@ def _single(function: Callable[..., Array]) -> Unit:
     return lambda inputs, settings, rounding: [function(inputs, settings, rounding)]
 
 
-def _recurrent(kernel: Callable[..., list[F32]]) -> Unit:
-    """Return the unit of a recurrent layer: its products are those of the cube, the rest float32."""
+def _recurrent(name: str) -> Unit:
+    """Return the unit of a recurrent layer by its kernel: its products are those of the cube, the rest float32."""
 
     def unit(
         inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Rounding | None
     ) -> list[F32]:
+        kernel = find(f"workbench.ops.kernels.recurrent:{name}")
         plain = {"transpose_a": False, "transpose_b": False}
         return call_kernel(
             kernel, inputs, settings, product=lambda a, b: matmul((a, b), plain, rounding)
@@ -279,10 +280,10 @@ CUBE: dict[str, Unit] = {
     "Conv3D": _single(conv3d),
     "MatMul": _single(matmul),
     "BatchMatMul": _single(matmul),
-    "DynamicRNN": _recurrent(recurrent.dynamic_rnn),
-    "DynamicGRUV2": _recurrent(recurrent.dynamic_gru),
-    "LSTM": _recurrent(recurrent.lstm),
-    "DynamicRNNGrad": _recurrent(recurrent.dynamic_rnn_grad),
-    "LSTMGrad": _recurrent(recurrent.lstm_grad),
+    "DynamicRNN": _recurrent("dynamic_rnn"),
+    "DynamicGRUV2": _recurrent("dynamic_gru"),
+    "LSTM": _recurrent("lstm"),
+    "DynamicRNNGrad": _recurrent("dynamic_rnn_grad"),
+    "LSTMGrad": _recurrent("lstm_grad"),
 }
 """What the cube unit computes from float32, by operator type."""

@@ -8,8 +8,9 @@ graph has them. A real compiler chooses for every graph anew; here the type of t
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.device_shape import device_shape
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError

@@ -18,8 +18,9 @@ from bisect import bisect, insort
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.graph.constants import constant_spec
 from workbench.graph.graph import Const, Param, Value
 from workbench.npu.compile.no_task import has_no_task, pieces_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.graph.graph import Const, Op
-from workbench.ops.operands import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,6 +40,8 @@ def _same(op: Op, op_type: str) -> Op:
 
 def _reduction(op: Op, op_type: str) -> Op:
     """Return a reduction whose axes may be none, which is all of them."""
+    from workbench.ops.operands import settings
+
     own = renamed(settings(op))
     axis = own.get("axis")
     chosen = {

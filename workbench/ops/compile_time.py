@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Param, Value
-from workbench.ops.table import IN_PLACE
+from workbench.ops.facts import IN_PLACE
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Graph, Op

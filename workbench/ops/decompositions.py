@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Const, Kernel, Op, Param, Value
 from workbench.ops.aliases import renamed
-from workbench.ops.kernels.loss import reduction_of
 from workbench.ops.table import KNOWN
 
 if TYPE_CHECKING:
@@ -189,6 +188,8 @@ def _dim(parts: Parts) -> Any:
 
 def _reduced(parts: Parts, loss: Value, default: str = "mean") -> Kernel:
     """Loss of each element, their sum or their mean."""
+    from workbench.ops.kernels.loss import reduction_of
+
     reduction = reduction_of(parts.setting("reduction", default))
     if reduction != "none":
         kind = "ReduceSum" if reduction == "sum" else "ReduceMean"

@@ -11,7 +11,9 @@ of ``MoeInitRoutingV2`` (padded with a stated value), ``Softmax`` of a row of âˆ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from workbench._values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

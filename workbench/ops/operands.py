@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.graph.graph import Bundle, Const, Param
 from workbench.ops.table import KNOWN, OPS, op_def

@@ -4,119 +4,66 @@ An operator has *tensor arguments* and *settings*. A setting is a constant opera
 (``MatMul(%x, %w, Bool(0), Bool(1))``) and an attribute in older ones and in `Conv2D`;
 `workbench.ops.operands.bind` reads both the same way. Argument names and order are those of MindSpore
 2.10; operators that only the graph engine has (`MaxPoolV3`, `AvgPoolV2`, `AscendQuant`, …) are
-spelled as CANN does. A row stands in the module of its family; a type in two of them is an error.
+spelled as CANN does. A row stands in the module of its family; `workbench.ops.facts` says in which, and what
+of a row is asked of every operator that is compared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._doors import find
 from workbench.core.errors import GraphError
 from workbench.ops.definition import Call, OpDef, expect_floats, expect_numbers, reject
-from workbench.ops.rows import (
-    activation,
-    collective,
-    elementwise,
-    indexing,
-    loss,
-    matrix,
-    movement,
-    normalization,
-    pooling,
-    quantization,
-    recurrent,
-    reduction,
-    transformer,
-    update,
-)
+from workbench.ops.facts import FAMILY, FOREIGN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from types import ModuleType
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorSpec
-    from workbench.ops.definition import Effect, Kernel
-
-FAMILIES: tuple[ModuleType, ...] = (
-    matrix,
-    elementwise,
-    activation,
-    reduction,
-    normalization,
-    pooling,
-    movement,
-    indexing,
-    quantization,
-    loss,
-    recurrent,
-    update,
-    collective,
-    transformer,
-)
-"""Modules of rows."""
+    from workbench.ops.definition import Kernel
 
 
-def merge_rows(families: Iterable[Mapping[str, OpDef]]) -> dict[str, OpDef]:
-    """Rows of all families; raises ValueError for a type that stands in two of them."""
-    merged: dict[str, OpDef] = {}
-    for rows in families:
-        if twice := sorted(merged.keys() & rows.keys()):
-            raise ValueError(f"two rows for {', '.join(twice)}")
-        merged.update(rows)
-    return merged
+class Rows(Mapping[str, OpDef]):
+    """Rows by type; a family is imported when one of its types is first asked for."""
+
+    def __init__(self, types: Iterable[str]) -> None:
+        self._types = dict.fromkeys(types)
+
+    def __getitem__(self, op_type: str) -> OpDef:
+        if op_type not in self._types:
+            raise KeyError(op_type)
+        return family_rows(FAMILY[op_type])[op_type]
+
+    def __contains__(self, op_type: object) -> bool:
+        return op_type in self._types
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
 
 
-KNOWN = merge_rows(family.ROWS for family in FAMILIES)
+@cache
+def family_rows(family: str) -> dict[str, OpDef]:
+    """Rows of a family: a module of `workbench.ops.rows`."""
+    rows: dict[str, OpDef] = find(f"workbench.ops.rows.{family}:ROWS")
+    return rows
+
+
+KNOWN = Rows(FAMILY)
 """Every operator type of which something is known."""
 
-OPS = {name: row for name, row in KNOWN.items() if row.kernel is not None}
+OPS = Rows(name for name in FAMILY if name not in FOREIGN)
 """Every operator the workbench can trace and execute, by type."""
-
-
-def _with(*effects: Effect) -> frozenset[str]:
-    return frozenset(name for name, row in KNOWN.items() if row.effect in effects)
-
-
-IDENTITY = _with("identity")
-"""Types that hand a value on, at most in another number or device format."""
-
-MOVEMENT = _with("identity", "move")
-"""Types that move elements without computing: they cannot be where a value first goes wrong."""
-
-CHOOSING = _with("identity", "move", "choose")
-"""Types whose results are numbers of their inputs, up to sign, or zero: there is nothing to round."""
-
-CONTRACTIONS = _with("contract")
-"""Types that sum products; they run on the cube unit."""
-
-SUMMING = _with("sum")
-"""Types of the vector unit that sum up elements, or normalize by such sums."""
-
-COMMUTATIVE = frozenset(name for name, row in KNOWN.items() if row.commutative)
-"""Types whose inputs may stand in any order."""
-
-APPROXIMATED = frozenset(name for name, row in KNOWN.items() if row.libm)
-"""Types that libraries compute by approximations good to about ten units in the last place."""
-
-STEPS = frozenset(name for name, row in KNOWN.items() if row.discontinuous)
-"""Types that jump: a small difference of an input may change an output element altogether."""
-
-IN_PLACE = {name: row.writes for name, row in KNOWN.items() if row.writes}
-"""Operator type → input slots that it overwrites; their dumped inputs hold the value afterwards."""
-
-UNWRITTEN_ON_CPU = {
-    name: row.unwritten_on_cpu for name, row in KNOWN.items() if row.unwritten_on_cpu
-}
-"""Operator type → output slots that MindSpore's CPU kernels leave as they were (2.0 to 2.10)."""
-
-COLLECTIVES = collective.ROWS
-"""Rows of the operators in which the ranks of a job meet."""
 
 
 def op_def(op_type: str) -> OpDef:

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,10 +8,10 @@ saying where, the walk says it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, overload
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
-from workbench.proto.schema import entry_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,6 +121,8 @@ def walk_declared(
     """
     budget = limit
     waiting = [(message, schema.by_number[message], walk(data, where, start, end))]
+    from workbench.proto.schema import entry_fields
+
     while waiting:
         name, known, fields = waiting[-1]
         found = next(fields, None)

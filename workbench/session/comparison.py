@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from workbench import show
 from workbench._faces import make_face
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError, WorkbenchError
@@ -138,6 +137,8 @@ class Comparison:
 
         Its error may lie within the noise floor, if computing the operator again showed that it is its own.
         """
+        from workbench import show
+
         return show.first_divergence(self.rows, self.findings)
 
     @property
@@ -146,6 +147,8 @@ class Comparison:
 
         What is not finite comes before any number; ``None`` if no result is beyond that.
         """
+        from workbench import show
+
         return show.largest_jump(self.rows)
 
     def filter(
@@ -396,6 +399,8 @@ class Comparison:
         """Return schema ``workbench.comparison/2``; write it too if ``path`` is given."""
         if path is not None:
             self.write_json(path)
+        from workbench import show
+
         return show.to_json(self.result)
 
     def write_json(self, path: str | Path) -> Path:
@@ -403,6 +408,8 @@ class Comparison:
 
         Raises OutputError if the file cannot be written.
         """
+        from workbench import show
+
         return write_pieces(path, show.json_pieces(self.result))
 
     def to_parquet(self, path: str | Path) -> Path:

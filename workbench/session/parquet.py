@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from workbench._values import NamedTuple
 from workbench.comparison.columns import MAYBE, TEXT
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.comparison.result import Row, Status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import string
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,7 +79,9 @@ def report_line(path: str, options: Mapping[str, object]) -> str:
 def _quoted(word: str) -> str:
     r"""Quote a word for the shell; what cannot be seen is spelled, as ``$'\x1b'``."""
     if word.isprintable():
-        return shlex.quote(word)
+        from shlex import quote
+
+        return quote(word)
     data = word.encode("utf-8", "surrogateescape").decode("latin-1")
     return "$'" + "".join(c if c in _PLAIN else f"\\x{ord(c):02x}" for c in data) + "'"
 

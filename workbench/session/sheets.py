@@ -10,8 +10,9 @@ from __future__ import annotations
 import csv
 import warnings
 import zipfile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import open_file, open_text
 from workbench.core.words import Message

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.dump.selection import MAX_ITERATIONS, renamed
 from workbench.graph.control_flow import If, Run, While, graphs_of

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from workbench.comparison.measure.bias import SHARED, bias_of, pooled
+from workbench.comparison.measure.bias import SHARED, bias_of, median_of, pooled
 from workbench.comparison.measure.tensors import measure_arrays
 
 RNG = np.random.default_rng(7)
@@ -112,3 +112,16 @@ def test_pooled_certainties_add_up_as_those_of_independent_results():
     assert pool.certainty == pytest.approx(sum(one.certainty for one in found) / 4)
     assert pool.low <= 1.001 <= pool.high
     assert min(one.slope for one in found) <= pool.slope <= max(one.slope for one in found)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[3.0], [3.0, 1.0], [2.0, 9.0, 1.0], [4.0, 1.0, 2.0, 1e300], [1.0, math.nan, 2.0], [0.1, 0.7]],
+)
+def test_the_median_is_that_of_numpy(values):
+    np.testing.assert_array_equal(median_of(values), np.median(values))
+    assert type(median_of(values)) is float
+
+
+def test_no_numbers_have_no_median():
+    assert math.isnan(median_of([]))

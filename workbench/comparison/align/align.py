@@ -9,8 +9,9 @@ parameters; names and source lines only support it. Operators that differ only b
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.alignment import Alignment, Group, OperatorMatch
 from workbench.comparison.align.fusions import inserted
 from workbench.comparison.align.groups import edges_of, find_groups, rule_of

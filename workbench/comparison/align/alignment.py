@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.graphs.quantization import NOTHING, Quantised
 from workbench.ops import COMMUTATIVE
 

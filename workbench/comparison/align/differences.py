@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param
 from workbench.graph_files.ge.fields import OpAttrs
-from workbench.graph_files.mindspore.pb import UNKNOWN
+from workbench.graph_files.mindspore.values import UNKNOWN
 from workbench.graph_files.onnx.dialect import is_onnx
 from workbench.ops import COMMUTATIVE, IDENTITY, argument_name, settings
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.align.alignment import OperatorMatch
 from workbench.comparison.align.rules import AGAIN, MATCH_RULES
-from workbench.comparison.graphs.view import RESHAPING, GraphView, Origin
+from workbench.comparison.graphs.view import GraphView, Origin
 from workbench.comparison.limits import limits
 from workbench.dump.formats.ge_name import standard_name
+from workbench.ops import RESHAPING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

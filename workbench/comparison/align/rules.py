@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
 
 Tier = Literal["sure", "stated", "likely", "loose"]

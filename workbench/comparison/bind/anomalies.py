@@ -6,8 +6,9 @@ tensor is an anomaly: shown, counted, and kept out of verdicts (`real dumps` in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES

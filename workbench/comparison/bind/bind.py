@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.anomalies import find_anomalies, kinds_by_record
 from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.graphs.subgraphs import inline_calls

@@ -5,17 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.graphs.quantization import names_quantization
-from workbench.comparison.trust import Trust, order_of_times
 from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workbench.comparison.trust import Ground
+    from workbench.comparison.trust import Ground, Trust
     from workbench.core.tensors import TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
     from workbench.graph.graph import Graph, Op, SourceFrame
@@ -130,6 +129,8 @@ class Binding:
     def trust(self, block: Execution) -> Trust:
         """What can be rested on in an execution: its graph, and what says which operator comes first."""
         ground = self.ground(block)
+        from workbench.comparison.trust import Trust, order_of_times
+
         if ground != "none":
             return Trust(ground, "dataflow")
         times = (run.time for run in self.runs.get(block, {}).values())

@@ -13,10 +13,11 @@ a `WatchedChange` has the names and bytes of files, an `Overwrite` operators by 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, copies, readers, storage_of
 from workbench.comparison.trust import may_say

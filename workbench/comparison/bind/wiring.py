@@ -6,12 +6,12 @@ single numbers, have the bytes of many: they tell nothing.
 
 from __future__ import annotations
 
-import hashlib
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def infer_wiring(binding: Binding, block: Execution) -> Wiring:
 
 def _mark(array: NDArray[Any]) -> bytes:
     """What tells the elements of a tensor from others, whatever its shape."""
-    found = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16)
+    from hashlib import blake2b
+
+    found = blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16)
     found.update(array.dtype.str.encode())
     return found.digest()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.explain.memory import HeldTensors
 from workbench.comparison.explain.regions import locate
 from workbench.comparison.explain.symptoms import Contrast, sources

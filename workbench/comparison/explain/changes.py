@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.traverse import producer
 from workbench.comparison.limits import limits
 from workbench.core.dtypes import DTYPES, roundoff

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.explain.origins import Origin
 from workbench.comparison.limits import limits

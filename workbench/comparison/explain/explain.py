@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.explain.case import (
     BUDGET,
     FAILURES,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.explain.exchanged import blame_files, is_exchanged
 from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, explain
 from workbench.comparison.explain.inferred import may_be_overwritten

@@ -7,8 +7,9 @@ the origin holds a copy of the reader's assessment that blames the writer; the w
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.comparison.follow.naming import corrupted_weights, is_of_few
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.attempt import TROUBLE, Attempt

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.explain.regions import Region, locate, name_slices
 from workbench.comparison.limits import limits
 from workbench.comparison.replay.kernel import sum_of_squares

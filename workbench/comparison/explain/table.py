@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.comparison.explain.hypotheses import (
     attributes,
     elements,

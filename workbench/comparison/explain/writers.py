@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.bind.memory import Overwrite, data
 from workbench.comparison.explain.memory import memory_orders
 from workbench.comparison.graphs.ge_origins import is_inserted

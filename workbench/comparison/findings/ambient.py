@@ -8,14 +8,13 @@ lies below what rounding explains.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from workbench._values import NamedTuple
 from workbench.comparison.findings.evidence import further
 from workbench.comparison.findings.material import Figures, finding, place_in
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.bias import pooled
+from workbench.comparison.measure.bias import median_of, pooled
 from workbench.comparison.measure.noise import spec_roundoff
 from workbench.comparison.replay.deviation import GRIDS, Store
 from workbench.core.dtypes import DTYPES
@@ -155,7 +154,7 @@ def _coarsest(name: str) -> int:
 def _alike_stored(shown: Sequence[Result], roundoff: float) -> list[Result]:
     """Results of which the store explains the error: no factor of their own is left."""
     biases = {one.place: one.deviation.bias for one in shown if one.deviation is not None}
-    typical, known = float(np.median([one.slope for one in biases.values()])), limits()
+    typical, known = median_of([one.slope for one in biases.values()]), limits()
     members = []
     for one in shown:
         bias = biases[one.place]
@@ -224,7 +223,7 @@ def _same_factor(results: Sequence[Result]) -> tuple[Pool, list[Result]] | None:
     biases = [(one, one.deviation.bias) for one in results if one.deviation is not None]
     if len(biases) < limits().ambient_like:
         return None
-    middle = float(np.median([bias.slope for one, bias in biases if one.tells] or [0.0]))
+    middle = median_of([bias.slope for one, bias in biases if one.tells] or [0.0])
     alike = [(one, bias) for one, bias in biases if _has_factor(one, bias, middle)]
     if sum(one.tells for one, _ in alike) < limits().ambient_like:
         return None

@@ -6,8 +6,9 @@ its end, by the record of a failure, or by how long that list would be.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.limits import limits

@@ -9,7 +9,6 @@ from workbench.comparison.findings.material import blamed_operator, place_blamed
 from workbench.comparison.follow.ranks import is_meeting
 from workbench.comparison.follow.state import SOME_INPUT
 from workbench.comparison.graphs.ge_origins import original_names
-from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.result import times_expected
 from workbench.core.dtypes import DTYPES
 from workbench.core.words import Message
@@ -96,6 +95,8 @@ def _distance(flow: Trace, origin: Origin, worst: Measured, *, multiple: bool) -
         counts = _extremes(worst.divergence.metrics)
         return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
     if worst.exact:
+        from workbench.comparison.measure.elements import first_difference
+
         found = first_difference(worst)
         if found is not None:
             return Message("compare/exact-differs", where=place, **found._asdict())

@@ -6,8 +6,9 @@ order of rank, and return it told better. What ranks before what is said in one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.ambient import ambient, without_ambient
 from workbench.comparison.findings.ended import endings

@@ -7,8 +7,9 @@ looks at it again (loss scale, producers, next dump) need not search for it by n
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from workbench._values import NamedTuple
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Finding
 

@@ -7,8 +7,9 @@ operator lists the ids of its file names, which are not always those of the IR.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.container import read_container

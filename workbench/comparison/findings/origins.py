@@ -7,13 +7,14 @@ line, a replacement by what is replaced. The first operator that it reaches spea
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import WIRING
 from workbench.comparison.bind.memory import find_overwrites
 from workbench.comparison.explain.exchanged import EXCHANGED
 from workbench.comparison.explain.origins import Origin, has_few_wrong
-from workbench.comparison.finding_kinds import KINDS, UNDECIDED, advice_for
+from workbench.comparison.finding_kinds import KINDS, advice_for
 from workbench.comparison.findings.evidence import DAMAGED, blame_evidence, further
 from workbench.comparison.findings.material import (
     NO_FIGURES,
@@ -24,7 +25,7 @@ from workbench.comparison.findings.material import (
 )
 from workbench.comparison.graphs import view
 from workbench.comparison.limits import limits
-from workbench.comparison.result import Cause
+from workbench.comparison.result import UNDECIDED, Cause
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.source_lines import user_frames

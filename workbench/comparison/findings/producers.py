@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.graphs.traverse import producer, readers

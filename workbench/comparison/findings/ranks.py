@@ -6,10 +6,10 @@ weights that these update, are the same on all of them, bit for bit.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.binding import Binding
 from workbench.comparison.findings.material import Place, finding, place_of_row
 from workbench.comparison.follow.ranks import OWN_BATCH, is_replicated, other_ranks, updated_alike
@@ -112,7 +112,9 @@ def _digest(record: TensorRecord) -> bytes | None:
         array = record.source.array()
     except (WorkbenchError, OSError):
         return None
-    return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
+    from hashlib import sha256
+
+    return sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
 
 
 def golden_outlier(material: Material) -> Iterator[Note]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.finding_kinds import UNDECIDED
+from workbench.comparison.result import UNDECIDED
 from workbench.comparison.trust import Trust, may_say
 from workbench.core.words import Message
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.memory import RESULT, WatchedChange, find_changes
-from workbench.comparison.finding_kinds import CHANGED
 from workbench.comparison.findings.material import Place, finding
+from workbench.comparison.result import CHANGED
 from workbench.core.words import Message
 from workbench.dump.dump import Note
 

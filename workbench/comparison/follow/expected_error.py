@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from heapq import heappop, heappush, heappushpop
-from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.graphs.roles import coarsens, updates
 from workbench.comparison.graphs.traverse import path_back, producer
 from workbench.comparison.limits import limits
+from workbench.comparison.measure.bias import median_of
 from workbench.comparison.measure.conditioning import condition_number, golden_norm
 from workbench.comparison.measure.noise import (
     FLOAT32,
@@ -139,7 +140,7 @@ def shown_by_others(own: Mapping[int, float]) -> dict[int, float]:
             others = errors[:place] + errors[place + 1 :]
             off = [one for one in others if one > 0]
             known = off if len(off) > 1 else others
-            shown[op] = median(known) if len(known) > 1 else math.inf
+            shown[op] = median_of(known) if len(known) > 1 else math.inf
         before.add(error)
         if error > 0:
             seen.add(error)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.follow.rules import Rule, decide
 from workbench.comparison.limits import limits

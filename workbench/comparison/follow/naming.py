@@ -7,10 +7,11 @@ operator without a counterpart, as a cast that only one side has, is judged on i
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import (
     Difference,
     group_difference,
@@ -18,11 +19,8 @@ from workbench.comparison.align.differences import (
     partner_settings,
     wiring_differences,
 )
-from workbench.comparison.bind.wiring import contradicting_edge
 from workbench.comparison.limits import limits
-from workbench.comparison.measure.elements import first_difference
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.network import nodes_of
 from workbench.comparison.replay.slices import copied_slices
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, WorkbenchError
@@ -144,6 +142,8 @@ def input_difference(
     if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
         said = Message("compare/given-nan", slot=slot, name=name, count=int(shared))
         return Difference("non-finite", name, said)
+    from workbench.comparison.measure.elements import first_difference
+
     if item.exact and (found := first_difference(item)) is not None:
         return Difference(kind, name, _exact_words(kind, name, slot, found), exact=True)
     if item.divergence.size == 1 and "TargetMax" in metrics:
@@ -229,6 +229,8 @@ def wired_unlike(
     if other is not None and found is not None and {number, value.op} <= found.match_of.keys():
         there = Value(found.match_of[value.op], value.slot)
         edges.append((pairing.golden, other, found.match_of[number], there))
+    from workbench.comparison.bind.wiring import contradicting_edge
+
     for binding, at, reader, source in edges:
         edge = contradicting_edge(binding, at, (reader, slot), source)
         if at.graph_key not in binding.borrowed or edge is None:
@@ -318,6 +320,8 @@ def _weights_of(survey: Survey, event: Assessment | Observation) -> str:
     found = survey.pairing.alignments.get(event.block.graph_key)
     if found is None:
         return ""
+    from workbench.comparison.replay.network import nodes_of
+
     graph, nodes = found.golden.graph, nodes_of(found, event.op)
     known = computed_before_the_run(graph)
     for operand in (one for number in nodes for one in graph.ops[number].flat_inputs()):
@@ -335,6 +339,8 @@ def _beyond_range(survey: Survey, event: Assessment | Observation) -> Message | 
     if found is None or row is None or not row.is_float:
         return None
     graph = found.golden.graph
+    from workbench.comparison.replay.network import nodes_of
+
     operands = (one for n in nodes_of(found, event.op) for one in graph.ops[n].flat_inputs())
     for operand in operands:
         if isinstance(operand, Param) and graph.parameters[operand.index].is_weight:

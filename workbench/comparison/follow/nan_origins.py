@@ -7,20 +7,20 @@ it is to blame: the first operator back from there whose element is off, though 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.wiring import array_of
 from workbench.comparison.follow.naming import NOBODY, Named, arrays_of
 from workbench.comparison.graphs.roles import LEAVES
-from workbench.comparison.graphs.view import RESHAPING
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.ops import IDENTITY, MOVEMENT
+from workbench.ops import IDENTITY, MOVEMENT, RESHAPING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

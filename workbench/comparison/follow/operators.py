@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.differences import of_one_subject
 from workbench.comparison.follow.carry import Carry
 from workbench.comparison.follow.facts import OperatorFacts

@@ -106,7 +106,7 @@ def other_ranks(pairing: Pairing) -> tuple[int, int] | None:
     (found,) = ranks
     types = {op.op_type for graph in pairing.target.graphs.values() for op in graph.ops}
     types |= {run.op_type for runs in pairing.target.runs.values() for run in runs.values()}
-    return found if found[0] != found[1] and types & COLLECTIVES.keys() else None
+    return found if found[0] != found[1] and types & COLLECTIVES else None
 
 
 def ranks_of_one_job(pairing: Pairing) -> tuple[int, int] | None:

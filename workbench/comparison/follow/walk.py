@@ -25,7 +25,6 @@ from workbench.comparison.follow.facts import (
     operator_facts,
     scene_of,
 )
-from workbench.comparison.follow.in_time.visit import in_time
 from workbench.comparison.follow.inputs import input_states, states_of_peers
 from workbench.comparison.follow.masking import mark_masked
 from workbench.comparison.follow.operators import (
@@ -144,6 +143,8 @@ class _Walk:
     def _visit_in_time(self, block: Execution) -> None:
         first = all(one.rank != block.rank for one in self._walked)
         base = self._count << 24
+        from workbench.comparison.follow.in_time.visit import in_time
+
         found = in_time(self._survey, block, base, first=first, stopped=self._stopped)
         for one in found.made:
             self._note(one)

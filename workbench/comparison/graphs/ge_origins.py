@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.graph.originals import IS_PART, ORIGINAL_NAMES, ORIGINAL_TYPES
+from workbench.graph.graph import IS_PART, ORIGINAL_NAMES, ORIGINAL_TYPES
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Op

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.quantization import (
     ended_layer,
     inserted_names,
     names_quantization,
 )
 from workbench.dump.formats.ge_name import standard_name
-from workbench.graph.graph import Op, Value
-from workbench.graph.originals import ORIGINAL_NAMES
+from workbench.graph.graph import ORIGINAL_NAMES, Op, Value
 from workbench.graph_files.onnx.dialect import OUTPUTS
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.ge_origins import (
     ORIGIN_NAME,
     ORIGIN_SLOT,
@@ -24,8 +25,7 @@ from workbench.comparison.graphs.ge_origins import (
 )
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
 from workbench.core.dtypes import DTYPES
-from workbench.graph.graph import Value
-from workbench.graph.originals import ORIGINAL_NAMES
+from workbench.graph.graph import ORIGINAL_NAMES, Value
 from workbench.graph_files.ge.fields import OpAttrs
 from workbench.ops import IDENTITY
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.core.dtypes import roundoff
 from workbench.graph.graph import Param, Value
 from workbench.graph_files.ge.fields import ITERATOR
-from workbench.ops import IN_PLACE, settings
+from workbench.ops import IN_PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +81,8 @@ def quantised_weight(graph: Graph, op: Op) -> str:
 def rewritten_slots(op: Op) -> tuple[int, ...]:
     """Flat input slots that the operator overwrites."""
     if op.op_type.startswith("BatchNorm"):
+        from workbench.ops import settings
+
         own = settings(op)
         training = own.get("is_training", own.get("training"))
         return IN_PLACE.get(op.op_type, ()) if training else ()

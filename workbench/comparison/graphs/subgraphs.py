@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import FreeRef, Graph, Param, Value
-from workbench.graph.rewrite import map_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,6 +101,8 @@ class _Inliner:
         return replace(op, inputs=tuple(inputs))
 
     def _renumbered(self, block: int, operand: Operand) -> Operand:
+        from workbench.graph.rewrite import map_operands
+
         return map_operands(operand, lambda one: self._source(block, one))
 
     def _source(self, block: int, operand: Param | Value) -> Operand:
@@ -151,6 +152,8 @@ def _joined(graphs: Sequence[Graph]) -> Graph:
     known: dict[str, int] = {}
     ops: list[Op] = []
     outputs: list[Operand] = []
+    from workbench.graph.rewrite import map_operands
+
     for graph in graphs:
         places = list(_parameters(graph, parameters, known))
         first = len(ops)

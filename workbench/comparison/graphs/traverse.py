@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.graph.graph import Value
-from workbench.ops import OPS
+from workbench.ops import RENAMING
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from workbench.graph.graph import Graph, Operand
 
-ALIAS = frozenset(name for name, row in OPS.items() if row.engine == "none")
+ALIAS = RENAMING
 """Types that run nothing: their result is what they read, in the same memory."""
 
 _JOINING = frozenset(("Concat", "ConcatD", "Stack", "Pack"))

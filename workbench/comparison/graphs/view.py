@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench import ops
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import OF_MODELS
 from workbench.comparison.limits import limits
 from workbench.graph.graph import Param, Value
-from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE, settings
-from workbench.ops.aliases import ALIASES
+from workbench.ops import COMMUTATIVE, IDENTITY, IN_PLACE, RESHAPING
 from workbench.ops.compile_time import gives_other_each_time, taken_away
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ class Origin(NamedTuple):
     number: int
     slot: int = 0
 
-
-_RESHAPING = frozenset(("Reshape", "Flatten", "View", "ExpandDims", "Squeeze"))
-RESHAPING = _RESHAPING | {name for name, row in ALIASES.items() if row.op_type in _RESHAPING}
-"""Types that give the same elements in the same order, in another shape."""
 
 _JOINTS = frozenset(("", "Fused", "fused", "fusion", "Fusion"))
 """Words in types of kernels that name no operator."""
@@ -49,7 +46,7 @@ class GraphView:
         self._sources: dict[int, Origin] = {}
         self._origins: list[list[Origin]] = []
         seen: dict[object, list[int]] = {}
-        work = cache(lambda number: (shapes(graph.ops[number]), settings(graph.ops[number])))
+        work = cache(lambda number: (shapes(graph.ops[number]), ops.settings(graph.ops[number])))
         changing = changed_parameters(graph)
         away = taken_away(graph) if graph.dialect in OF_MODELS else set[int]()
         for number, op in enumerate(graph.ops):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import ml_dtypes
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.measure.measure import lay_over
 from workbench.comparison.measure.metrics import NEAR_ZERO, SIZES
 from workbench.comparison.measure.reading import OpenPair

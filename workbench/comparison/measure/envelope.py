@@ -7,8 +7,9 @@ operator itself: one that is smaller than what rounding moves passes.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.run.envelope import Place, spread

@@ -17,11 +17,12 @@ import threading
 from ctypes import c_char, c_double, c_int, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.measure.metrics import Sums
 from workbench.comparison.measure.slices import NO_MATRIX, Gatherer
 

@@ -18,8 +18,9 @@ Definitions, d = target − golden; all sums in float64 over *jointly finite* po
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.comparison.columns import NO_FIGURES, Figures, Titles
 from workbench.comparison.measure.slices import Slice, SliceSums, merge_slices, worst_slice
 from workbench.core.words import Message

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
+from workbench._values import NamedTuple
 from workbench.core.errors import WorkbenchError
 
 Figures = Mapping[str, float]

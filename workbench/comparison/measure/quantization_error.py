@@ -7,8 +7,9 @@ square that is what the inputs of a layer in int8 carry, beside what its weights
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.measure.conditioning import golden_norm
 from workbench.comparison.measure.noise import INT8
 from workbench.core.words import Message

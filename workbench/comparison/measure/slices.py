@@ -15,9 +15,11 @@ which (``skipped``): where there is none in the whole tensor no slice is worth l
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from workbench._values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

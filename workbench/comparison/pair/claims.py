@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.pair.exclusions import without_ignored
 from workbench.comparison.pair.pairing import Pair, Pairing, Sides, Unmatched
 from workbench.comparison.pair.tables import skip_table

@@ -9,12 +9,12 @@ Scores that a mask strikes out are left out besides (`MaskedScores`): nothing co
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import rewritten_slots
-from workbench.comparison.pair.regions import Definitions, attention_care, care_of
 from workbench.comparison.pair.spread import spread
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
+    from workbench.comparison.pair.regions import Definitions
     from workbench.graph.graph import Graph, Op
     from workbench.ops.dont_care import Region
 
@@ -119,6 +120,8 @@ def _of_operator(pairing: Pairing, tensors: Tensors) -> dict[int, LeftOut]:
     }
     first = next(iter(tensors.values()))
     op = pairing.target.operator(first.run) if first.run is not None else None
+    from workbench.comparison.pair.regions import Definitions
+
     known, found = Definitions(trusted, op), dict[int, LeftOut]()
     for row in _rows(pairing, first):
         left = _left_out(row, known)
@@ -134,6 +137,8 @@ def _left_out(row: _Row, known: Definitions) -> LeftOut | None:
     pair = known.pairs.get(("output", row.slot))
     if pair is None:
         return None
+    from workbench.comparison.pair.regions import care_of
+
     try:
         care = care_of(row.region, known.shape("output", row.slot), known)
     except FormatError:
@@ -271,6 +276,8 @@ def _made_of(
 def _spread_attention(
     op: Op, slot: int, cares: Mapping[int, Care], shape: tuple[int, ...], tensors: Tensors
 ) -> Care | None:
+    from workbench.comparison.pair.regions import Definitions, attention_care
+
     for row in REGIONAL.get(op.op_type, ()):
         if row.slot == slot and isinstance(row.region, MaskedRows):
             try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.align import align
 from workbench.comparison.align.alignment import Alignment
 from workbench.comparison.graphs.roles import ends_of

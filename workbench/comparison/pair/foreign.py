@@ -13,10 +13,11 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from hashlib import sha256
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.rules import EXPANDED, JOINED, NEAREST
 from workbench.comparison.bind.wiring import array_of, elements_of, infer_wiring
 from workbench.comparison.graphs.named_kernels import take_apart

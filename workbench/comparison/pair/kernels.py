@@ -24,14 +24,13 @@ from typing import TYPE_CHECKING
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
 from workbench.comparison.graphs.roles import FOLDABLE, LEAVES, OF_MODELS
 from workbench.comparison.graphs.traverse import ALIAS, path_back
-from workbench.comparison.graphs.view import RESHAPING, Origin
+from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Sides
 from workbench.core.dtypes import DTYPES
 from workbench.dump.dump import WATCHED
 from workbench.graph.graph import Const, Value
 from workbench.graph_files import ge
-from workbench.ops import argument_name
-from workbench.ops.compile_time import computed_before_the_run, never_read, taken_away
+from workbench.ops import RESHAPING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -229,6 +228,8 @@ def skip_unequalled(claims: Claims, at: ExecutionPair, _score: float) -> None:
     graphs = Sides(found.target.graph, found.golden.graph)
     others = Sides(graphs.golden, graphs.target)
     partners = Sides(found.match_of, {g: t for t, g in found.match_of.items()})
+    from workbench.ops.compile_time import computed_before_the_run
+
     for side, runs in at.runs.named:
         graph, partner = graphs.of(side), partners.of(side)
         if graph.dialect in OF_MODELS and others.of(side).dialect == "ge":
@@ -256,6 +257,8 @@ def _skip_unrun(
     results = {one.op for one in graph.outputs if isinstance(one, Value)}
     reshaping = {number for number, op in enumerate(graph.ops) if op.op_type in RESHAPING}
     unseen = {number for number in results if not _is_shown(claims, side, runs, graph, number)}
+    from workbench.ops.compile_time import computed_before_the_run, never_read, taken_away
+
     for reason, numbers in (
         (FOLDED, computed_before_the_run(graph)),
         (NO_TASK, (taken_away(graph) | reshaping | never_read(graph)) - unseen),
@@ -284,6 +287,8 @@ def _skip_lone(claims: Claims, side: Side, run: OperatorRun, op: Op, other: Op) 
     if ge.why_no_dump(other):
         claims.skip_left(side, [run], NO_TASK)
         return
+    from workbench.ops import argument_name
+
     settings = [
         run.tensors["input", slot]
         for slot in _constants(op)

@@ -8,8 +8,9 @@ compared with that one's result.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.pair.kernels import FUSED
 from workbench.comparison.pair.pairing import Sides
 from workbench.dump.formats.mindspore_name import sanitize

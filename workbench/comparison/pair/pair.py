@@ -6,9 +6,10 @@ Nothing is dropped: every record ends as half of a pair, as unmatched, or as ski
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from workbench._doors import later
+from workbench._values import NamedTuple
 from workbench.comparison.align.rules import (
     EXPANDED,
     JOINED,

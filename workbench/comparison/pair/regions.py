@@ -5,13 +5,13 @@ Whatever does not fit (a shape, a number beyond the tensor, a setting that nobod
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.ops import argument_name, settings
 from workbench.ops.dont_care import BehindCount, BehindGroups, MaskedRows, WhereZero
-from workbench.ops.kernels.transformer import NUMBERED_LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -206,6 +206,8 @@ def _is_mask(mask: NDArray[Any]) -> bool:
 
 
 def _layout(said: object) -> str:
+    from workbench.ops.kernels.transformer import NUMBERED_LAYOUTS
+
     if isinstance(said, int) and not isinstance(said, bool):
         return NUMBERED_LAYOUTS[said] if 0 <= said < len(NUMBERED_LAYOUTS) else ""
     return str(said) if said in NUMBERED_LAYOUTS else ""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.graph.graph import Const
-from workbench.ops import IDENTITY, settings
-from workbench.ops.rows import activation, elementwise
+from workbench.ops import FAMILY, FOREIGN, IDENTITY, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Set
@@ -32,9 +31,10 @@ _FIRST = (IDENTITY - {"TransData"}) | {"BiasAdd", "PReLU"}
 _ELEMENTS = (
     frozenset(
         name
-        for family in (elementwise, activation)
-        for name, row in family.ROWS.items()
-        if row.kernel is not None and not name.endswith("Grad")
+        for name, family in FAMILY.items()
+        if family in ("elementwise", "activation")
+        and name not in FOREIGN
+        and not name.endswith("Grad")
     )
     - _FIRST
     - {"TransData", "ZerosLike", "OnesLike"}

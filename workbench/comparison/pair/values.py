@@ -7,8 +7,9 @@ its own side says; which values of the two graphs correspond, the alignment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.align.rules import VALUE
 from workbench.comparison.graphs.roles import coarsens, rewritten_slots
 from workbench.comparison.graphs.traverse import ALIAS, path_back, producer

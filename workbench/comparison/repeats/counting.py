@@ -13,10 +13,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import LEAVES, state_name, updates
 from workbench.comparison.limits import limits
 from workbench.core.dtypes import roundoff
@@ -55,7 +56,7 @@ class CountRule(NamedTuple):
     applies: Callable[[CountFacts], bool]
 
 
-MEETING = frozenset(COLLECTIVES) | {"Receive", "Recv", "AlltoAll", "AllToAllv", "HcomReceive"}
+MEETING = COLLECTIVES | {"Receive", "Recv", "AlltoAll", "AllToAllv", "HcomReceive"}
 """Types that give what other ranks have."""
 
 COUNT_RULES: tuple[CountRule, ...] = (

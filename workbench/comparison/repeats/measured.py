@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from workbench._values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import os
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.measure import measure_pair, measure_pairs

@@ -15,8 +15,6 @@ from workbench.comparison.pair.dont_care import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
-from workbench.comparison.replay.models import Candidate, candidates
-from workbench.comparison.replay.network import network_kernel
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import InputValue
+    from workbench.comparison.replay.models import Candidate
     from workbench.comparison.replay.network import NetworkKernel
     from workbench.core.dtypes import DType
     from workbench.graph.graph import Graph, Op
@@ -180,6 +179,8 @@ class ReplayCache:
         """Return what every numeric model says of a graph of the target; ranks whose files say the same share it."""
         known = id(graph.ops)  # lives as long as the pairing
         if known not in self._candidates:
+            from workbench.comparison.replay.models import candidates
+
             self._candidates[known] = candidates(graph)
         return self._candidates[known]
 
@@ -267,6 +268,8 @@ class ReplayCache:
             known = None if slot is None else self.target_inputs.read(block, number, slot)
             return None if known is None or known.assumed is not None else known.array
 
+        from workbench.comparison.replay.network import network_kernel
+
         return _of_nodes(
             network_kernel(found, number, read, self._known(found.golden.graph)),
             block,
@@ -301,6 +304,8 @@ class ReplayCache:
         def read(member: int, at: int) -> Array | None:
             known = self.golden_inputs.read(other, member, at)
             return None if known is None else known.array
+
+        from workbench.comparison.replay.network import network_kernel
 
         work = network_kernel(found, number, read, self._known(found.golden.graph))
         array = work and self.golden_inputs.given(other, work.result.number, work.result.slot)

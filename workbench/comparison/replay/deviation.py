@@ -6,10 +6,11 @@ them one step nearer to 0, and none farther; one in a coarser format leaves zero
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.bias import MOST, Bias, bias_of
 

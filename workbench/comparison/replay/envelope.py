@@ -7,10 +7,11 @@ nothing is said: values of the dump in its place would make the envelope too nar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.replay.attempt import TROUBLE

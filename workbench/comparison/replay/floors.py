@@ -17,10 +17,11 @@ The relative error of a sum of K products in an arithmetic of unit u grows with 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.measure.noise import (
     APPROXIMATION,
     CUBE_INPUT,

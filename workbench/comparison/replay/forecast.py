@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
 from workbench.comparison.limits import limits
@@ -25,7 +25,6 @@ from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_de
 from workbench.comparison.replay.kernel import cast_like, compute_kernel, compute_update
 from workbench.comparison.replay.kernel import distance as norm_distance
 from workbench.comparison.replay.lowering import lower
-from workbench.comparison.replay.models import Candidate
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.words import Message
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
+    from workbench.comparison.replay.models import Candidate
     from workbench.graph.graph import Graph, Kernel, Op, Operand
     from workbench.npu.arithmetic import Arithmetic
 
@@ -229,6 +229,8 @@ class _ExecutionForecast:
 
     def models(self, *, npu: bool) -> list[Candidate]:
         """What may have computed the graph: the numeric models where an NPU did, and plain float32."""
+        from workbench.comparison.replay.models import Candidate
+
         exact = Candidate(Message("compare/model-float32"), (EXACT,) * len(self.graph.ops))
         return [*self._cache.candidates(self.graph), exact] if npu else [exact]
 

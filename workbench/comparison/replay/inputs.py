@@ -8,10 +8,11 @@ the value *before* is wanted, but files are written after the kernel.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.bind.anomalies import MISLABELLED, wider_device_type
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.replay.kernel import compute_kernel, plain_kernel

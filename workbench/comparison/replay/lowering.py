@@ -15,8 +15,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
 from workbench.comparison.graphs.roles import FOLDABLE
 from workbench.comparison.replay.kernel import plain_kernel

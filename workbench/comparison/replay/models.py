@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.npu.arithmetic import Arithmetic

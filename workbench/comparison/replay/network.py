@@ -6,8 +6,9 @@ was computed from. So a kernel whose own weights are unknown can be computed aga
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import WorkbenchError
 from workbench.core.tensors import TensorSpec

@@ -8,12 +8,12 @@ on its very inputs, and says whether the error is suspect.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.limits import limits
-from workbench.comparison.repeats.measured import Spread
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.deviation import Deviation, deviation_of
 from workbench.comparison.replay.floors import FLOAT32, Floor, careful_floor, quick_floor, unit_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.repeats.measured import Spread
     from workbench.comparison.replay.slices import SliceError
     from workbench.core.words import Message
 
@@ -214,6 +215,8 @@ def less_spread(own: OwnError, spreads: Mapping[int, Spread], factor: float) -> 
     ``spreads`` are largest relative errors between runs, by slot.
     """
     allowed = limits().suspect_factor * own.floor.rounding
+    from workbench.comparison.repeats.measured import Spread
+
     nothing = Spread()
     beyond = any(
         error > max(allowed, factor * spreads.get(slot, nothing).error)

@@ -14,10 +14,11 @@ rounds otherwise than the kernel that is computed here (jumps, recurrent layers)
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.noise import CUBE_INPUT, reduction_length
 from workbench.comparison.measure.slices import (

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from workbench._values import dataclass
+from workbench import ops
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.bind.anomalies import MISLABELLED, QUIET
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.graphs.ge_origins import is_inserted
@@ -29,7 +30,7 @@ from workbench.comparison.results.network_outputs import missing_outputs
 from workbench.core.dtypes import is_exact, roundoff
 from workbench.core.words import Message
 from workbench.graph.graph import Const, Param, Value
-from workbench.ops import IDENTITY, MOVEMENT, OPS
+from workbench.ops import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -305,7 +306,7 @@ _CONSTANTS = frozenset(("Const", "Constant"))
 
 def _is_setting(run: OperatorRun, slot: int) -> bool:
     """Whether an input of an operator of a known type is no tensor but a setting."""
-    known = OPS.get(run.op_type)
+    known = ops.OPS.get(run.op_type)
     if known is None:
         return False
     if known.tensors >= 0:

@@ -7,8 +7,9 @@ how an operator rounds by itself: a device that computes in a coarser format tha
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.limits import limits
 from workbench.comparison.measure.envelope import UNKNOWN, envelope_ratios
 from workbench.core.dtypes import DTYPES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Finding
 from workbench.core.words import Message
 
@@ -60,6 +59,8 @@ def with_gaps(
 
 
 def _finding(coverage: Coverage, gaps: Sequence[Gap]) -> Finding:
+    from workbench.comparison.finding_kinds import KINDS
+
     kind = KINDS[INCOMPLETE]
     first = gaps[0].one.row if gaps else None
     name = coverage.outputs[0] if first is None and coverage.outputs else ""

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import ALIAS, path_back
-from workbench.comparison.graphs.view import RESHAPING
 from workbench.graph.graph import Bundle, Value
-from workbench.ops import IDENTITY
+from workbench.ops import IDENTITY, RESHAPING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -6,13 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.comparison import findings as shown
-from workbench.comparison.finding_kinds import UNDECIDED
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.follow.overflow import FLAGS
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.map_file import TOLERATED
 from workbench.comparison.measure.metrics import CANCELLED
-from workbench.comparison.result import times_expected
+from workbench.comparison.result import UNDECIDED, times_expected
 from workbench.comparison.results.gaps import gap_clause
 from workbench.core.words import Message
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison import findings as shown
-from workbench.comparison.finding_kinds import CHANGED, UNDECIDED
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.kernels import EXPECTED
-from workbench.comparison.result import Anomaly, Result, SideInfo
+from workbench.comparison.result import CHANGED, UNDECIDED, Anomaly, Result, SideInfo
 from workbench.comparison.results.coverage import Judged, covered, is_incomplete
 from workbench.comparison.results.gaps import with_gaps
 from workbench.comparison.results.sentence import sentence

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
+from workbench._values import NamedTuple
 from workbench.config.acl.settings import EXCEPTIONS, AclForm, Dump, Item
 from workbench.config.form.rules import Reading
 from workbench.config.ge.plans import exception_folder

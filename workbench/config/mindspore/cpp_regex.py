@@ -8,8 +8,9 @@ Source: libstdc++ ``regex_scanner.tcc`` and ``regex_compiler.tcc``; outcomes rec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from workbench._values import NamedTuple
 from workbench.config.form.settings import RuntimeValue
 from workbench.config.script.literals import dotted, literal
 from workbench.config.script.statements import called

@@ -6,8 +6,9 @@ No run need take two branches together: ``if args.dump: … elif args.overflow: 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.config.script.literals import dotted
 from workbench.config.script.statements import outward
 

@@ -8,8 +8,9 @@ Source: hicann/tensorflow ``tf_adapter/util/npu_attrs.cc``, ``npu_bridge/estimat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.config.form.settings import RuntimeValue
 from workbench.config.ge.options import DEBUG_MODES, MODES
 from workbench.config.ge.steps import bridge_fault

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.config.context import Context, is_before
 from workbench.config.form.rules import Reading
 from workbench.config.ge.options import SessionOptions

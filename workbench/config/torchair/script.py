@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.config.form.json_text import Decoded
 from workbench.config.form.reader import Reader
 from workbench.config.form.rules import TEXT, Example, Rule

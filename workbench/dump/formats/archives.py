@@ -13,11 +13,11 @@ import math
 import os
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed

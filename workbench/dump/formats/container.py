@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import DATA_TYPES, OPAQUE, UNKNOWN, DType
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_descriptor, open_listed, unreadable

@@ -10,10 +10,11 @@ here loads the library before it is needed.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, SupportsIndex, TypeVar
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.files import fill
 from workbench.proto.schema import Schema, fields

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.formats import format_text
 from workbench.core.packing import packed_bytes

@@ -6,7 +6,9 @@ the file's place and gives a `FileContent`. `workbench.dump.formats.table` has t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from workbench._values import NamedTuple
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io, TensorRecord

@@ -135,6 +135,9 @@ def standard_name(op_name: str) -> str:
 INPUTS = "inputs"
 """Subfolder of golden data with what the network was fed."""
 
+ROLES = "roles.csv"
+"""File of golden data that says which of its files are copies, and which nothing reads."""
+
 CONSTANTS = "constants"
 """Subfolder of golden data with outputs that no input changes: a compiler computes them, so no device dumps them."""
 

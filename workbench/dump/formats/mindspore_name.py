@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, cast
 from workbench.core.dtypes import dtype_name, mindspore_word
 from workbench.core.writers import MINDSPORE_RELEASE
 from workbench.dump.formats.file import FileName
-from workbench.dump.releases import check_version
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
@@ -89,6 +88,8 @@ def format_name(
     >>> format_name(FileName("npy", "Add", "Default/net/Add-op1", 17, 0, 0, "output", 0, "ND", "int8"))
     'Add.Default_net_Add-op1.0.0.17.output.0.ND.int8.npy'
     """
+    from workbench.dump.releases import check_version
+
     number = check_version(version)
     word = "" if number < (2, 4) or not parts.dtype else "." + dtype_word(parts.dtype, device)
     return (

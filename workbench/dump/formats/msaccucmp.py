@@ -6,8 +6,9 @@ Sources: msaccucmp ``dump_data_parser.py``, ``shape_format_conversion.py``, ``ut
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format

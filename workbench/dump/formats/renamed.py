@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
 from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 

@@ -8,9 +8,9 @@ what a file is; tables of other tools, which operator they mean. The first row w
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.dump import readers
 from workbench.dump.formats.call_name import parse_call_name, parse_node_name
 from workbench.dump.formats.file import SAVED_BY_TORCH, FileName

@@ -15,8 +15,9 @@ import pickletools
 import struct
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError
 

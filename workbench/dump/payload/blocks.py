@@ -10,8 +10,7 @@ import itertools
 import math
 import os
 from collections.abc import Generator
-from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -112,8 +111,15 @@ def array(extent: Extent) -> Array:
         raise FormatError("dump/file-memory", place=extent.path, got=extent.nbytes) from error
 
 
+def _unnamed_file() -> IO[bytes]:
+    """A file that nobody else sees, and that is gone when it is closed."""
+    from tempfile import TemporaryFile
+
+    return TemporaryFile()
+
+
 def chunks(
-    extent: Extent, order: Sequence[int] | None = None, new_file: NewFile = TemporaryFile
+    extent: Extent, order: Sequence[int] | None = None, new_file: NewFile = _unnamed_file
 ) -> Iterator[Array]:
     """Elements of a tensor in its number format, some at a time: in its host layout, or as they lie.
 

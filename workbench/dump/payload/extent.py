@@ -7,10 +7,11 @@ A format's `locate` says of each tensor its file, its first byte, its number for
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord, format_text
 from workbench.core.packing import packed_bytes

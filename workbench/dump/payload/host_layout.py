@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.device_shape import device_shape
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord, row_of

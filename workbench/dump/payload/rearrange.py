@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import mmap
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.device_shape import arrange, is_plain
 from workbench.core.transdata import host_chunks, to_host
 

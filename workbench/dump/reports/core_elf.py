@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
 from workbench.core.files import fill, open_listed
 

@@ -11,10 +11,11 @@ the workspaces, but never has both in one file, so payloads are in the usual ord
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.dump.formats.container import Container, TensorEntry, read_container
 from workbench.dump.formats.container_write import tensor_block

@@ -7,18 +7,17 @@ the data knows, and says so. What is said is a hint and no proof: it opens no fi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
-from workbench.dump.formats.ge_name import INPUTS
+from workbench.dump.formats.ge_name import INPUTS, ROLES
 from workbench.dump.formats.renamed import MANY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 RoleName = Literal["copy", "unread"]
-
-FILE_NAME = "roles.csv"
 
 _HEADER = "file,role,of"
 _FILE = re.compile(r"[^/\\,\0]+\.npy")
@@ -63,9 +62,9 @@ def parse_roles(lines: Iterable[str]) -> tuple[dict[str, Role], list[Message]]:
             continue
         count += 1
         if count <= MANY:
-            wrong.append(Message("dump/role-row", place=f"{FILE_NAME}:{number}", got=text[:120]))
+            wrong.append(Message("dump/role-row", place=f"{ROLES}:{number}", got=text[:120]))
     if count > MANY:
-        place = f"{FILE_NAME}:{number}"
+        place = f"{ROLES}:{number}"
         wrong.append(Message("dump/mapping-more", place=place, more=count - MANY))
     return found, wrong
 

@@ -9,11 +9,11 @@ blocks, and the newer one that begins with a magic number. Both are those that m
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
 from workbench.dump.formats.container import Container, Origin, block_bytes, read_container
 from workbench.dump.formats.container_write import tensor_block

@@ -7,8 +7,9 @@ Spellings: MindSpore ``ascend_dump.cc``, msprobe ``AclDumpDataProcessor.cpp``, m
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.dump.reports.opdebug import (
     ACCELERATORS,

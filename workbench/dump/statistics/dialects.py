@@ -8,8 +8,9 @@ own ``tensor_stat_dump.cc`` and ``csv_writer.h``.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DATA_TYPES
 from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES

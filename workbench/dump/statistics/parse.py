@@ -10,8 +10,9 @@ neither a long line nor very many bad ones take much memory.
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DATA_TYPES, dtype_name
 from workbench.core.errors import FormatError
 from workbench.core.files import open_text

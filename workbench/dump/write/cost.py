@@ -7,8 +7,9 @@ no factor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import zlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.dump.formats.file import FileName
 from workbench.dump.formats.ge_name import ABSENT, exception_stamp, format_ge_name
 from workbench.dump.formats.mindspore_name import sanitize

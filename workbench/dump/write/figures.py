@@ -6,8 +6,9 @@ a value of its type can be printed, so that a table of them has the most bytes t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.tensors import ArraySource, TensorSpec
 from workbench.dump.statistics.compute import (

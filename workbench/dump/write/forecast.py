@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.core.words import Message
 from workbench.dump.releases import NUMBERED_ANEW, release

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DATA_TYPES, PACKED, PLAIN, data_type_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format

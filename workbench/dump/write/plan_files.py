@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from workbench._values import NamedTuple
 from workbench.core.files import encoded, unwritable
 from workbench.dump.formats.container_write import header_bytes, write_container
 from workbench.dump.formats.npy import npy_header, write_npy

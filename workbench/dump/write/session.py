@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.tensors import TensorSpec
 from workbench.dump.releases import by_msprobe
 from workbench.dump.write.ge import ge_files, model_of

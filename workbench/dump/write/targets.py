@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.writers import MINDSPORE_RELEASE, WRITERS
 from workbench.dump.releases import check_version
 from workbench.graph_files.ge.stages import FIRST, STAGES

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file, unreadable
 from workbench.core.words import Message

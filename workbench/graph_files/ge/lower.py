@@ -9,15 +9,15 @@ removed: GE does all that, and only a file of GE tells it.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Param, Value
-from workbench.graph.originals import IS_PART
+from workbench.graph.graph import IS_PART, Bundle, Const, FreeRef, GraphRef, Param, Value
 from workbench.graph_files.ge.fields import ITERATOR
 from workbench.graph_files.ge.graph import model_graph
 from workbench.proto.text import single

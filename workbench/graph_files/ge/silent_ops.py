@@ -9,8 +9,9 @@ task writes a dump, so the last two are conclusions from GE's code, not statemen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

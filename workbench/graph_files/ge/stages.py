@@ -9,8 +9,9 @@ dumped by options of the session, the last stage is written whole whatever they 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.graph_files.ge.files import BUILD, ge_graph_directory
 from workbench.graph_files.ge.write_text import LEVELS
 

@@ -35,7 +35,7 @@ from workbench.graph_files.mindspore.messages import (
     type_word,
 )
 from workbench.graph_files.mindspore.resolve import STRUCTURAL, Node, resolve_nodes
-from workbench.graph_files.mindspore.values import HostType, parse_location
+from workbench.graph_files.mindspore.values import UNKNOWN, HostType, parse_location
 from workbench.proto.text import single
 from workbench.proto.wire import BYTES, check_type, decode, walk
 
@@ -50,9 +50,6 @@ MAX_ENTRY = 1 << 23
 
 MAX_ENTRIES = 1 << 18
 """Most nodes, parameters, outputs and constants of a graph."""
-
-UNKNOWN = "..."
-"""Value of a constant that the file does not hold."""
 
 _GRAPH_ID = re.compile(r"_(?:graph|vm_build)_(\d+)\.pb$")
 _GROUPS = {

@@ -8,7 +8,8 @@ Versions that are not listed (0.x, 1.4, 2.4 and later) spell as their neighbours
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from workbench._values import NamedTuple
 
 _VERSIONS = "1.0 1.1 1.2 1.3 1.5 1.6 1.7 1.8 1.9 1.10 2.0 2.1 2.2 2.3"
 VERSIONS = tuple(_VERSIONS.split())

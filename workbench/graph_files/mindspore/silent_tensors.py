@@ -6,8 +6,9 @@ Source: files of MindSpore 2.7 and 2.10 on a CPU (``tests/data/conformance/names
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.graph.graph import Const, Value
 
 if TYPE_CHECKING:

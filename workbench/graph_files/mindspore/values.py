@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import dtype_name, names_by
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
@@ -25,6 +26,9 @@ MAX_DEPTH = 64
 
 _OPEN = "([{<"
 _CLOSE = ")]}>"
+UNKNOWN = "..."
+"""Value of a constant that the file does not hold."""
+
 _MARKS = re.compile(r'[()\[\]{}<>",]')
 _SCALAR = re.compile(r"(Bool|U?I(?:8|16|32|64)|U(?:8|16|32|64)|B?F(?:16|32|64))\((.*)\)", re.DOTALL)
 _SCALAR_DTYPE = names_by("scalar")

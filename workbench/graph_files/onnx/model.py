@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError, GraphError

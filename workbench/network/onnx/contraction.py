@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.network.onnx.layers import reshaped
 from workbench.network.onnx.node import UnsupportedNodeError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph import graph as nodes
-from workbench.graph.originals import part_of
+from workbench.graph.graph import part_of
 from workbench.network.onnx.names import kernel_name, safe_name, unique_name
 from workbench.network.symbolic import Operators, Parameter, Tensor
 from workbench.network.tracer import Trace

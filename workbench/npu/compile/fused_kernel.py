@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
-from workbench.graph.originals import IS_PART
+from workbench.graph.graph import IS_PART, Bundle, Const, Kernel, Op, Param, Value
 from workbench.graph.rewrite import map_operands
 from workbench.npu.compile.patterns import Matcher
 from workbench.npu.compile.provenance import origin_of, originals

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Op, Param, Value
-from workbench.graph.originals import IS_PART
+from workbench.graph.graph import IS_PART, Op, Param, Value
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile import batch_norm, splitting
 from workbench.npu.compile.fused_kernel import fuse_ops, fuse_visible

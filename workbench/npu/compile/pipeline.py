@@ -7,8 +7,9 @@ MindSpore's O0 and O1 run operators one by one and compile nothing.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.graph.graph import COMPILED
 from workbench.npu.compile.casts import annotate_kernel_dtypes, insert_casts, roundings

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
-from workbench.graph.graph import Const, SourceTensor
-from workbench.graph.originals import ORIGINAL_NAMES, ORIGINAL_TYPES
+from workbench.graph.graph import ORIGINAL_NAMES, ORIGINAL_TYPES, Const, SourceTensor
 from workbench.ops import OPS, bind
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Const, Kernel, Op, Param, Parameter, Value
-from workbench.graph.originals import IS_PART
+from workbench.graph.graph import IS_PART, Const, Kernel, Op, Param, Parameter, Value
 from workbench.graph.rewrite import GraphBuilder
 from workbench.npu.compile.calibration import find_layers, input_scales, weight_scales
 from workbench.npu.compile.folding import chain, drop_unused_constants

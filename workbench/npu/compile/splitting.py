@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Bundle, Op, Param, SourceTensor, Value
-from workbench.graph.originals import IS_PART
+from workbench.graph.graph import IS_PART, Bundle, Op, Param, SourceTensor, Value
 from workbench.npu.compile.provenance import originals
 from workbench.ops import bind
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench.core.errors import GraphError
-from workbench.graph.originals import IS_PART
+from workbench.graph.graph import IS_PART
 from workbench.npu.compile.provenance import TRACED, original_types
 from workbench.npu.numerics import UNTOUCHED
 from workbench.ops import OPS

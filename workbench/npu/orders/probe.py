@@ -10,10 +10,11 @@ computed again in that tree, say in which format partial sums are kept and wheth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError, check_seed
 from workbench.npu.orders.tree import MOST_TERMS, PRODUCTS, Order, Tree, canonical

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
 from workbench.npu.compile.provenance import TRACED, original_names, original_types
 from workbench.npu.ops_info import Shade, op_info

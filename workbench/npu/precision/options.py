@@ -11,8 +11,9 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.npu.precision.modes import Precision, read_precision

@@ -59,7 +59,3 @@ def _check(settings: Mapping[str, Any]) -> None:
     ranks = settings.get("ranks", 1)
     if settings["rank_size"] != ranks:
         raise GraphError("run/rank-size", ranks=ranks, got=settings["rank_size"])
-
-
-REDUCING = frozenset(("AllReduce", "HcomAllReduce", "ReduceScatter", "HcomReduceScatter"))
-"""Types that compute, step by step from rank to rank; their kernels take a ``rounding``."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.ops.definition import Kernel
 from workbench.ops.kernels.window import (

@@ -5,10 +5,11 @@ Inside an attention tensors are ordered (batch, head, position, element of the h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.explain.case import Budget, Candidate, Evaluation
 from workbench.comparison.explain.hypotheses.attributes import fit_number
 from workbench.comparison.explain.hypotheses.elements import count_runs, describe_places

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.follow.operators import AGREES, Conclusion, undecided
 from workbench.comparison.follow.rules import Rule
 from workbench.comparison.follow.state import INHERITS

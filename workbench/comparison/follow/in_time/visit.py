@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.follow.in_time.reading import partners_of, reading_of
 from workbench.comparison.follow.in_time.rules import TIME_RULES, TimeMemory
 from workbench.comparison.follow.in_time.seen import (

@@ -10,8 +10,9 @@ msquickcmp ``cmp_process.py``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from workbench._values import NamedTuple
 from workbench.comparison.measure.profiles import PROFILES, Limit
 
 if TYPE_CHECKING:

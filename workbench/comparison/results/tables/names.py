@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
+from workbench._values import NamedTuple
 from workbench.dump.formats.call_name import call_type
 from workbench.dump.formats.mindspore_name import parse_npy_name
 from workbench.dump.formats.table import parse_name
