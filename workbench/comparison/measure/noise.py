@@ -39,7 +39,7 @@ from workbench.graph.graph import Param, Value
 from workbench.ops import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Op
