@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.small_dumps import START, chain, in_memory, shoot
+from kit.build.small_dumps import START, Net, chain, in_memory, shoot
 from kit.evidence import clauses, defects, the
 from kit.words import check_said, refused
 from workbench.comparison import differing
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.profiles import NOISE_FLOOR, PROFILES, Limit, profile
 from workbench.comparison.pair.pairing import Selection
+from workbench.dump.formats.npy import NpySource
 from workbench.dump.index import index_of
+from workbench.dump.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)
@@ -238,3 +241,45 @@ def test_what_a_stop_left_unfollowed_is_not_judged(monkeypatch, graphs):
     assert {(row.status, row.reason_code) for row in of_operators} == {
         ("uncomparable", "compare/cancelled")
     }
+
+
+def test_after_a_stop_no_file_is_opened(tmp_path, monkeypatch):
+    paths = [small.on_disk(tmp_path / name, SHOTS, GRAPH) for name in ("target", "golden")]
+    opened, payload = [], NpySource.payload
+    monkeypatch.setattr(
+        NpySource, "payload", lambda own, buffer: opened.append(own.path) or payload(own, buffer)
+    )
+    result = compared(*map(load, paths), cancelled=lambda: True)
+    assert ({row.reason_code for row in result.rows}, opened) == ({"compare/cancelled"}, [])
+    assert {row.target_spec.dtype for row in result.rows} == {"float32"}
+    assert not compared(*map(load, paths)).partial
+    assert opened
+
+
+def test_what_is_kept_of_a_comparison_holds_no_tensors(tmp_path):
+    large = Net()
+    x = large.feed("x", SIDE)
+    for op_type in ("ReLU", "Tanh", "Neg", "Tanh"):
+        x = large.op(op_type, x, shape=SIDE)
+    graph = large.graph(x)
+    values = small.given(graph)
+    wrong = shoot(graph, values, alter={graph.ops[0].name: lambda a: a * 1.5})
+    paths = [
+        small.on_disk(tmp_path / name, shots, graph)
+        for name, shots in (("target", wrong), ("golden", shoot(graph, values)))
+    ]
+    bytes_of_one = 4 * SIDE[0] * SIDE[1]
+    compared(*map(load, paths))  # what is loaded once
+    tracemalloc.start()
+    try:
+        kept = compare_dumps(*map(load, paths))
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < bytes_of_one
+    replayed = kept.flow.replayed
+    place = next(iter(replayed.own_errors))
+    assert replayed.attempt(*place).given[0].nbytes == bytes_of_one  # read again
+
+
+SIDE = (512, 512)

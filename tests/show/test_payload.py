@@ -5,14 +5,21 @@ import gzip
 import json
 import math
 from itertools import accumulate
+from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.sample_results import make_result, make_row, network_result
 from workbench.comparison.results.regrade import regrade
+from workbench.comparison.rows import Rows
 from workbench.show import payload
+from workbench.show.json_result import dumps
+from workbench.show.landmarks import first_divergence, largest_jump
 from workbench.show.payload import embed, explorer_data, left_out
+from workbench.show.tables import csv_text
+from workbench.ui.parts.source import Source
 
 ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -33,6 +40,27 @@ def cells(data, key):
 
 def unpack(text, encoding):
     return json.loads(gzip.decompress(base64.b64decode(text)) if encoding == "gzip" else text)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda result: explorer_data(result, exact=True),
+        lambda result: first_divergence(result.rows, result.findings),
+        lambda result: largest_jump(result.rows),
+        lambda result: Source.stage(SimpleNamespace(comparison=SimpleNamespace(result=result))),
+        dumps,
+        csv_text,
+    ],
+    ids=["explorer", "first divergence", "largest jump", "lines", "json", "csv"],
+)
+def test_what_opens_first_and_every_table_read_columns_and_make_no_value_of_every_row(
+    read, monkeypatch
+):
+    result = network_result(30, 2)
+    expected = read(result)
+    monkeypatch.setattr(Rows, "views", lambda _: pytest.fail("every row was made a value"))
+    assert repr(read(result)) == repr(expected)
 
 
 def test_every_row_is_there_with_its_name_and_its_error_in_five_digits():

@@ -24,7 +24,7 @@ from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
-from workbench.comparison.stages import Grace
+from workbench.comparison.stages import Grace, collection_paused
 from workbench.npu.orders.known import NO_ORDERS
 from workbench.ops import MOVEMENT
 
@@ -71,7 +71,7 @@ def follow_errors(
         )
         if repeats is not None:
             replayed = without_spread(replayed, pairing, repeats)
-    with stage("follow"):  # where errors begin
+    with stage("follow"), collection_paused():  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
         over = Grace(cancelled)
         flow = follow(pairing, measured, npu=either, replayed=replayed, stopped=over)
@@ -121,13 +121,13 @@ def judge_differences(
     partial = stage.stopped or found.stopped or any(item.reason == CANCELLED for item in measured)
     if found.stopped:
         measured = [_canceled(flow, item) for item in measured]
-    with stage("judge"):
+    with stage("judge"), collection_paused():
         rows = _judged(flow, measured, profile)
         steps = summarize(flow, measured, rows)
-    with stage("find"):
+    with stage("find"), collection_paused():
         material = Material(flow, found.origins, measured, rows, steps, told, selection, profile)
         findings, odd = find(material)
-    with stage("result"):
+    with stage("result"), collection_paused():
         reached = reached_by(flow, findings)
         return result_of(material, findings, odd, reached, partial=partial)
 

@@ -137,6 +137,8 @@ def _compared(
     told = told or _forecast(pairing, cancelled)
     result = judge_differences(found, measured, told, selection, chosen, stage)
     result = _repeated(_enveloped(result, measured, asked.envelope), measured, noise)
+    if found.flow.replayed is not None:
+        found.flow.replayed.forget()
     return Compared(result, lambda: found)
 
 

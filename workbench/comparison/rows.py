@@ -12,6 +12,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
+from math import nan
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -169,6 +170,9 @@ class _Views(list[Row]):
         self.home = home
 
 
+_NO_PLACE = (0, False)
+
+
 class Rows(Sequence[Row]):
     """Rows as columns (`ROWS`), with the figures of all their metrics in one array of float64.
 
@@ -208,18 +212,28 @@ class Rows(Sequence[Row]):
 
     def metric(self, title: str) -> list[float | None]:
         """Return a metric of every row; ``None`` where it was not measured."""
-        found: list[float | None] = [None] * len(self)
+        values, known = self._measured(title)
+        found: list[float | None] = values.tolist()
         for kind, at in self._kinds():
-            if (place := kind.places.get(title)) is None:
-                continue
-            values: list[float] = self.figures[self.table.rows["first"][at] + place[0]].tolist()
-            if place[1]:
-                values = [*map(int, values)]
-            if len(at) == len(found):
-                return [*values]
-            for number, value in zip(at.tolist(), values, strict=True):
-                found[number] = value
+            if kind.places.get(title, _NO_PLACE)[1]:
+                for number in at.tolist():
+                    found[number] = int(values[number])
+        for number in np.flatnonzero(~known).tolist():
+            found[number] = None
         return found
+
+    def metric_array(self, title: str) -> NDArray[np.float64]:
+        """Return a metric of every row as float64; NaN where it was not measured as well."""
+        return self._measured(title)[0]
+
+    def _measured(self, title: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """A metric of every row, and in which rows it was measured."""
+        values, known = np.full(len(self), nan), np.zeros(len(self), np.bool_)
+        for kind, at in self._kinds():
+            if (place := kind.places.get(title)) is not None:
+                values[at] = self.figures[self.table.rows["first"][at] + place[0]]
+                known[at] = True
+        return values, known
 
     @property
     def figures(self) -> NDArray[np.float64]:

@@ -51,15 +51,34 @@ def numbered_anew(graphs: Iterable[Graph]) -> tuple[Graph, ...]:
     return tuple(_numbered(graph, counts) for graph in graphs)
 
 
+def names_anew(graphs: Iterable[Graph]) -> list[list[str]]:
+    """Return the names that operators have in `numbered_anew`, graph by graph, without those inside their blocks."""
+    counts = Counter[str]()
+
+    def told(graph: Graph) -> list[str]:
+        names = _counted(graph, counts)
+        for block in graph.subgraphs:
+            told(block)
+        return [names.get(op.name, op.name) for op in graph.ops]
+
+    return [told(graph) for graph in graphs]
+
+
 def _numbered(graph: Graph, counts: Counter[str]) -> Graph:
+    names = _counted(graph, counts)
+    inner = tuple(_numbered(block, counts) for block in graph.subgraphs)
+    return renamed(replace(graph, subgraphs=inner), names)
+
+
+def _counted(graph: Graph, counts: Counter[str]) -> dict[str, str]:
+    """Old name → new one of the operators of a graph that are counted."""
     names: dict[str, str] = {}
     for op in graph.ops:
         stem, _, number = op.name.rpartition("-op")
         if number.isdecimal():
             names[op.name] = f"{stem}-op{counts[stem]}"
             counts[stem] += 1
-    inner = tuple(_numbered(block, counts) for block in graph.subgraphs)
-    return renamed(replace(graph, subgraphs=inner), names)
+    return names
 
 
 def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:

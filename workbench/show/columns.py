@@ -205,7 +205,7 @@ FILES: tuple[Column, ...] = (
 def metric_column(title: str, rows: Iterable[Row]) -> Column:
     """Return the column of one metric; it counts something if all its figures are whole numbers."""
     known = METRICS.get(title) or ON_DEMAND.get(title) or Metric("", "neither")
-    values = np.array(Rows.of(rows).metric(title), np.float64)  # None becomes NaN
+    values = Rows.of(rows).metric_array(title)
     whole = bool(np.all((values == np.rint(values)) | ~np.isfinite(values)))
     kind: Kind = "share" if known.better == "higher" else "count" if whole else "number"
 

@@ -80,6 +80,10 @@ def match_lines(result: Result) -> list[MatchLine]:
     return [_line(found, columns) for found in lines.values()]
 
 
+_RULES = {rule: place for place, rule in enumerate(MATCH_RULES)}
+"""Rule → place of it among all, the surest first."""
+
+
 def _root(
     parents: dict[tuple[str, str], tuple[str, str]], node: tuple[str, str]
 ) -> tuple[str, str]:
@@ -95,9 +99,8 @@ def _join(
 
 
 def _line(rows: list[Row], columns: Rows) -> MatchLine:
-    order = {rule: place for place, rule in enumerate(MATCH_RULES)}
-    first = min(rows, key=lambda r: (order.get(r.match_rule, len(order)), -r.match_score))
-    worst = worst_first(rows)[0]
+    first = min(rows, key=lambda r: (_RULES.get(r.match_rule, len(_RULES)), -r.match_score))
+    worst = worst_first(rows)[0] if len(rows) > 1 else first
     return MatchLine(
         target=tuple(dict.fromkeys(row.op_name for row in rows)),
         golden=tuple(dict.fromkeys(row.golden_op_name or row.op_name for row in rows)),

@@ -17,7 +17,7 @@ from workbench.core.words.render import table
 from workbench.core.words.translate import Say
 from workbench.show import words
 from workbench.show.columns import IDENTITY, screen_columns, shown_statuses
-from workbench.show.series import positions, series
+from workbench.show.series import outline, positions
 from workbench.show.view import status_meanings
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def explorer_data(
     NaN and the infinities are the strings ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was
     measured.
     """
-    picture = series(result)
+    picture = outline(result)
     meanings = status_meanings(result) | {words.UNMATCHED: "show/means-unmatched"}
     shown = page_columns(result)
     places = dict.fromkeys((c.key for c in shown), digits(result))
@@ -107,8 +107,8 @@ def _graded(columns: Sequence[dict[str, Any]], result: Result) -> dict[str, Any]
 
 def _constants(result: Result) -> dict[str, Cell]:
     """Values of the columns that are left out because all rows agree in them."""
-    row = next(iter(result.rows), None)
-    return {c.key: c.value(row) for c in IDENTITY if c.constant and row is not None}
+    first = result.rows[:1]
+    return {c.key: c.value(row) for row in first for c in IDENTITY if c.constant}
 
 
 def page_columns(result: Result) -> tuple[Column, ...]:

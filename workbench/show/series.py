@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from workbench.comparison.rows import Rows
 from workbench.show import words
 from workbench.show.columns import all_alone
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Finding, Result, Row, Status
     from workbench.core.words import Message
+
+    _Places = Sequence[int | None]
+    _Floor = tuple[tuple[int, float], ...]
 
 Lane = Literal["scale", "top", "zero", "none"]
 
@@ -62,16 +67,22 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """The whole picture. ``floor`` holds ``(x, log10 of the noise floor)`` by rising x."""
+class Outline:
+    """What stands around the points: the log axis from decade ``low`` to ``high``, spans, marks, places in all."""
 
-    points: tuple[Point, ...]
-    floor: tuple[tuple[int, float], ...]
     segments: tuple[Segment, ...]
     marks: tuple[Mark, ...]
     low: int
     high: int
     width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Series(Outline):
+    """The whole picture. ``floor`` holds ``(x, log10 of the noise floor)`` by rising x."""
+
+    points: tuple[Point, ...]
+    floor: tuple[tuple[int, float], ...]
 
 
 def positions(rows: Sequence[Row]) -> list[int | None]:
@@ -80,66 +91,98 @@ def positions(rows: Sequence[Row]) -> list[int | None]:
     Equal operators share a place; places are dense, so an iteration is as wide as it has operators.
     """
     columns = Rows.of(rows)
-    times = zip(*(columns.column(name) for name in ("rank", "iteration", "order")), strict=True)
-    steps = [
-        None if lonely else time for lonely, time in zip(all_alone(columns), times, strict=True)
-    ]
-    place = {step: x for x, step in enumerate(sorted({*filter(None, steps)}))}
-    return [None if step is None else place[step] for step in steps]
+    cells = columns.table.rows
+    placed = np.flatnonzero(~np.array(all_alone(columns), np.bool_))
+    times = np.stack([cells[name][placed] for name in ("rank", "iteration", "order")])
+    ordered = np.lexsort(times[::-1])
+    steps = (np.diff(times[:, ordered], axis=1) != 0).any(axis=0)
+    found: list[int | None] = [None] * len(columns)
+    for number, x in zip(
+        placed[ordered].tolist(), np.cumsum([0, *steps])[: len(placed)].tolist(), strict=True
+    ):
+        found[number] = x
+    return found
+
+
+def outline(result: Result) -> Outline:
+    """Return what stands around the points of a result; an empty result has a usable axis."""
+    rows = result.columns
+    places = positions(rows)
+    return _outline(result, places, _floor(places, rows))
 
 
 def series(result: Result) -> Series:
     """Compute the picture of a result; an empty result gives an empty picture on a usable axis."""
-    rows = result.columns.views()
+    rows = result.columns
     places = positions(rows)
-    points = tuple(
-        _point(number, x, row)
-        for number, (x, row) in enumerate(zip(places, rows, strict=True))
-        if x is not None
-    )
     floor = _floor(places, rows)
-    low, high = _limits([p.y for p in points if p.lane == "scale"], [y for _, y in floor])
+    around = _outline(result, places, floor)
     return Series(
-        points=points,
+        segments=around.segments,
+        marks=around.marks,
+        low=around.low,
+        high=around.high,
+        width=around.width,
+        points=_points(places, rows),
         floor=floor,
+    )
+
+
+def _outline(result: Result, places: _Places, floor: _Floor) -> Outline:
+    rows = result.columns
+    low, high = _limits([*_extremes(places, rows), *(y for _, y in floor)])
+    return Outline(
         segments=segments(places, rows),
         marks=marks(places, result),
         low=low,
         high=high,
-        width=1 + max((p.x for p in points), default=0),
+        width=1 + max((x for x in places if x is not None), default=0),
     )
 
 
-def _point(number: int, x: int, row: Row) -> Point:
-    error = row.error
+def _extremes(places: _Places, rows: Rows) -> list[float]:
+    """Smallest and largest log10 of the errors that lie on the scale; none if no error does."""
+    errors = rows.table.rows["error"]
+    shown = rows.table.known("error") & np.isfinite(errors) & (errors != 0)
+    shown &= np.array([x is not None for x in places], np.bool_)
+    sizes = np.abs(errors[shown])
+    return [math.log10(one) for one in (sizes.min(), sizes.max())] if sizes.size else []
+
+
+def _points(places: _Places, rows: Rows) -> tuple[Point, ...]:
+    names = ("error", "status", "inherited_error", "own_error")
+    cells = zip(places, *map(rows.column, names), strict=True)
+    return tuple(_point(number, x, *one) for number, (x, *one) in enumerate(cells) if x is not None)
+
+
+def _point(
+    number: int, x: int, error: float | None, status: Status, came: float | None, own: float | None
+) -> Point:
     if error is None:
-        return Point(number, x, 0.0, "none", row.status)
+        return Point(number, x, 0.0, "none", status)
     if not math.isfinite(error):
-        return Point(number, x, 0.0, "top", row.status)
+        return Point(number, x, 0.0, "top", status)
     if error == 0:
-        return Point(number, x, 0.0, "zero", row.status)
-    y, came, own = _log(error), _log(row.inherited_error), _log(row.own_error)
-    return Point(number, x, y or 0.0, "scale", row.status, came, own)
+        return Point(number, x, 0.0, "zero", status)
+    return Point(number, x, _log(error) or 0.0, "scale", status, _log(came), _log(own))
 
 
 def _log(error: float | None) -> float | None:
     return math.log10(abs(error)) if error and math.isfinite(error) else None
 
 
-def _floor(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[tuple[int, float], ...]:
+def _floor(places: _Places, rows: Rows) -> _Floor:
     """Noise floor by place: the largest of the operator's outputs, else of its inputs."""
     best: dict[int, tuple[bool, float]] = {}
-    for x, row in zip(places, rows, strict=True):
-        value = row.noise_floor
+    for x, value, io in zip(places, rows.column("noise_floor"), rows.column("io"), strict=True):
         if x is None or value is None or not 0 < value < math.inf:
             continue
-        best[x] = max(best.get(x, (False, 0.0)), (row.io == "output", value))
+        best[x] = max(best.get(x, (False, 0.0)), (io == "output", value))
     return tuple((x, math.log10(value)) for x, (_, value) in sorted(best.items()))
 
 
-def _limits(errors: Sequence[float], floors: Sequence[float]) -> tuple[int, int]:
+def _limits(values: Sequence[float]) -> tuple[int, int]:
     """Whole decades around the values: at least three of them, at most MAX_DECADES."""
-    values = [*errors, *floors]
     if not values:
         return (-8, 0)
     low, high = math.floor(min(values)), math.ceil(max(values))
@@ -149,13 +192,14 @@ def _limits(errors: Sequence[float], floors: Sequence[float]) -> tuple[int, int]
     return (max(low, high - MAX_DECADES), high)
 
 
-def segments(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[Segment, ...]:
+def segments(places: _Places, rows: Rows) -> tuple[Segment, ...]:
     """Return iterations (and ranks, if there are several) as spans of the x axis."""
     spans: dict[tuple[int, int], tuple[int, int]] = {}
-    for x, row in zip(places, rows, strict=True):
+    times = zip(rows.column("rank"), rows.column("iteration"), strict=True)
+    for x, time in zip(places, times, strict=True):
         if x is not None:
-            start, end = spans.get((row.rank, row.iteration), (x, x))
-            spans[row.rank, row.iteration] = (min(start, x), max(end, x))
+            start, end = spans.get(time, (x, x))
+            spans[time] = (min(start, x), max(end, x))
     several = len({rank for rank, _ in spans}) > 1
     return tuple(
         Segment(start, end, place_of(rank, it, several))
@@ -163,13 +207,17 @@ def segments(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[Segment
     )
 
 
-def marks(places: Sequence[int | None], result: Result) -> tuple[Mark, ...]:
+def marks(places: _Places, result: Result) -> tuple[Mark, ...]:
     """Defects that have a place on the axis, best first."""
     index: dict[tuple[str, int, int | None], int] = {}
-    for x, row in zip(places, result.rows, strict=True):
-        if x is not None:
-            index.setdefault((row.op_name, row.iteration, row.rank), x)
-            index.setdefault((row.op_name, row.iteration, None), x)
+    wanted = {one.op_name for one in result.findings}
+    numbers = np.flatnonzero(result.columns.table.where("op_name", wanted.__contains__)).tolist()
+    rows = result.columns.take(numbers)
+    cells = zip(*map(rows.column, ("op_name", "iteration", "rank")), strict=True)
+    for number, (name, iteration, rank) in zip(numbers, cells, strict=True):
+        if (x := places[number]) is not None:
+            index.setdefault((name, iteration, rank), x)
+            index.setdefault((name, iteration, None), x)
     found = [(number, one, _place(one, index)) for number, one in enumerate(result.findings, 1)]
     return tuple(
         Mark(x, number, words.leaf(one.op_name))

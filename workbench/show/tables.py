@@ -8,6 +8,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from workbench.show.columns import columns, worst_order
 
 if TYPE_CHECKING:
@@ -103,18 +105,22 @@ def _ordered(result: Result, order: Order) -> Rows:
 
 def _cells(values: Sequence[Cell]) -> Sequence[Cell]:
     """Return a column as it is written: the writer spells finite figures in full and leaves ``None`` empty."""
-    if all(isinstance(value, str) for value in values):  # many say the same
+    kinds = {*map(type, values)}
+    if kinds <= {str}:  # many say the same
         texts = {value: _cell(value) for value in {*values} if value is not None}
         return [texts[value] for value in values if value is not None]
-    return [
-        value
-        if value is None or (not isinstance(value, str) and math.isfinite(value))
-        else _cell(value)
-        for value in values
-    ]
+    if str in kinds:
+        return [value if value is None else _cell(value) for value in values]
+    written = [*values]
+    for number in np.flatnonzero(~np.isfinite(np.array(values, np.float64))).tolist():
+        if (value := written[number]) is not None:
+            written[number] = _cell(value)
+    return written
 
 
-def _cell(value: str | float) -> str:
+def _cell(value: str | float) -> str | float:
     if isinstance(value, str):
         return f"'{value}" if _FORMULA.match(value) else value
+    if math.isfinite(value):
+        return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

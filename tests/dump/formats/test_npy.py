@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import struct
+import tracemalloc
 
 import ml_dtypes
 import numpy as np
@@ -119,6 +121,23 @@ def test_an_odd_header_length_misaligns_nothing(tmp_path):
     for blanks in range(8):
         content = header_bytes(text + " " * blanks) + array.tobytes()
         assert np.array_equal(save(tmp_path, content, f"{blanks}.npy").array(), array)
+
+
+def test_files_of_one_header_share_what_it_says(tmp_path):
+    content = plain("<f4", "(2, 3)") + bytes(24)
+    sources = [save(tmp_path, content, f"{number}.npy") for number in range(200)]
+    save(tmp_path, content).located()
+    tracemalloc.start()
+    try:
+        for one in sources:
+            one.located()
+        gc.collect()  # Python keeps freed tuples for the next ones
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held / len(sources) < 50
+    assert [one.located().path for one in sources] == [one.path for one in sources]
+    assert {one.located().shape for one in sources} == {(2, 3)}
 
 
 def test_bytes_after_the_data_are_ignored(tmp_path):

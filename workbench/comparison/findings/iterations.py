@@ -80,8 +80,9 @@ def summarize(
     parts = Parts(flow)
     groups: dict[tuple[int, int, int], list[Row]] = {}
     for item, row in zip(measured, rows, strict=False):
-        part = parts.of(item)
-        if part and row.iteration >= 0 and row.status != "uncomparable":
+        counts = row.iteration >= 0 and row.status != "uncomparable"
+        part = parts.of(item) if counts else ""
+        if part:
             groups.setdefault((row.rank, row.iteration, _ORDER[part]), []).append(row)
     steps = {key[:2] for key in groups}
     if len(steps) < 2 and not any(key[2] == _ORDER["backward"] for key in groups):

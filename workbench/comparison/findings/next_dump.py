@@ -14,7 +14,7 @@ from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.formats.container import read_container
 from workbench.dump.formats.mindspore_name import sanitize
-from workbench.dump.selection import numbered_anew
+from workbench.dump.selection import names_anew
 from workbench.graph.graph import Param, Value
 from workbench.graph_files.ge.silent_ops import why_no_dump
 from workbench.ops import IDENTITY
@@ -195,9 +195,9 @@ class Names:
     def __init__(self, binding: Binding, rank: int) -> None:
         graphs = [g for (r, _), g in sorted(binding.graphs.items()) if r == rank]
         self._anew = {
-            (graph.graph_id, number): op.name
-            for graph in numbered_anew(graphs)
-            for number, op in enumerate(graph.ops)
+            (graph.graph_id, number): name
+            for graph, names in zip(graphs, names_anew(graphs), strict=True)
+            for number, name in enumerate(names)
         }
         told = Counter(self._tells(run, binding) for run in _dumped(binding, rank))
         self._by_count = told["anew"] > 0

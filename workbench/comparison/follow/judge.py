@@ -18,6 +18,7 @@ from workbench.comparison.align.rules import PRODUCER, VALUE
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.limits import limits
+from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.noise import expected_rounding
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.map_file import Overrides
     from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.measure.metrics import Divergence
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Unmatched
     from workbench.comparison.result import Row, Side, Status
@@ -112,8 +114,8 @@ def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
         error=None if d.reason else item.error,
         inherited_error=judged.inherited,
         noise_floor=judged.noise_floor,
-        target_spec=_spec(pair.target),
-        golden_spec=_spec(pair.golden),
+        target_spec=_spec(pair.target, d),
+        golden_spec=_spec(pair.golden, d),
         target_path=pair.target.path,
         golden_path=pair.golden.path,
         own_error=replayed_error(trace, item),
@@ -170,17 +172,17 @@ def _source(trace: Trace, item: Measured) -> SourceFrame | None:
     return trace.pairing.frame((run.block.rank, run.block.graph_id), run.op)
 
 
-def _spec(record: TensorRecord) -> TensorSpec:
-    """What the record is known to be without opening its file again."""
-    if record.source is None:
+def _spec(record: TensorRecord, found: Divergence) -> TensorSpec:
+    """What the record is known to be without opening its file again; after a stop it may never have been opened."""
+    if record.source is None or found.reason == CANCELLED:
         return record.label
     try:
-        found = record.source.spec()
+        spec = record.source.spec()
     except FormatError:
         return record.label
-    if found.format == "DefaultFormat":  # npy files do not say it
-        found = found._replace(format=record.label.format)
-    return found
+    if spec.format == "DefaultFormat":  # npy files do not say it
+        spec = spec._replace(format=record.label.format)
+    return spec
 
 
 def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:

@@ -39,7 +39,7 @@ def phases(graph: Graph) -> list[Phase]:
         serves = readers == {"backward"} and first < number
         if backward[number] or serves or (behind[number] and "backward" in readers):
             result[number] = "backward"
-        elif behind[number] or _serves_updates(graph, number, result):
+        elif behind[number] or _serves_updates(graph, number, readers):
             result[number] = "optimizer"
     return result
 
@@ -67,13 +67,12 @@ def _behind(graph: Graph, backward: list[bool]) -> list[bool]:
     return result
 
 
-def _serves_updates(graph: Graph, number: int, found: list[Phase]) -> bool:
-    """Whether all that comes of an operator is an update."""
+def _serves_updates(graph: Graph, number: int, readers: set[Phase]) -> bool:
+    """Whether all that comes of an operator is an update; ``readers`` are the parts of what reads it."""
     op = graph.ops[number]
-    readers = _readers(graph, number)
     if readers:
         leads = op.op_type not in LEAVES and op.op_type != ITERATOR
-        return leads and all(found[reader] == "optimizer" for reader in readers)
+        return leads and readers == {"optimizer"}
     return any(True for _ in updates(graph, op)) and not op.op_type.startswith(_NORMALIZES)
 
 

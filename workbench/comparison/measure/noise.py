@@ -39,7 +39,7 @@ from workbench.graph.graph import Param, Value
 from workbench.ops import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.graph import Graph, Op
@@ -65,10 +65,9 @@ def spec_roundoff(spec: TensorSpec | None) -> float:
 
 def op_roundoff(op: Op, *, npu: bool) -> float:
     """Coarsest roundoff that the operator itself applies to floats."""
-    specs: Iterable[TensorSpec | None] = (
-        *op.outputs, *op.input_specs, *op.device_inputs, *op.device_outputs
-    )  # fmt: skip
-    coarsest = max((spec_roundoff(spec) for spec in specs), default=0.0)
+    several = op.outputs, op.input_specs, op.device_inputs, op.device_outputs
+    dtypes = {spec.dtype for specs in several for spec in specs if spec is not None}
+    coarsest = max(map(roundoff, dtypes), default=0.0)
     if npu and op.op_type in CONTRACTIONS:
         return max(coarsest, CUBE_INPUT)
     return coarsest

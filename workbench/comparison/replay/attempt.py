@@ -175,6 +175,12 @@ class ReplayCache:
         self._candidates: dict[int, tuple[Candidate, ...]] = {}
         self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
 
+    def forget(self) -> None:
+        """Let go of all arrays; whoever asks again reads them again."""
+        self._attempts.clear()
+        self.target_inputs.forget()
+        self.golden_inputs.forget()
+
     def candidates(self, graph: Graph) -> tuple[Candidate, ...]:
         """Return what every numeric model says of a graph of the target; ranks whose files say the same share it."""
         known = id(graph.ops)  # lives as long as the pairing

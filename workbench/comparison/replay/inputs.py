@@ -99,6 +99,11 @@ class BoundedCache(Generic[K, V]):
             self._bytes -= self._held.popitem(last=False)[1].nbytes
         return value
 
+    def clear(self) -> None:
+        """Let go of all that is held."""
+        self._held.clear()
+        self._bytes = 0
+
 
 class _Wanted(NamedTuple):
     """An input that is looked for; ``depth`` operators look it up through each other, ``writers`` overwrite it."""
@@ -131,6 +136,10 @@ class DumpedInputs:
         self._arrays: BoundedCache[int, Array] = BoundedCache(_HELD)
         self._read_by: dict[tuple[Execution, Value | Param], list[tuple[int, int]]] = {}
         self._written_by: dict[int, tuple[Graph, Mapping[Operand, list[int]]]] = {}
+
+    def forget(self) -> None:
+        """Let go of the arrays that were read; whoever asks again reads them again."""
+        self._arrays.clear()
 
     def given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator gave, in the shape that the graph states; ``None`` if no file tells."""

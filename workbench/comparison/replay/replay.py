@@ -54,13 +54,10 @@ if TYPE_CHECKING:
 _SAMPLE = 16
 """Operators that are shown to every model."""
 
-
 _HALF = 2.0**-13
 """Unit roundoffs above this are those of formats of 16 bits and fewer."""
 
-
 _CLEAN = OwnError(0, 0.0, Floor(0.0, 0.0), 0.0)
-
 _NOWHERE: Mapping[Place, Sequence[int]] = MappingProxyType({})
 
 
@@ -102,6 +99,10 @@ class Replay:
     ) -> Attempt | Message:
         """Return the golden's counterpart of an operator likewise, as `ReplayCache.golden_attempt` does."""
         return self._cache.golden_attempt(block, number, loosely=loosely)
+
+    def forget(self) -> None:
+        """Let go of the arrays of both dumps, up to 192 MiB; whoever asks again reads them again."""
+        self._cache.forget()
 
     @property
     def titles(self) -> tuple[Message, ...]:

@@ -74,6 +74,8 @@ def fill(words: str, values: Mapping[str, Any]) -> str:
     >>> fill("{name!r} has {n:count entry/entries}", {"name": "layer", "n": 2})
     "'layer' has 2 entries"
     """
+    if "{" not in words and "}" not in words:
+        return words
     return _FORMATTER.vformat(words, (), values)
 
 

@@ -173,23 +173,25 @@ class NpySource(FileSource):
     def located(self) -> Extent:
         if self._found is None:  # whoever has measured the file has seen its header already
             self.payload(_local.buffer).close()
-        assert self._found is not None
-        return self._found
+        found = self._found
+        assert found is not None
+        return found if found.path else found._replace(path=self.path)
 
     def payload(self, buffer: Buffer) -> FileReader:
         """Open the file behind its header; raises FormatError if it is not what it claims."""
         reader = FileReader(self.path, buffer, _header)
         try:
-            self._found = self._located(reader.extent._replace(path=self.path))
+            self._found = self._located(reader.extent)
         except FormatError:
             reader.close()
             raise
         return reader
 
     def _located(self, header: Extent) -> Extent:
+        """Where the elements lie; a header that tells it is the same value for all files that have it, without path."""
         if self.device is None:
             return header
-        laid = _on_device(header, self.device, self.dtype)
+        laid = _on_device(header._replace(path=self.path), self.device, self.dtype)
         return payload.with_host(laid, self.stated)
 
     def reading(self, buffer: Buffer) -> Reading | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ipywidgets as W
+import numpy as np
 
 from workbench.show.assets import style_sheets
 from workbench.show.templates import OPERATOR_STYLES
@@ -86,9 +87,8 @@ class Source(Following):
         comparison = bench.comparison
         if comparison is None:
             return "pending", ""
-        lines = {
-            (row.source.file, row.source.line)
-            for row in comparison.rows
-            if row.source is not None and row.status == "fail"
-        }
+        rows = comparison.result.columns
+        failing = rows.take(np.flatnonzero(rows.table.where("status", "fail".__eq__)).tolist())
+        frames = {frame for frame in failing.column("source") if frame is not None}
+        lines = {(frame.file, frame.line) for frame in frames}
         return "done", f"{len(lines)} ✗" if lines else ""
