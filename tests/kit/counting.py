@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import workbench.config as face
 from workbench.config import config, files
 from workbench.config.form.reader import Reader
 
@@ -31,5 +32,6 @@ def count_forms(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count(Reader, "read", "reads", lambda _self, _model, _value, path="": not path)
     count(config, "judge", "judgements")
-    count(files, "load", "loads")
+    for home in (face, files):  # the face first: what it has found once stays there
+        count(home, "load", "loads")
     return counts

@@ -11,7 +11,7 @@ from kit.oracle import dump_files
 from kit.trees import contents, files
 from kit.words import check_said, misconfigured, refused
 from workbench.config import Context, new, read
-from workbench.core.errors import FormatError, GraphError
+from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
@@ -171,9 +171,12 @@ def test_a_form_tells_its_surface(tmp_path, surface, name, layout):
     assert load(simulate(GRAPH, None, path, tmp_path / "out")).layout == layout
 
 
-def test_the_forms_own_folder_does_not_matter(tmp_path):
-    simulate(GRAPH, None, form(path="not absolute"), tmp_path)
-    assert outputs(tmp_path)
+def test_a_form_whose_own_folder_is_refused_is_refused(tmp_path):
+    """As by its check, although the tree is written elsewhere."""
+    with pytest.raises(ConfigError) as caught:
+        simulate(GRAPH, None, form(path="not absolute"), tmp_path / "out")
+    assert [problem.path for problem in caught.value.problems] == ["common_dump_settings.path"]
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("arguments", "code", "values"), [

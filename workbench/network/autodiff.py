@@ -9,10 +9,11 @@ Nothing is computed that no weight asks for.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+from workbench._values import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

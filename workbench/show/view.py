@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from workbench._values import NamedTuple
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.comparison.rows import Rows

@@ -7,10 +7,11 @@ import os
 from dataclasses import replace
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison import measure as by_figures
 from workbench.comparison.bind.anomalies import MISLABELLED, NO_MATTER, REWRITTEN
 from workbench.comparison.columns import Figures, FigureTable

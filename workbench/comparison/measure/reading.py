@@ -11,10 +11,11 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.measure.metrics import Sums, merge
 from workbench.comparison.measure.slices import grid_of, may_be_off, merge_slices
 from workbench.comparison.threads import count_threads

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 

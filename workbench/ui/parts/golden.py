@@ -6,10 +6,11 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
+from workbench._values import NamedTuple
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.dump.new_folder import check_empty
