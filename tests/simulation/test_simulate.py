@@ -171,6 +171,13 @@ def test_a_form_tells_its_surface(tmp_path, surface, name, layout):
     assert load(simulate(GRAPH, None, path, tmp_path / "out")).layout == layout
 
 
+def test_the_tree_stands_in_out_whatever_folder_the_form_names(tmp_path):
+    elsewhere = tmp_path / "named"
+    simulate(GRAPH, None, form(path=str(elsewhere)), tmp_path / "out")
+    assert outputs(tmp_path / "out")
+    assert not elsewhere.exists()
+
+
 def test_a_form_whose_own_folder_is_refused_is_refused(tmp_path):
     """As by its check, although the tree is written elsewhere."""
     with pytest.raises(ConfigError) as caught:
