@@ -27,9 +27,9 @@ CELLS = (
     "measure = measuring.measure_pair",
     f"{real_bench('dump_b', 'dump_a')}\npanel = bench.form()\npanel",
 )
-SLOW = """def slow(*arguments):
+SLOW = """def slow(*arguments, **named):
     time.sleep(0.2)  # 74 pairs: some fifteen seconds
-    return measure(*arguments)
+    return measure(*arguments, **named)
 
 measuring.measure_pair = slow"""
 
