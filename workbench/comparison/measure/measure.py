@@ -176,7 +176,7 @@ def measure_pairs(
         for number, pair in enumerate(pairs):
             if cancelled is not None and cancelled():
                 break
-            item = each.without_struck_out(next(steps), number)
+            item = each.finish_pair(next(steps), number)
             told = forecast.get(id(pair))
             spread = spreads.get(id(pair), 0.0)
             found.append(item if told is None else item._replace(forecast=told, spread=spread))
@@ -216,8 +216,11 @@ class _EachPair(NamedTuple):
         ours, theirs = self.pairing.target.oddities, self.pairing.golden.oddities
         return ours.get(id(pair.target), ()), theirs.get(id(pair.golden), ())
 
-    def without_struck_out(self, item: Measured, number: int) -> Measured:
-        """Put the figures of a pair into the table, those of what means something alone."""
+    def finish_pair(self, item: Measured, number: int) -> Measured:
+        """Put the figures of a pair into the table, without scores that a mask strikes out.
+
+        A pair that differs, and may depend on values that mean nothing, has that as its reason.
+        """
         pair, figures = item.pair, item.divergence.metrics
         struck = self.masked.of(item) if item.left_out is None else None
         if struck is not None:
