@@ -123,3 +123,10 @@ def test_a_kind_and_its_schema_take_the_same(kind, value):
 def test_32_bits_are_kept_of_64(number):
     kept = number & 0xFFFFFFFF if number >= 0 and number.bit_length() <= 64 else None
     assert uint32(number) == kept
+
+
+def test_a_list_says_what_it_is_and_what_it_refuses():
+    kind = list_of("any")
+    assert kind.expected == "a list"
+    with pytest.raises(Misfit):
+        kind.read(kind.misfit)

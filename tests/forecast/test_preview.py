@@ -469,14 +469,50 @@ def test_a_node_without_a_name_is_called_by_its_type(surface):
     assert [name for name, _ in found.never_dumped] == ["call"]
 
 
-def test_a_setting_that_only_the_run_knows_is_noted():
-    text = "from npu_bridge.npu_init import *\nd = DumpConfig(True, args.path, args.step)\n"
+BLOCK = (
+    "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+    "op.name = 'NpuOptimizer'\n"
+    "op.parameter_map['enable_dump'].b = True\n"
+    "op.parameter_map['dump_path'].s = {path}\n"
+    "{more}"
+    "sess = tf.Session(config=config)\n"
+)
+ARGUMENTS = (
+    "from npu_bridge.npu_init import *\nd = DumpConfig({})\nrun = NPURunConfig(dump_config=d)\n"
+)
+STEP = "op.parameter_map['dump_step'].s = b'{}'\n"
+
+
+@pytest.mark.parametrize(("text", "doubts", "notes"), [
+    (ARGUMENTS.format("True, '/d', '1'"), [], []),
+    # the folder is not among the names
+    (ARGUMENTS.format("True, args.path, '1'"), [], ["dump.dump_path"]),
+    (ARGUMENTS.format("True, args.path, args.step"), ["forecast/late-value"], ["dump.dump_path"]),
+    (ARGUMENTS.format("args.dump, '/d'"), ["forecast/late-value"], []),
+    (BLOCK.format(path="b'/d'", more=STEP.format(1)), [], []),
+    (BLOCK.format(path="b'/d'", more="if args.one:\n    " + STEP.format(1)), ["conditional"], []),
+    (
+        BLOCK.format(path="b'/d'", more=f"if args.one:\n    {STEP.format(1)}else:\n    {STEP.format(2)}"),
+        ["conditional"], [],
+    ),
+    (BLOCK.format(path="b'/d'", more="op.parameter_map.MergeFrom(other)\n"), ["changed-map"], []),
+    ("run = NPURunConfig(dump_config=make())\n", ["forecast/late-value", "untold"], ["dump.dump_path"]),
+])  # fmt: skip
+def test_a_preview_of_what_only_the_run_decides_is_not_exact(text, doubts, notes):
+    found = preview(config.read(text, "tensorflow"), "mlp", iterations=4)
+    assert sorted({doubt.code for doubt in found.inexact_because}) == sorted(doubts)
+    assert found.exact == (not doubts)
+    late = [note.values["path"] for note in found.notes if note.code == "forecast/late-value"]
+    assert late == notes
+    for one in found.inexact_because:
+        assert str(one) in str(found)
+
+
+def test_other_settings_of_a_script_leave_a_preview_exact():
+    text = BLOCK.format(path="args.path", more="")
     found = preview(config.read(text, "tensorflow"), "mlp", iterations=2)
-    assert found.iterations == (0, 1)
-    assert found.notes[:2] == (
-        Message("forecast/late-value", path="dump.dump_path"),
-        Message("forecast/late-value", path="dump.dump_step"),
-    )
+    assert found.exact
+    assert found.notes[0] == Message("forecast/late-value", path="dump.dump_path")
 
 
 @pytest.mark.parametrize(("surface", "key"), [

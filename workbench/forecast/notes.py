@@ -30,6 +30,9 @@ _CALLED = ("call", "range", "marked")
 WITHOUT_FORECAST = ("overflow", "exception")
 """Kinds of dump that no graph foretells."""
 
+OPEN = ("conditional", "other-branch", "changed-map", "untold")
+"""Rules on scripts that say which settings a run decides."""
+
 
 def reason_against(plan: DumpPlan, writer: Writer) -> Message | None:
     """Why there is no forecast; ``None`` if there is one."""
@@ -51,8 +54,10 @@ def why_inexact(
     graphs: Sequence[Graph],
     *,
     assumed: bool,
+    judged: Judged | None,
 ) -> Iterator[Message | str]:
-    """Yield why names and bytes are only as near as a graph comes; ``assumed`` is the order of several networks."""
+    """Yield why names and bytes are only as near as form and graph come; ``assumed``: the order of several networks."""
+    yield from _undecided(judged) if judged is not None else ()
     if closed:
         yield closed
         return
@@ -61,6 +66,16 @@ def why_inexact(
     if any(entry.kind == "marked" for entry in plan.select) and not marked_names(graphs):
         yield Message("forecast/late-marked")
     yield from forecast.uncertain
+
+
+def _undecided(judged: Judged) -> Iterator[Message | str]:
+    """Yield what of a form only a run decides, and names and bytes by it: they do not depend on the folder."""
+    folder = judged.surface.path_key
+    for problem in judged.problems:
+        if problem.id == "unresolved" and problem.path != folder:
+            yield Message("forecast/late-value", path=problem.path)
+        elif problem.id in OPEN:
+            yield problem.message
 
 
 def list_notes(

@@ -152,9 +152,11 @@ def _of_rank(
         clock=Clock.of_process(seed, rank.number),
         judged=judged,
     )
-    unknown = runtime_settings(judged.problems)
-    notes = (Message("forecast/late-value", path=path) for path in unknown)
-    return replace(result, notes=(*notes, *result.notes))
+    folder = judged.surface.path_key
+    if folder in runtime_settings(judged.problems):
+        note = Message("forecast/late-value", path=folder)
+        result = replace(result, notes=(note, *result.notes))
+    return result
 
 
 def _together(previews: Sequence[Preview]) -> Preview:
@@ -250,7 +252,9 @@ def preview_plan(
         selection=found,
         iterations=tuple(numbers),
         overhead=Overhead("unknown", closed) if closed else cost,
-        inexact_because=tuple(why_inexact(plan, closed, forecast, graphs, assumed=work.is_assumed)),
+        inexact_because=tuple(
+            why_inexact(plan, closed, forecast, graphs, assumed=work.is_assumed, judged=judged)
+        ),
         notes=(*found.renamed, *notes),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
