@@ -157,7 +157,12 @@ def test_faces_of_the_rebuilt_areas_say_what_comes_in_what_goes_out_and_what_is_
 
 def test_every_room_of_the_comparison_is_listed_in_order_of_import():
     faces = [path for path in COMPARISON if path.stem == "__init__" and "tables" not in path.parts]
-    rooms = {path.parent.name for path in faces} - {"comparison", "hypotheses", "in_time"}
+    rooms = {path.parent.name for path in faces} - {
+        "comparison",
+        "hypotheses",
+        "in_time",
+        "undefined",
+    }
     assert rooms == {name for name in ROOMS.split() if (PACKAGE / "comparison" / name).is_dir()}
 
 
@@ -651,7 +656,7 @@ def modules_of(code: str, *arguments: str) -> list[str]:
     return run.stdout.splitlines()[-1].split()
 
 
-@pytest.mark.parametrize(("target", "status", "most"), [("golden", "0", 148), ("target", "1", 262)])
+@pytest.mark.parametrize(("target", "status", "most"), [("golden", "0", 148), ("target", "1", 263)])
 def test_a_comparison_loads_what_it_needs(target, status, most):
     """The bounds are what was reached; raise them for a reason alone: each module is a third of a millisecond."""
     ended, *loaded = modules_of(LOADED, "compare", PAIR.format(target), PAIR.format("golden"))

@@ -2,7 +2,7 @@
 
 A row names the operator type, the output, the region of it, why nobody may rely on what lies there, and the vendor's
 document that says so. Without such a document there is no row. A region is left out only where both dumps hold the
-tensor that defines it and agree on it (`workbench.comparison.pair.dont_care`).
+tensor that defines it and agree on it (`workbench.comparison.pair.undefined`).
 
 Not shipped, as these values are defined as far as is known: ``CombinedNonMaxSuppression`` (behind the valid
 detections are zeros), ``ReverseSequence`` (behind the length the input is copied), ``UniqueWithPad`` and the drop mode

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kit.build.small_dumps import Net
-from workbench.comparison.pair.spread import spread
+from workbench.comparison.pair.undefined.spread import spread
 from workbench.graph.graph import Bundle, Const
 
 RNG = np.random.default_rng(7)

@@ -48,8 +48,10 @@ if TYPE_CHECKING:
     """What is odd about a record, by `ANOMALY_RULES`; ``()``: nothing."""
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.pair.dont_care import LeftOut, MaskedScores, Regions
     from workbench.comparison.pair.pairing import Pair, Pairing
+    from workbench.comparison.pair.undefined.find import LeftOut, Regions
+    from workbench.comparison.pair.undefined.masked import MaskedScores
+    from workbench.comparison.pair.undefined.unchosen import UnchosenElements
     from workbench.core.tensors import TensorRecord, TensorSpec
 
     Progress = Callable[[int, int, str], None]
@@ -169,7 +171,7 @@ def measure_pairs(
     """
     pairs = sorted(pairing.pairs, key=_order)
     table, found = FigureTable(METRIC_TITLES), list[Measured]()
-    each = _EachPair(pairing, _regions(pairing), _Masked(pairing), table, cancelled)
+    each = _EachPair(pairing, _regions(pairing), _Useless(pairing), table, cancelled)
     threads = threads if kernel_name() == "compiled" else 1
     steps = in_order(pairs, each.measure, _pays_in_thread, threads)
     try:
@@ -199,7 +201,7 @@ class _EachPair(NamedTuple):
 
     pairing: Pairing
     regions: Regions | None
-    masked: _Masked
+    useless: _Useless
     table: FigureTable
     cancelled: Cancelled | None
 
@@ -222,7 +224,7 @@ class _EachPair(NamedTuple):
         A pair that differs, and may depend on values that mean nothing, has that as its reason.
         """
         pair, figures = item.pair, item.divergence.metrics
-        struck = self.masked.of(item) if item.left_out is None else None
+        struck = self.useless.of(item) if item.left_out is None else None
         if struck is not None:
             self.table.fill(number)  # its figures are taken back
             item = measure_pair(pair, self.kinds(pair), self.cancelled, self.table, struck)
@@ -343,25 +345,38 @@ def _regions(pairing: Pairing) -> Regions | None:
     types = {pair.run.op_type for pair in pairing.pairs if pair.run is not None}
     if types.isdisjoint(REGIONAL) and not pairing.overrides.dont_care:
         return None
-    from workbench.comparison.pair.dont_care import find_dont_care
+    from workbench.comparison.pair.undefined.find import find_dont_care
 
     return find_dont_care(pairing)
 
 
-class _Masked:
-    """Scores that masks strike out of pairs; whoever has none is not asked for what it costs to find them."""
+class _Useless:
+    """Elements of which nothing comes; whoever has none is not asked for what it costs to find them."""
 
     def __init__(self, pairing: Pairing) -> None:
         self._pairing = pairing
 
     @cached_property
     def _scores(self) -> MaskedScores:
-        from workbench.comparison.pair.dont_care import MaskedScores
+        from workbench.comparison.pair.undefined.masked import MaskedScores
 
         return MaskedScores(self._pairing)
 
+    @cached_property
+    def _unchosen(self) -> UnchosenElements:
+        from workbench.comparison.pair.undefined.unchosen import UnchosenElements
+
+        return UnchosenElements(self._pairing)
+
     def of(self, item: Measured) -> LeftOut | None:
-        """Return which elements of a pair are struck out, where these may be why it differs."""
+        """Return which elements of a pair nothing comes of, where these may be why it differs."""
+        masked = self._struck_out(item)
+        if masked is None and item.reason is None and item.divergence.mismatch:
+            return self._unchosen.left_out(item.pair)
+        return masked
+
+    def _struck_out(self, item: Measured) -> LeftOut | None:
+        """Scores that a mask strikes out."""
         figures, mismatch = item.divergence.metrics, item.divergence.mismatch
         below = _reaches_below(figures, "Golden")
         ours = mismatch or _reaches_below(figures, "Target")

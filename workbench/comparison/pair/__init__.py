@@ -3,6 +3,5 @@
 In: two bindings and what the user selected. Out: a `Pairing`, in which every tensor of a side is half of a pair,
 unmatched or skipped with a reason; the bindings stay whole. A new way to pair is a row of `PAIR_RULES` (pair.py),
 a new way to leave out is one of `Claims` (claims.py), which holds what grows and is gone when pairing is done.
-Which elements of a pair are undefined is found by dont_care.py once the pairs are known; regions.py says where they
-lie, spread.py what operators make of them.
+Which elements of a pair are undefined is found in undefined/ once the pairs are known.
 """

@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench._values import dataclass
 from workbench.comparison.graphs.roles import rewritten_slots
-from workbench.comparison.pair.dont_care import where_it_counts
+from workbench.comparison.pair.undefined.find import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower

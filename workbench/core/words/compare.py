@@ -69,6 +69,7 @@ _REASONS: dict[str, str] = {
     "left-out-behind-groups": "output.{slot} of {op_type} is undefined behind the last group",
     "left-out-behind-count": "output.{slot} of {op_type} is undefined behind its valid entries",
     "left-out-masked-scores": "scores that the mask strikes out: Softmax gives 0 there on both sides",
+    "left-out-unchosen": "the network takes the other branch there on both sides",
     "left-out-map": "undefined according to the map file: {why}",
     "left-out-clause": "{count:count element} of {tensors:count tensor} excluded as meaningless",
     "reads-left-out": "differs, and may depend on undefined values",

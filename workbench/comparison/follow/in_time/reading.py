@@ -123,7 +123,7 @@ def reading_of(
     """
     items = known.index.get((block, op), {})
     inputs = {
-        m.pair.golden.key.slot: m for (io, _), m in items.items() if io == "input" and m.usable
+        _golden_slot(m, slot): m for (io, slot), m in items.items() if io == "input" and m.usable
     }
     golden = partners.golden_of.get(op)
     run = partners.runs.get(golden) if golden is not None else None
@@ -154,6 +154,12 @@ def reading_of(
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
     missing = tuple(unknown) if slots else SOME_INPUT
     return Reading(inputs, produced, given, missing, unseen, moved, first)
+
+
+def _golden_slot(item: Measured, slot: int) -> int:
+    """Slot of an input at the golden; the target's where an output of another framework is its golden."""
+    key = item.pair.golden.key
+    return key.slot if key.io == "input" else slot
 
 
 def _given_error(

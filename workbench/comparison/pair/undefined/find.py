@@ -3,7 +3,7 @@
 A region is left out where both dumps hold the tensor that defines it, agree on it, and differ inside of the region.
 Otherwise every element counts. Operators that treat elements or rows alone hand a region on to what they give. What
 others make of it depends on values that mean nothing: a difference there is no fault, and no agreement either.
-Scores that a mask strikes out are left out besides (`MaskedScores`): nothing comes of them.
+masked.py and unchosen.py leave out besides what nothing comes of.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ import numpy as np
 
 from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import rewritten_slots
-from workbench.comparison.pair.spread import spread
+from workbench.comparison.pair.undefined.spread import spread
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.graph.graph import Value
-from workbench.ops import CONTRACTIONS
-from workbench.ops.dont_care import REGIONAL, STRUCK_OUT, MaskedRows
+from workbench.ops.dont_care import REGIONAL, MaskedRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
-    from workbench.comparison.pair.regions import Definitions
+    from workbench.comparison.pair.undefined.regions import Definitions
     from workbench.graph.graph import Graph, Op
     from workbench.ops.dont_care import Region
 
@@ -120,7 +119,7 @@ def _of_operator(pairing: Pairing, tensors: Tensors) -> dict[int, LeftOut]:
     }
     first = next(iter(tensors.values()))
     op = pairing.target.operator(first.run) if first.run is not None else None
-    from workbench.comparison.pair.regions import Definitions
+    from workbench.comparison.pair.undefined.regions import Definitions
 
     known, found = Definitions(trusted, op), dict[int, LeftOut]()
     for row in _rows(pairing, first):
@@ -128,7 +127,9 @@ def _of_operator(pairing: Pairing, tensors: Tensors) -> dict[int, LeftOut]:
         if left is not None:
             before = found.get(row.slot)
             found[row.slot] = (
-                left if before is None else before._replace(care=_fixed(before.care & left.care))
+                left
+                if before is None
+                else before._replace(care=freeze_care(before.care & left.care))
             )
     return found
 
@@ -137,17 +138,17 @@ def _left_out(row: _Row, known: Definitions) -> LeftOut | None:
     pair = known.pairs.get(("output", row.slot))
     if pair is None:
         return None
-    from workbench.comparison.pair.regions import care_of
+    from workbench.comparison.pair.undefined.regions import care_of
 
     try:
         care = care_of(row.region, known.shape("output", row.slot), known)
     except FormatError:
         return None
-    left = None if care is None else LeftOut(_fixed(care), row.said, row.name)
+    left = None if care is None else LeftOut(freeze_care(care), row.said, row.name)
     return left if left is not None and _shows(pair, left) == "region" else None
 
 
-def _fixed(care: Care) -> Care:
+def freeze_care(care: Care) -> Care:
     """Return a condition that nobody can change."""
     found = care.view()
     found.setflags(write=False)
@@ -218,7 +219,7 @@ class Reach(NamedTuple):
         if made is None:
             self.readers.add(id(pair))
             return own
-        both = own._replace(care=_fixed(own.care & made.care))
+        both = own._replace(care=freeze_care(own.care & made.care))
         self.left_out[id(pair)] = both
         return both
 
@@ -270,13 +271,13 @@ def _made_of(
     care = _spread_attention(op, slot, cares, shape, tensors)
     care = spread(op, slot, cares, shape) if care is None else care
     first = next(left for left in reads.values() if left is not None)
-    return None if care is None else first._replace(care=_fixed(care))
+    return None if care is None else first._replace(care=freeze_care(care))
 
 
 def _spread_attention(
     op: Op, slot: int, cares: Mapping[int, Care], shape: tuple[int, ...], tensors: Tensors
 ) -> Care | None:
-    from workbench.comparison.pair.regions import Definitions, attention_care
+    from workbench.comparison.pair.undefined.regions import Definitions, attention_care
 
     for row in REGIONAL.get(op.op_type, ()):
         if row.slot == slot and isinstance(row.region, MaskedRows):
@@ -287,85 +288,17 @@ def _spread_attention(
     return None
 
 
-# --- scores that a mask strikes out ---------------------------------------------------------------
-
-MASKED_SCORES = "masked-scores"
-"""How the ledger counts scores that a mask strikes out."""
-
-_SOFTMAX = frozenset(("Softmax", "SoftmaxV2"))
-_WAY = 64
-"""Operators that are looked at between a score and its Softmax."""
+# --- what others of this folder ask, too -------------------------------------------------------
 
 
-class MaskedScores:
-    """Scores that masks strike out: far below zero on both sides, and Softmax gives 0 there on both.
-
-    A mask adds -1e9 or so, which narrow formats cannot hold: what they have instead makes no difference. With a graph
-    nothing but Softmax may come of such a score; without any, the next Softmax by time is taken for its reader.
-    """
-
-    def __init__(self, pairing: Pairing) -> None:
-        self._pairing = pairing
-        found: dict[Execution, list[Pair]] = {}
-        for pair in sorted(pairing.pairs, key=lambda one: one.order):
-            if pair.run is not None and pair.io == "output" and pair.run.op_type in _SOFTMAX:
-                found.setdefault(pair.run.block, []).append(pair)
-        self._shares = MappingProxyType(found)
-
-    def left_out(self, pair: Pair) -> LeftOut | None:
-        """Return which scores of a pair a mask strikes out; ``None``: none, or nobody can tell."""
-        behind = self._behind(pair)
-        arrays = _both(pair) if behind else None
-        if arrays is None:
-            return None
-        struck = (arrays[0] <= STRUCK_OUT) & (arrays[1] <= STRUCK_OUT)
-        if not struck.any() or not all(_gives_zero(one, struck) for one in behind):
-            return None
-        said = Message(f"compare/left-out-{MASKED_SCORES}")
-        return LeftOut(_fixed(~struck), said, MASKED_SCORES)
-
-    def _behind(self, pair: Pair) -> Sequence[Pair]:
-        """Every Softmax that a tensor goes into; none if something else comes of it, or one was not compared."""
-        run = pair.run
-        known = self._shares.get(run.block, ()) if run is not None else ()
-        if run is None or not known:
-            return ()
-        graph = self._pairing.target.graph(run.block)
-        if graph is None or run.op < 0:
-            behind = (one for one in known if one.order > pair.order or one.run is run)
-            return tuple(one for one, _ in zip(behind, range(1), strict=False))
-        readers = _softmax_behind(graph, run.op, pair.io, pair.slot)
-        by_op = {one.run.op: one for one in known if one.run is not None}
-        return tuple(by_op[number] for number in readers) if readers <= by_op.keys() else ()
-
-
-def _softmax_behind(graph: Graph, number: int, io: str, slot: int) -> Set[int]:
-    """Softmax operators that a value goes into; none if it is also multiplied, or a result of the network."""
-    waiting = [number] if io == "input" else _readers(graph, Value(number, slot))
-    found, seen = set[int](), set(waiting or ())
-    while waiting and len(seen) < _WAY:
-        reader = waiting.pop()
-        op = graph.ops[reader]
-        if op.op_type in _SOFTMAX:
-            found.add(reader)
-            continue
-        further = [_readers(graph, Value(reader, n)) for n in range(max(len(op.outputs), 1))]
-        if op.op_type in CONTRACTIONS or None in further:
-            return frozenset()
-        behind = {one for some in further for one in some or ()} - seen
-        seen |= behind
-        waiting += behind
-    return frozenset() if waiting else found
-
-
-def _readers(graph: Graph, value: Value) -> list[int] | None:
+def readers_of(graph: Graph, value: Value) -> list[int] | None:
     """Operators that read a value; ``None`` if the network gives it."""
     if value in graph.outputs:
         return None
     return [reader for reader, _ in graph.consumers.get(value, ())]
 
 
-def _both(pair: Pair) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def both_arrays(pair: Pair) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """What both sides hold, if that is numbers of one shape."""
     if pair.target.source is None or pair.golden.source is None:
         return None
@@ -374,17 +307,3 @@ def _both(pair: Pair) -> tuple[NDArray[Any], NDArray[Any]] | None:
     except FormatError:
         return None  # that is told as it is
     return (ours, theirs) if ours.shape == theirs.shape else None
-
-
-def _gives_zero(share: Pair, struck: Care) -> bool:
-    """Whether both sides of a Softmax give 0 wherever scores are struck out, which may spread over its axes."""
-    arrays = _both(share)
-    if arrays is None:
-        return False
-    zero = (arrays[0] == 0) & (arrays[1] == 0)
-    if struck.size == zero.size:
-        return not (struck.reshape(zero.shape) & ~zero).any()
-    sizes = zip(struck.shape[::-1], zero.shape[::-1], strict=False)
-    if struck.ndim > zero.ndim or any(size not in (1, whole) for size, whole in sizes):
-        return False
-    return not (np.broadcast_to(struck, zero.shape) & ~zero).any()

@@ -28,7 +28,7 @@ _RESHAPES = frozenset(("Reshape", "ReshapeExt", "View", "Flatten", "ExpandDims",
 _FIRST = (IDENTITY - {"TransData"}) | {"BiasAdd", "PReLU"}
 """Types whose result has the places of their first input, whatever the others are."""
 
-_ELEMENTS = (
+ELEMENTWISE = (
     frozenset(
         name
         for name, family in FAMILY.items()
@@ -39,6 +39,8 @@ _ELEMENTS = (
     - _FIRST
     - {"TransData", "ZerosLike", "OnesLike"}
 ) | {"Tril", "Triu"}
+"""Types of which an element is made of the elements at its place."""
+
 _PRODUCTS = frozenset(
     ("MatMul", "BatchMatMul", "MatMulExt", "Dense", "GroupedMatmul", "GroupedMatmulV4")
 )
@@ -159,7 +161,7 @@ def _along_axis(op: Op, reads: Mapping[int, Care], shape: Shape) -> Care | None:
 
 _RULES: tuple[tuple[Set[str], Callable[[Op, Mapping[int, Care], Shape], Care | None]], ...] = (
     (_FIRST, _first),
-    (_ELEMENTS, _elementwise),
+    (ELEMENTWISE, _elementwise),
     (_RESHAPES, _reshaped),
     (frozenset(("Transpose",)), _transposed),
     (_PRODUCTS, _product),
