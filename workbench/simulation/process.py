@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from workbench.run.ranks import Member
     from workbench.simulation.numbering import Turn
     from workbench.simulation.ranks import Rank
+    from workbench.simulation.split import SplitNetwork
 
     RunOnce = Callable[..., Iterator[TensorRecord]]
 
@@ -166,6 +167,8 @@ class Job:
         A list has those of every rank.
     ranks : int
         How many ranks run in lockstep.
+    split : SplitNetwork, optional
+        The network as the ranks share it; without it each runs all of it, with batches of its own.
     """
 
     networks: tuple[Network, ...]
@@ -173,6 +176,7 @@ class Job:
     feeds: Feeds | Sequence[Feeds]
     ranks: int = 1
     max_turns: int = MAX_TURNS
+    split: SplitNetwork | None = None
 
     @classmethod
     def of(
@@ -198,11 +202,16 @@ class Job:
 
     def process(self, rank: Rank, target: Target) -> Process:
         """Return the process of one rank; ``target`` has the faults of all of them."""
+        networks = [rank.network(network) for network in self.networks]
+        faults = rank.faults(target.faults)
+        if self.split is not None:
+            networks = [self.split.network(rank.number).with_id(self.split.graph.graph_id)]
+            faults = faults_in(networks[0], faults)  # others are on other stages
         return Process(
-            [rank.network(network) for network in self.networks],
+            networks,
             self.schedule,
             feeds_of(self.feeds, rank.context.rank if self.ranks > 1 else 0),
-            replace(target, faults=tuple(rank.faults(target.faults))),
+            replace(target, faults=tuple(faults)),
             self.max_turns,
             rank.member,
             ends=ends_run(target.faults),

@@ -33,6 +33,7 @@ from workbench.simulation.lowering import load_given, lower, surface_of
 from workbench.simulation.nothing import EmptyRun
 from workbench.simulation.numbering import turns
 from workbench.simulation.process import Job
+from workbench.simulation.jobs import as_parallel, split_job
 from workbench.simulation.ranks import (
     Rank,
     only_compiles,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from workbench.npu.orders import Orders
     from workbench.npu.precision import Precision
     from workbench.run.executor import Feeds
+    from workbench.run.parallel import Parallel
     from workbench.simulation.lowering import Lowered
     from workbench.simulation.process import Process
 
@@ -76,6 +78,7 @@ def simulate(
     set_dump: Sequence[str] = (),
     max_turns: int = MAX_TURNS,
     ranks: int = 1,
+    parallel: Parallel | str | None = None,
     orders: Orders | str | Path | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
@@ -140,6 +143,9 @@ def simulate(
         How many ranks run in lockstep, each with batches of its own: those of the graph are dealt out in
         turn. Rank r is on device r. All of them dump as the form asks, but only one if ``env`` has its
         ``RANK_ID`` (torchair: ``RANK``).
+    parallel : Parallel or str, optional
+        How the ranks share one network (``tp=4,pp=2,dp=8``): each runs its stage, with its part of weights and of the
+        batches, and they meet in ``AllReduce``, ``Send`` and ``Receive``. ``ranks`` may be left out then.
     orders : Orders or path, optional
         In which order the device sums, where that is confirmed: ``orders.json`` (`workbench.npu.orders`).
     progress : callable, optional
@@ -161,6 +167,8 @@ def simulate(
     """
     check_seed(seed)
     check_ranks(ranks)
+    shared_by = as_parallel(parallel, ranks)
+    ranks = ranks if shared_by is None else shared_by.ranks
     given = load_given(config, surface)
     surface = surface or surface_of(given, device)
     target = Target.of(
@@ -177,6 +185,8 @@ def simulate(
     _check_quantization(target, networks)
     apart = WRITERS[surface].ids_apart
     job = Job.of(networks, feeds, schedule, iterations, ranks, max_turns, apart)
+    if shared_by is not None:
+        job = split_job(job, shared_by, target)
     context = Context(version=version, env=env or {})
     dump = lower(given, target, Path(out), context, seed)
     told = _run(job, target.calibrated(job.first_feeds(dump.plan)), dump, context, progress)

@@ -15,6 +15,8 @@ from workbench.core.errors import AlignError
 from workbench.scale.layouts import Parallel, join_tensor, parse_layout
 
 RNG = np.random.default_rng(5)
+WHOLE = exact((4, 16, 12), RNG)
+BEFORE = exact((4, 16, 12), RNG)
 
 
 def cut(whole, parallel, text, rng=RNG):
@@ -122,6 +124,17 @@ def test_a_stage_of_a_pipeline_is_enough():
     np.testing.assert_array_equal(joined.array, whole)
 
 
+def test_a_stage_is_explained_without_the_others():
+    parallel = Parallel.of("tp=2,pp=2")
+    shards = cut(WHOLE, parallel, "b s h[tp]")
+    other = exact(WHOLE.shape, RNG)
+    joined = join_tensor(
+        {r: shards[r] for r in (2, 3)}, parse_layout("b s h[tp]"), parallel, golden=other
+    )
+    np.testing.assert_array_equal(joined.array, WHOLE)
+    assert not joined.findings
+
+
 def test_parts_of_sums_are_added_in_the_order_of_ranks_and_the_bound_holds():
     parts = {r: RNG.standard_normal((50,)).astype(np.float16) for r in range(8)}
     joined = join_tensor(parts, parse_layout("h[tp:partial]"), Parallel(tp=8))
@@ -166,10 +179,6 @@ def test_shards_of_several_types_are_refused():
 
 def found(joined):
     return [(one.code, one.ranks, one.values.get("axis")) for one in joined.findings]
-
-
-WHOLE = exact((4, 16, 12), RNG)
-BEFORE = exact((4, 16, 12), RNG)
 
 
 def off_by(rank, change):

@@ -21,6 +21,8 @@ SENTENCES: dict[str, str] = {
     "endless-loop": "loop {loop} did not end within {limit:count turn}; increase max_turns if it can end",
     # several ranks
     "meeting": "{op} in iteration {iteration}",
+    "nothing-received": "no other rank has sent anything",
+    "group-ranks": "{op}: group_ranks {got!r} is not ranks joined by hyphens, e.g. 0-1-2-3",
     "rank-lost": "rank {rank} ended before {waiting}, where other ranks wait for it",
     "ranks-apart": "ranks wait at different operators: {one} and {other}",
     "ranks-differ": "{where}: tensors differ between ranks: {one} and {other}",

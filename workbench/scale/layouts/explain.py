@@ -109,9 +109,9 @@ def _summed_over(axis: str, shards: Mapping[int, Array], placing: Placing) -> Ar
     totals: dict[int, Array] = {}
     for rank in sorted(shards):
         group = parallel.group(rank, axis)
+        if any(one not in shards for one in group):
+            return None  # as on other stages of a pipeline
         if rank == group[0]:
-            if any(one not in shards for one in group):
-                return None
             totals[rank] = add_parts([shards[one] for one in group])
     return join_parts(totals, placing)
 

@@ -1,0 +1,46 @@
+"""Jobs whose ranks share one network: what is asked for, and the job that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.core.errors import GraphError
+from workbench.core.files import write_text
+from workbench.npu.faults import check_faults
+from workbench.run.parallel import Parallel
+from workbench.simulation.split import split_network
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from workbench.graph.control_flow import Network
+    from workbench.npu.target import Target
+    from workbench.simulation.process import Job
+
+
+def as_parallel(given: Parallel | str | None, ranks: int = 1) -> Parallel | None:
+    """Read how ranks share a network; raises GraphError for text that does not say it, and for another number of ranks."""
+    if given is None or given == "":
+        return None
+    found = Parallel.of(given) if isinstance(given, str) else given
+    if ranks not in (1, found.ranks):
+        raise GraphError("simulation/split-ranks", parallel=str(found), need=found.ranks, got=ranks)
+    return found
+
+
+def split_job(job: Job, parallel: Parallel, target: Target) -> Job:
+    """Return a job whose ranks share its one network; raises GraphError for several, or one that cannot be cut."""
+    if len(job.networks) > 1:
+        raise GraphError("simulation/split-several", names=[one.name for one in job.networks])
+    if job.feeds is not None:
+        raise GraphError("simulation/split-feeds")
+    split = split_network(job.networks[0], parallel)
+    ops = [op for graph, _ in split.stages for op in graph.ops]
+    check_faults(target.faults, ops, split.graph.name)
+    return replace(job, split=split)
+
+
+def write_layouts(network: Network, parallel: Parallel, path: str | Path) -> Path:
+    """Write how each tensor of a network lies on the ranks of a job, as `workbench.scale.layouts` reads it."""
+    return write_text(path, split_network(network, parallel).layouts_text())
