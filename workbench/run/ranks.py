@@ -154,10 +154,14 @@ def _check(given: Given) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One rank of a meeting."""
+    """One rank of a meeting; ``received`` makes what arrives of what the ranks of its group gave, where links are faulty.
+
+    It is asked with the operator, the tensors, the rank's place in the group and the iteration.
+    """
 
     meeting: Rendezvous
     rank: int
+    received: Callable[[Op, list[Array], int, int], list[Array]] | None = None
 
     def joined(self, compute: Compute, iteration: int, device: Fallible | None = None) -> Compute:
         """Return how an operator is computed that may need the tensors of other ranks.
@@ -203,7 +207,10 @@ class Member:
         own = {"rank": self.rank, "ranks": self.meeting.ranks}
         if group:
             own = {"rank": group.index(self.rank), "ranks": len(group)}
-        return self.meeting.exchange(self.rank, place, tensors, group), own
+        given = self.meeting.exchange(self.rank, place, tensors, group)
+        if self.received is not None:
+            given = self.received(op, given, own["rank"], iteration)
+        return given, own
 
 
 def group_of(op: Op) -> tuple[int, ...]:

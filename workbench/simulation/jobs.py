@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
 from workbench.core.files import write_text
-from workbench.npu.faults import check_faults
+from workbench.graph.control_flow import graphs_of
+from workbench.npu.faults import LINKS, check_faults, check_links, parse_fault
 from workbench.run.parallel import Parallel
 from workbench.simulation.split import split_network
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from workbench.graph.control_flow import Network
+    from workbench.npu.faults import Fault
     from workbench.npu.target import Target
     from workbench.simulation.process import Job
 
@@ -39,6 +42,25 @@ def split_job(job: Job, parallel: Parallel, target: Target) -> Job:
     ops = [op for graph, _ in split.stages for op in graph.ops]
     check_faults(target.faults, ops, split.graph.name)
     return replace(job, split=split)
+
+
+def link_faults(faults: Sequence[Fault | str]) -> tuple[list[Fault], tuple[Fault, ...]]:
+    """Read faults and part those of devices from those of the links between ranks; raises GraphError for what is none."""
+    parsed = [parse_fault(one) if isinstance(one, str) else one for one in faults]
+    links = tuple(one for one in parsed if one.kind in LINKS)
+    return [one for one in parsed if one.kind not in LINKS], links
+
+
+def with_links(job: Job, links: tuple[Fault, ...]) -> Job:
+    """Return a job with faults of its links; raises GraphError where one meets no collective, as in a job of one rank."""
+    if not links:
+        return job
+    if job.split is None:
+        ops = [op for network in job.networks for graph in graphs_of(network) for op in graph.ops]
+    else:
+        ops = [op for graph, _ in job.split.stages for op in graph.ops]
+    check_links(links, ops if job.ranks > 1 else [], job.networks[0].name)
+    return replace(job, links=links)
 
 
 def write_layouts(network: Network, parallel: Parallel, path: str | Path) -> Path:

@@ -33,7 +33,7 @@ from workbench.simulation.lowering import load_given, lower, surface_of
 from workbench.simulation.nothing import EmptyRun
 from workbench.simulation.numbering import turns
 from workbench.simulation.process import Job
-from workbench.simulation.jobs import as_parallel, split_job
+from workbench.simulation.jobs import as_parallel, link_faults, split_job, with_links
 from workbench.simulation.ranks import (
     Rank,
     only_compiles,
@@ -169,6 +169,7 @@ def simulate(
     check_ranks(ranks)
     shared_by = as_parallel(parallel, ranks)
     ranks = ranks if shared_by is None else shared_by.ranks
+    broken, links = link_faults(faults)
     given = load_given(config, surface)
     surface = surface or surface_of(given, device)
     target = Target.of(
@@ -178,7 +179,7 @@ def simulate(
         fusion=fusion,
         quantization=quantization,
         orders=orders,
-        faults=faults,
+        faults=broken,
         seed=seed,
     )
     networks = tuple(mark_operators(one, set_dump) for one in _networks(network, surface))
@@ -187,6 +188,7 @@ def simulate(
     job = Job.of(networks, feeds, schedule, iterations, ranks, max_turns, apart)
     if shared_by is not None:
         job = split_job(job, shared_by, target)
+    job = with_links(job, links)
     context = Context(version=version, env=env or {})
     dump = lower(given, target, Path(out), context, seed)
     told = _run(job, target.calibrated(job.first_feeds(dump.plan)), dump, context, progress)
@@ -205,7 +207,7 @@ def _run(
     apart = not WRITERS[target.surface].by_mindspore
     every = turns(job.schedule, dump.plan.initial_iteration, apart=apart)
     run = {turn.iteration for turn in every}
-    _check_iterations(target.faults, run)
+    _check_iterations([*target.faults, *job.links], run)
     target = replace(target, quant_dumpable=dump.plan.before_quantisation)
     ranks = ranks_of(target.surface, context, job.ranks)
     contexts, told = [one.context for one in ranks], shared_progress(progress)
@@ -332,11 +334,12 @@ def _unknown_names(target: Target, networks: Sequence[Network]) -> list[str]:
 def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
     """Raise GraphError for a fault in an iteration that does not run."""
     for fault in faults:
-        if fault.iteration is not None and fault.iteration not in run:
+        late = fault.since is not None and fault.since > max(run)
+        if late or (fault.iteration is not None and fault.iteration not in run):
             raise GraphError(
                 "simulation/fault-iteration",
                 fault=fault,
-                got=fault.iteration,
+                got=fault.since if late else fault.iteration,
                 first=min(run),
                 last=max(run),
             )

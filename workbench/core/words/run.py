@@ -85,8 +85,9 @@ SENTENCES: dict[str, str] = {
     "fault-shapes": "{op}: the wrong attributes change the output shapes from {expected} to {got}; they must keep them",
     "fault-axes": "fault {fault!r}: value must be two different axes of {shape}, got {got!r}",
     "fault-bit": "fault {fault!r}: value must be a bit of {dtype}, 0 to {last}, got {got!r}",
-    "fault-iteration": "fault {fault!r} exists before the first iteration; remove iteration={got}",
+    "fault-iteration": "fault {fault!r} exists before the first iteration; remove {name}={got}",
     "fault-nowhere": "no operator of graph {graph!r} matches {got!r}; similar names: {close:list}",
+    "fault-no-collective": "no collective of graph {graph!r} matches {got!r}; there are {close:list}",
     "fault-colon": (
         "no operator of graph {graph!r} matches {got!r}; write settings after a second colon; "
         "similar names: {close:list}"

@@ -8,6 +8,7 @@ SENTENCES: dict[str, str] = {
     "count": "{name} is {got}; the least is 1",
     "fault-iteration": "fault {fault} is set for iteration {got}, but iterations {first} to {last} run",
     "fault-rank": "fault {fault} is set for rank {got}, but the ranks are {known:list}",
+    "fault-node": "fault {fault} is set for node {got}, but the nodes (8 ranks each) are {known:list}",
     "no-network": "no network was given",
     "several-networks": "{surface} runs one network, got {names:list}",
     "several-quantized": "quantization takes one network, got {names:list}; simulate them one by one",

@@ -1,24 +1,65 @@
 """Layouts of jobs: how tensors lie on the ranks of tensor, pipeline, data, context, expert and sequence parallel runs.
 
-Comes in: what every rank holds, and how it is laid out, given (`parse_layout`, `read_layouts`) or told from the dumps.
-Goes out: `join_tensor`: whole tensors, with a ledger of steps and findings about the ranks.
+Comes in: what every rank holds, and how it is laid out: given (`read_layouts`), or told from the dumps (`tell_layouts`).
+Goes out: `join_tensor`: a whole tensor, with a ledger of steps and findings about its ranks; `job_of` and `joined_dump`:
+a dump of whole tensors that `workbench.compare` takes; `join_pairs` and `find_on_ranks`, tensor by tensor.
 Added here: a step or finding is a code in `steps` and a sentence in `workbench.core.words.layouts`.
 """
 
 from workbench.run.parallel import Parallel
+from workbench.scale.layouts.files import (
+    LayoutRow,
+    LayoutTable,
+    Numbered,
+    layouts_of,
+    parse_layouts,
+    read_layouts,
+)
+from workbench.scale.layouts.flat import tell_parts, unflatten
 from workbench.scale.layouts.grammar import Cut, Dim, Part, TensorLayout, parse_layout
+from workbench.scale.layouts.jobs import (
+    Job,
+    JoinedPair,
+    find_on_ranks,
+    job_of,
+    join_one,
+    join_pairs,
+    joined_dump,
+    not_joined,
+    whole_array,
+)
 from workbench.scale.layouts.join import join_tensor
 from workbench.scale.layouts.steps import Finding, Joined, Step
+from workbench.scale.layouts.tell import tell_layouts, tell_tensor
 
 __all__ = [
     "Cut",
     "Dim",
     "Finding",
+    "Job",
     "Joined",
+    "JoinedPair",
+    "LayoutRow",
+    "LayoutTable",
+    "Numbered",
     "Parallel",
     "Part",
     "Step",
     "TensorLayout",
+    "find_on_ranks",
+    "job_of",
+    "join_one",
+    "join_pairs",
     "join_tensor",
+    "joined_dump",
+    "layouts_of",
+    "not_joined",
     "parse_layout",
+    "parse_layouts",
+    "read_layouts",
+    "tell_layouts",
+    "tell_parts",
+    "tell_tensor",
+    "unflatten",
+    "whole_array",
 ]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.scale.layouts.grammar import Part
+    from workbench.scale.layouts.steps import Finding
 
     Array = NDArray[Any]
 
@@ -307,5 +308,47 @@ def join_pairs(
     """
     for key in target.tensors if keys is None else keys:
         if key in golden.tensors and key in target.tensors:
-            right = join_one(golden, key)
+            single = golden.parallel.ranks == 1 and golden.tensors[key].row is None
+            right = Joined(whole_array(golden, key)) if single else join_one(golden, key)
             yield JoinedPair(key, join_one(target, key, right.array), right)
+
+
+def find_on_ranks(
+    job: Job, golden: Job | None = None, iterations: Iterable[int] | None = None
+) -> Iterator[tuple[TensorKey, Finding]]:
+    """Yield what is wrong with the ranks of a job, tensor by tensor in the order in which they were first written.
+
+    Parameters
+    ----------
+    job : Job
+        Tensors that the golden does not have (of collectives, say) are looked at, too: their replicas are compared.
+    golden : Job, optional
+        The same run whole; without it replicas alone are compared.
+    iterations : iterable of int, optional
+        Which ones; without it all.
+    """
+    wanted = None if iterations is None else set(iterations)
+    for key in sorted(job.tensors, key=lambda one: (one.iteration, _first_time(job.tensors[one]))):
+        if wanted is not None and key.iteration not in wanted:
+            continue
+        whole = None
+        if golden is not None and key in golden.tensors:
+            whole = whole_array(golden, key)
+        for finding in join_one(job, key, whole).findings:
+            yield key, finding
+
+
+def _first_time(one: JobTensor) -> int:
+    return min(record.timestamp_us for record in one.records.values())
+
+
+def whole_array(job: Job, key: TensorKey) -> Array | None:
+    """Return a tensor whole, `None` if it cannot be; of a job of one rank without layouts it is what that rank holds."""
+    one = job.tensors[key]
+    if job.parallel.ranks > 1 or one.row is not None:
+        return join_one(job, key).array
+    record = next(iter(one.records.values()))
+    try:
+        return None if record.source is None else record.source.array()
+    except WorkbenchError:
+        return None
