@@ -45,7 +45,7 @@ def trees(tmp_path_factory):
     root: Path = tmp_path_factory.mktemp("jobs")
     written: dict[tuple, tuple] = {}
 
-    def tree(sizes="", *faults, device="reference", iterations=2):
+    def tree(sizes="", *faults, device="reference", iterations=1):
         asked = (sizes, faults, device, iterations)
         if asked not in written:
             out = root / str(len(written))
@@ -64,11 +64,11 @@ def noisy(key):
     return NOISE in key.op_name.replace("key-Dense_Grad_BiasAdd", NOISE) or "Adam-op" in key.op_name
 
 
-@pytest.mark.parametrize("sizes", ["tp=2", "tp=4", "pp=2", "pp=4", "dp=4", "tp=2,pp=2,dp=2"])
+@pytest.mark.parametrize("sizes", ["tp=4", "pp=4", "tp=2,pp=2,dp=2"])
 def test_a_job_in_pieces_is_the_network_in_one(trees, sizes):
     target, golden = job_of(*trees(sizes)), job_of(*trees())
     pairs = list(join_pairs(target, golden))
-    assert len(pairs) > 1900
+    assert len(pairs) > 1100
     apart = {}
     for pair in pairs:
         if pair.target.array is None:
@@ -98,7 +98,7 @@ def test_weights_that_nobody_has_updated_are_joined_to_the_bit(trees):
 
 
 PAIRS = [
-    ("tp=4", "tp=2"), ("pp=2", ""), ("tp=2,pp=2", "tp=4"), ("dp=4", "tp=2"),
+    ("tp=4", "tp=2"), ("pp=4", ""), ("tp=2,pp=2,dp=2", "tp=4"),
 ]  # fmt: skip
 
 
@@ -112,9 +112,9 @@ def test_two_layouts_of_one_training_compare_clean(trees, one, other):
 
 
 FAULTS = [
-    ("tp=4", "tp=2", f"scaled-output:{LAYER}/dense1-Dense/MatMul-op0:1.5,rank=2,since=1", "dense1-Dense_MatMul-op0"),
-    ("pp=2", "", "scaled-output:*layer2-EncoderLayer/gelu-GELU/GeLU-op0:1.5,rank=1", "layer2-EncoderLayer_gelu-GELU_GeLU-op0"),
-    ("tp=2,pp=2", "tp=4", f"wrong-sign:{LAYER}/attention-Attention/Softmax-op0:rank=0", "layer1-EncoderLayer_attention-Attention_Softmax-op0"),
+    ("tp=4", "tp=2", f"scaled-output:{LAYER}/dense1-Dense/MatMul-op0:1.5,rank=2", "dense1-Dense_MatMul-op0"),
+    ("pp=4", "", "scaled-output:*layer2-EncoderLayer/gelu-GELU/GeLU-op0:1.5,rank=2", "gelu-GELU_GeLU-op0"),
+    ("tp=2,pp=2,dp=2", "tp=4", f"wrong-sign:{LAYER}/attention-Attention/Softmax-op0:rank=0", "Softmax-op0"),
 ]  # fmt: skip
 
 
@@ -127,13 +127,14 @@ def test_a_fault_of_one_rank_is_found_between_two_layouts(trees, one, other, fau
     assert operator in str(found).replace("/", "_")
 
 
-def first_on_ranks(trees, sizes, fault):
-    target, golden = job_of(*trees(sizes, fault)), job_of(*trees())
+def first_on_ranks(trees, sizes, fault, iterations=2):
+    target = job_of(*trees(sizes, fault, iterations=iterations))
+    golden = job_of(*trees(iterations=iterations))
     return next(iter(find_on_ranks(target, golden)), (None, None))
 
 
 def test_a_missing_all_reduce_is_named(trees):
-    key, finding = first_on_ranks(trees, "tp=2,dp=2", f"skipped-collective:{OUT}/AllReduce-op0")
+    key, finding = first_on_ranks(trees, "tp=4", f"skipped-collective:{OUT}/AllReduce-op0", 1)
     assert (finding.code, finding.values["axis"]) == ("never-reduced", "tp")
     assert (key.iteration, key.io, key.op_name.endswith("output-Dense_BiasAdd-op0")) == (
         0,
