@@ -13,10 +13,10 @@ from workbench.ops.rows.collective import ROWS
 
 class TestCollective(FamilyTests):
     rows, cases, ranks = ROWS, CASES, True
-    inferred = [
+    inferred = (
         ("Receive", [], {"shape": (2, 3), "dtype": "float16"}, [TensorSpec("float16", (2, 3))]),
         ("Send", [TensorSpec("float32", (4,))], {"dest_rank": 1}, [TensorSpec("float32", (4,))]),
-    ]
+    )
 
 
 def test_what_is_received_is_what_was_sent():

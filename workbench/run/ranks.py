@@ -154,7 +154,7 @@ def _check(given: Given) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One rank of a meeting; ``received`` makes what arrives of what the ranks of its group gave, where links are faulty.
+    """One rank of a meeting; ``received`` makes what arrives of what its group gave, where links are faulty.
 
     It is asked with the operator, the tensors, the rank's place in the group and the iteration.
     """

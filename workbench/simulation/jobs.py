@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def as_parallel(given: Parallel | str | None, ranks: int = 1) -> Parallel | None:
-    """Read how ranks share a network; raises GraphError for text that does not say it, and for another number of ranks."""
+    """Read how ranks share a network; raises GraphError for other text, and for another number of ranks."""
     if given is None or given == "":
         return None
     found = Parallel.of(given) if isinstance(given, str) else given
@@ -45,14 +45,14 @@ def split_job(job: Job, parallel: Parallel, target: Target) -> Job:
 
 
 def link_faults(faults: Sequence[Fault | str]) -> tuple[list[Fault], tuple[Fault, ...]]:
-    """Read faults and part those of devices from those of the links between ranks; raises GraphError for what is none."""
+    """Read faults and part those of devices from those of links; raises GraphError for what is none."""
     parsed = [parse_fault(one) if isinstance(one, str) else one for one in faults]
     links = tuple(one for one in parsed if one.kind in LINKS)
     return [one for one in parsed if one.kind not in LINKS], links
 
 
 def with_links(job: Job, links: tuple[Fault, ...]) -> Job:
-    """Return a job with faults of its links; raises GraphError where one meets no collective, as in a job of one rank."""
+    """Return a job with faults of its links; raises GraphError where one meets no collective."""
     if not links:
         return job
     if job.split is None:

@@ -29,11 +29,11 @@ from workbench.npu.target import REFERENCE, Target
 from workbench.run.control_flow import MAX_TURNS
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
+from workbench.simulation.jobs import as_parallel, link_faults, split_job, with_links
 from workbench.simulation.lowering import load_given, lower, surface_of
 from workbench.simulation.nothing import EmptyRun
 from workbench.simulation.numbering import turns
 from workbench.simulation.process import Job
-from workbench.simulation.jobs import as_parallel, link_faults, split_job, with_links
 from workbench.simulation.ranks import (
     Rank,
     only_compiles,

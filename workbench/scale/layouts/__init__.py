@@ -1,8 +1,8 @@
-"""Layouts of jobs: how tensors lie on the ranks of tensor, pipeline, data, context, expert and sequence parallel runs.
+"""Layouts of jobs: how tensors lie on ranks of tensor, pipeline, data, context, expert and sequence parallelism.
 
-Comes in: what every rank holds, and how it is laid out: given (`read_layouts`), or told from the dumps (`tell_layouts`).
-Goes out: `join_tensor`: a whole tensor, with a ledger of steps and findings about its ranks; `job_of` and `joined_dump`:
-a dump of whole tensors that `workbench.compare` takes; `join_pairs` and `find_on_ranks`, tensor by tensor.
+Comes in: what every rank holds, and how it lies: given (`read_layouts`), or told from the dumps (`tell_layouts`).
+Goes out: `join_tensor`: a whole tensor, with a ledger of steps and findings about its ranks; `job_of` with
+`joined_dump`: a dump of whole tensors for `workbench.compare`; `join_pairs`, `find_on_ranks`: tensor by tensor.
 Added here: a step or finding is a code in `steps` and a sentence in `workbench.core.words.layouts`.
 """
 

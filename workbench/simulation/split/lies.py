@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lie:
-    """How a tensor lies: ``axes`` has the axis that cuts each dimension (empty: none), ``partial`` those of parts of sums.
+    """How a tensor lies: ``axes`` has the axis that cuts each dimension (or ""), ``partial`` those of parts of sums.
 
     ``known`` is false where ranks hold what no joining makes whole, as a mean over each rank's batch.
     """
@@ -52,7 +52,7 @@ class Lie:
         return array
 
     def __str__(self) -> str:
-        """As the layouts of `workbench.scale` are written: ``d0[dp] d1``; a scalar's parts of a sum have no dimension."""
+        """As layouts of `workbench.scale` are written: ``d0[dp] d1``; a scalar's parts of a sum have no dimension."""
         words = [[axis] if axis else [] for axis in self.axes]
         for axis in self.partial:
             free = next((one for one in words if not one), words[0] if words else [])
