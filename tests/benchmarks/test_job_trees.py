@@ -1,8 +1,8 @@
 """Big trees for benchmarks: dumps as the workbench reads them, with a rank that is wrong from some place on."""
 
 import numpy as np
-
 from job_trees import write_job
+
 from workbench.dump.reader import load
 
 

@@ -208,8 +208,8 @@ class Job:
         networks = [rank.network(network) for network in self.networks]
         faults = rank.faults(target.faults)
         if self.split is not None:
-            networks = [self.split.network(rank.number).with_id(self.split.graph.graph_id)]
-            faults = faults_in(networks[0], faults)  # others are on other stages
+            own = self.split.network(rank.number).with_id(self.split.graph.graph_id)
+            networks, faults = [own], faults_in(own, faults)  # other faults are on other stages
         return Process(
             networks,
             self.schedule,

@@ -3,7 +3,7 @@
 Comes in: what every rank holds, and how it lies: given (`read_layouts`), or told from the dumps (`tell_layouts`).
 Goes out: `join_tensor`: a whole tensor, with a ledger of steps and findings about its ranks; `job_of` with
 `joined_dump`: a dump of whole tensors for `workbench.compare`; `join_pairs`, `find_on_ranks`: tensor by tensor.
-Added here: a step or finding is a code in `steps` and a sentence in `workbench.core.words.layouts`.
+Added here: a reading of the ranks in `explain`, its sentence (`found-…`) in `workbench.core.words.layouts`.
 """
 
 from workbench.run.parallel import Parallel

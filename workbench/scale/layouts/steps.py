@@ -14,22 +14,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-STEPS = (
-    "checked", "taken", "concatenated", "zigzag-undone", "summed", "squeezed", "unflattened", "renumbered",
-    "not-joined",
-)  # fmt: skip
-"""Codes of steps: rows ``step-…`` of the words of layouts."""
-
-FINDINGS = (
-    "never-reduced", "reduced-twice", "replica-ulp", "replica-differs", "replica-stale", "replicas-apart",
-    "shard-stale", "zigzag-kept", "zigzag-missing", "shards-exchanged",
-)  # fmt: skip
-"""Codes of findings: rows ``found-…``. Each is a defect of the job, or of the layout that was given for it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A line of the ledger: what was done, by code and values."""
+    """A line of the ledger: what was done, by code (a row ``step-…`` of the words of layouts) and values."""
 
     code: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with the ranks of a tensor, by code and values; ``ranks`` are those that it is about."""
+    """What is wrong with the ranks of a tensor, or with its layout: a code (``found-…``), ranks and values."""
 
     code: str
     ranks: tuple[int, ...] = ()

@@ -242,10 +242,16 @@ RULES: dict[str, Rule] = {
 
 
 def place_outputs(place: Place) -> tuple[Lie, ...]:
-    """Return how the results of an operator lie; raises GraphError for one without a rule, or that cannot be cut so."""
+    """Return how the results of an operator lie; of whole inputs they are whole, whatever it computes.
+
+    Raises GraphError for an operator whose inputs are cut and that has no rule, or cannot be cut so.
+    """
+    cut = [axis for lie in place.lies for axis in lie.axes if axis]
     rule = RULES.get(place.op.op_type)
+    if not cut:
+        return tuple(Lie.whole(len(spec.shape or ())) for spec in place.op.outputs)
     if rule is None:
-        refuse(place)
+        refuse(place, cut[0])
     return rule(place)
 
 

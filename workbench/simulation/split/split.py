@@ -139,9 +139,8 @@ def file_name(name: str) -> str:
 
 def _with_groups(op: Op, parallel: Parallel, rank: int) -> Op:
     """Return a collective with the ranks that meet in it; other operators as they are."""
-    axis = op.attrs.get("group")
     if op.op_type == "AllReduce":
-        ranks = parallel.group(rank, axis)
+        ranks = parallel.group(rank, str(op.attrs["group"]))
         group = {"group": group_name(ranks), "group_ranks": "-".join(map(str, ranks))}
         return replace(op, attrs={**op.attrs, **group})
     for name in ("src_rank", "dest_rank"):
