@@ -107,8 +107,10 @@ class Parallel:
         """Return the axes of more than one rank, in the order of ranks, as experts see them or others."""
         return tuple(name for name, size in self._sizes(experts=experts) if size > 1)
 
-    def coordinates(self, rank: int) -> Mapping[str, int]:
+    def coordinates(self, rank: int, *, experts: bool = False) -> Mapping[str, int]:
         """Return where a rank stands on every axis; raises GraphError if there is no such rank.
+
+        ``tp`` is that of ``experts`` or of all else: they differ where the order has cp or dp before tp.
 
         >>> dict(Parallel.of("tp=2,cp=2,pp=2").coordinates(6))
         {'tp': 0, 'cp': 1, 'dp': 0, 'pp': 1, 'ep': 0, 'edp': 1, 'sp': 0}
@@ -116,14 +118,14 @@ class Parallel:
         if not 0 <= rank < self.ranks:
             raise GraphError("layouts/rank", ranks=self.ranks, got=rank)
         found = dict(_places(rank, self._sizes(experts=False)))
-        experts = dict(_places(rank, self._sizes(experts=True)))
-        found |= {"ep": experts["ep"], "edp": experts["edp"]}
+        other = dict(_places(rank, self._sizes(experts=True)))
+        found |= other if experts else {"ep": other["ep"], "edp": other["edp"]}
         place = found[self.inner]
         return found | {"tp": place if self.tp > 1 else 0, "sp": place if self.sp > 1 else 0}
 
-    def group(self, rank: int, *axes: str) -> tuple[int, ...]:
+    def group(self, rank: int, *axes: str, experts: bool = False) -> tuple[int, ...]:
         """Return the ranks that differ from one on the given axes alone, in ascending order, itself among them."""
-        experts = any(axis in ("ep", "edp") for axis in axes)
+        experts = experts or any(axis in ("ep", "edp") for axis in axes)
         sizes = list(self._sizes(experts=experts))
         free = {self.own(axis) for axis in axes}
         ranks = [0]

@@ -12,8 +12,11 @@ from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
 from workbench.dump.reader import load
+from workbench.graph.control_flow import ControlFlow
+from workbench.graph.graph import Op
 from workbench.network.models import load_graph
 from workbench.run.parallel import Parallel
+from workbench.run.ranks import group_of
 from workbench.scale.layouts import (
     find_on_ranks,
     job_of,
@@ -230,6 +233,21 @@ def test_jobs_that_cannot_be_are_refused(tmp_path, options, code, values):
     with refused(code, GraphError, **values):
         simulate(GRAPH, None, PLAN, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
+
+
+def test_several_networks_and_control_flow_are_not_cut(tmp_path):
+    with refused("simulation/split-several", GraphError):
+        simulate([GRAPH, GRAPH], None, PLAN, tmp_path / "out", parallel="tp=2")
+    with refused("simulation/split-operator", GraphError, axis="dp"):
+        split_network(load_graph("resnet_train"), Parallel(dp=2))
+    flow = ControlFlow("loop", (), (), (), ())
+    with refused("simulation/split-flow", GraphError, got="loop"):
+        split_network(flow, Parallel(dp=2))
+
+
+def test_a_group_that_is_no_ranks_is_refused():
+    with refused("run/group-ranks", GraphError, got="0-a"):
+        group_of(Op("a", "AllReduce", attrs={"group_ranks": "0-a"}))
 
 
 def test_other_networks_are_cut_by_data_alone(tmp_path):

@@ -13,6 +13,7 @@ from kit.oracle.shards import coordinates, exact, shard, split_sum
 from kit.words import refused
 from workbench.core.errors import AlignError
 from workbench.scale.layouts import Parallel, join_tensor, parse_layout
+from workbench.scale.layouts.placing import cut_whole, place
 
 RNG = np.random.default_rng(5)
 WHOLE = exact((4, 16, 12), RNG)
@@ -178,6 +179,7 @@ def test_shards_of_several_types_are_refused():
 
 
 def found(joined):
+    assert all(map(str, [*joined.findings, *joined.steps]))
     return [(one.code, one.ranks, one.values.get("axis")) for one in joined.findings]
 
 
@@ -284,6 +286,12 @@ def test_the_value_of_most_ranks_is_taken_and_two_that_differ_accuse_nobody():
     assert found(joined) == [("replica-differs", (0,), "tp")]
     joined = join_tensor({0: WHOLE, 1: WHOLE * 2}, parse_layout("b s h"), Parallel(tp=2))
     assert found(joined) == [("replicas-apart", (0, 1), "tp")]
+
+
+def test_a_whole_that_an_axis_does_not_divide_is_not_cut():
+    placing = place(parse_layout("h[tp]"), Parallel(tp=2))
+    with refused("layouts/cut-size", AlignError, axis="tp", got=3):
+        cut_whole(np.zeros(3), placing, (0,))
 
 
 def test_nan_and_the_sign_of_zero_are_no_difference():

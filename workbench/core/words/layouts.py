@@ -52,7 +52,7 @@ SENTENCES: dict[str, str] = {
     "step-summed": "{count:count partial sum} added over {axis}; another order may differ by up to {tolerance:number}",
     "step-squeezed": "{count:count dimension} of size 1 removed",
     "step-unflattened": "cut out of a flat buffer at element {start:count}; {padding:count element} of padding",
-    "step-renumbered": "renamed from {was!r} ({axis} {place})",
+    "step-renumbered": "renamed from {was!r} ({axis} {at})",
     "step-not-joined": "not joined: {why}",
     # findings
     "found-never-reduced": "partial sum that was never reduced on {axis}: the sum over its ranks is the golden's value",

@@ -108,7 +108,7 @@ def _summed_over(axis: str, shards: Mapping[int, Array], placing: Placing) -> Ar
     parallel = placing.parallel
     totals: dict[int, Array] = {}
     for rank in sorted(shards):
-        group = parallel.group(rank, axis)
+        group = parallel.group(rank, axis, experts=placing.layout.of_experts)
         if any(one not in shards for one in group):
             return None  # as on other stages of a pipeline
         if rank == group[0]:

@@ -207,7 +207,7 @@ def _renamed(one: JobTensor, job: Job) -> list[Step]:
         if was != one.key.op_name:
             axis = job.layouts.numbered[0].axis
             at = job.parallel.coordinates(rank)[axis]
-            steps.append(Step("renumbered", {"was": was, "axis": axis, "place": at}))
+            steps.append(Step("renumbered", {"was": was, "axis": axis, "at": at}))
     return steps
 
 

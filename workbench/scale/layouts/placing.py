@@ -63,7 +63,7 @@ class Placing:
 
     def cell(self, rank: int) -> Cell:
         """Return which part a rank holds."""
-        at = self.parallel.coordinates(rank)
+        at = self.parallel.coordinates(rank, experts=self.layout.of_experts)
         return tuple(at[axis] for axis in self.cut_axes)
 
 

@@ -100,7 +100,8 @@ def _axis_between(groups: Sequence[Sequence[int]], parallel: Parallel, axes: Seq
     for axis in axes:
         places: dict[int, set[int]] = {}
         for rank, group in group_of.items():
-            places.setdefault(parallel.coordinates(rank)[axis], set()).add(group)
+            at = parallel.coordinates(rank, experts=bool({"ep", "edp"} & {*axes}))
+            places.setdefault(at[axis], set()).add(group)
         if all(len(held) == 1 for held in places.values()):
             return axis
     return axes[0] if len(axes) == 1 else ""

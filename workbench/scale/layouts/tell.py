@@ -138,7 +138,7 @@ def _uses_experts(axes: Iterable[str], roles: Iterable[Role]) -> bool:
 
 def _axes_there(shards: Mapping[int, Array], parallel: Parallel, *, experts: bool) -> list[str]:
     """Return the axes along which ranks with the tensor differ."""
-    places = [parallel.coordinates(rank) for rank in shards]
+    places = [parallel.coordinates(rank, experts=experts) for rank in shards]
     axes = parallel.axes(experts=experts)
     return [axis for axis in axes if len({at[axis] for at in places}) > 1]
 
