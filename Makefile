@@ -18,7 +18,7 @@ TORCH     ?= 2.14.1
 # tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-names conformance-marks conformance-msprobe conformance-msaccucmp conformance-offline conformance-torch conformance-golden mutations grid clean
+.PHONY: demo test test-all floors durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-names conformance-marks conformance-msprobe conformance-msaccucmp conformance-offline conformance-torch conformance-layouts conformance-golden mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -102,6 +102,11 @@ conformance-torch: .venv-torch/$(TORCH) $(VENV)/developed
 	$(PYTHON311) -m venv --clear .venv-torch
 	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check 'torch==$(TORCH)' 'numpy<2'
 	touch $@
+
+# how PyTorch lays tensors out on the ranks of a job; see docs/evidence/conformance.md
+conformance-layouts: .venv-torch/$(TORCH) $(VENV)/developed
+	.venv-torch/bin/python conformance/run_torch_layouts.py tests/data/conformance/layouts_torch_$(TORCH)_cpu.json
+	$(BIN)/python -m pytest tests/scale/layouts/test_torch_layouts.py
 
 # what hooks see of modules of PyTorch and Keras; see docs/guide/golden.md
 conformance-golden: .venv-golden/$(TORCH)

@@ -268,6 +268,7 @@ COMPILER_GROWS = {
 }
 """The same of the compiler of the simulated device and of `workbench.graph.rewrite`."""
 RUN_GROWS = {
+    "Links": "what collectives have received an iteration earlier",
     "Accumulator": "sums of the blocks of a product by now",
     "Arena": "memory of the simulated device",
     "Cell": "a network of the user's: set_train and to_float change it, as they do MindSpore's",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from generators.markdown import code, codes, page, prose, table
 from workbench.network.models import MODELS, TRAININGS, load_graph
 from workbench.npu.compile.fusions import FUSIONS
+from workbench.npu.faults.links import LINKS
 from workbench.npu.faults.table import FAULTS
 from workbench.npu.precision import IMPLEMENTATIONS, MODES, MODES_V2
 from workbench.npu.profiles import PROFILES
@@ -59,6 +60,11 @@ FAULT_WORDS = {
     "unwritten-tail-tile": "The last 16 × 16 tile (vector unit: the last 256 bytes) is not written.",
     "stale-output": "Nothing is written; the memory keeps an earlier tensor or zeros.",
     "overrun": "The operator writes beyond the end of its first output.",
+}
+LINK_WORDS = {
+    "skipped-collective": "Nothing of the peers arrives: a sum is the rank's own part.",
+    "stale-collective": "What the peers gave in the previous iteration arrives.",
+    "garbled-collective": "Elements that the first peer gave are overwritten.",
 }
 FUSION_WORDS = {
     "AABiasaddConvFusion": ("Conv2D, BiasAdd or addition per channel", "Conv2D with a bias input"),
@@ -192,6 +198,17 @@ def _faults() -> str:
             codes(sorted(one.types)) or "all",
         )
         for kind, one in FAULTS.items()
+    ]
+    rows += [
+        (
+            code(kind),
+            LINK_WORDS[kind],
+            prose(link.strength),
+            prose(link.value),
+            "when tensors of other ranks arrive",
+            "collectives",
+        )
+        for kind, link in LINKS.items()
     ]
     return table(("Kind", "What is wrong", "Strength", "Value", "Acts", "Operators"), rows)
 

@@ -54,4 +54,11 @@ def _collectives(prefix: str, setting: str) -> dict[str, OperatorCase]:
     }
 
 
-CASES = _collectives("", "op") | _collectives("Hcom", "reduction")
+LINKED = {"sr_tag": 1, "group": "2-7"}
+
+CASES = {
+    **_collectives("", "op"),
+    **_collectives("Hcom", "reduction"),
+    "Send": OperatorCase(sent, [([X], {**LINKED, "dest_rank": 3})]),
+    "Receive": OperatorCase(sent, []),
+}

@@ -53,6 +53,18 @@ from workbench.core.words import Message
 @option("--max-turns", default=1000, help="Maximum number of loop turns.")
 @option("--ranks", default=1, help="Number of ranks.")
 @option(
+    "--parallel",
+    default="",
+    metavar="tp=4,pp=2,dp=8",
+    help="Share one network between the ranks: tensor, pipeline and data parallel.",
+)
+@option(
+    "--layouts",
+    default="",
+    metavar="FILE",
+    help="With --parallel: write how each tensor lies on the ranks.",
+)
+@option(
     "--orders",
     default="",
     metavar="FILE",
@@ -79,6 +91,8 @@ def simulate(
     set_dump: tuple[str, ...],
     max_turns: int,
     ranks: int,
+    parallel: str,
+    layouts: str,
     orders: str,
     precision_mode: str,
     fusion: str,
@@ -91,6 +105,7 @@ def simulate(
     from workbench.golden_data import inputs_of, shapes_of
     from workbench.simulation.events import dumped_nothing
     from workbench.simulation.inputs import networks_with_inputs
+    from workbench.simulation.jobs import as_parallel, write_layouts
     from workbench.simulation.lowering import load_given, surface_of
     from workbench.simulation.simulate import simulate as run
 
@@ -98,7 +113,11 @@ def simulate(
     variables_of_run, order = variables(env), places_of(schedule)
     asked = compiler_options(ge_options, precision_mode, fusion)
     inputs, shapes = inputs_of(input_), shapes_of(shape)
-    networks, feeds = networks_with_inputs(graph, inputs, shapes, seed, ranks)
+    shared_by = as_parallel(parallel, ranks)
+    ranks = ranks if shared_by is None else shared_by.ranks
+    networks, feeds = networks_with_inputs(
+        graph, inputs, shapes, seed, ranks if shared_by is None else 1
+    )
     form = load_given(config, surface or None)
     tree = run(
         networks,
@@ -111,6 +130,7 @@ def simulate(
         seed=seed,
         iterations=iterations,
         ranks=ranks,
+        parallel=shared_by,
         orders=orders or None,
         precision_mode=asked.precision,
         fusion=asked.fusion,
@@ -122,6 +142,8 @@ def simulate(
         max_turns=max_turns,
         report=told.append,
     )
+    if layouts and shared_by is not None:
+        write_layouts(networks[0], shared_by, layouts)
     # behind the run, so that a refusal is one line; before all else that it says
     heading = _heading(surface or surface_of(form, device), device, target_version)
     for said in (heading, *told):

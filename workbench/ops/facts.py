@@ -81,7 +81,7 @@ _FAMILIES: Mapping[str, str] = {
         ApplyFtrl ApplyRMSProp FusedAdam FusedSparseAdam
     """,
     "collective": """
-        AllReduce AllGather ReduceScatter Broadcast HcomAllReduce HcomAllGather
+        AllReduce AllGather ReduceScatter Broadcast Send Receive HcomAllReduce HcomAllGather
         HcomReduceScatter HcomBroadcast
     """,
     "transformer": """

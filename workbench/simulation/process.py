@@ -14,7 +14,7 @@ from workbench.graph.control_flow import ControlFlow, graphs_of, one_graph
 from workbench.graph.graph import Graph
 from workbench.npu.compile.pipeline import compile_flow, compile_graph
 from workbench.npu.compile.program import Program
-from workbench.npu.faults import check_faults, ends_run, faults_in
+from workbench.npu.faults import Links, check_faults, ends_run, faults_in
 from workbench.npu.runner import flow_runs, run_program
 from workbench.run.control_flow import MAX_TURNS, run_flow
 from workbench.run.executor import feeds_at, has_updates
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from workbench.run.ranks import Member
     from workbench.simulation.numbering import Turn
     from workbench.simulation.ranks import Rank
+    from workbench.simulation.split import SplitNetwork
 
     RunOnce = Callable[..., Iterator[TensorRecord]]
 
@@ -166,6 +167,10 @@ class Job:
         A list has those of every rank.
     ranks : int
         How many ranks run in lockstep.
+    split : SplitNetwork, optional
+        The network as the ranks share it; without it each runs all of it, with batches of its own.
+    links : tuple of Fault
+        Faults of the links between ranks.
     """
 
     networks: tuple[Network, ...]
@@ -173,6 +178,8 @@ class Job:
     feeds: Feeds | Sequence[Feeds]
     ranks: int = 1
     max_turns: int = MAX_TURNS
+    split: SplitNetwork | None = None
+    links: tuple[Fault, ...] = ()
 
     @classmethod
     def of(
@@ -198,15 +205,27 @@ class Job:
 
     def process(self, rank: Rank, target: Target) -> Process:
         """Return the process of one rank; ``target`` has the faults of all of them."""
+        networks = [rank.network(network) for network in self.networks]
+        faults = rank.faults(target.faults)
+        if self.split is not None:
+            own = self.split.network(rank.number).with_id(self.split.graph.graph_id)
+            networks, faults = [own], faults_in(own, faults)  # other faults are on other stages
         return Process(
-            [rank.network(network) for network in self.networks],
+            networks,
             self.schedule,
             feeds_of(self.feeds, rank.context.rank if self.ranks > 1 else 0),
-            replace(target, faults=tuple(rank.faults(target.faults))),
+            replace(target, faults=tuple(faults)),
             self.max_turns,
-            rank.member,
+            self._member(rank),
             ends=ends_run(target.faults),
         )
+
+    def _member(self, rank: Rank) -> Member | None:
+        """Return a rank with the faulty links that it has."""
+        faults = tuple(rank.faults(self.links))
+        if rank.member is None or not faults:
+            return rank.member
+        return replace(rank.member, received=Links(faults).receive)
 
 
 def _shared(networks: Sequence[Network], faults: Sequence[Fault]) -> list[Sequence[Fault]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.config.mindspore.reading import is_alone
 from workbench.core.errors import GraphError
 from workbench.core.writers import WRITERS
+from workbench.npu.faults import NODE
 from workbench.run.ranks import Member, Rendezvous
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ class Rank:
                 raise GraphError(
                     "simulation/fault-rank", fault=fault, known=[*known], got=fault.rank
                 )
-        return [fault for fault in faults if fault.rank in (None, self.context.rank)]
+            nodes = sorted({rank // NODE for rank in known})
+            if fault.node is not None and fault.node not in nodes:
+                raise GraphError("simulation/fault-node", fault=fault, known=nodes, got=fault.node)
+        return [fault for fault in faults if fault.is_on(self.context.rank)]
 
 
 def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:

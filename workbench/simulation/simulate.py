@@ -29,6 +29,7 @@ from workbench.npu.target import REFERENCE, Target
 from workbench.run.control_flow import MAX_TURNS
 from workbench.run.ranks import in_lockstep
 from workbench.simulation.events import DeviceEvents, undumped
+from workbench.simulation.jobs import as_parallel, link_faults, split_job, with_links
 from workbench.simulation.lowering import load_given, lower, surface_of
 from workbench.simulation.nothing import EmptyRun
 from workbench.simulation.numbering import turns
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from workbench.npu.orders import Orders
     from workbench.npu.precision import Precision
     from workbench.run.executor import Feeds
+    from workbench.run.parallel import Parallel
     from workbench.simulation.lowering import Lowered
     from workbench.simulation.process import Process
 
@@ -76,6 +78,7 @@ def simulate(
     set_dump: Sequence[str] = (),
     max_turns: int = MAX_TURNS,
     ranks: int = 1,
+    parallel: Parallel | str | None = None,
     orders: Orders | str | Path | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
@@ -140,6 +143,9 @@ def simulate(
         How many ranks run in lockstep, each with batches of its own: those of the graph are dealt out in
         turn. Rank r is on device r. All of them dump as the form asks, but only one if ``env`` has its
         ``RANK_ID`` (torchair: ``RANK``).
+    parallel : Parallel or str, optional
+        How the ranks share one network (``tp=4,pp=2,dp=8``): each runs its stage, with its part of weights and of the
+        batches, and they meet in ``AllReduce``, ``Send`` and ``Receive``. ``ranks`` may be left out then.
     orders : Orders or path, optional
         In which order the device sums, where that is confirmed: ``orders.json`` (`workbench.npu.orders`).
     progress : callable, optional
@@ -161,6 +167,9 @@ def simulate(
     """
     check_seed(seed)
     check_ranks(ranks)
+    shared_by = as_parallel(parallel, ranks)
+    ranks = ranks if shared_by is None else shared_by.ranks
+    broken, links = link_faults(faults)
     given = load_given(config, surface)
     surface = surface or surface_of(given, device)
     target = Target.of(
@@ -170,13 +179,16 @@ def simulate(
         fusion=fusion,
         quantization=quantization,
         orders=orders,
-        faults=faults,
+        faults=broken,
         seed=seed,
     )
     networks = tuple(mark_operators(one, set_dump) for one in _networks(network, surface))
     _check_quantization(target, networks)
     apart = WRITERS[surface].ids_apart
     job = Job.of(networks, feeds, schedule, iterations, ranks, max_turns, apart)
+    if shared_by is not None:
+        job = split_job(job, shared_by, target)
+    job = with_links(job, links)
     context = Context(version=version, env=env or {})
     dump = lower(given, target, Path(out), context, seed)
     told = _run(job, target.calibrated(job.first_feeds(dump.plan)), dump, context, progress)
@@ -195,7 +207,7 @@ def _run(
     apart = not WRITERS[target.surface].by_mindspore
     every = turns(job.schedule, dump.plan.initial_iteration, apart=apart)
     run = {turn.iteration for turn in every}
-    _check_iterations(target.faults, run)
+    _check_iterations([*target.faults, *job.links], run)
     target = replace(target, quant_dumpable=dump.plan.before_quantisation)
     ranks = ranks_of(target.surface, context, job.ranks)
     contexts, told = [one.context for one in ranks], shared_progress(progress)
@@ -322,11 +334,12 @@ def _unknown_names(target: Target, networks: Sequence[Network]) -> list[str]:
 def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
     """Raise GraphError for a fault in an iteration that does not run."""
     for fault in faults:
-        if fault.iteration is not None and fault.iteration not in run:
+        late = fault.since is not None and fault.since > max(run)
+        if late or (fault.iteration is not None and fault.iteration not in run):
             raise GraphError(
                 "simulation/fault-iteration",
                 fault=fault,
-                got=fault.iteration,
+                got=fault.since if late else fault.iteration,
                 first=min(run),
                 last=max(run),
             )

@@ -15,6 +15,7 @@ from workbench.network.tracer import trace
 from workbench.npu.cube import CUBE
 from workbench.npu.faults import (
     FAULTS,
+    LINKS,
     Fault,
     OpExecution,
     apply_faults,
@@ -169,10 +170,13 @@ def test_faults_are_read_from_text(text, fault):
 OWN = ["strength", "seed", "iteration"]
 
 
+KINDS = sorted([*FAULTS, *LINKS])
+
+
 @pytest.mark.parametrize(
     ("text", "code", "values"),
     [
-        ("broken-cable:Conv2D", "core/choice", {"subject": "fault", "got": "broken-cable", "known": sorted(FAULTS)}),
+        ("broken-cable:Conv2D", "core/choice", {"subject": "fault", "got": "broken-cable", "known": KINDS}),
         ("scaled-output", "run/fault-form", {"got": "scaled-output"}),
         ("scaled-output:a:strength=much", "run/fault-number", {"name": "strength", "got": "much"}),
         ("overwritten-element:a:seed=1.5", "run/fault-number", {"name": "seed", "got": 1.5}),

@@ -49,6 +49,7 @@ AREAS = (
     "views",
     "session",
     "simulation",
+    "layouts",
     "forecast",
     "ascendcl",
     "show",

@@ -21,6 +21,8 @@ SENTENCES: dict[str, str] = {
     "endless-loop": "loop {loop} did not end within {limit:count turn}; increase max_turns if it can end",
     # several ranks
     "meeting": "{op} in iteration {iteration}",
+    "nothing-received": "no other rank has sent anything",
+    "group-ranks": "{op}: group_ranks {got!r} is not ranks joined by hyphens, e.g. 0-1-2-3",
     "rank-lost": "rank {rank} ended before {waiting}, where other ranks wait for it",
     "ranks-apart": "ranks wait at different operators: {one} and {other}",
     "ranks-differ": "{where}: tensors differ between ranks: {one} and {other}",
@@ -83,8 +85,9 @@ SENTENCES: dict[str, str] = {
     "fault-shapes": "{op}: the wrong attributes change the output shapes from {expected} to {got}; they must keep them",
     "fault-axes": "fault {fault!r}: value must be two different axes of {shape}, got {got!r}",
     "fault-bit": "fault {fault!r}: value must be a bit of {dtype}, 0 to {last}, got {got!r}",
-    "fault-iteration": "fault {fault!r} exists before the first iteration; remove iteration={got}",
+    "fault-iteration": "fault {fault!r} exists before the first iteration; remove {name}={got}",
     "fault-nowhere": "no operator of graph {graph!r} matches {got!r}; similar names: {close:list}",
+    "fault-no-collective": "no collective of graph {graph!r} matches {got!r}; there are {close:list}",
     "fault-colon": (
         "no operator of graph {graph!r} matches {got!r}; write settings after a second colon; "
         "similar names: {close:list}"

@@ -8,6 +8,7 @@ SENTENCES: dict[str, str] = {
     "count": "{name} is {got}; the least is 1",
     "fault-iteration": "fault {fault} is set for iteration {got}, but iterations {first} to {last} run",
     "fault-rank": "fault {fault} is set for rank {got}, but the ranks are {known:list}",
+    "fault-node": "fault {fault} is set for node {got}, but the nodes (8 ranks each) are {known:list}",
     "no-network": "no network was given",
     "several-networks": "{surface} runs one network, got {names:list}",
     "several-quantized": "quantization takes one network, got {names:list}; simulate them one by one",
@@ -26,6 +27,15 @@ SENTENCES: dict[str, str] = {
     "ranks-limit": "at most {limit} ranks are simulated, got {got}; each holds a network and a thread",
     "rank-range": "rank {got} does not exist in a job of {ranks}; leave its variable out to dump all ranks",
     "rank-feeds": "the feeds of rank {rank} are missing ({got} given)",
+    # a network cut for the ranks of a job
+    "split-axis": "networks are not simulated with {got} parallelism (choose from {known:list})",
+    "split-flow": "{got} has control flow, which is not cut for ranks",
+    "split-operator": "{op} ({type}) cannot be cut by {axis}: it needs what other ranks have",
+    "split-size": "{op}: size {got} cannot be divided by the {ranks} ranks of {axis}",
+    "split-stages": "the network has {most:count cell} for {got:count pipeline stage}",
+    "split-several": "--parallel takes one network, got {names:list}",
+    "split-feeds": "inputs are not cut for ranks; leave --input out with --parallel",
+    "split-ranks": "{parallel} needs {need:count rank}, got {got}",
     # what a simulated run reports
     "run-rank": "rank {rank}: {said}",
     "iterations-some": "{dumped:count} of {run:count iteration} dumped (selected: {asked})",

@@ -4,7 +4,8 @@ In: a `Fault` and an `OpExecution`, one operator as it is compiled or just compu
 leaves it, the same for the same seed. A kind is added as a row of `FAULTS` and a function on an execution.
 """
 
-from workbench.npu.faults.fault import Fault, OpExecution, Step
+from workbench.npu.faults.fault import NODE, Fault, OpExecution, Step
+from workbench.npu.faults.links import LINKS, Links, check_links
 from workbench.npu.faults.table import (
     FAULTS,
     Kind,
@@ -22,12 +23,16 @@ from workbench.npu.faults.text import parse_fault
 
 __all__ = [
     "FAULTS",
+    "LINKS",
+    "NODE",
     "Fault",
     "Kind",
+    "Links",
     "OpExecution",
     "Step",
     "apply_faults",
     "check_faults",
+    "check_links",
     "check_settings",
     "compiled_executions",
     "ends_run",

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+NODE = 8
+"""Ranks of one machine: devices 0 to 7 of it."""
+
 Step = Literal["upload", "compile", "load", "store", "memory"]
 """When a fault strikes: when a weight is copied to the device, while the operator is compiled, when
 its inputs are in the unit, when its results have the formats of memory, or while they are written there."""
@@ -36,7 +39,8 @@ class Fault:
 
     ``op_name`` is a full operator name, a pattern with ``*``, or an operator type. What ``strength``
     and ``value`` mean for each kind says `workbench.npu.faults.FAULTS`. ``iteration`` is the only one in
-    which it strikes; without it, it strikes in every one. ``rank`` is the only one whose device has it.
+    which it strikes, ``since`` the first; without them, it strikes in every one. ``rank`` is the only one whose
+    device has it, ``node`` the machine of `NODE` ranks whose devices do.
     """
 
     kind: str
@@ -46,6 +50,8 @@ class Fault:
     value: Any = None
     iteration: int | None = None
     rank: int | None = None
+    since: int | None = None
+    node: int | None = None
 
     def __str__(self) -> str:
         return f"a{'n' if self.kind[:1] in 'aeiou' else ''} {self.kind} fault"
@@ -57,7 +63,12 @@ class Fault:
 
     def is_in(self, iteration: int) -> bool:
         """Whether the fault strikes in an iteration."""
-        return self.iteration in (None, iteration)
+        begun = self.since is None or iteration >= self.since
+        return begun and self.iteration in (None, iteration)
+
+    def is_on(self, rank: int) -> bool:
+        """Whether a rank's device has the fault."""
+        return self.rank in (None, rank) and self.node in (None, rank // NODE)
 
     def matches(self, op: Op) -> bool:
         """Whether the fault is in this operator.

@@ -19,6 +19,7 @@ from workbench.npu.cube import CUBE
 from workbench.npu.faults import inputs, memory, outputs, units
 from workbench.npu.faults.attributes import wrong_attribute
 from workbench.npu.faults.fault import OpExecution
+from workbench.npu.faults.links import LINKS
 from workbench.npu.numerics import UNTOUCHED
 from workbench.npu.ops_info import APPROXIMATIONS, INTEGERS
 from workbench.ops import op_def
@@ -219,11 +220,11 @@ def _check(fault: Fault, ops: Sequence[Op], name: str, folded: Collection[str]) 
 
 def check_settings(fault: Fault) -> None:
     """Raise GraphError for a setting that faults of this kind do not have, or a strength that is none."""
-    kind = FAULTS[fault.kind]
+    kind = FAULTS[fault.kind] if fault.kind in FAULTS else LINKS[fault.kind]
     check_seed(fault.seed, f"seed of {fault.kind}")
-    later = "" if kind.alters or kind.step == "upload" else "when"
+    by_name = isinstance(kind, Kind) and kind.alters
+    later = "" if isinstance(kind, Kind) and _is_early(kind) else "when"
     known = {"strength": kind.strength, "value": kind.value, "seed": "where", "iteration": later}
-    by_name = kind.alters
     if isinstance(fault.value, dict) and not by_name:
         given = [*fault.value]
     else:
@@ -236,20 +237,24 @@ def check_settings(fault: Fault) -> None:
             raise GraphError(
                 "run/fault-choice", name="setting", fault=fault.kind, got=name, known=names
             )
-    if fault.iteration is not None:
-        _check_iteration(fault, kind)
+    for name in ("iteration", "since"):
+        if getattr(fault, name) is not None:
+            _check_iteration(fault, name, getattr(fault, name), early=not later)
     if fault.strength is not None and not isfinite(fault.strength):
         raise GraphError("run/fault-finite", fault=fault.kind, got=fault.strength)
 
 
-def _check_iteration(fault: Fault, kind: Kind) -> None:
+def _is_early(kind: Kind) -> bool:
+    """Whether a fault is there before the first iteration: in the graph, or in weights that were copied."""
+    return kind.alters or kind.step == "upload"
+
+
+def _check_iteration(fault: Fault, name: str, number: int, *, early: bool) -> None:
     """What is compiled into the graph or copied to the device before it runs is there in every iteration."""
-    if kind.alters or kind.step == "upload":
-        raise GraphError("run/fault-iteration", fault=fault.kind, got=fault.iteration)
-    if fault.iteration is not None and fault.iteration < 0:
-        raise GraphError(
-            "run/fault-least", name="iteration", fault=fault.kind, least=0, got=fault.iteration
-        )
+    if early:
+        raise GraphError("run/fault-iteration", fault=fault.kind, name=name, got=number)
+    if number < 0:
+        raise GraphError("run/fault-least", name=name, fault=fault.kind, least=0, got=number)
 
 
 def _unable(fault: Fault, op: Op) -> Message | None:

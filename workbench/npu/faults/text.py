@@ -11,24 +11,32 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.npu.faults.fault import Fault
+from workbench.npu.faults.links import LINKS
 from workbench.npu.faults.table import FAULTS, check_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_OWN = ("strength", "seed", "value", "iteration", "rank")
+_OWN = ("strength", "seed", "value", "iteration", "rank", "since", "node")
 _SEPARATOR = re.compile("(?<!:):(?!:)")
 """A colon alone: names of functions that ONNX has put into a graph hold two (`F0::If_0/Conv`)."""
 
-_NUMBERS = {"strength": int | float, "seed": int, "iteration": int, "rank": int}
+_NUMBERS = {
+    "strength": int | float,
+    "seed": int,
+    "iteration": int,
+    "rank": int,
+    "since": int,
+    "node": int,
+}
 
 
 def parse_fault(text: str) -> Fault:
     """Read ``kind:operator[:settings]``, settings being ``key=value`` joined by commas.
 
-    ``strength``, ``seed``, ``value``, ``iteration`` and ``rank`` are the fault's own, every other key is
-    an attribute. A single number is the strength.
+    ``strength``, ``seed``, ``value``, ``iteration``, ``since``, ``rank`` and ``node`` are the fault's own, every other
+    key is an attribute. A single number is the strength.
 
     >>> parse_fault("scaled-output:Default/fc1-Dense/MatMul-op0:1.5").strength
     1.5
@@ -37,8 +45,8 @@ def parse_fault(text: str) -> Fault:
     """
     kind, _, rest = text.partition(":")
     op_name, *settings = _SEPARATOR.split(rest, maxsplit=1)
-    if kind not in FAULTS:
-        raise GraphError("core/choice", subject="fault", got=kind, known=sorted(FAULTS))
+    if kind not in FAULTS and kind not in LINKS:
+        raise GraphError("core/choice", subject="fault", got=kind, known=sorted([*FAULTS, *LINKS]))
     if not op_name:
         raise GraphError("run/fault-form", got=text)
     own: dict[str, Any] = {}

@@ -55,6 +55,18 @@ def broadcast(*inputs: Array, **settings: Any) -> list[Array]:
     return list(inputs[root * count : (root + 1) * count])
 
 
+def send(x: Array, **_: Any) -> Array:
+    """Return what is sent."""
+    return x
+
+
+def receive(*inputs: Array, **_: Any) -> Array:
+    """Return what another rank has sent."""
+    if not inputs:
+        raise GraphError("run/nothing-received")
+    return inputs[0]
+
+
 def _check(settings: Mapping[str, Any]) -> None:
     ranks = settings.get("ranks", 1)
     if settings["rank_size"] != ranks:

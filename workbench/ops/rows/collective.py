@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from workbench.core.tensors import TensorSpec
 from workbench.ops.definition import Call, OpDef, output_like, reject
 from workbench.ops.kernels import collective as kernels
-
-if TYPE_CHECKING:
-    from workbench.core.tensors import TensorSpec
-
 
 REDUCTIONS = ("sum", "max", "min", "prod")
 """What ranks may reduce by."""
@@ -42,6 +37,16 @@ def same_shapes(call: Call) -> tuple[TensorSpec, ...]:
     if isinstance(root, bool) or not isinstance(root, int) or root < 0:
         reject("graph/integer", subject="root_rank", least=0, got=root)
     return call.tensors
+
+
+def same_as_input(call: Call) -> tuple[TensorSpec, ...]:
+    """What is sent, as it is."""
+    return output_like(call, call.shape())
+
+
+def received_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """The shape and dtype that the operator says of what it receives."""
+    return (TensorSpec(str(call.settings["dtype"]), call.sizes("shape")),)
 
 
 def _reduction(call: Call) -> None:
@@ -91,6 +96,19 @@ ROWS: dict[str, OpDef] = {
         tensors=-1,
         defaults={"root_rank": 0, "group": WORLD, "no_eliminate": True},
         kernel=kernels.broadcast,
+    ),
+    "Send": OpDef(
+        "x",
+        same_as_input,
+        defaults={"sr_tag": 0, "dest_rank": 0, "group": WORLD},
+        kernel=kernels.send,
+    ),
+    "Receive": OpDef(
+        "",
+        received_shapes,
+        tensors=0,
+        defaults={"sr_tag": 0, "src_rank": 0, "shape": (), "dtype": "float32", "group": WORLD},
+        kernel=kernels.receive,
     ),
     "HcomAllReduce": OpDef(
         "x", reduced_shapes, defaults={"reduction": "sum", **_HCOM}, kernel=kernels.all_reduce

@@ -1,0 +1,1 @@
+"""Jobs of many ranks and steps."""

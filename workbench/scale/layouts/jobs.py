@@ -1,0 +1,374 @@
+"""Jobs: the dumps of all ranks as one dump of whole tensors, and two jobs of different layouts side by side.
+
+Nothing is read before it is asked for: a joined tensor exists as long as somebody holds it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.errors import AlignError, FormatError, WorkbenchError
+from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+from workbench.core.words import Message
+from workbench.dump.dump import Dump
+from workbench.dump.index import index_of
+from workbench.run.parallel import Parallel
+from workbench.scale.layouts.files import LayoutRow, LayoutTable
+from workbench.scale.layouts.flat import flat_size, flat_starts, unflatten
+from workbench.scale.layouts.join import join_tensor
+from workbench.scale.layouts.placing import place
+from workbench.scale.layouts.steps import Joined, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from workbench.scale.layouts.grammar import Part
+    from workbench.scale.layouts.steps import Finding
+
+    Array = NDArray[Any]
+
+_REDUCING = ("AllReduce", "HcomAllReduce")
+
+JOINED = "joined"
+"""Layout of a dump that was joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobTensor:
+    """One tensor of a job: who holds what of it, and how it lies.
+
+    ``row`` is missing where no layout is known; ``part`` names the tensor that is meant of a flat buffer.
+    """
+
+    key: TensorKey
+    records: Mapping[int, TensorRecord]
+    row: LayoutRow | None = None
+    part: Part | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The dumps of the ranks of a job as tensors by key; the keys are those of rank 0, names those of the whole job."""
+
+    parallel: Parallel
+    tensors: Mapping[TensorKey, JobTensor]
+    path: str = ""
+    layouts: LayoutTable = field(default_factory=LayoutTable)
+
+    def __repr__(self) -> str:
+        return f"<Job {self.path}: {self.parallel}, {len(self.tensors)} tensors>"
+
+
+def job_of(
+    dumps: Dump | Mapping[int, Dump],
+    layouts: LayoutTable | None = None,
+    parallel: Parallel | None = None,
+) -> Job:
+    """Put the dumps of ranks together.
+
+    Parameters
+    ----------
+    dumps : Dump, or mapping of rank to Dump
+        A dump of all ranks, or one of each.
+    layouts : LayoutTable, optional
+        How tensors lie (`read_layouts`, `tell_layouts`).
+    parallel : Parallel, optional
+        The axes of the job; those of the layouts if left out, else a job of one rank.
+
+    Raises
+    ------
+    GraphError
+        A dump is of a rank that the job does not have.
+    """
+    table = layouts or LayoutTable()
+    axes = parallel or table.parallel or Parallel()
+    held: dict[TensorKey, dict[int, TensorRecord]] = defaultdict(dict)
+    for rank, record in _records(dumps):
+        name = table.whole_name(record.key.op_name, rank, axes)
+        held[record.key._replace(op_name=name, rank=0)][rank] = record
+    rows = _Rows(table)
+    tensors = {
+        one.key: one for key, records in held.items() for one in _tensors(key, records, rows)
+    }
+    path = dumps.path if isinstance(dumps, Dump) else next((one.path for one in dumps.values()), "")
+    return Job(axes, tensors, path, table)
+
+
+def _records(dumps: Dump | Mapping[int, Dump]) -> Iterator[tuple[int, TensorRecord]]:
+    if isinstance(dumps, Dump):
+        yield from ((record.key.rank, record) for record in dumps.records)
+    else:
+        for rank, dump in dumps.items():
+            yield from ((rank, record) for record in dump.records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of a table by name and slot, each looked for once."""
+
+    table: LayoutTable
+    known: dict[tuple[str, str, int], LayoutRow | None] = field(default_factory=dict)
+
+    def of(self, key: TensorKey) -> LayoutRow | None:
+        short = key.op_name, key.io, key.slot
+        if short not in self.known:
+            self.known[short] = self.table.of(key)
+        return self.known[short]
+
+
+def _tensors(
+    key: TensorKey, records: Mapping[int, TensorRecord], rows: _Rows
+) -> Iterator[JobTensor]:
+    """Yield a tensor, or those that its flat buffer holds."""
+    row = rows.of(key)
+    if row is None or not row.layout.flat:
+        yield JobTensor(key, records, row)
+        return
+    for part in row.layout.flat:
+        own = key._replace(op_type="Parameter", op_name=part.name, io="output", slot=0)
+        yield JobTensor(own, records, row, part)
+
+
+def join_one(job: Job, key: TensorKey, golden: Array | None = None) -> Joined:
+    """Join one tensor of a job; what cannot be joined has no array, and a step that says why.
+
+    Parameters
+    ----------
+    job : Job
+    key : TensorKey
+        One of `Job.tensors`.
+    golden : ndarray, optional
+        The same tensor whole, as the other side has it.
+    """
+    one = job.tensors[key]
+    renamed = _renamed(one, job)
+    try:
+        layout = _layout(one, job)
+        shards = {rank: _array(record) for rank, record in one.records.items()}
+        join = partial(
+            join_tensor,
+            shards,
+            layout.layout,
+            job.parallel,
+            golden=None if one.part is not None else golden,
+            dtype=next(iter(one.records.values())).label.dtype,
+        )
+        joined = join()
+        if joined.findings or _is_off(joined, golden):  # what ranks held before may say why
+            joined = join(before=_before(one, job))
+    except WorkbenchError as error:
+        return Joined(None, (*renamed, Step("not-joined", {"why": error.message})))
+    if one.part is not None and joined.array is not None:
+        joined = _cut_out(joined, one, one.part)
+    return Joined(joined.array, (*renamed, *joined.steps), joined.findings, joined.tolerance)
+
+
+def _is_off(joined: Joined, golden: Array | None) -> bool:
+    """Whether a joined tensor is not the golden's to the bit."""
+    if golden is None or joined.array is None:
+        return False
+    return golden.shape == joined.array.shape and not np.array_equal(golden, joined.array)
+
+
+def _layout(one: JobTensor, job: Job) -> LayoutRow:
+    if one.row is not None:
+        return one.row
+    raise AlignError("layouts/no-layout", name=one.key.op_name)
+
+
+def _array(record: TensorRecord) -> Array:
+    if record.source is None:
+        raise AlignError("layouts/statistics")
+    return record.source.array()
+
+
+def _before(one: JobTensor, job: Job) -> dict[int, Array] | None:
+    """Return what ranks held of a tensor an iteration earlier, where that was dumped."""
+    earlier = job.tensors.get(one.key._replace(iteration=one.key.iteration - 1))
+    if earlier is None:
+        return None
+    return {r: _array(record) for r, record in earlier.records.items() if record.source is not None}
+
+
+def _renamed(one: JobTensor, job: Job) -> list[Step]:
+    """Say which names ranks have for a tensor that are not the job's."""
+    if one.part is not None:
+        return []
+    names = {record.key.op_name: rank for rank, record in one.records.items()}
+    steps = []
+    for was, rank in names.items():
+        if was != one.key.op_name:
+            axis = job.layouts.numbered[0].axis
+            at = job.parallel.coordinates(rank)[axis]
+            steps.append(Step("renumbered", {"was": was, "axis": axis, "at": at}))
+    return steps
+
+
+def _cut_out(joined: Joined, one: JobTensor, part: Part) -> Joined:
+    """Cut one tensor out of a joined flat buffer."""
+    assert one.row is not None
+    assert joined.array is not None
+    layout = one.row.layout
+    try:
+        array = unflatten(joined.array, layout)[part.name]
+    except AlignError as error:
+        return Joined(None, (*joined.steps, Step("not-joined", {"why": error.message})))
+    start = dict(flat_starts(layout))[part]
+    values = {"start": start, "padding": joined.array.size - flat_size(layout)}
+    step = Step("unflattened", values)
+    return Joined(array, (*joined.steps, step), joined.findings, joined.tolerance)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedSource:
+    """Data of a tensor that ranks hold; it is joined when it is asked for."""
+
+    job: Job = field(repr=False)
+    key: TensorKey
+
+    @property
+    def place(self) -> None:
+        """It lies in no one place of a file."""
+
+    def spec(self) -> TensorSpec:
+        """Dtype of the shards, shape of the whole; raises FormatError if there is none."""
+        one = self.job.tensors[self.key]
+        specs = {rank: record.spec for rank, record in one.records.items()}
+        dtype = next(iter(specs.values())).dtype
+        if one.part is not None:
+            return TensorSpec(dtype, one.part.shape)
+        assert one.row is not None
+        placing = place(one.row.layout, self.job.parallel)
+        sizes = list(next(iter(specs.values())).shape or ())
+        for number, axis, cut in placing.cuts:
+            if not cut.partial and number < len(sizes):
+                sizes[number] *= self.job.parallel.size(axis)
+        dims = one.row.layout.dims
+        names = [dims[n].name if n < len(dims) else "" for n in range(len(sizes))]
+        return TensorSpec(
+            dtype, tuple(n for n, name in zip(sizes, names, strict=True) if name != "1")
+        )
+
+    def array(self) -> NDArray[np.generic]:
+        """Join the shards; raises FormatError if they cannot be."""
+        joined = join_one(self.job, self.key)
+        if joined.array is None:
+            raise FormatError("layouts/step-not-joined", why=joined.steps[-1].values["why"])
+        return joined.array
+
+
+def joined_dump(job: Job) -> Dump:
+    """Return a job as one dump of rank 0 whose tensors are whole, for `workbench.compare`.
+
+    Tensors that cannot be joined stay out (`not_joined` has them). Graphs stay out, too: those of ranks have the shapes
+    of shards.
+    """
+    records = [
+        TensorRecord(
+            key,
+            TensorSpec(next(iter(one.records.values())).label.dtype, None),
+            JoinedSource(job, key),
+            timestamp_us=min(record.timestamp_us for record in one.records.values()),
+            path=next(iter(one.records.values())).path,
+        )
+        for key, one in job.tensors.items()
+        if not _unjoinable(one)
+    ]
+    return Dump(path=job.path, layout=JOINED, index=index_of(records))
+
+
+def _unjoinable(one: JobTensor) -> str:
+    """Return the code of why a tensor cannot be joined, as far as that is known without its data."""
+    if any(record.source is None for record in one.records.values()):
+        return "layouts/statistics"
+    return "layouts/no-layout" if one.row is None else ""
+
+
+def not_joined(job: Job) -> dict[TensorKey, Message]:
+    """Return the tensors of a job that stay out of its joined dump, and why."""
+    codes = {key: _unjoinable(one) for key, one in job.tensors.items()}
+    return {key: Message(code, name=key.op_name) for key, code in codes.items() if code}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedPair:
+    """The same tensor of two jobs, whole on both sides."""
+
+    key: TensorKey
+    target: Joined
+    golden: Joined
+
+
+def join_pairs(
+    target: Job, golden: Job, keys: Iterable[TensorKey] | None = None
+) -> Iterator[JoinedPair]:
+    """Yield the tensors that two jobs have in common, joined on both sides, one at a time.
+
+    Parameters
+    ----------
+    target, golden : Job
+        Their layouts may differ.
+    keys : iterable of TensorKey, optional
+        Which ones; without it all, in the order of the target.
+    """
+    for key in target.tensors if keys is None else keys:
+        if key in golden.tensors and key in target.tensors:
+            single = golden.parallel.ranks == 1 and golden.tensors[key].row is None
+            right = Joined(whole_array(golden, key)) if single else join_one(golden, key)
+            yield JoinedPair(key, join_one(target, key, right.array), right)
+
+
+def find_on_ranks(
+    job: Job, golden: Job | None = None, iterations: Iterable[int] | None = None
+) -> Iterator[tuple[TensorKey, Finding]]:
+    """Yield what is wrong with the ranks of a job, tensor by tensor in the order in which they were first written.
+
+    Parameters
+    ----------
+    job : Job
+        Tensors that the golden does not have (of collectives, say) are looked at, too: their replicas are compared.
+    golden : Job, optional
+        The same run whole; without it replicas alone are compared.
+    iterations : iterable of int, optional
+        Which ones; without it all.
+    """
+    wanted = None if iterations is None else set(iterations)
+    for key in sorted(job.tensors, key=lambda one: (one.iteration, _first_time(job.tensors[one]))):
+        if wanted is not None and key.iteration not in wanted:
+            continue
+        known = golden is not None and key in golden.tensors
+        whole = whole_array(golden, key) if known and golden else _reduced(job, key)
+        for finding in join_one(job, key, whole).findings:
+            yield key, finding
+
+
+def _reduced(job: Job, key: TensorKey) -> Array | None:
+    """Return what an ``AllReduce`` has to give: the sum of its inputs, where these are known to be parts of one."""
+    given = key._replace(io="input", slot=0)
+    one = job.tensors.get(given) if key.op_type in _REDUCING and key.io == "output" else None
+    if one is None or one.row is None or not any(cut.partial for _, cut in one.row.layout.cuts):
+        return None
+    return join_one(job, given).array
+
+
+def _first_time(one: JobTensor) -> int:
+    return min(record.timestamp_us for record in one.records.values())
+
+
+def whole_array(job: Job, key: TensorKey) -> Array | None:
+    """Return a tensor whole, `None` if it cannot be; of one rank without layouts it is what that rank holds."""
+    one = job.tensors[key]
+    if job.parallel.ranks > 1 or one.row is not None:
+        return join_one(job, key).array
+    record = next(iter(one.records.values()))
+    try:
+        return None if record.source is None else record.source.array()
+    except WorkbenchError:
+        return None
