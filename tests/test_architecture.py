@@ -39,7 +39,7 @@ LAYERS = (
 )
 ROOMS = (
     "stages one_thread threads columns rows limits trust finding_kinds result map_file graphs bind align pair measure"
-    " repeats replay follow explain findings results agreeing differing engine"
+    " repeats replay follow explain findings results agreeing differing put_away engine"
 )
 """Rooms of `workbench.comparison`, in order of import."""
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row.split()}
@@ -177,7 +177,10 @@ GROWS = {
     "CompiledKernel": "sums of the pieces by now, and buffer of the slices, as wide as the data",
     "Carry": "what the walk knows by now; made and dropped by `follow`",
     "Claims": "pairs while they grow; `pairing()` gives the frozen value",
+    "PutAway": "cache: the walk, as long as somebody holds it",
     "_EachPair": "rows of the table by now",
+    "_Opened": "parts of what was put away that are read by now",
+    "_Packer": "parts of what is put away that are packed by now",
     "_SaidCopies": "goldens that are compared, or repeat such, by the group of copies that they are of",
     "_Known": "goldens that are compared, or repeat such, while one execution is looked through",
     "Components": "sets that are joined while groups are made",

@@ -15,6 +15,7 @@ import dataclasses
 from collections import namedtuple
 from dataclasses import MISSING, FrozenInstanceError
 from enum import Enum
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
@@ -191,10 +192,19 @@ def _shown(self: Any) -> str:
     return f"{self.__class__.__qualname__}({values})"
 
 
+@cache
+def _held(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Names of the fields of a class, and what takes them of an object."""
+    names = tuple(one.name for one in dataclasses.fields(kind))
+    return names, _key(names)
+
+
 def _state(self: Any) -> list[Any]:
-    return [getattr(self, one.name) for one in dataclasses.fields(self)]
+    kind: Any = type(self)
+    return [*_held(kind)[1](self)]
 
 
 def _set_state(self: Any, state: Sequence[Any]) -> None:
-    for one, value in zip(dataclasses.fields(self), state, strict=True):
-        object.__setattr__(self, one.name, value)
+    kind: Any = type(self)
+    for name, value in zip(_held(kind)[0], state, strict=True):
+        object.__setattr__(self, name, value)

@@ -6,7 +6,7 @@ What comes behind measuring is loaded where something differs, and not before.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench._values import NamedTuple, dataclass
 from workbench.comparison.agreeing import Met, agreed, nothing_differs
@@ -23,21 +23,65 @@ from workbench.comparison.pair.pairing import EVERYTHING, Selection
 from workbench.comparison.stages import Stages, collection_paused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from workbench.comparison.differing import Followed
     from workbench.comparison.explain.origins import Origins
+    from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.limits import Limits
     from workbench.comparison.measure.measure import Cancelled, Measured, Measures, Progress
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.put_away import PutAway
     from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
     from workbench.dump.dump import Dump
     from workbench.npu.orders.known import Orders
     from workbench.run.envelope import Envelope
+
+
+class Found(Protocol):
+    """The walk and origins of a comparison, as long as they are kept."""
+
+    @property
+    def flow(self) -> Trace:
+        """What the walk through the data flow found."""
+        ...
+
+    @property
+    def origins(self) -> Origins:
+        """Where errors begin, and why."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Later:
+    """A walk that is made when somebody asks for it."""
+
+    follow: Callable[[], Followed]
+
+    @cached_property
+    def _followed(self) -> Followed:
+        return self.follow()
+
+    @property
+    def flow(self) -> Trace:
+        return self._followed.flow
+
+    @property
+    def origins(self) -> Origins:
+        return self._followed.origins
+
+    def __reduce__(self) -> tuple[Callable[..., PutAway], tuple[Any, ...]]:
+        """Travel as what is put away."""
+        from workbench.comparison.put_away import put_away
+
+        found, flow = self._followed, self._followed.flow
+        return put_away(
+            flow.pairing, flow.measured, flow.events.values(), as_found, found
+        ).__reduce__()
 
 
 @dataclass(frozen=True)
@@ -48,21 +92,17 @@ class Compared:
     """
 
     result: Result
-    follow: Callable[[], Followed]
-
-    @cached_property
-    def _followed(self) -> Followed:
-        return self.follow()
+    found: Found
 
     @property
     def flow(self) -> Trace:
         """What the walk through the data flow found."""
-        return self._followed.flow
+        return self.found.flow
 
     @property
     def origins(self) -> Origins:
         """Where errors begin, and why."""
-        return self._followed.origins
+        return self.found.origins
 
 
 @one_thread()
@@ -130,7 +170,8 @@ def _compared(
             judged_by = current_limits()
             quiet = _enveloped(agreed(met, selection), measured, asked.envelope)
             quiet = _repeated(quiet, measured, noise)
-            return Compared(quiet, lambda: _followed(measures, judged_by, asked.orders, noise))
+            given = pairing, measured, judged_by, asked.orders, noise
+            return Compared(quiet, _kept(pairing, measured, (), _followed, *given))
     from workbench.comparison.differing import follow_errors, judge_differences
 
     found = follow_errors(pairing, measured, stage, cancelled, asked.orders, noise)
@@ -139,7 +180,7 @@ def _compared(
     result = _repeated(_enveloped(result, measured, asked.envelope), measured, noise)
     if found.flow.replayed is not None:
         found.flow.replayed.forget()
-    return Compared(result, lambda: found)
+    return Compared(result, _kept(pairing, measured, found.flow.events.values(), as_found, found))
 
 
 def _repeats(
@@ -185,12 +226,42 @@ def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
     return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
 
 
+def _kept(
+    pairing: Pairing,
+    measured: Sequence[Measured],
+    events: Iterable[Assessment],
+    finish: Callable[..., Followed],
+    *values: Any,
+) -> Found:
+    """Keep what gives the walk: as it is where it is small or holds a source that cannot be packed, else packed."""
+    later = _Later(lambda: finish(*values))
+    if len(pairing.pairs) < PACKED_FROM:
+        return later
+    from workbench.comparison.put_away import UNPACKABLE, put_away
+
+    try:
+        return put_away(pairing, measured, events, finish, *values)
+    except UNPACKABLE:
+        return later
+
+
+PACKED_FROM = 1_000
+"""Pairs from which on a walk is put away: that of fewer takes a few megabytes at most."""
+
+
+def as_found(found: Followed) -> Followed:
+    """Give what was found already."""
+    return found
+
+
 def _followed(
-    measures: Measures, limits: Limits, orders: Orders | None, repeats: Repeats | None
+    pairing: Pairing,
+    measured: Sequence[Measured],
+    limits: Limits,
+    orders: Orders | None,
+    repeats: Repeats | None,
 ) -> Followed:
     from workbench.comparison.differing import follow_errors
 
     with using(limits):
-        return follow_errors(
-            measures.pairing, measures.items, Stages(), orders=orders, repeats=repeats
-        )
+        return follow_errors(pairing, measured, Stages(), orders=orders, repeats=repeats)

@@ -269,6 +269,11 @@ class Records(Sequence[TensorRecord]):
         self._index = index
         self._views: _Views | None = None
 
+    @property
+    def columns(self) -> Index:
+        """The index that they are rows of."""
+        return self._index
+
     def _all(self) -> _Views:
         if self._views is None:
             self._views = self._index._views[0]() if self._index._views else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,7 @@ def compare(
     sides = compared.result.target.path, compared.result.golden.path
     return Comparison(
         compared.result,
-        lambda: compared.flow,
+        partial(getattr, compared.found, "flow"),
         provenance_texts(sides, given, map_file or NO_OVERRIDES),
     )
 

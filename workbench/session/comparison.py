@@ -65,6 +65,10 @@ class Comparison:
         self._original_rows: Sequence[Row] | None = None
         self._graded: tuple[tuple[float | None, float | None], Comparison] | None = None
 
+    def __reduce__(self) -> tuple[Callable[..., Comparison], tuple[Any, ...]]:
+        """Travel with what was found, packed, and without the look: whoever gets it looks for himself."""
+        return _arrived, (self.result, self._flow, dict(self.provenance), self._original_rows)
+
     @cached_property
     def look(self) -> Look:
         """What is looked at: the selected row, filters, order."""
@@ -475,3 +479,14 @@ class Comparison:
 
     def __repr__(self) -> str:
         return one_line(f"<Comparison {self.verdict}: {self.sentence}>")
+
+
+def _arrived(
+    result: Result,
+    flow: Trace | Callable[[], Trace] | None,
+    provenance: Mapping[str, str],
+    original_rows: Sequence[Row] | None,
+) -> Comparison:
+    made = Comparison(result, flow, provenance)
+    made._original_rows = original_rows
+    return made

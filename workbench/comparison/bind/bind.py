@@ -389,6 +389,8 @@ class _Draft:
         self._tensors: dict[tuple[Execution, int], dict[tuple[str, int], TensorRecord]] = {}
         self._parameters: dict[Execution, dict[str, TensorRecord]] = {}
         self._skipped: list[Skipped] = []
+        self._blocks: dict[Execution, Execution] = {}
+        self._places: dict[tuple[str, int], tuple[str, int]] = {}
 
     def binding(self, dump: Dump, records: Sequence[TensorRecord]) -> Binding:
         """What has been bound."""
@@ -410,7 +412,7 @@ class _Draft:
         for record in records:
             checkpoint()
             key = record.key
-            block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
+            block = self._block(key, key.turn)
             file = _file_op(key)
             if not key.op_type and file in names.feeds:
                 self._feed(record, block, file[2])
@@ -429,7 +431,7 @@ class _Draft:
                 said = Message("compare/ambiguous", count=len(numbers))
                 self._skipped.append(Skipped(key.op_name, "ambiguous", said))
             elif numbers is not None:
-                block = block._replace(turn=key.turn // len(numbers))
+                block = self._block(key, key.turn // len(numbers))
                 self._add(record, block, numbers[key.turn % len(numbers)], names.slots.get(file))
             elif block.graph_key in self.graphs:
                 said = Message("compare/not-in-graph")
@@ -437,6 +439,11 @@ class _Draft:
             else:  # without a graph every file-side operator gets a number in order of time
                 number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
                 self._add(record, block, number)
+
+    def _block(self, key: TensorKey, turn: int) -> Execution:
+        """Return the execution of a tensor, the same value for all tensors of it."""
+        block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, turn)
+        return self._blocks.setdefault(block, block)
 
     def _feed(self, record: TensorRecord, block: Execution, name: str) -> None:
         """Take a weight, or what a network was fed."""
@@ -460,11 +467,12 @@ class _Draft:
                 block, number, record.key.op_type, name, MappingProxyType(tensors)
             )
         io, slot = record.key.io, _slot(record, op) if stated is None else stated
-        if (io, slot) in tensors:
+        at = self._places.setdefault((io, slot), (io, slot))
+        if at in tensors:
             said = Message("compare/twice", where=f"{io}.{slot}")
             self._skipped.append(Skipped(runs[number].op_name, "twice", said))
             return
-        tensors[io, slot] = record
+        tensors[at] = record
 
 
 def _slot(record: TensorRecord, op: Op | None) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import field
+from dataclasses import field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench._values import NamedTuple, dataclass
 from workbench.comparison.graphs.quantization import names_quantization
 from workbench.graph.source_lines import user_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.trust import Ground, Trust
     from workbench.core.tensors import TensorRecord
@@ -107,6 +107,23 @@ class Binding:
         object.__setattr__(self, "parameters", _read_only(parameters))
         object.__setattr__(self, "oddities", _read_only(self.oddities))
 
+    def __reduce__(self) -> tuple[Callable[..., Binding], tuple[Any, ...]]:
+        """Travel with what is wrong beside the records themselves, whose identities do not last."""
+        odd, known = [], {id(one): one for one in self._known()} if self.oddities else {}
+        for number, kinds in self.oddities.items():
+            odd += [(known[number], kinds)] if number in known else []
+        values = [getattr(self, one.name) for one in fields(self) if one.name != "oddities"]
+        return _bound, (values, odd)
+
+    def _known(self) -> Iterator[TensorRecord]:
+        """All records that it knows."""
+        yield from self.records
+        for some in self.runs.values():
+            for run in some.values():
+                yield from run.tensors.values()
+        for named in self.parameters.values():
+            yield from named.values()
+
     def in_int8(self, block: Execution) -> bool:
         """Whether files show that some kernel of an execution works on int8."""
         return any(run.in_int8 for run in self.runs.get(block, {}).values())
@@ -147,6 +164,12 @@ class Binding:
             return ()
         graph = self.graph(run.block)
         return user_frames(graph, run.op) if graph is not None else ()
+
+
+def _bound(values: Sequence[Any], odd: Iterable[tuple[TensorRecord, tuple[str, ...]]]) -> Binding:
+    names = [one.name for one in fields(Binding) if one.name != "oddities"]
+    oddities = {id(record): kinds for record, kinds in odd}
+    return Binding(**dict(zip(names, values, strict=True)), oddities=oddities)
 
 
 def _read_only(held: Mapping[_Key, _Held]) -> Mapping[_Key, _Held]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench._values import dataclass
 from workbench.comparison.bind.binding import Timeline
@@ -20,7 +21,7 @@ from workbench.graph.graph import Value
 from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.facts import Observation
@@ -68,6 +69,16 @@ class Survey:
     updated_by_one: Mapping[Key, Message]
     files: Mapping[Execution, Mapping[str, Measured]]
     quantized: frozenset[Execution]
+
+    def __reduce__(self) -> tuple[Callable[..., Survey], tuple[Any, ...]]:
+        """Travel without what is worked out when it is asked for."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "index"}
+        return _arrived, (type(self), self.measured, values)
+
+    @property
+    def measured(self) -> list[Measured]:
+        """All that was measured of operators, one operator after the other."""
+        return [item for some in self.index.values() for item in some.values()]
 
     def parameter(self, block: Execution, name: str) -> Measured | None:
         """What the Parameter file of a parameter that nothing updates shows: what every operator reads of it.
@@ -145,14 +156,9 @@ def survey(
     pairing: Pairing, measured: Iterable[Measured], *, npu: bool, replayed: Replay | None = None
 ) -> Survey:
     """Look at both dumps as a whole; ``replayed`` are own errors of the target's operators."""
-    index: dict[Place, dict[tuple[str, int], Measured]] = {}
-    of_files: dict[int, Measured] = {}
-    for item in measured:
-        run = item.pair.run
-        if run is not None:
-            index.setdefault((run.block, run.op), {})[item.pair.io, item.pair.slot] = item
-        else:
-            of_files[id(item.pair.target)] = item
+    measured = [*measured]
+    index = _by_place(measured)
+    of_files = {id(one.pair.target): one for one in measured if one.pair.run is None}
     versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
     graphs = pairing.target.graphs.values()
     updated = frozenset(name for graph in graphs for name in updated_names(graph))
@@ -161,6 +167,22 @@ def survey(
         frozenset(both_overflow(pairing)), updated, MappingProxyType(updated_by_one(pairing)),
         read_only(_files_by_execution(pairing, of_files)), frozenset(_quantized(pairing)),
     )  # fmt: skip
+
+
+def _arrived(kind: type[Survey], measured: Sequence[Measured], values: dict[str, Any]) -> Survey:
+    return kind(index=read_only(_by_place(measured)), **values)
+
+
+def _by_place(measured: Iterable[Measured]) -> dict[Place, dict[tuple[str, int], Measured]]:
+    """Return what was measured of operators by execution and operator."""
+    found: dict[Place, dict[tuple[str, int], Measured]] = {}
+    places: dict[tuple[str, int], tuple[str, int]] = {}
+    for item in measured:
+        run = item.pair.run
+        if run is not None:
+            at = item.pair.io, item.pair.slot
+            found.setdefault((run.block, run.op), {})[places.setdefault(at, at)] = item
+    return found
 
 
 def _quantized(pairing: Pairing) -> Iterator[Execution]:

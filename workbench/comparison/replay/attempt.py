@@ -175,6 +175,10 @@ class ReplayCache:
         self._candidates: dict[int, tuple[Candidate, ...]] = {}
         self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
 
+    def __reduce__(self) -> tuple[type[ReplayCache], tuple[Pairing, Counts]]:
+        """Travel without what it holds: that is found under identities, which do not last."""
+        return ReplayCache, (self.pairing, self._counts)
+
     def forget(self) -> None:
         """Let go of all arrays; whoever asks again reads them again."""
         self._attempts.clear()
