@@ -1,6 +1,7 @@
 """How processor time and memory of a comparison grow with the number of tensor pairs, stage by stage.
 
 ``python benchmarks/growth.py [--sizes 2000 8000 35000] [--kinds graphs plain] [--folder F] [--no-memory]``
+``python benchmarks/growth.py --stop 20000 [--kinds graphs plain] [--folder F]``
 
 Every comparison runs in a process of its own, on one thread, after a small one that loads what is loaded once. The
 exponent e says that n times as many pairs take n^e times as long: 1 is linear.
@@ -57,7 +58,7 @@ def table(kind: str, unit: str, found: Mapping[int, Mapping[str, float]]) -> str
 
 
 def measured(kind: str, size: int, folder: Path, what: str) -> dict[str, float]:
-    """Measure one comparison in a process of its own: ``times`` (s) or ``memory`` (bytes)."""
+    """Measure one comparison in a process of its own: ``times`` (s), ``stopped`` (s) or ``memory`` (bytes)."""
     command = [sys.executable, __file__, "--one", kind, str(size), what, "--folder", str(folder)]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     found: dict[str, float] = json.loads(said)
@@ -69,10 +70,18 @@ def one(kind: str, size: int, what: str, folder: Path) -> dict[str, float]:
     from growing import stages
     from growing.trees import trees
 
-    measure = {"times": stages.times, "memory": stages.memory}[what]
+    measure = {"times": stages.times, "memory": stages.memory, "stopped": stages.stopped}[what]
     with tempfile.TemporaryDirectory() as out:
-        measure(*trees(kind, WARM, folder), Path(out))
+        warm = stages.times if measure is stages.stopped else measure
+        warm(*trees(kind, WARM, folder), Path(out))
         return measure(*trees(kind, size, folder), Path(out))
+
+
+def stops(kinds: Sequence[str], size: int, folder: Path) -> None:
+    """Print what a stop takes, the least of three."""
+    for kind in kinds:
+        rounds = [measured(kind, size, folder, "stopped") for _ in range(3)]
+        print(table(f"{kind}, stopped", "s", {size: min(rounds, key=lambda one: one["stop"])}))
 
 
 def every(kinds: Sequence[str], sizes: Sequence[int], folder: Path, *, memory: bool) -> None:
@@ -96,6 +105,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--folder", type=Path, help="folder of the trees; kept, and used again")
     parser.add_argument("--no-memory", action="store_true", help="times alone")
+    parser.add_argument("--stop", type=int, metavar="SIZE", help="what a stop takes, alone")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as passing:
@@ -103,6 +113,8 @@ def main() -> None:
         if arguments.one:
             kind, size, what = arguments.one
             print(json.dumps(one(kind, int(size), what, folder)))
+        elif arguments.stop:
+            stops(arguments.kinds, arguments.stop, folder)
         else:
             every(arguments.kinds, arguments.sizes, folder, memory=not arguments.no_memory)
 

@@ -57,6 +57,42 @@ def times(target: Path, golden: Path, out: Path) -> dict[str, float]:
     return {name: found.get(name, 0.0) for name in STAGES}
 
 
+def stopped(target: Path, golden: Path, out: Path) -> dict[str, float]:
+    """Processor time (s) from a stop, one second after measuring began, until the partial result is there.
+
+    By stage, and of all that is behind measuring. What a stop leaves to following errors counts by the processor as
+    well, so that the load of the machine does not shorten it.
+    """
+    times: list[float] = []
+
+    def begins(_done: int, total: int, _name: str) -> None:
+        if total and not times:
+            times.append(time.process_time() + 1.0)
+
+    def asked() -> bool:
+        return bool(times) and time.process_time() > times[0]
+
+    with timed() as stages, by_processor():
+        comparison = wb.compare(target, golden, progress=begins, cancelled=asked)
+    took = time.process_time() - times[0]
+    if not comparison.result.partial:
+        raise SystemExit(f"{target}: measured within a second, too few tensors to stop")
+    names = STAGES[STAGES.index("replay") : STAGES.index("report")]
+    found = {one.name: one.busy for one in stages if one.name in names}
+    judged = sum(row.status != "uncomparable" for row in comparison.rows)
+    return {**found, "stop": took, "rows judged, thousands": judged / 1000}
+
+
+@contextmanager
+def by_processor() -> Iterator[None]:
+    """Inside, time that is left after a stop is time of the processor."""
+    clock, time.monotonic = time.monotonic, time.thread_time
+    try:
+        yield
+    finally:
+        time.monotonic = clock
+
+
 def writers(comparison: Comparison, out: Path) -> dict[str, object]:
     """What writes every kind of file."""
     return {

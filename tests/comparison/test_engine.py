@@ -12,7 +12,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, chain, in_memory, shoot
 from kit.evidence import clauses, defects, the
 from kit.words import check_said, refused
-from workbench.comparison import differing
+from workbench.comparison import stages
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.profiles import NOISE_FLOOR, PROFILES, Limit, profile
 from workbench.comparison.pair.pairing import Selection
@@ -234,7 +234,7 @@ def test_what_a_stop_left_unfollowed_is_not_judged(monkeypatch, graphs):
     target = in_memory(shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": poke(9.0)}), *graphs)
     golden = in_memory(SHOTS, *graphs)
     assert any(row.status == "fail" for row in compared(target, golden).rows)
-    monkeypatch.setattr(differing, "Grace", lambda asked: lambda: True)
+    monkeypatch.setattr(stages, "Grace", lambda asked: lambda: True)
     result = compared(target, golden)
     assert result.partial
     of_operators = [row for row in result.rows if row.op_type != "Parameter"]

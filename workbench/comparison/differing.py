@@ -24,7 +24,7 @@ from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
-from workbench.comparison.stages import Grace, collection_paused
+from workbench.core.cancel import Stopped
 from workbench.npu.orders.known import NO_ORDERS
 from workbench.ops import MOVEMENT
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.trace import Trace
-    from workbench.comparison.measure.measure import Cancelled, Measured
+    from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing, Selection
     from workbench.comparison.repeats.runs import Repeats
@@ -57,7 +57,6 @@ def follow_errors(
     pairing: Pairing,
     measured: Sequence[Measured],
     stage: Stages,
-    cancelled: Cancelled | None = None,
     orders: Orders | None = None,
     repeats: Repeats | None = None,
 ) -> Followed:
@@ -66,26 +65,26 @@ def follow_errors(
     with stage("replay"):  # what every operator adds by itself
         local, known = local_differences(measured), orders or NO_ORDERS
         counts = counting_elements(measured)
-        replayed = replay(
-            pairing, npu=npu, cancelled=cancelled, orders=known, local=local, counts=counts
-        )
+        replayed = replay(pairing, npu=npu, orders=known, local=local, counts=counts)
         if repeats is not None:
             replayed = without_spread(replayed, pairing, repeats)
-    with stage("follow"), collection_paused():  # where errors begin
+    with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
-        over = Grace(cancelled)
-        flow = follow(pairing, measured, npu=either, replayed=replayed, stopped=over)
+        flow = follow(pairing, measured, npu=either, replayed=replayed)
     with stage("explain"):  # why: faults, writers
         explained = bool(flow.origins) and not stage.stopped
-        return Followed(flow, _explained(flow) if explained else _unexplained(flow), over())
+        origins = _explained(flow) if explained else _unexplained(flow)
+    return Followed(flow, origins, stage.over())
 
 
 def _canceled(flow: Trace, item: Measured) -> Measured:
     """Return a tensor as canceled if its operator was not followed: nothing says what of its error is explained."""
     run = item.pair.run
-    if run is None or item.reason is not None or (run.block, run.op) in flow.events:
-        return item
-    return item._replace(reason=CANCELLED)
+    if run is None:  # a Parameter file, which is judged by the coarsest format of its graph
+        followed = item.pair.target.key.graph_key in flow.coarsest or not flow.pairing.target.runs
+    else:
+        followed = (run.block, run.op) in flow.events
+    return item if followed or item.reason is not None else item._replace(reason=CANCELLED)
 
 
 def without_spread(replayed: Replay, pairing: Pairing, repeats: Repeats) -> Replay:
@@ -121,13 +120,13 @@ def judge_differences(
     partial = stage.stopped or found.stopped or any(item.reason == CANCELLED for item in measured)
     if found.stopped:
         measured = [_canceled(flow, item) for item in measured]
-    with stage("judge"), collection_paused():
+    with stage("judge"):
         rows = _judged(flow, measured, profile)
         steps = summarize(flow, measured, rows)
-    with stage("find"), collection_paused():
+    with stage("find"):
         material = Material(flow, found.origins, measured, rows, steps, told, selection, profile)
         findings, odd = find(material)
-    with stage("result"), collection_paused():
+    with stage("result"):
         reached = reached_by(flow, findings)
         return result_of(material, findings, odd, reached, partial=partial)
 
@@ -135,7 +134,10 @@ def judge_differences(
 def _explained(flow: Trace) -> Origins:
     from workbench.comparison.explain.explainers import explain_origins
 
-    return explain_origins(flow)
+    try:
+        return explain_origins(flow)
+    except Stopped:  # an explanation that a later one would have corrected is none
+        return _unexplained(flow)
 
 
 def _unexplained(flow: Trace) -> Origins:

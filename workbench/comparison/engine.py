@@ -20,7 +20,7 @@ from workbench.comparison.measure.profiles import profile as find_profile
 from workbench.comparison.one_thread import one_thread
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING, Selection
-from workbench.comparison.stages import Stages, collection_paused
+from workbench.comparison.stages import Stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -149,9 +149,9 @@ def _compared(
     cancelled: Cancelled | None,
 ) -> Compared:
     stage, selection, chosen = Stages(cancelled), asked.selection, asked.profile
-    with stage("bind"), collection_paused():  # files -> operators
+    with stage("bind"):  # files -> operators
         ours, theirs = bind_both(target, golden)
-    with stage("pair"), collection_paused():  # graph <-> graph, tensor <-> tensor
+    with stage("pair"):  # graph <-> graph, tensor <-> tensor
         pairing = pair_tensors(ours, theirs, selection)
     with stage("forecast"):  # of what only statistics are known
         told = _forecast(pairing, cancelled) if _has_statistics(pairing) else None
@@ -174,7 +174,7 @@ def _compared(
             return Compared(quiet, _kept(pairing, measured, (), _followed, *given))
     from workbench.comparison.differing import follow_errors, judge_differences
 
-    found = follow_errors(pairing, measured, stage, cancelled, asked.orders, noise)
+    found = follow_errors(pairing, measured, stage, asked.orders, noise)
     told = told or _forecast(pairing, cancelled)
     result = judge_differences(found, measured, told, selection, chosen, stage)
     result = _repeated(_enveloped(result, measured, asked.envelope), measured, noise)

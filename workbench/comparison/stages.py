@@ -1,18 +1,19 @@
-"""Stages of a long work: each is timed for whoever asks, and before each it is asked whether to go on.
+"""Stages of a long work: each is timed for whoever asks, and knows whether to go on.
 
 Times go with the thread to whoever wants them (`timed`), not through every signature in between, as the wish to
-stop does (`workbench.core.cancel`).
+stop does (`workbench.core.cancel`). What the search for garbage and a stop mean to a stage is said here, by its name.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from workbench._values import NamedTuple
+from workbench.core.cancel import stoppable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +45,17 @@ def timed() -> Iterator[list[StageTime]]:
         yield times
     finally:
         _TIMES.reset(token)
+
+
+MAKING = frozenset(("read", "bind", "pair", "follow", "judge", "find", "result"))
+"""Stages that make many values which stay."""
+
+ENDING = frozenset(("replay", "follow", "explain"))
+"""Stages that a stop ends in their midst, at a `checkpoint`: what they have by then is kept. `Stages.over` ends those
+of `FINISHING`, and what asks for a stop the others, at once."""
+
+FINISHING = frozenset(("follow",))
+"""Stages that have some time left after a stop: without them nothing that was measured is judged."""
 
 
 @contextmanager
@@ -79,21 +91,34 @@ class Grace:
 
 
 class Stages:
-    """The stages of one work. ``stopped`` is true once ``asked()`` was when a stage began."""
+    """The stages of one work.
+
+    ``stopped`` is true once ``asked()`` was when a stage began, ``over()`` some time after a stop was asked for.
+    """
 
     def __init__(self, asked: Callable[[], bool] | None = None) -> None:
         self._asked = asked
         self.stopped = False
+        self.over = Grace(asked)
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Ask whether to go on, then time what is done inside."""
-        self.stopped = self.stopped or (self._asked is not None and self._asked())
+        """Ask whether to go on, then time what is done inside; see `MAKING` and `ENDING`."""
+        self.stopped = self.stopped or self._wants_stop()
         start, busy = time.perf_counter(), time.process_time()
         try:
-            yield
+            with ExitStack() as inside:
+                if name in MAKING:
+                    inside.enter_context(collection_paused())
+                if name in ENDING:
+                    asked = self.over if name in FINISHING else self._wants_stop
+                    inside.enter_context(stoppable(asked))
+                yield
         finally:
             times = _TIMES.get()
             if times is not None:
                 now = time.perf_counter() - start, time.process_time() - busy
                 times.append(StageTime(name, *now))
+
+    def _wants_stop(self) -> bool:
+        return self._asked is not None and self._asked()

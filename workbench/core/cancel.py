@@ -30,8 +30,13 @@ def stoppable(asked: Callable[[], bool]) -> Iterator[None]:
         _ASKED.reset(token)
 
 
+def is_stopped() -> bool:
+    """Whether whoever started this work wants it to stop: asked by loops that keep what they have."""
+    asked = _ASKED.get()
+    return asked is not None and asked()
+
+
 def checkpoint() -> None:
     """Raise `Stopped` if whoever started this work wants it to stop; a tenth of a microsecond if nobody can."""
-    asked = _ASKED.get()
-    if asked is not None and asked():
+    if is_stopped():
         raise Stopped

@@ -34,6 +34,8 @@ def user_frames(graph: Graph, number: int) -> tuple[SourceFrame, ...]:
     out where any line is the user's.
     """
     frames = frames_of(graph, number)
+    if len(frames) < 2:
+        return frames
     shown = [one for one in frames if not one.library] or frames
     ordered = [one for group in CERTAINTIES for one in reversed(shown) if one.group == group]
     return tuple(dict.fromkeys(ordered))

@@ -12,7 +12,7 @@ from workbench.comparison.limits import limits
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.pair.pairing import Selection
-from workbench.comparison.stages import Stages, collection_paused
+from workbench.comparison.stages import Stages
 from workbench.core.errors import AlignError
 from workbench.dump.dump import Dump
 from workbench.dump.reader import load
@@ -99,7 +99,7 @@ def compare(
     allowed = list(allow_missing)
     overrides = (map_file or NO_OVERRIDES).allow_missing(allowed)
     told = progress or _quiet
-    with Stages()("read"), collection_paused():
+    with Stages()("read"):
         told(0, 0, "reading the target")
         if not isinstance(target, Dump):
             target = load(target, graph=target_graph, model=target_model)

@@ -37,9 +37,9 @@ def rows(*tensors):
                 inherited_error=0.2, noise_floor=0.3,
             )
         )  # fmt: skip
-    trace = SimpleNamespace(
-        pairing=SimpleNamespace(target=SimpleNamespace(graph=lambda block: None))
-    )
+    runs = {None: dict(enumerate(item.pair.run for item in measured))}
+    target = SimpleNamespace(graph=lambda block: None, graphs={}, runs=runs)
+    trace = SimpleNamespace(pairing=SimpleNamespace(target=target))
     return summarize(trace, measured, judged)
 
 

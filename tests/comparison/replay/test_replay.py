@@ -18,6 +18,7 @@ from workbench.comparison.limits import LIMITS
 from workbench.comparison.replay.floors import Floor
 from workbench.comparison.replay.own_error import OwnError
 from workbench.comparison.replay.replay import replay
+from workbench.core.cancel import stoppable
 from workbench.core.words import Message
 from workbench.dump.reader import load
 from workbench.network.models import load_graph
@@ -205,7 +206,8 @@ def test_reasons_come_most_frequent_first():
 
 def test_a_replay_that_is_cancelled_stops():
     pairing = paired(GOLDEN, GOLDEN)
-    assert replay(pairing, npu=False, cancelled=lambda: True).own_errors == {}
+    with stoppable(lambda: True):
+        assert replay(pairing, npu=False).own_errors == {}
 
 
 # --- clearing ----------------------------------------------------------------------------------------

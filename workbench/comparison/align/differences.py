@@ -10,7 +10,7 @@ from workbench._values import NamedTuple
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.view import Origin
 from workbench.core.words import Message
-from workbench.graph.graph import Const, Param
+from workbench.graph.graph import Const, Param, Value
 from workbench.graph_files.ge.fields import OpAttrs
 from workbench.graph_files.mindspore.values import UNKNOWN
 from workbench.graph_files.onnx.dialect import is_onnx
@@ -66,7 +66,7 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
     Numbers within ``tolerance`` (relative) of each other are equal: a constant that was rounded to
     the run's number format is no cause.
     """
-    if is_onnx(op) != is_onnx(golden):
+    if is_onnx(op) != is_onnx(golden) or _is_same(op, golden):
         return []
     ours, theirs = _settings(op), _settings(golden)
     found = []
@@ -77,6 +77,16 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
             found.append(Difference("attribute", name, said))
     # words say more than numbers: pad_mode before pad
     return sorted(found, key=lambda d: (not isinstance(ours[d.subject], str), d.subject))
+
+
+def _is_same(op: Op, golden: Op) -> bool:
+    """Whether both have the same attributes, plain ones, and no constant arguments: most operators do."""
+    try:
+        if type(op.attrs) is not dict or type(golden.attrs) is not dict or op.attrs != golden.attrs:
+            return False
+    except ValueError:  # of arrays nobody can say whether they are one truth
+        return False
+    return all(isinstance(one, Value | Param) for one in (*op.inputs, *golden.inputs))
 
 
 def _settings(op: Op) -> dict[str, Any]:

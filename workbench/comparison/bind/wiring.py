@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench._values import NamedTuple
+from workbench.core.cancel import checkpoint
 from workbench.core.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -53,12 +54,15 @@ class Wiring(NamedTuple):
 
 def infer_wiring(binding: Binding, block: Execution) -> Wiring:
     """Wire an execution by bytes: an input is fed by the last output before it, in order of time, that it equals."""
+    runs, left = binding.runs.get(block, {}), _MOST
+    if not any(io == "input" for run in runs.values() for io, _ in run.tensors):
+        return Wiring()
     producers: dict[tuple[int, int], tuple[int, int]] = {}
     leaves: set[tuple[int, int]] = set()
     held: dict[bytes, tuple[int, int]] = {}
     alike: dict[tuple[int, int], tuple[int, ...]] = {}
-    runs, left = binding.runs.get(block, {}), _MOST
     for number in sorted(runs, key=lambda n: (runs[n].time, -n if n < 0 else n)):
+        checkpoint()
         given = dict[bytes, tuple[int, ...]]()
         for (io, slot), record in sorted(runs[number].tensors.items()):
             array = array_of(record) if left > 0 else None

@@ -19,6 +19,7 @@ from workbench.comparison.explain.pattern import describe_pattern
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.limits import limits
 from workbench.comparison.result import Cause
+from workbench.core.cancel import checkpoint
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ def score_hypotheses(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]
             continue
         try:
             for guess in _guesses(row.guesses(case)):
+                checkpoint()
                 if row.denied(case, guess):
                     continue
                 one = score_candidate(guess, case)

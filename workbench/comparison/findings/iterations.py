@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.comparison import findings as shown
-from workbench.comparison.graphs.phases import PHASES, phase_by_name, phases
+from workbench.comparison.graphs.phases import PHASES, is_backward, phase_by_name, phases
 from workbench.comparison.graphs.roles import state_name, updates
 from workbench.comparison.graphs.traverse import producer
 from workbench.comparison.result import IterationRow
@@ -75,8 +75,12 @@ def summarize(
 ) -> tuple[IterationRow, ...]:
     """Return a row for every part of every iteration of a training run, or of several iterations.
 
-    ``rows`` are those of ``measured``, in the same order. One iteration of one part has none.
+    ``rows`` are those of ``measured``, in the same order, and of lone tensors. One iteration of one part has none.
     """
+    rows = [*rows]
+    steps = {(row.rank, row.iteration) for row in rows if row.iteration >= 0}
+    if len(steps) < 2 and not _has_backward(flow):
+        return ()
     parts = Parts(flow)
     groups: dict[tuple[int, int, int], list[Row]] = {}
     for item, row in zip(measured, rows, strict=False):
@@ -90,6 +94,15 @@ def summarize(
     names = {place: part for part, place in _ORDER.items()}
     return tuple(
         _row(key[0], key[1], names[key[2]], group) for key, group in sorted(groups.items())
+    )
+
+
+def _has_backward(flow: Trace) -> bool:
+    """Whether any operator of the target may compute a gradient."""
+    target = flow.pairing.target
+    named = (run for runs in target.runs.values() for run in runs.values())
+    return any(is_backward(op) for graph in target.graphs.values() for op in graph.ops) or any(
+        phase_by_name(run.op_name, run.op_type) == "backward" for run in named
     )
 
 

@@ -209,7 +209,7 @@ class Names:
         """Which of two different names the files of an operator carry."""
         op = binding.operator(run)
         anew = self._anew.get((run.block.graph_id, run.op))
-        if op is None or anew is None or sanitize(anew) == sanitize(op.name):
+        if op is None or anew is None or anew == op.name or sanitize(anew) == sanitize(op.name):
             return ""
         files = {record.key.op_name for record in run.tensors.values()}
         return "anew" if sanitize(anew) in files else "listed"

@@ -37,6 +37,7 @@ from workbench.comparison.measure.quantization_error import (
     quantization_error,
     rounded,
 )
+from workbench.core.cancel import checkpoint
 from workbench.core.words import Message
 from workbench.graph.graph import Value
 from workbench.ops import CONTRACTIONS, IDENTITY, MOVEMENT
@@ -402,6 +403,7 @@ def values_seen_by_readers(
     """Return the values that were dumped only as the input of an operator that reads the same thing."""
     table: dict[Value, Measured] = {}
     for number, op in enumerate(graph.ops):
+        checkpoint()
         mine = measured(number)
         for slot, operand in enumerate(op.flat_inputs()):
             item = mine.get(("input", slot))

@@ -14,6 +14,7 @@ found to be and what it leaves, `in_time` for executions without a graph, `maski
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -45,11 +46,12 @@ from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import Survey, Trace, excused, read_only, survey
 from workbench.comparison.measure.noise import INT8, NO_FILES, coarsest_roundoff, spec_roundoff
 from workbench.comparison.trust import Trust
+from workbench.core.cancel import Stopped, checkpoint
 from workbench.graph.graph import Param, Value
 from workbench.ops import MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.facts import Observation, Scene
@@ -68,25 +70,25 @@ def follow(
     *,
     npu: bool,
     replayed: Replay | None = None,
-    stopped: Callable[[], bool] = lambda: False,
 ) -> Trace:
     """Visit every execution in order and return what was learned.
 
     ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says.
-    ``replayed`` are own errors of the target's operators; where there is one it decides. Once ``stopped()`` is true,
-    no other operator is visited.
+    ``replayed`` are own errors of the target's operators; where there is one it decides. Whoever stops this work
+    (`workbench.core.cancel`) has what was learned by then.
     """
-    walk = _Walk(survey(pairing, measured, npu=npu, replayed=replayed), stopped)
-    for blocks in lockstep(pairing.block_order):
-        walk.lockstep(blocks)
+    walk = _Walk(survey(pairing, measured, npu=npu, replayed=replayed))
+    with suppress(Stopped):
+        for blocks in lockstep(pairing.block_order):
+            walk.lockstep(blocks)
     return mark_masked(walk.trace())
 
 
 class _Walk:
     """The walk while it is under way: what it has concluded so far, and what it carries on."""
 
-    def __init__(self, known: Survey, stopped: Callable[[], bool]) -> None:
-        self._survey, self._stopped = known, stopped
+    def __init__(self, known: Survey) -> None:
+        self._survey = known
         self._carry = Carry()
         self._made: dict[Place, Assessment] = {}
         self._origins: list[Assessment] = []
@@ -109,8 +111,7 @@ class _Walk:
                 scenes.append(self._scene(block, graph))
             self._count += 1
         for number in range(max((len(scene.graph.ops) for scene in scenes), default=0)):
-            if self._stopped():
-                break
+            checkpoint()
             for scene in scenes:
                 if number < len(scene.graph.ops) and number not in scene.ends:
                     peers = [one for one in scenes if one is not scene]
@@ -145,7 +146,7 @@ class _Walk:
         base = self._count << 24
         from workbench.comparison.follow.in_time.visit import in_time
 
-        found = in_time(self._survey, block, base, first=first, stopped=self._stopped)
+        found = in_time(self._survey, block, base, first=first)
         for one in found.made:
             self._note(one)
         key = block.graph_key

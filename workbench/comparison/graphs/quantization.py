@@ -24,6 +24,7 @@ from workbench.comparison.graphs.ge_origins import (
     original_names,
 )
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
+from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.graph.graph import ORIGINAL_NAMES, Value
 from workbench.graph_files.ge.fields import OpAttrs
@@ -142,8 +143,11 @@ def find_quantised(graph: Graph) -> Quantised:
     """Return the operators of a graph that quantize, end it, and lie between."""
     quant, dequant, inside, integers = set[int](), set[int](), set[int](), set[Value]()
     for number, op in enumerate(graph.ops):
+        checkpoint()
         begins, ends = _kinds(op)
-        pair = any(operand in integers for operand in op.flat_inputs())
+        pair = bool(integers) and any(operand in integers for operand in op.flat_inputs())
+        if not (begins or ends or pair):
+            continue
         if pair:
             inside.add(number)
         for slot, spec in enumerate(op.device_outputs or op.outputs):
@@ -159,7 +163,8 @@ def find_quantised(graph: Graph) -> Quantised:
 
 def _kinds(op: Op) -> tuple[bool, bool]:
     """Whether an operator quantizes, and whether it ends that, by its names and type."""
-    names = op.name, "".join(original_names(op) or ())
+    both = op.name, "".join(original_names(op) or ())
+    names = [name for name in both if "uant" in name]  # looked for in all, found in few
     return (
         op.op_type in _QUANT_TYPES or any(QUANT.search(name) for name in names),
         op.op_type in _DEQUANT_TYPES or any(DEQUANT.search(name) for name in names),

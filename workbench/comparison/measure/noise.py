@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.graphs.quantization import find_quantised
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
+from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.graph.graph import Param, Value
 from workbench.ops import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
@@ -81,19 +82,14 @@ def coarsest_roundoff(
     Parameters that an operator of the graph updates carry the coarsest format of the whole graph. ``of_files`` is the
     roundoff of the formats that files of an operator are labelled with, where the graph is of another run.
     """
-    own = [
-        max(op_roundoff(op, npu=npu), of_files.get(number, 0.0))
-        for number, op in enumerate(graph.ops)
-    ]
+    own, updated = list[float](), set[Param | Value]()
+    for number, op in enumerate(graph.ops):
+        checkpoint()
+        own.append(max(op_roundoff(op, npu=npu), of_files.get(number, 0.0)))
+        updated |= _updated(op)
     quantised = find_quantised(graph)
     for number in quantised.quant | quantised.dequant:
         own[number] = max(own[number], INT8)
-    updated = {
-        operand
-        for op in graph.ops
-        for slot, operand in enumerate(op.flat_inputs())
-        if slot in rewritten_slots(op) and isinstance(operand, Param | Value)
-    }
     whole = max(own, default=0.0)
     result: list[float] = []
     for number, op in enumerate(graph.ops):
@@ -101,10 +97,17 @@ def coarsest_roundoff(
         for operand in op.flat_inputs():
             if isinstance(operand, Value) and operand.op < number:
                 worst = max(worst, result[operand.op])
-            if isinstance(operand, Param | Value) and operand in updated:
+            if updated and isinstance(operand, Param | Value) and operand in updated:
                 worst = max(worst, whole)
         result.append(worst)
     return result
+
+
+def _updated(op: Op) -> set[Param | Value]:
+    """What an operator overwrites."""
+    slots = rewritten_slots(op)
+    operands = enumerate(op.flat_inputs()) if slots else ()
+    return {one for slot, one in operands if slot in slots and isinstance(one, Param | Value)}
 
 
 def reduction_length(op: Op) -> float:

@@ -15,6 +15,7 @@ from workbench.comparison.pair.undefined.find import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
+from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -202,6 +203,7 @@ class ReplayCache:
         ``loosely``: those that a kernel stands for will do, computed one after the other, and if that cannot be,
         the one that gives its result.
         """
+        checkpoint()
         found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
         graph = self.pairing.golden.graph(other) if other is not None else None
@@ -239,7 +241,8 @@ class ReplayCache:
         return Attempt(kernel, _read_only(inputs), _read_only({}), block, number, op, "fusion")
 
     def attempt(self, block: Execution, number: int) -> Attempt | Message:
-        """Return an operator ready to be computed, or why it cannot be."""
+        """Return an operator ready to be computed, or why it cannot be; whoever stops this work ends here."""
+        checkpoint()
         held = self._attempts.get((block, number))
         if held is not None:
             return held

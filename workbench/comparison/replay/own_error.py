@@ -98,6 +98,11 @@ class OwnError(NamedTuple):
         return self.share_unequal <= limits().bit_share
 
     @property
+    def is_biased(self) -> bool:
+        """Whether a common factor of the result accuses the operator."""
+        return self.deviation is not None and self.deviation.bias.accuses
+
+    @property
     def is_beyond_rounding(self) -> bool:
         """Whether many elements differ, and by more than single roundings that fell elsewhere."""
         return not self.is_reproduced and self.error > limits().coarse_share * self.floor.ulp

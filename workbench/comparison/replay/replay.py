@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -31,14 +32,15 @@ from workbench.comparison.replay.own_error import (
     quick_own_error,
     try_own_error,
 )
-from workbench.comparison.replay.slices import slice_error
+from workbench.comparison.replay.slices import least_slice_error
+from workbench.core.cancel import Stopped, is_stopped
 from workbench.core.words import Message
 from workbench.npu.arithmetic import EXACT, Arithmetic
 from workbench.npu.orders.known import NO_ORDERS, Orders
 from workbench.ops import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
@@ -169,12 +171,13 @@ def replay(
     pairing: Pairing,
     *,
     npu: bool,
-    cancelled: Callable[[], bool] | None = None,
     orders: Orders = NO_ORDERS,
     local: Mapping[Place, Sequence[int]] = _NOWHERE,
     counts: Counts | None = None,
 ) -> Replay:
     """Compute every operator of the target again, as far as its inputs are known; never raises.
+
+    Whoever stops this work (`workbench.core.cancel`) has what was decided by then.
 
     ``npu``: the target ran on an NPU, so the numeric models of its units are tried. ``orders``: in which order the
     target's device sums, as far as that is known. ``local`` are outputs of operators of which a slice differs from
@@ -190,10 +193,11 @@ def replay(
             graphs.setdefault(execution.graph_key, []).append(execution)
     for key, executions in graphs.items():
         graph = pairing.target.graph(executions[0])
-        if graph is not None and not (cancelled is not None and cancelled()):
+        if graph is not None and not is_stopped():
             one = _GraphReplay(cache, graph, executions, npu=npu, orders=orders)
-            one.run(cancelled)
-            one.look_at_slices(local, cancelled)
+            one.run()
+            with suppress(Stopped):
+                one.look_at_slices(local)
             own |= one.own_errors
             reasons |= one.reasons
             if one.selected_model is not None:
@@ -201,22 +205,6 @@ def replay(
     order = {execution: n for n, execution in enumerate(pairing.block_order)}
     own = dict(sorted(own.items(), key=lambda item: (order[item[0][0]], item[0][1])))
     return Replay(MappingProxyType(own), MappingProxyType(reasons), MappingProxyType(models), cache)
-
-
-def _least_local(
-    attempt: Attempt, slot: int, arithmetics: Iterable[Arithmetic], *, npu: bool
-) -> SliceError | None:
-    """The slices that are off by whichever arithmetic explains most; ``None``: one explains them all."""
-    least: SliceError | None = None
-    for arithmetic in arithmetics:
-        try:
-            found = slice_error(attempt, slot, arithmetic, npu=npu)
-        except TROUBLE:
-            return None
-        if found is None:
-            return None
-        least = found if least is None or found.times < least.times else least
-    return least
 
 
 class _GraphReplay:
@@ -248,15 +236,24 @@ class _GraphReplay:
         self.tried: dict[tuple[Place, Arithmetic], float] = {}
         self.sums_of_unit: dict[bool, list[tuple[int, bool]]] = {}
 
-    def run(self, cancelled: Callable[[], bool] | None) -> None:
+    def run(self) -> None:
+        """Find them; after a stop only those that are explained: what is suspect might have been acquitted yet."""
+        try:
+            self._find()
+        except Stopped:
+            self.own_errors = {
+                place: own
+                for place, own in self.own_errors.items()
+                if place not in self.open and not own.suspect and not own.is_biased
+            }
+
+    def _find(self) -> None:
         """Find them: exactly, by the selected model, and beside their like; the golden's word is the last."""
         skipped = ends_of(self.graph)
         for execution in self.executions:
             for number, op in enumerate(self.graph.ops):
                 if number in skipped or op.op_type in LEAVES:
                     continue
-                if cancelled is not None and cancelled():
-                    return
                 self._first((execution, number), op)
         self.selected_model = self._select_model()
         self.wide = self._computes_wide()
@@ -273,16 +270,12 @@ class _GraphReplay:
                 del self.own_errors[place]
                 self.reasons[place] = Message("compare/golden-deviates")
 
-    def look_at_slices(
-        self, local: Mapping[Place, Sequence[int]], cancelled: Callable[[], bool] | None
-    ) -> None:
+    def look_at_slices(self, local: Mapping[Place, Sequence[int]]) -> None:
         """Measure results slice by slice that the norm does not make suspect."""
         for place, slots in local.items():
             own = self.own_errors.get(place)
             if own is None or own.suspect or place[0] not in self.executions:
                 continue
-            if cancelled is not None and cancelled():
-                return
             found = self._slices(place, own, slots)
             if found is not None:
                 slot, error = found
@@ -301,7 +294,7 @@ class _GraphReplay:
         if not isinstance(attempt, Attempt):
             return None
         for slot in slots:
-            found = _least_local(
+            found = least_slice_error(
                 attempt, slot, {own.arithmetic, self._arithmetic(place[1]), EXACT}, npu=self.npu
             )
             if found is not None and not self._golden_local(place, slot):
@@ -313,7 +306,7 @@ class _GraphReplay:
         attempt = self._cache.golden_attempt(*place)
         if not isinstance(attempt, Attempt):
             return False
-        return _least_local(attempt, slot, {EXACT}, npu=False) is not None
+        return least_slice_error(attempt, slot, {EXACT}, npu=False) is not None
 
     def _first(self, place: Place, op: Op) -> None:
         """Compute an operator exactly; what is not explained stays open."""
@@ -469,10 +462,10 @@ class _GraphReplay:
     def _biases(self) -> None:
         """Take common factors back that the arithmetic of the device explains: it may approximate from one side."""
         for place, own in self.own_errors.items():
-            if own.suspect or own.deviation is None or not own.deviation.bias.accuses:
+            if own.suspect or not own.is_biased:
                 continue
             again = try_own_error(self._cache.attempt(*place), self._arithmetic(place[1]))
-            if again is None or again.deviation is None or not again.deviation.bias.accuses:
+            if again is None or not again.is_biased:
                 self.own_errors[place] = own._replace(deviation=None)
 
     def _wide_inside(self) -> None:

@@ -29,6 +29,7 @@ from workbench.comparison.measure.slices import (
     relative,
     slice_sums,
 )
+from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.floors import (
     FLOAT32,
     RECURRENT,
@@ -42,7 +43,7 @@ from workbench.core.words import Message
 from workbench.ops import APPROXIMATED, CONTRACTIONS, MOVEMENT, STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -265,3 +266,19 @@ def _gathered(grid: Grid, own: Floats, off: Floats) -> Iterator[tuple[int, Float
     for at in range(0, own.size, _CHUNK):
         gatherer.add(sizes[:, at : at + _CHUNK], at)
     return slice_sums(gatherer.sums())
+
+
+def least_slice_error(
+    attempt: Attempt, slot: int, arithmetics: Iterable[Arithmetic], *, npu: bool
+) -> SliceError | None:
+    """The slices that are off by whichever arithmetic explains most; ``None``: one explains them all."""
+    least: SliceError | None = None
+    for arithmetic in arithmetics:
+        try:
+            found = slice_error(attempt, slot, arithmetic, npu=npu)
+        except TROUBLE:
+            return None
+        if found is None:
+            return None
+        least = found if least is None or found.times < least.times else least
+    return least

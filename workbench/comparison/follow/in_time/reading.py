@@ -13,6 +13,7 @@ from workbench.comparison.bind.binding import Timeline
 from workbench.comparison.bind.wiring import Wiring, array_of, infer_wiring
 from workbench.comparison.follow.state import SOME_INPUT
 from workbench.comparison.pair.claims import has_outputs_alone
+from workbench.core.cancel import checkpoint
 from workbench.ops import IDENTITY, IN_PLACE, MOVEMENT
 from workbench.ops.aliases import type_of
 
@@ -121,6 +122,7 @@ def reading_of(
 
     ``first``: no other execution of its rank ran before.
     """
+    checkpoint()
     items = known.index.get((block, op), {})
     inputs = {
         _golden_slot(m, slot): m for (io, slot), m in items.items() if io == "input" and m.usable

@@ -19,9 +19,10 @@ from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
 from workbench.comparison.trust import Trust
+from workbench.core.cancel import is_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.in_time.reading import Partners
@@ -42,13 +43,12 @@ def in_time(
     base: int,
     *,
     first: bool = True,
-    stopped: Callable[[], bool] = lambda: False,
 ) -> InTime:
     """Judge one execution without a graph: the order of time stands in for the data flow.
 
     Every number format met so far counts as met by all that follows, and where nothing tells what an operator read, it
-    may have read what any before it gave. ``first``: no other execution of its rank ran before. Once ``stopped()`` is
-    true, no other operator is judged.
+    may have read what any before it gave. ``first``: no other execution of its rank ran before. Whoever stops this
+    work (`workbench.core.cancel`) before any operator is judged has nothing, else what was judged by then.
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)
@@ -59,7 +59,7 @@ def in_time(
     for op in sorted(runs, key=lambda n: runs[n].time):
         measured = known.index.get((block, op), {})
         usable = [m for m in measured.values() if m.usable]
-        if stopped():
+        if is_stopped():
             break
         if not usable:
             continue
