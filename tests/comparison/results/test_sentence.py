@@ -23,7 +23,7 @@ EMPTY = in_memory([], GRAPH)
 
 
 def uncomparable(reason, count=2):
-    return [make_row(status="uncomparable", reason=reason) for _ in range(count)]
+    return [make_row(status="uncomparable", reason=reason, metrics={}) for _ in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,13 @@ def uncomparable(reason, count=2):
     [
         ([], Message("compare/nothing", why=Message("compare/nothing-common"))),
         (uncomparable(CANCELLED), Message("compare/nothing-yet")),
+        (
+            [
+                *uncomparable(CANCELLED),
+                make_row(status="uncomparable", reason=CANCELLED, metrics={"MaxAbsError": 1.0}),
+            ],
+            Message("compare/nothing-judged", count=1),
+        ),
         (
             uncomparable(OWN_BATCH),
             Message("compare/nothing", why=Message("compare/nothing-own", count=2)),

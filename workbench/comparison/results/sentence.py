@@ -202,7 +202,12 @@ def _left_out(rows: Sequence[Row]) -> Iterator[Message]:
 def _nothing(rows: Sequence[Row]) -> Message:
     """Why there is no verdict."""
     if any(row.reason == CANCELLED for row in rows):
-        return Message("compare/nothing-yet")
+        count = sum(bool(row.metrics) for row in rows)
+        return (
+            Message("compare/nothing-judged", count=count)
+            if count
+            else Message("compare/nothing-yet")
+        )
     if not rows:
         why = Message("compare/nothing-common")
     elif all(row.reason == OWN_BATCH for row in rows):

@@ -377,6 +377,7 @@ _SENTENCE: dict[str, str] = {
     "stopped-left": "comparison canceled before its end, {left:count} of {tensors:count tensor} not reached",
     "nothing": "Nothing compared: {why}",
     "nothing-yet": "Nothing compared yet",
+    "nothing-judged": "No verdict yet: {count:count tensor} measured, none judged",
     "nothing-common": "the dumps have no tensor in common",
     "nothing-own": "all common tensors ({count:count}) come from the ranks' own batches",
     "nothing-usable": "all common tensors ({count:count}) are unreadable or distrusted",
