@@ -6,7 +6,7 @@ import pytest
 
 from kit import hostile
 from kit.cases import nightly
-from kit.face.jupyter_lab import Reader
+from kit.face.jupyter_lab import Guest
 from kit.face.pages import tab
 from kit.face.screen import label
 from kit.hostile import GUILTY, NAMES, shown
@@ -54,14 +54,14 @@ WIDE = """() => [...document.querySelectorAll('.jp-OutputArea-output')].map((one
 @pytest.fixture(scope="module")
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
-    reader = Reader(chromium, lab, lab.write("hostile/hostile.ipynb", CELLS))
+    reader = Guest(chromium, lab, lab.write("hostile/hostile.ipynb", CELLS))
     reader.dialogs = []
-    reader.page.on("dialog", lambda one: (reader.dialogs.append(one.message), one.dismiss()))
+    reader.hear("dialog", lambda one: (reader.dialogs.append(one.message), one.dismiss()))
     reader.page.set_viewport_size({"width": 1280, "height": 2400})
     assert lab.run_all(reader.page) == []
     reader.page.locator(ROWS).first.wait_for()
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def unharmed(user):
