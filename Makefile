@@ -168,8 +168,9 @@ $(BIN)/python:
 # an editable installation leaves out the files of JupyterLab's launcher card
 CARD := $(VENV)/share/jupyter/labextensions/npu-accuracy-workbench
 SOURCES := pyproject.toml setup.py $(wildcard workbench/comparison/measure/kernel*.[ch]) $(wildcard labextension/*.json labextension/static/*.js) notebooks/dashboard.ipynb
+INSTALL ?= $(BIN)/python -m pip install --quiet --disable-pip-version-check
 define install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable $(1)
+	$(INSTALL) --editable $(1)
 	mkdir -p $(CARD)/static
 	cp labextension/*.json $(CARD)
 	cp labextension/static/*.js notebooks/dashboard.ipynb $(CARD)/static

@@ -37,11 +37,11 @@ if has_room(MEMORY):
 
 from kit.build.foreign_files import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
 
-# How long an example takes depends on what else the machine does. The nightly run tries three times as many.
+# How long an example takes depends on what else the machine does. The nightly run tries five times as many.
 settings.register_profile(
     "nightly", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("daily", settings.get_profile("nightly"), max_examples=30)
+settings.register_profile("daily", settings.get_profile("nightly"), max_examples=20)
 
 
 def pytest_addoption(parser):

@@ -191,7 +191,7 @@ def test_a_short_loop_leaves_out_the_files_that_take_long(record, pytestconfig, 
 
 @pytest.mark.parametrize(
     ("profile", "counts"),
-    [("nightly", {400: 400, 60: 60, 25: 25, 5: 5}), ("daily", {400: 120, 60: 18, 25: 10, 5: 5})],
+    [("nightly", {400: 400, 60: 60, 25: 25, 5: 5}), ("daily", {400: 80, 60: 12, 25: 10, 5: 5})],
 )
 def test_the_nightly_run_tries_all_examples_of_a_property(profile, counts):
     before = settings.get_current_profile_name()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.face.jupyter_lab import Reader
+from kit.face.jupyter_lab import Guest
 from kit.face.pages import OUTPUT, faults_of_access, real_bench
 from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES
@@ -24,11 +24,11 @@ MARKED = '.wb-page-of:visible tr[aria-selected="true"]'
 @pytest.fixture(scope="module")
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
-    reader = Reader(chromium, lab, lab.write("align/align.ipynb", CELLS))
+    reader = Guest(chromium, lab, lab.write("align/align.ipynb", CELLS))
     reader.page.set_viewport_size({"width": 1280, "height": 4400})
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def line(page, name):

@@ -57,6 +57,7 @@ def test_voila_serves_the_dashboard_unchanged(visitor, lab, dashboard):
     page.screenshot(path=lab.root / "voila.png")
 
 
+@pytest.mark.exhaustive  # every run opens it in JupyterLab, whose parts Notebook 7 is made of: test_launcher.py
 def test_notebook_7_runs_the_dashboard(visitor, lab, dashboard):
     visit(visitor, lab, f"notebooks/{dashboard}")
     page = visitor.page

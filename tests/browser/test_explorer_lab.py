@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.face.jupyter_lab import Reader, jupyter_lab
+from kit.face.jupyter_lab import Guest, Reader, jupyter_lab
 from kit.face.jupyter_lab import python as run
 from kit.face.screen import label
 
@@ -26,11 +26,11 @@ CELL_COUNT = "() => window.jupyterapp.shell.currentWidget.content.widgets.length
 @pytest.fixture(scope="module")
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
-    reader = Reader(chromium, lab, lab.write("explorer/live.ipynb", CELLS))
+    reader = Guest(chromium, lab, lab.write("explorer/live.ipynb", CELLS))
     assert lab.run_all(reader.page) == []
     reader.page.locator(".wbx[data-ready]").wait_for()
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def selected(page):

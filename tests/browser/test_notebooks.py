@@ -186,7 +186,8 @@ def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(au
     page = author[name].page
     assert page.locator("[class$=-still]:visible").count() == 0
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    lab.open(page, f"tree/notebooks/{name}.ipynb")
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
+    lab.show(page, f"tree/notebooks/{name}.ipynb")
     page.evaluate(CONNECTED)
     trusted, _ = page.evaluate(TRUSTED_AND_KERNEL)
     assert trusted

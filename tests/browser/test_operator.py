@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kit.face.jupyter_lab import Reader
+from kit.face.jupyter_lab import Guest
 from kit.face.pages import OUTPUT, alert, faults_of_access, pixels, real_bench
 from kit.face.screen import label
 
@@ -29,11 +29,11 @@ WIDTHS = """(hrefs) => Promise.all(hrefs.split(' ').map(async (href) => {
 @pytest.fixture(scope="module")
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
-    reader = Reader(chromium, lab, lab.write("operator/operator.ipynb", CELLS))
+    reader = Guest(chromium, lab, lab.write("operator/operator.ipynb", CELLS))
     reader.page.set_viewport_size({"width": 1280, "height": 4400})
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def changed(place, before):

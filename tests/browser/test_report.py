@@ -181,17 +181,17 @@ def test_a_report_of_any_size_opens_with_every_row(visit, reports, rows):
     page.locator(f"{ROWS}[aria-rowindex='{len(result.rows) + 1}']").wait_for()
 
 
-@pytest.fixture(scope="class")
-def large(readers, reports):
+@pytest.fixture(scope="class", params=nightly([2_000, 20_000], [2_000]))
+def large(request, readers, reports):
     """Rows of a large report, and its page, which the tests of a class use in their order."""
-    result, address = reports(20_000, 4)
+    result, address = reports(request.param, 4)
     yield result.rows, opened(readers[1], address)
     assert readers[1].leave() == []
 
 
 @pytest.mark.slow
 @pytest.mark.criterion(24)
-class TestTwentyThousandRows:
+class TestThousandsOfRows:
     """Whatever the reader does with many rows gives what Python gives."""
 
     def test_an_order_begins_with_what_is_worst(self, large):
@@ -224,12 +224,12 @@ class TestTwentyThousandRows:
         page.mouse.up()
         told = page.locator(".wbx-range").inner_text().replace(",", "")
         low, high = (int(number) for number in re.findall(r"\d+", told))
-        assert 0 < low < high < 20_000
+        assert 0 < low < high < len(rows)
         assert shown(page)[0] == sum(low <= row.order <= high for row in rows if row.match_rule)
 
     def test_a_link_leads_to_its_operator(self, large):
         rows, page = large
-        place = 19_990
+        place = len(rows) - 14
         link = f"#op={quote(rows[place].op_name, safe='')}&it={rows[place].iteration}"
         page.evaluate("(link) => { location.hash = link }", link)
         page.locator(f"{ROWS}[data-row='{place}'][aria-selected=true]").wait_for()
@@ -498,7 +498,12 @@ def test_print_shows_the_drawing_and_all_failing_rows(visit, reports):
     assert len(page.pdf()) > 20_000
 
 
-@pytest.mark.parametrize("media", ["light", "dark", "print"])
+MEDIA = ("light", "dark", "print")
+
+
+@pytest.mark.parametrize(
+    "media", nightly(MEDIA, ("light", "print"))
+)  # CONTRAST looks at the dark one
 @pytest.mark.criterion(27)
 def test_axe_finds_nothing_serious(visit, few, media):
     page = visit(few, color_scheme="dark" if media == "dark" else "light")
@@ -530,8 +535,11 @@ def test_thresholds_grade_to_the_last_row_as_python_does(visit, tmp_path):
         assert shown == expected, wanted
 
 
-@pytest.mark.parametrize("allowed", [True, False])
-@pytest.mark.parametrize("sections", [None, ("provenance",)])
+COPIED = [*itertools.product((True, False), (None, ("provenance",)))]
+"""Whether a page may write to the clipboard, and which sections it has."""
+
+
+@pytest.mark.parametrize(("allowed", "sections"), nightly(COPIED, COPIED[1:3]))
 def test_how_it_is_made_again_is_copied_or_selected(visit_with, tmp_path, allowed, sections):
     code = "import workbench as wb\n\nprint('<&>')\n"
     extras = Extras(provenance={"Command": "workbench 'a b'", "Python": code})

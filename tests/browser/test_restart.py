@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.face.jupyter_lab import CONNECTED, Reader, python, within
+from kit.face.jupyter_lab import CONNECTED, Guest, python, within
 from kit.face.pages import status, tab
 from kit.face.screen import label
 
@@ -20,10 +20,10 @@ FORM = "import workbench as wb\nbench = wb.Workbench.resume()\npanel = bench.for
 
 @pytest.fixture(scope="module")
 def user(chromium, lab):
-    reader = Reader(chromium, lab, lab.write("restart/mine.ipynb", [FORM]))
+    reader = Guest(chromium, lab, lab.write("restart/mine.ipynb", [FORM]))
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def compare(page):

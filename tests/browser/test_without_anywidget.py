@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit.face.jupyter_lab import Reader, python
+from kit.face.jupyter_lab import Guest, python
 from kit.face.pages import FAULT, GUILTY, alert, button, fill, rule_of, status, tab
 from kit.face.screen import label
 
@@ -22,10 +22,10 @@ LIVING = ".jp-OutputArea-output .jupyter-widgets"
 @pytest.fixture(scope="module")
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
-    reader = Reader(chromium, lab, lab.write("plain/plain.ipynb", CELLS))
+    reader = Guest(chromium, lab, lab.write("plain/plain.ipynb", CELLS))
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def copied(page):

@@ -8,7 +8,8 @@ from kit.face.pages import FAULT
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+# every run sees what panels leave beside their widgets in tests/ui, and without a kernel in test_notebooks.py
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.exhaustive]
 
 CELLS = (
     f"import workbench as wb\nbench = wb.Workbench(graph='alexnet', faults=[{FAULT!r}])\nbench.run();",

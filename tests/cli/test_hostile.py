@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import time
+from itertools import product
 
 import pytest
 
@@ -81,10 +82,9 @@ DAILY = (
 """All that a terminal obeys, markup, and what templates and formats read; others are plain text there."""
 
 
-@pytest.mark.parametrize("key", nightly(PASSED, DAILY))
-def test_what_is_not_there_is_named_as_text(command, trees, tmp_path, key):
-    name = NAMES[key]
-    for arguments in (
+def asked(name, trees, out):
+    """What takes a name from the user: arguments of commands."""
+    return (
         ("compare", f"/no/{name}", trees[1]),
         ("compare", *trees, "--target-graph", f"/no/{name}"),
         ("compare", *trees, "--map", f"/no/{name}"),
@@ -93,16 +93,27 @@ def test_what_is_not_there_is_named_as_text(command, trees, tmp_path, key):
         ("compare", *trees, "--target-model", name),
         ("inspect", trees[0], "--at", name),
         ("inspect", f"/no/{name}"),
-        ("convert", f"/no/{name}", "--out", tmp_path / "o"),
+        ("convert", f"/no/{name}", "--out", out),
         ("config", "explain", f"/no/{name}"),
         ("config", "check", f"/no/{name}"),
         ("config", "new", f"x{name}"),
         ("config", "schema", f"x{name}"),
-        ("simulate", "--graph", f"x{name}", "--config", f"/no/{name}", "--out", tmp_path / "o"),
+        ("simulate", "--graph", f"x{name}", "--config", f"/no/{name}", "--out", out),
         (f"x{name}",),
         ("compare", f"--x{name}"),
         ("lab", trees[0], "--port", f"x{name}"),
-    ):
+    )
+
+
+TURNS = 3
+TRIALS = [*product(PASSED, range(TURNS))]
+BY_TURNS = [(key, number % TURNS) for number, key in enumerate(DAILY)]
+"""Every name with a third of the commands, each of which gets three names at least; all of all in the nightly run."""
+
+
+@pytest.mark.parametrize(("key", "turn"), nightly(TRIALS, BY_TURNS))
+def test_what_is_not_there_is_named_as_text(command, trees, tmp_path, key, turn):
+    for arguments in asked(NAMES[key], trees, tmp_path / "o")[turn::TURNS]:
         code, _, _ = command(*arguments)
         assert code in (1, 2) or arguments[0] == "inspect"
 

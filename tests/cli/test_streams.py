@@ -89,12 +89,12 @@ def lacking(result):
     return sum(row["status"] == "uncomparable" for row in result["operators"])
 
 
-TRIALS = [*product(COMMANDS, WAYS, (13, 1))]
+TRIALS = [*product(COMMANDS, WAYS, (31, 1))]
 """Every how many calls one fails; each command and each way is tried daily, all calls of all of them nightly."""
 DAILY = [
-    *product(("simulate", "convert"), WAYS, (13,)),
-    *product(("compare",), ("full", "vanishes"), (13,)),
-    *product(("extract",), ("full", "cut"), (13,)),
+    *product(("simulate", "convert"), WAYS, (31,)),
+    *product(("compare",), ("full", "vanishes"), (31,)),
+    *product(("extract",), ("full", "cut"), (31,)),
 ]
 
 

@@ -1,7 +1,7 @@
 """Damaged files of every kind are read or refused: quickly, in little memory, inside their folder.
 
-Every run gives each reader a few; ``make mutations`` gives ten thousand to each, and two thousand
-damaged trees of every kind.
+Every run gives each reader eight and takes one tree of every kind; the nightly run as many again and two
+more trees; ``make mutations`` gives ten thousand to each, and two thousand damaged trees of every kind.
 """
 
 import json
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.cases import nightly
 from kit.damage import processes
 from kit.damage.good_files import READERS, TREES
 from workbench.dump.formats.table import FILE_FORMATS, parse_name
@@ -22,6 +23,27 @@ pytestmark = pytest.mark.skipif(
 
 FILES = int(os.environ.get("MUTATIONS", "15"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
+FEW = dict.fromkeys(READERS, 8) | dict.fromkeys(TREES, 1)
+"""How many of them every run takes: the first; with ``MUTATIONS`` all of them are one case."""
+
+
+def shares():
+    """Name, number of the first damage and how many, as parameters; the later shares are for the nightly run."""
+    parts = [
+        (name, *part)
+        for name, count in COUNTS.items()
+        for part in ([(0, count)] if "MUTATIONS" in os.environ else parted(count, FEW[name]))
+    ]
+    marks = [(pytest.mark.slow,) if name in TREES else () for name, *_ in parts]
+    cases = [pytest.param(*part, marks=some) for part, some in zip(parts, marks, strict=True)]
+    return nightly(cases, [part for part in parts if part[1] == 0])
+
+
+def parted(count, few):
+    """The first few of so many, and those that are left."""
+    return [(0, few), (few, count - few)]
+
+
 WORKER = Path(processes.__file__)
 
 
@@ -64,11 +86,9 @@ def test_every_kind_of_file_in_a_tree_is_damaged():
     }  # which is read as node is
 
 
-@pytest.mark.parametrize(
-    "name", [*READERS, *(pytest.param(name, marks=pytest.mark.slow) for name in TREES)]
-)
-def test_damaged_files_are_read_or_refused(ask, name):
-    report = ask(name, 0, COUNTS[name])
+@pytest.mark.parametrize(("name", "first", "count"), shares())
+def test_damaged_files_are_read_or_refused(ask, name, first, count):
+    report = ask(name, first, count)
     print(name, {key: value for key, value in report.items() if key != "failures"})
     assert report["failures"] == []
-    assert report["read"] + report["refused"] >= COUNTS[name]
+    assert report["read"] + report["refused"] >= count

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import ml_dtypes
@@ -245,10 +246,11 @@ def check_overrun(before, network, surface, device):
 
 
 SEEDED = ("wrong-weight-element", "nan-output", "overwritten-element", "bit-flip")
+TURNS = [*zip((*SEEDED, SEEDED[0]), SURFACES, strict=True)]
+"""Every kind and every surface, by turns; all of all in the nightly run."""
 
 
-@pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("kind", SEEDED)
+@pytest.mark.parametrize(("kind", "surface"), nightly([*product(SEEDED, SURFACES)], TURNS))
 def test_another_seed_is_another_place(kind, surface, clean):
     network = "transformer"
     fault = planted(kind, CUBE[network])

@@ -237,11 +237,23 @@ def numpys(cell: Cell, array: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- the tests
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Trees by name, each written once."""
+    made: dict[str, Path] = {}
+
+    def give(name: str) -> Path:
+        if name not in made:
+            root = tmp_path_factory.mktemp("written") / name
+            made[name] = TREES[name].write([record(c, c.array()) for c in CELLS], root)
+        return made[name]
+
+    return give
+
+
 @pytest.fixture(params=nightly(TREES, DAILY), scope="module")
-def tree(request, tmp_path_factory):
-    row = TREES[request.param]
-    records = [record(cell, cell.array()) for cell in CELLS]
-    return row, row.write(records, tmp_path_factory.mktemp(request.param) / "dump")
+def tree(request, written):
+    return TREES[request.param], written(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -319,6 +331,7 @@ def _figures(cell: Cell, here: TensorRecord, tree: Tree) -> str:
     return ""
 
 
+@pytest.mark.parametrize("tree", nightly(TREES, WAYS), indirect=True)
 def test_every_cell_agrees_with_its_golden(tree, goldens):
     row, root = tree
     comparison = wb.compare(root, goldens[0])
@@ -374,20 +387,6 @@ def test_one_wrong_element_is_found_in_every_cell(tree, goldens):
 # ---------------------------------------------------------------- converted
 
 CONTAINERS = [name for name, row in TREES.items() if not row.is_npy and row.saved == "tensor"]
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Trees by name, each written once."""
-    made: dict[str, Path] = {}
-
-    def give(name: str) -> Path:
-        if name not in made:
-            root = tmp_path_factory.mktemp("written") / name
-            made[name] = TREES[name].write([record(c, c.array()) for c in CELLS], root)
-        return made[name]
-
-    return give
 
 
 def base_name(root: Path) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 By default as many cells as put every two of model, surface and device together once; all of them with
 ``GRID=all``. ``SEEDS`` says with how many weights and feeds the clean runs of 16 and 8 bits are judged.
-Every run takes as many of both as put every two of model, surface, device and mode together.
+Every run takes as many of both as put every two of small model, surface, device and mode together, and
+as many of the two large models as have every surface, device and mode once.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import workbench as wb
-from kit.cases import nightly, pairwise, two_by_two
+from kit.cases import each_once, nightly, pairwise, two_by_two
 from kit.evidence import defects
 from workbench.cli import app
 from workbench.config import new
@@ -66,7 +67,12 @@ CLEAN = [
 ]
 
 EVERY = [*((*cell, "default") for cell in CELLS), *CLEAN]
-DAILY = pairwise(EVERY)
+LARGE = ("resnet", "transformer")
+"""Models that take three times as long as the others."""
+SMALL_CASES, LARGE_CASES = (
+    [case for case in EVERY if (case[0] in LARGE) == large] for large in (False, True)
+)
+DAILY = [*pairwise(SMALL_CASES), *each_once(LARGE_CASES)]
 
 
 def test_the_table_has_all_models_surfaces_and_devices():
@@ -84,9 +90,18 @@ def test_every_two_are_in_a_cell():
 
 @pytest.mark.parametrize("places", [*combinations(range(4), 2)])
 def test_every_two_are_in_a_cell_of_every_run(places):
-    found, all_of_them = ({tuple(c[p] for p in places) for c in cases} for cases in (DAILY, EVERY))
+    found, all_of_them = (
+        {tuple(c[p] for p in places) for c in cases if c[0] not in LARGE}
+        for cases in (DAILY, EVERY)
+    )
     assert found == all_of_them
-    assert len(DAILY) < 0.4 * len(EVERY)
+    assert len(DAILY) < 0.35 * len(EVERY)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_all_that_a_large_model_can_have_is_in_a_cell_of_every_run(place):
+    found, all_of_them = ({c[place] for c in cases if c[0] in LARGE} for cases in (DAILY, EVERY))
+    assert found == all_of_them
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def run(graph, surface, out, **options):
     return wb.simulate(graph, None, wb.config.new(surface), out, **options)
 
 
-@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("surface", nightly(SURFACES, (*LAID_OUT, "tensorflow")))
 def test_every_rank_has_a_tree_and_the_preview_knows_it(surface, mlp, tmp_path):
     tree = run(mlp, surface, tmp_path / "a", iterations=2)
     dump = wb.load(tree)
@@ -53,7 +53,9 @@ def test_every_rank_has_a_tree_and_the_preview_knows_it(surface, mlp, tmp_path):
             assert sizes[entry.path] == entry.size, entry.path
 
 
-@pytest.mark.parametrize("surface", ["mindspore-o0o1", "torchair", "tensorflow"])
+@pytest.mark.parametrize(
+    "surface", nightly(["mindspore-o0o1", "torchair", "tensorflow"], ["torchair"])
+)
 def test_the_same_seed_gives_the_same_bytes(surface, mlp, tmp_path):
     one, other = (run(mlp, surface, tmp_path / name) for name in "ab")
     assert contents(one) == contents(other)

@@ -23,6 +23,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 120  # a busy machine is no defect
+SIZE = {"width": 1400, "height": 1000}
+"""Of a window, in pixels."""
 
 
 def within(seconds: float, script: str) -> str:
@@ -100,12 +102,20 @@ def python(page, source: str, *, keep: bool = True) -> str:
     return "".join(output.get("text", "") for output in outputs).strip()
 
 
+# Closes all notebooks, unasked whether they should be saved; false if a dialog still waits for an answer.
+TIDY = """() => {
+  for (const one of [...window.jupyterapp.shell.widgets('main')]) one.dispose();
+  return document.querySelector('.jp-Dialog') === null;
+}"""
+
+
 class Lab:
     """Address of a running JupyterLab and what it takes to open and run its notebooks."""
 
     def __init__(self, address: str, token: str, root: Path, data: Path) -> None:
         self.address, self.token, self.root = address, token, root
         self.data = data  # where Jupyter looks for kernels and extensions
+        self.left = []  # pages with nothing open, for the next `Guest`
 
     def write(self, path: str, cells, kernel: str = "python3") -> str:
         """Write a notebook of code cells below the folder that is served; return ``path``."""
@@ -123,6 +133,12 @@ class Lab:
         page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=SECONDS * 1000)
         if path:
             page.evaluate(READY, path)
+
+    def show(self, page, path: str) -> None:
+        """Show a notebook in the JupyterLab that a page has loaded."""
+        open_it = "async (path) => { await window.jupyterapp.commands.execute('docmanager:open', {path}); }"
+        page.evaluate(open_it, path)
+        page.evaluate(READY, path)
 
     def run_all(self, page) -> list[str]:
         """Run every cell through the menu; return the errors that cells ended with."""
@@ -159,14 +175,43 @@ class Reader:
     """Somebody at a browser, and what went wrong meanwhile."""
 
     def __init__(self, chromium, server: Lab, path: str | None, **options) -> None:
-        self.trouble: list[str] = []
-        self.page = chromium.new_page(viewport={"width": 1400, "height": 1000}, **options)
-        self.page.set_default_timeout(SECONDS * 1000)
-        self.page.on("console", lambda m: m.type == "error" and self.trouble.append(m.text))
-        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        self.page.on("request", lambda r: server.foreign(r.url) and self.trouble.append(r.url))
+        self._sit_down(chromium.new_page(viewport=SIZE, **options), server)
         if path is not None:
             server.open(self.page, path)
+
+    def _sit_down(self, page, server: Lab) -> None:
+        self.page, self.trouble, self._listeners = page, [], []
+        page.set_default_timeout(SECONDS * 1000)
+        self.hear("console", lambda m: m.type == "error" and self.trouble.append(m.text))
+        self.hear("pageerror", lambda error: self.trouble.append(str(error)))
+        self.hear("request", lambda r: server.foreign(r.url) and self.trouble.append(r.url))
+
+    def hear(self, event: str, listener) -> None:
+        """Have a listener called for an event of the page, until the reader leaves it."""
+        self._listeners.append((event, listener))
+        self.page.on(event, listener)
+
+
+class Guest(Reader):
+    """A reader who takes the page that another has left, if there is one: JupyterLab takes long to load."""
+
+    def __init__(self, chromium, server: Lab, path: str) -> None:
+        self._server = server
+        if not server.left:
+            super().__init__(chromium, server, path)
+            return
+        self._sit_down(server.left.pop(), server)
+        self.page.set_viewport_size(SIZE)
+        server.show(self.page, path)
+
+    def leave(self) -> None:
+        """Close the notebooks; where something went wrong, the page as well."""
+        for event, listener in self._listeners:
+            self.page.remove_listener(event, listener)
+        if self.trouble or not self.page.evaluate(TIDY):
+            self.page.close()
+        else:
+            self._server.left.append(self.page)
 
 
 def _free_port() -> int:
