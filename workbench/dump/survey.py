@@ -22,9 +22,12 @@ from workbench.dump.formats.table import RENAMED, format_of, parse_name
 from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from workbench.dump.layouts import FileKind, Place
+
+    Listing = Callable[[str], tuple[list[str], list[str]]]
+    """Names of files and of folders in a folder, in order; raises OSError."""
 
 MAX_FOLDERS = 200_000
 _MAX_DEPTH = 12
@@ -99,8 +102,12 @@ class _Folder(NamedTuple):
     kind: FileKind
 
 
-def survey(root: Path) -> Survey:
-    """Find the dump at, below or above ``root``; raises FormatError if it is none or several."""
+def survey(root: Path, listing: Listing | None = None, *, with_names: bool = True) -> Survey:
+    """Find the dump at, below or above ``root``; raises FormatError if it is none or several.
+
+    ``listing`` lists a folder (`list_folder`). Without names the folders say where they stand alone: that of a tree
+    of millions of files fits into memory, and a folder is listed again when it is read.
+    """
     try:
         if not root.is_dir():
             raise FormatError(
@@ -109,7 +116,7 @@ def survey(root: Path) -> Survey:
         top = root.resolve()
     except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
         raise unreadable(root, error, "folder") from error
-    walk = _Walk(root)
+    walk = _Walk(root, listing or list_folder, with_names=with_names)
     above = tuple(part.rstrip("/\\") for part in top.parts)
     folders = _without_loose(_without_aside(walk.folders), is_other=bool(walk.homes))
     found = [(folder, place(folder.kind, above, folder.below)) for folder in folders]
@@ -131,7 +138,8 @@ def survey(root: Path) -> Survey:
 class _Walk:
     """Every folder below the root that holds dump files, or nothing at all."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, listing: Listing, *, with_names: bool) -> None:
+        self._listing, self._with_names = listing, with_names
         self.folders: list[_Folder] = []
         self.homes: set[tuple[str, ...]] = set()
         self.graph_files: list[str] = []
@@ -161,7 +169,7 @@ class _Walk:
         self._count += 1
         if self._count > MAX_FOLDERS:
             raise FormatError("dump/folders", got=self._root, limit=MAX_FOLDERS)
-        return _listing(path)
+        return self._listing(path)
 
     def _missed(self, below: tuple[str, ...], error: OSError) -> None:
         why = Message("core/unreadable", subject="folder", why=error.strerror)
@@ -172,7 +180,9 @@ class _Walk:
     ) -> None:
         kind = _kind(names)
         if kind or not (folders or names):
-            self.folders.append(_Folder(path, below, tuple(names), kind))
+            self.folders.append(
+                _Folder(path, below, tuple(names if self._with_names else ()), kind)
+            )
         self.graph_files += [f"{path}/{name}" for name in names if _is_graph(name)]
         self.acl_forms += [name for name in names if _is_form(name)]
         if below and _RANK.fullmatch(below[-1]):
@@ -206,7 +216,7 @@ def _is_form(name: str) -> bool:
     return name.startswith("acl_dump_") and name.endswith(".json")
 
 
-def _listing(path: str) -> tuple[list[str], list[str]]:
+def list_folder(path: str) -> tuple[list[str], list[str]]:
     """Files and folders in order of name, folders with numbers by value."""
     names, folders = [], []
     with os.scandir(path) as entries:
