@@ -75,7 +75,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     FormatError
         ``path`` is not one dump, ``graph`` cannot be read, or there is no such ``model``.
     """
-    return load_survey(survey(Path(path)), path, graph=graph, model=model)
+    return load_survey(survey(path), path, graph=graph, model=model)
 
 
 @_no_collection()

@@ -12,19 +12,20 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import unreadable
+from workbench.core.remote import KEPT, fetch_small, forget_listing, is_remote, list_entries
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.reader import load_survey
 from workbench.dump.survey import list_folder, survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from workbench.dump.dump import Dump
     from workbench.dump.survey import Survey
@@ -116,12 +117,15 @@ def list_tree(path: str | Path) -> Tree:
     """List a tree once, without opening a file; raises FormatError as `workbench.dump.reader.load`."""
     sizes: dict[str, FolderSize] = {}
 
+    if is_remote(path):
+        forget_listing(path)
+
     def listing(folder: str) -> Listed:
         listed = list_folder(folder)
         sizes[folder] = _measured(folder, listed[0])
         return listed
 
-    return Tree(str(path), survey(Path(path), listing, with_names=False), sizes)
+    return Tree(str(path), survey(path, listing, with_names=False), sizes)
 
 
 def _size_of(folder: str) -> FolderSize:
@@ -134,21 +138,25 @@ def _size_of(folder: str) -> FolderSize:
 
 def _measured(folder: str, names: Iterable[str]) -> FolderSize:
     digest, files, nbytes = hashlib.sha256(), 0, 0
+    known = {one.name: one for one in list_entries(folder)} if is_remote(folder) else None
     for name in names:
         checkpoint()
-        size, time = _stated(f"{folder}/{name}")
+        if known is not None:
+            size, time = known[name].size, known[name].stamp
+        else:
+            size, time = _stated(f"{folder}/{name}")
         digest.update(f"{name}\0{size}\0{time}\n".encode("utf-8", "surrogateescape"))
         files, nbytes = files + 1, nbytes + max(size, 0)
     return FolderSize(files, nbytes, digest.digest())
 
 
-def _stated(path: str) -> tuple[int, int]:
+def _stated(path: str) -> tuple[int, str]:
     """Size (bytes) and time (ns) of a file; -1 where the system does not say, as of a broken link."""
     try:
         found = os.stat(path)
     except OSError:
-        return -1, -1
-    return found.st_size, found.st_mtime_ns
+        return -1, ""
+    return found.st_size, str(found.st_mtime_ns)
 
 
 def read_part(part: Part, *, graph: str | None = None, model: str | None = None) -> Dump:
@@ -162,5 +170,14 @@ def read_part(part: Part, *, graph: str | None = None, model: str | None = None)
         folders.append(one._replace(names=tuple(names)))
     if sum(len(one.names) for one in folders) != part.files:
         raise FormatError("job/part-changed", place=part.path, got=folders[-1].path)
+    _fetch(part)
     tree = replace(part.tree, folders=tuple(folders))
     return load_survey(tree, part.path, graph=graph, model=model)
+
+
+def _fetch(part: Part) -> None:
+    """Read small files of a part that lies elsewhere many at a time, before they are asked for one by one."""
+    room = KEPT // 2
+    for folder in part.folders:
+        if is_remote(folder):
+            room = fetch_small(folder, room)
