@@ -100,7 +100,8 @@ def _place(path: str | Path) -> tuple[Any, str]:
     text = spelled(path)
     archive, _, inner = text.partition(_INSIDE)
     if archive != text or text.endswith("!"):
-        return _archive(archive.removesuffix("!")), inner
+        system, top = _archive(archive.removesuffix("!"))
+        return system, top + inner
     found = _SCHEME.match(text)
     assert found is not None
     root = text[: text.find("/", found.end())] if "/" in text[found.end() :] else text
@@ -133,14 +134,16 @@ waited for."""
 
 
 @cache
-def _archive(path: str) -> Any:
-    """The file system of what an archive holds."""
+def _archive(path: str) -> tuple[Any, str]:
+    """The file system of what an archive holds, and how paths in it begin: many a tar file names all from ``./`` on."""
     kind = next((ARCHIVES[one] for one in ARCHIVES if path.endswith(one)), "")
     if not kind:
         raise WorkbenchError("core/archive", got=path, known=[*ARCHIVES])
     file = RemoteFile(path) if is_remote(path) else open(path, "rb")  # noqa: SIM115 (it stays open)
     atexit.register(file.close)
-    return _fsspec().filesystem(kind, fo=file)
+    system = _fsspec().filesystem(kind, fo=file)
+    names = {name.strip("/") for name in system.ls("", detail=False)}
+    return system, "./" if names == {"."} else ""
 
 
 # --- what storages say -------------------------------------------------------------------------
@@ -175,7 +178,7 @@ _STAMPS = ("ETag", "etag", "md5", "CRC", "mtime", "LastModified", "last_modified
 def find_entry(path: str | Path) -> Entry:
     """Return what a storage says of a file or folder; raises OSError if there is none."""
     system, where = _place(path)
-    if not where.strip("/"):
+    if where.strip("/") in ("", "."):
         return Entry("", True, 0, "")
     return _entry(_tried(lambda: system.info(where)))
 
