@@ -32,8 +32,8 @@ LAYERS = (
     "show",
     "views",
     "simulation",
-    "scale",
     "ascendcl forecast session",
+    "scale",
     "ui cli",
     "__main__",
 )
@@ -134,6 +134,7 @@ HOUSED = (
     "forecast",
     "views",
     "session",
+    "scale",
 )
 """Areas whose rooms have faces and sizes that a reader can hold."""
 

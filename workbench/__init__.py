@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.network.onnx import read_onnx
     from workbench.network.tracer import trace
     from workbench.npu.orders.probe import probe_order
+    from workbench.scale.compare_job import compare_job, read_job
     from workbench.session.compare import compare
     from workbench.session.comparison import Comparison
     from workbench.session.envelope import envelope
@@ -56,6 +57,7 @@ __all__ = [
     "Workbench",
     "WorkbenchError",
     "compare",
+    "compare_job",
     "config",
     "convert",
     "envelope",
@@ -67,6 +69,7 @@ __all__ = [
     "preview",
     "probe_order",
     "read_ir",
+    "read_job",
     "read_onnx",
     "read_result",
     "set_dump",
@@ -82,6 +85,7 @@ PLACES = {
     "Workbench": "workbench.ui.app:Workbench",
     "Comparison": "workbench.session.comparison:Comparison",
     "compare": "workbench.session.compare:compare",
+    "compare_job": "workbench.scale.compare_job:compare_job",
     "config": "workbench.config",
     "convert": "workbench.dump.convert:convert",
     "envelope": "workbench.session.envelope:envelope",
@@ -93,6 +97,7 @@ PLACES = {
     "nn": "workbench.network.nn",
     "preview": "workbench.forecast.preview:preview",
     "probe_order": "workbench.npu.orders.probe:probe_order",
+    "read_job": "workbench.scale.compare_job:read_job",
     "read_ir": "workbench.graph_files.formats:read_graph",
     "read_onnx": "workbench.network.onnx:read_onnx",
     "read_result": "workbench.session.foreign:read_result",

@@ -15,7 +15,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from workbench.comparison.result import Finding, Verdict
     from workbench.comparison.stages import StageTime
@@ -25,6 +25,28 @@ INCOMPLETE = "incomplete"
 """Kind of a finding that is no defect and still asks for something to be done."""
 
 _SHOWN = 10
+
+ONE_ALONE = (
+    "rank", "iteration", "envelope", "orders", "repeat", "next_config", "next_golden", "surface",
+    "extract", "explain", "profile_time",
+)  # fmt: skip
+"""Options of one comparison that a job does not have."""
+
+JOB_ALONE = ("ranks", "iterations", "scheduler", "workers", "memory", "ranks_per_node", "quick")
+"""Options that a job alone has."""
+
+
+def is_job(given: Mapping[str, Any]) -> bool:
+    """Whether the options of ``compare`` ask for a job; raises WorkbenchError for those that do not go together."""
+    if given["out"]:
+        refused = next((name for name in ONE_ALONE if given[name]), None)
+        code = "job/option"
+    else:
+        refused = next((name for name in JOB_ALONE if given[name]), None)
+        code = "job/option-job"
+    if refused is not None:
+        raise WorkbenchError(code, option=f"--{refused.replace('_', '-')}")
+    return bool(given["out"])
 
 
 @click.command(cls=Command)
@@ -115,6 +137,29 @@ _SHOWN = 10
     metavar="OP",
     help="Print what was concluded of an operator, and why.",
 )
+@option(
+    "--out",
+    default="",
+    metavar="RESULT",
+    help="Compare all ranks and iterations as a job into this folder.",
+)
+@option("--ranks", default="", metavar="all|0-7,12", help="Ranks of a job. Default: all.")
+@option("--iterations", default="", metavar="all|0-99", help="Iterations of a job. Default: all.")
+@option(
+    "--scheduler",
+    default="",
+    metavar="ADDRESS",
+    help="dask scheduler of a job, e.g. tcp://host:8786.",
+)
+@option(
+    "--workers", default=0, help="Worker processes of a job on this machine. Default: one per core."
+)
+@option("--memory", default="", metavar="SIZE", help="Memory limit of each worker, e.g. 2GB.")
+@option("--ranks-per-node", default=0, help="Ranks of a node, to name nodes in the job's result.")
+@flag(
+    "--quick",
+    help="Do not replay operators in a job: faster, misses faults within the rounding of inputs.",
+)
 @flag("--profile-time", help="Print the time of each stage to stderr.")
 def compare(
     target: str,
@@ -141,11 +186,17 @@ def compare(
     extract: str,
     explain: str,
     profile_time: bool,
+    **job: object,
 ) -> int:
     """Compare two dumps and find the first divergent operator.
 
     Exit status: 0 agree, 1 diverge, 2 trouble, 3 not decided (incomplete, inconclusive).
     """
+    given = click.get_current_context().params
+    if is_job(given):
+        from workbench.cli.job import compare_job
+
+        return compare_job(given)
     from workbench.session.compare import compare as run
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}

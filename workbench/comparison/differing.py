@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from workbench._values import NamedTuple
 from workbench.comparison.bind.binding import is_npu
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from workbench.npu.orders.known import Orders
 
 
+Depth = Literal["measured", "replayed", "explained"]
+"""How far a comparison goes: operators are computed again from ``replayed`` on, causes are looked for last."""
+
+
 class Followed(NamedTuple):
     """Where errors begin, and why; ``stopped`` before every operator was followed."""
 
@@ -59,22 +63,34 @@ def follow_errors(
     stage: Stages,
     orders: Orders | None = None,
     repeats: Repeats | None = None,
+    *,
+    depth: Depth = "explained",
 ) -> Followed:
-    """Replay the target's operators, follow errors to where they begin, and explain these origins."""
+    """Replay the target's operators, follow errors to where they begin, and explain these origins, to some depth."""
     npu = is_npu(pairing.target.dump)
-    with stage("replay"):  # what every operator adds by itself
-        local, known = local_differences(measured), orders or NO_ORDERS
-        counts = counting_elements(measured)
-        replayed = replay(pairing, npu=npu, orders=known, local=local, counts=counts)
-        if repeats is not None:
-            replayed = without_spread(replayed, pairing, repeats)
+    own: Replay | None = None
+    if depth != "measured":
+        with stage("replay"):  # what every operator adds by itself
+            own = _replayed(pairing, measured, orders, repeats)
     with stage("follow"):  # where errors begin
         either = npu or is_npu(pairing.golden.dump)
-        flow = follow(pairing, measured, npu=either, replayed=replayed)
+        flow = follow(pairing, measured, npu=either, replayed=own)
     with stage("explain"):  # why: faults, writers
-        explained = bool(flow.origins) and not stage.stopped
+        explained = bool(flow.origins) and depth == "explained" and not stage.stopped
         origins = _explained(flow) if explained else _unexplained(flow)
     return Followed(flow, origins, stage.over())
+
+
+def _replayed(
+    pairing: Pairing,
+    measured: Sequence[Measured],
+    orders: Orders | None,
+    repeats: Repeats | None,
+) -> Replay:
+    local, counts = local_differences(measured), counting_elements(measured)
+    npu, known = is_npu(pairing.target.dump), orders or NO_ORDERS
+    found = replay(pairing, npu=npu, orders=known, local=local, counts=counts)
+    return found if repeats is None else without_spread(found, pairing, repeats)
 
 
 def _canceled(flow: Trace, item: Measured) -> Measured:

@@ -25,7 +25,7 @@ from workbench.comparison.stages import Stages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workbench.comparison.differing import Followed
+    from workbench.comparison.differing import Depth, Followed
     from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
@@ -118,15 +118,18 @@ def compare_dumps(
     envelope: Envelope | None = None,
     orders: Orders | None = None,
     repeats: Sequence[Dump] = (),
+    depth: Depth = "explained",
 ) -> Compared:
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
     Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
     result is partial. ``limits``: what to judge by (`None`: as this thread does). ``envelope``: what rounding moves in
     the golden's network, which rows are held against. ``orders``: in which order the target's device sums.
-    ``repeats``: other runs of the target, which show how far it differs from run to run.
+    ``repeats``: other runs of the target, which show how far it differs from run to run. ``depth``: how far it
+    goes. Where it stops before ``explained``, where errors begin is known, and not why; ``measured`` computes no
+    operator again, and misses what stays within the rounding of inputs.
     """
-    asked = _Asked(selection, find_profile(profile), envelope, orders, repeats)
+    asked = _Asked(selection, find_profile(profile), envelope, orders, repeats, depth)
     with using(limits):
         return _compared(target, golden, asked, progress, cancelled)
 
@@ -139,6 +142,7 @@ class _Asked(NamedTuple):
     envelope: Envelope | None
     orders: Orders | None
     repeats: Sequence[Dump]
+    depth: Depth = "explained"
 
 
 def _compared(
@@ -174,7 +178,7 @@ def _compared(
             return Compared(quiet, _kept(pairing, measured, (), _followed, *given))
     from workbench.comparison.differing import follow_errors, judge_differences
 
-    found = follow_errors(pairing, measured, stage, asked.orders, noise)
+    found = follow_errors(pairing, measured, stage, asked.orders, noise, depth=asked.depth)
     told = told or _forecast(pairing, cancelled)
     result = judge_differences(found, measured, told, selection, chosen, stage)
     result = _repeated(_enveloped(result, measured, asked.envelope), measured, noise)

@@ -8,9 +8,10 @@ import re
 import stat
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from workbench.core.errors import FormatError, OutputError
+from workbench.core.remote import RemoteFile, find_entry, is_remote, list_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,6 +41,63 @@ def open_descriptor(path: str, flags: int = 0) -> int:
     return os.open(path, flags | _FLAGS)
 
 
+def open_to_read(path: str) -> int | RemoteFile:
+    """Open a file for `read_into` and `seek_to`: a descriptor of the system's, or what reads it from elsewhere."""
+    return RemoteFile(path) if is_remote(path) else open_descriptor(path)
+
+
+def read_into(file: int | RemoteFile, view: memoryview) -> int:
+    """Read the next bytes into a view; how many came, 0 at the end."""
+    return _readv(file, [view]) if isinstance(file, int) else file.readinto(view)
+
+
+def _read_os(fd: int, buffers: list[memoryview]) -> int:
+    """Stand in for os.readv where the platform has none."""
+    (buffer,) = buffers
+    data = os.read(fd, len(buffer))
+    buffer[: len(data)] = data
+    return len(data)
+
+
+_readv = getattr(os, "readv", _read_os)
+
+
+def seek_to(file: int | RemoteFile, at: int, whence: int = os.SEEK_SET) -> int:
+    """Go to a byte of a file that `open_to_read` opened; where that is."""
+    return os.lseek(file, at, whence) if isinstance(file, int) else file.seek(at, whence)
+
+
+def close_file(file: int | RemoteFile) -> None:
+    """Close a file that `open_to_read` opened."""
+    if isinstance(file, int):
+        os.close(file)
+    else:
+        file.close()
+
+
+def size_of(file: int | IO[bytes] | RemoteFile) -> int:
+    """Bytes of an open file."""
+    if isinstance(file, int):
+        return os.fstat(file).st_size
+    raw = getattr(file, "raw", file)
+    return raw.size if isinstance(raw, RemoteFile) else os.fstat(file.fileno()).st_size
+
+
+def file_size(path: str) -> int:
+    """Bytes of a file; raises OSError if there is none."""
+    return find_entry(path).size if is_remote(path) else os.stat(path).st_size
+
+
+def folder_files(folder: str | Path) -> list[str]:
+    """Names of all that is in a folder, in order; none if there is no such folder."""
+    try:
+        if is_remote(folder):
+            return [one.name for one in list_entries(folder)]
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
 def open_file(path: str | Path, what: str = "file") -> BinaryIO:
     """Open a regular file; raises FormatError for anything else. ``what`` is what it is to be."""
     try:
@@ -59,11 +117,20 @@ def open_listed(path: str) -> BinaryIO:
 
 
 def _regular(path: str | Path, what: str, buffering: int) -> BinaryIO:
+    if is_remote(path):
+        return _elsewhere(path, what, buffering)
     file: BinaryIO = open(path, "rb", buffering, opener=open_descriptor)  # noqa: SIM115 (the caller's with)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
     raise FormatError("core/not-a-file", place=str(path), subject=what)
+
+
+def _elsewhere(path: str | Path, what: str, buffering: int) -> BinaryIO:
+    found = RemoteFile(path)
+    if found.is_folder:
+        raise FormatError("core/not-a-file", place=str(path), subject=what)
+    return cast("BinaryIO", io.BufferedReader(found) if buffering else found)
 
 
 def fill(file: BinaryIO, start: int, buffer: NDArray[Any], where: str) -> NDArray[Any]:
@@ -101,7 +168,7 @@ def file_content(path: str | Path, limit: int, what: str = "file") -> bytes:
 
 def size_within(file: BinaryIO, path: str | Path, limit: int, what: str = "file") -> int:
     """Bytes of an open file; raises FormatError if it has more than ``limit``."""
-    size = os.fstat(file.fileno()).st_size
+    size = size_of(file)
     if size > limit:
         raise FormatError("core/too-large", place=str(path), subject=what, got=size, limit=limit)
     return size
@@ -122,8 +189,10 @@ def unwritable(path: str | Path, error: Exception, what: str = "output") -> Outp
 def is_file(path: str | Path) -> bool:
     """Whether there is a regular file; there is none of a name that no file can have."""
     try:
+        if is_remote(path):
+            return not find_entry(path).is_folder
         return Path(path).is_file()
-    except OSError:  # longer than the system allows
+    except OSError:  # longer than the system allows, or not there
         return False
 
 

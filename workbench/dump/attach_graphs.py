@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import field, replace
-from itertools import chain, islice
+from itertools import chain
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ import numpy as np
 from workbench import ops
 from workbench._values import dataclass
 from workbench.core.errors import FormatError
+from workbench.core.files import folder_files, is_file
 from workbench.core.formats import FORMATS, FormatWord
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
@@ -74,16 +75,16 @@ def read_rank(root: RankRoot, *, with_graphs: bool) -> SideFiles:
     base = Path(root.path)
     graphs = _rank_graphs(root.rank, base / "graphs") if with_graphs else ()
     config = base / ".dump_metadata" / "config.json"
-    metadata = [_metadata(config)] if config.is_file() else []
+    metadata = [_metadata(config)] if is_file(config) else []
     return join([*graphs, *_orders(root.rank, base), *metadata])
 
 
 def _rank_graphs(rank: int, folder: Path) -> Iterator[SideFiles]:
     """Graphs of one rank: each from the file that says most of it, or else from the next."""
     files: dict[str, list[Path]] = {}
-    for path in sorted(folder.iterdir() if folder.is_dir() else ()):
-        if found := _GRAPH_NAME.fullmatch(path.name):
-            files.setdefault(found[1], []).append(path)
+    for name in folder_files(folder):
+        if found := _GRAPH_NAME.fullmatch(name):
+            files.setdefault(found[1], []).append(folder / name)
     for number, paths in files.items():
         for path in most_telling_first(paths):
             graph, notes = _read(path)
@@ -98,9 +99,10 @@ def _rank_graphs(rank: int, folder: Path) -> Iterator[SideFiles]:
 def _orders(rank: int, base: Path) -> Iterator[SideFiles]:
     from workbench.dump.readers import read_lines
 
-    for path in sorted(base.glob("execution_order/ms_execution_order_graph_*.csv")):
-        if found := _ORDER_NAME.fullmatch(path.name):
-            lines, notes = read_lines(path)
+    folder = base / "execution_order"
+    for name in folder_files(folder):
+        if found := _ORDER_NAME.fullmatch(name):
+            lines, notes = read_lines(folder / name)
             order = tuple(line.strip() for line in lines[1:])
             yield SideFiles(orders={(rank, int(found[1])): order}, notes=notes)
 
@@ -198,14 +200,15 @@ def golden_inputs(folder: str, graphs: Mapping[Place, Graph]) -> Index:
 
 def unnamed_inputs(folder: str) -> tuple[TensorRecord, ...]:
     """Return what golden data have of their network's inputs, by the names of the files; at most a thousand."""
-    files = sorted(islice(Path(folder, INPUTS).glob("*.npy"), 1000))
-    return tuple(_fed(((0, 0), file.stem, file) for file in files))
+    inside = Path(folder, INPUTS)
+    names = [name for name in folder_files(inside) if name.endswith(".npy")][:1000]
+    return tuple(_fed(((0, 0), name.removesuffix(".npy"), inside / name) for name in names))
 
 
 def golden_roles(folder: str) -> tuple[Mapping[str, Role], tuple[Note, ...]]:
     """Return what golden data say of their files, by path, and what is wrong with it; nothing is opened for it."""
     path = Path(folder, ROLES)
-    if not path.is_file():
+    if not is_file(path):
         return MappingProxyType({}), ()
     from workbench.dump.readers import read_lines
 
@@ -223,7 +226,7 @@ def golden_roles(folder: str) -> tuple[Mapping[str, Role], tuple[Note, ...]]:
 
 def _fed(named: Iterable[tuple[Place, str, Path]]) -> Iterator[TensorRecord]:
     for (rank, graph_id), name, path in named:
-        if path.is_file():
+        if is_file(path):
             key = TensorKey("Parameter", name, "output", 0, graph_id, rank=rank)
             yield TensorRecord(key, TensorSpec("", None), NpySource(str(path)), path=str(path))
 

@@ -9,6 +9,7 @@ are missing (a folder was copied or renamed), the lower ones of some rows still 
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from string import Formatter
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
+from workbench.core.files import folder_files
+from workbench.core.remote import is_remote
 from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 
 if TYPE_CHECKING:
@@ -291,8 +294,11 @@ def _only_one(fitting: Sequence[Place], parts: Sequence[str]) -> Place | None:
 def _has_required(row: Layout, parts: Sequence[str], below: int) -> bool:
     if not row.requires or len(row.levels) <= below:
         return True
-    base = Path("/".join(parts[: len(parts) - len(row.levels)]))
-    return any(True for _ in base.glob(row.requires))
+    base = "/".join(parts[: len(parts) - len(row.levels)])
+    if not is_remote(base):
+        return any(True for _ in Path(base).glob(row.requires))
+    folder, _, pattern = f"{base}/{row.requires}".rpartition("/")
+    return any(fnmatchcase(name, pattern) for name in folder_files(folder))
 
 
 def _values(patterns: Sequence[re.Pattern[str]], parts: Sequence[str]) -> dict[str, str] | None:

@@ -58,7 +58,6 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@_no_collection()
 def load(path: str | Path, *, graph: str | Path | None = None, model: str | None = None) -> Dump:
     """Read the tree at ``path``, or the part of it that ``path`` points at.
 
@@ -76,7 +75,14 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     FormatError
         ``path`` is not one dump, ``graph`` cannot be read, or there is no such ``model``.
     """
-    tree = survey(Path(path))
+    return load_survey(survey(path), path, graph=graph, model=model)
+
+
+@_no_collection()
+def load_survey(
+    tree: Survey, path: str | Path, *, graph: str | Path | None = None, model: str | None = None
+) -> Dump:
+    """Read a tree that was surveyed, or a part of one (`workbench.scale.parts`); otherwise as `load`."""
     named = _named_graphs(tree, graph)
     chosen = choose_network(tree.folders, named, model)
     contents = [read_folder(folder) for folder in chosen.folders]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
-from workbench.core.files import unreadable
+from workbench.core.files import folder_files, is_file, unreadable
+from workbench.core.remote import ARCHIVES, find_entry, is_remote, list_entries, spelled
 from workbench.core.words import Message
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.formats.ge_name import CONSTANTS
@@ -22,9 +23,12 @@ from workbench.dump.formats.table import RENAMED, format_of, parse_name
 from workbench.dump.layouts import AUXILIARY, LAYOUTS, place, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from workbench.dump.layouts import FileKind, Place
+
+    Listing = Callable[[str], tuple[list[str], list[str]]]
+    """Names of files and of folders in a folder, in order; raises OSError."""
 
 MAX_FOLDERS = 200_000
 _MAX_DEPTH = 12
@@ -99,18 +103,14 @@ class _Folder(NamedTuple):
     kind: FileKind
 
 
-def survey(root: Path) -> Survey:
-    """Find the dump at, below or above ``root``; raises FormatError if it is none or several."""
-    try:
-        if not root.is_dir():
-            raise FormatError(
-                "dump/not-a-folder" if root.exists() else "core/missing", got=str(root)
-            )
-        top = root.resolve()
-    except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
-        raise unreadable(root, error, "folder") from error
-    walk = _Walk(root)
-    above = tuple(part.rstrip("/\\") for part in top.parts)
+def survey(root: Path | str, listing: Listing | None = None, *, with_names: bool = True) -> Survey:
+    """Find the dump at, below or above ``root``; raises FormatError if it is none or several.
+
+    ``listing`` lists a folder (`list_folder`). Without names the folders say where they stand alone: that of a tree
+    of millions of files fits into memory, and a folder is listed again when it is read.
+    """
+    root, above = _top(root)
+    walk = _Walk(root, listing or list_folder, with_names=with_names)
     folders = _without_loose(_without_aside(walk.folders), is_other=bool(walk.homes))
     found = [(folder, place(folder.kind, above, folder.below)) for folder in folders]
     placed = [_Placed(folder, where) for folder, where in found if where is not None]
@@ -128,17 +128,50 @@ def survey(root: Path) -> Survey:
     )
 
 
+def _top(root: Path | str) -> tuple[str, tuple[str, ...]]:
+    """The folder as it is read, and the parts of its whole path; raises FormatError if there is none."""
+    try:
+        archive = _archive_of(root)
+        if archive or is_remote(root):
+            return _top_elsewhere(archive or spelled(root))
+        root = Path(root)
+        if not root.is_dir():
+            raise FormatError(
+                "dump/not-a-folder" if root.exists() else "core/missing", got=str(root)
+            )
+        top = root.resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
+        raise unreadable(root, error, "folder") from error
+    return str(root), tuple(part.rstrip("/\\") for part in top.parts)
+
+
+def _archive_of(root: Path | str) -> str:
+    """The inside of an archive that is given as a dump; empty for anything else."""
+    text = str(root)
+    if not text.endswith(tuple(ARCHIVES)):
+        return ""
+    return f"{spelled(text) if is_remote(text) else text}!" if is_file(text) else ""
+
+
+def _top_elsewhere(root: str) -> tuple[str, tuple[str, ...]]:
+    root = root.rstrip("/")
+    if not find_entry(root).is_folder:
+        raise FormatError("dump/not-a-folder", got=root)
+    return root, tuple(filter(None, root.split("/")))
+
+
 class _Walk:
     """Every folder below the root that holds dump files, or nothing at all."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: str, listing: Listing, *, with_names: bool) -> None:
+        self._listing, self._with_names = listing, with_names
         self.folders: list[_Folder] = []
         self.homes: set[tuple[str, ...]] = set()
         self.graph_files: list[str] = []
         self.acl_forms: list[str] = []
         self.unreadable: list[tuple[str, Message]] = []
-        waiting: list[tuple[str, tuple[str, ...]]] = [(str(root), ())]
-        self._root, self._count = str(root), 0
+        waiting: list[tuple[str, tuple[str, ...]]] = [(root, ())]
+        self._root, self._count = root, 0
         while waiting:
             path, below = waiting.pop()
             try:
@@ -161,7 +194,7 @@ class _Walk:
         self._count += 1
         if self._count > MAX_FOLDERS:
             raise FormatError("dump/folders", got=self._root, limit=MAX_FOLDERS)
-        return _listing(path)
+        return self._listing(path)
 
     def _missed(self, below: tuple[str, ...], error: OSError) -> None:
         why = Message("core/unreadable", subject="folder", why=error.strerror)
@@ -172,7 +205,9 @@ class _Walk:
     ) -> None:
         kind = _kind(names)
         if kind or not (folders or names):
-            self.folders.append(_Folder(path, below, tuple(names), kind))
+            self.folders.append(
+                _Folder(path, below, tuple(names if self._with_names else ()), kind)
+            )
         self.graph_files += [f"{path}/{name}" for name in names if _is_graph(name)]
         self.acl_forms += [name for name in names if _is_form(name)]
         if below and _RANK.fullmatch(below[-1]):
@@ -206,17 +241,24 @@ def _is_form(name: str) -> bool:
     return name.startswith("acl_dump_") and name.endswith(".json")
 
 
-def _listing(path: str) -> tuple[list[str], list[str]]:
+def list_folder(path: str) -> tuple[list[str], list[str]]:
     """Files and folders in order of name, folders with numbers by value."""
     names, folders = [], []
+    if is_remote(path):
+        for one in list_entries(path):
+            (folders if one.is_folder and not _looks_like_npy(one.name) else names).append(one.name)
+        return sorted(names), _by_number(folders)
     with os.scandir(path) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False) and not _looks_like_npy(entry.name):
                 folders.append(entry.name)
             elif not (entry.is_symlink() and entry.is_dir()):
                 names.append(entry.name)  # whatever stands in a tensor's place is that tensor's row
-    folders.sort(key=lambda name: (not name.isdecimal(), len(name), name))
-    return sorted(names), folders
+    return sorted(names), _by_number(folders)
+
+
+def _by_number(folders: Iterable[str]) -> list[str]:
+    return sorted(folders, key=lambda name: (not name.isdecimal(), len(name), name))
 
 
 def _looks_like_npy(name: str) -> bool:
@@ -257,7 +299,7 @@ def _without_loose(folders: Sequence[_Folder], *, is_other: bool) -> list[_Folde
     return [one for one in folders if not (is_other and one.kind == _LOOSE)]
 
 
-def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]:
+def _only_one(placed: list[_Placed], root: str, walk: _Walk) -> tuple[str, str]:
     """Name and folder of the one dump that all folders belong to."""
     main = [one for one in placed if one.where.layout.family != "any"] or placed
     dumps = {
@@ -274,7 +316,7 @@ def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]
         return _MINDSPORE.name, str(root)
     if any(folder.kind for folder in walk.folders):
         raise FormatError("dump/layout-unknown", got=str(root))
-    if not os.listdir(root):
+    if not folder_files(root):
         raise FormatError("dump/folder-empty", got=str(root))
     known = list(dict.fromkeys(row.name for row in LAYOUTS))
     raise FormatError("dump/no-dump", got=str(root), known=known)
@@ -300,7 +342,7 @@ def _dump_folder(one: _Placed) -> DumpFolder:
 
 
 def _rank_roots(
-    placed: Iterable[_Placed], walk: _Walk, root: Path, above: tuple[str, ...]
+    placed: Iterable[_Placed], walk: _Walk, root: str, above: tuple[str, ...]
 ) -> list[RankRoot]:
     """Folders of ranks, also those above the folder that was given."""
     homes = dict.fromkeys((*above, *below) for below in sorted(walk.homes))
@@ -310,7 +352,12 @@ def _rank_roots(
     found = []
     for parts in homes:
         below = parts[len(above) :]
-        path = "/".join((str(root), *below)) if len(parts) >= len(above) else "/".join(parts)
+        path = "/".join((root, *below)) if len(parts) >= len(above) else _joined(root, parts)
         rank = _RANK.fullmatch(parts[-1])
         found.append(RankRoot(path, int(rank[1]) if rank else 0))
     return sorted(found, key=lambda one: (one.rank, one.path))
+
+
+def _joined(root: str, parts: Sequence[str]) -> str:
+    """Path of a folder above the root, by its parts."""
+    return spelled("/".join(parts)) if is_remote(root) else "/".join(parts)

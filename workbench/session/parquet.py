@@ -19,6 +19,7 @@ from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.comparison.result import Row, Status
 from workbench.comparison.rows import ROWS, Rows
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import SourceFrame
 from workbench.show.columns import shown_statuses
@@ -27,6 +28,7 @@ from workbench.show.words import UNMATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from workbench.comparison.result import Result
 
@@ -116,13 +118,16 @@ def _pyarrow() -> Any:
 # --- writing -----------------------------------------------------------------------------------
 
 
-def to_parquet(result: Result) -> bytes:
-    """Return a result as a file of parquet; raises WorkbenchError without pyarrow."""
+def to_parquet(result: Result, more: Mapping[bytes, bytes] | None = None) -> bytes:
+    """Return a result as a file of parquet; raises WorkbenchError without pyarrow.
+
+    ``more`` stands in its metadata, too (`read_about`).
+    """
     pa = _pyarrow()
     rows = result.columns
     columns = [*_columns(pa, rows), *_metrics(pa, rows)]
     rest = json.dumps(to_json(result) | {"operators": []}, allow_nan=False)
-    about = {METADATA: rest.encode(), _DIGEST: _UNSIGNED}
+    about = {METADATA: rest.encode(), **(more or {}), _DIGEST: _UNSIGNED}
     schema = pa.schema([field for field, _ in columns], about)
     table = pa.Table.from_arrays([array for _, array in columns], schema=schema)
     out = pa.BufferOutputStream()
@@ -209,6 +214,23 @@ def from_parquet(content: bytes) -> Result:
         RecursionError,
     ) as error:
         raise FormatError("session/parquet", why=str(error)[:200]) from error
+
+
+def read_about(path: str | Path) -> Mapping[bytes, bytes]:
+    """Read the metadata of a file that `to_parquet` wrote, without its rows.
+
+    Raises FormatError if it is no such file, or damaged, and WorkbenchError without pyarrow.
+    """
+    pa, content = _pyarrow(), file_content(path, MAX_BYTES, "result")
+    if _STATED not in content:
+        raise FormatError("session/parquet-foreign")
+    if signed(content) != content:
+        raise FormatError("session/parquet-damaged")
+    try:
+        schema = pa.parquet.read_schema(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError("session/parquet", why=str(error)[:200]) from error
+    return dict(schema.metadata or {})
 
 
 def _opened(pa: Any, content: bytes) -> tuple[Any, Any]:

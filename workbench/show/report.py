@@ -98,7 +98,7 @@ def report_html(
         result=result,
         title=title or ENGLISH("show/accuracy-comparison"),
         sections=shown,
-        policy=_policy(script),
+        policy=page_policy(script),
         styles=styles,
         script=Markup(script),
         data=Markup(data),
@@ -145,7 +145,7 @@ def explorer_page(result: Result, language: Language = "en") -> str:
         title=Say(language)("show/divergence"),
         language=language,
         say=Say(language),
-        policy=_policy(script),
+        policy=page_policy(script),
         styles=("parts", "explorer", "report"),
         script=Markup(script),
         data=Markup(data),
@@ -169,7 +169,7 @@ def _script(shown: frozenset[str], extras: Extras) -> str:
     return "\n".join(pieces)
 
 
-def _policy(script: str) -> str:
+def page_policy(script: str) -> str:
     """Allow one script by its hash; styles may stand in the page, images in its text."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     allowed = f"'sha256-{digest}'" if script else "'none'"

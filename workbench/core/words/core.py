@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
+    # storages
+    "fsspec": "URLs and archives need fsspec: pip install 'npu-accuracy-workbench[scale]'",
+    "url": "cannot read {got!r}: {why}",
+    "url-password": "a URL must not contain a password; give credentials to fsspec in its own configuration",
+    "archive": "{got!r} is not an archive that can be read in place (choose from {known:list})",
     # alike everywhere: ``subject`` is the option, setting or file that is spoken of
     "choice": "unknown {subject} {got!r} (choose from {known:list})",
     "missing": "{got!r} does not exist",

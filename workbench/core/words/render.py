@@ -48,6 +48,7 @@ AREAS = (
     "golden",
     "views",
     "session",
+    "job",
     "simulation",
     "layouts",
     "forecast",

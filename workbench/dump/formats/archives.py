@@ -10,7 +10,6 @@ NumPy's ``_npyio_impl.py``, zip by PKWARE's note.
 from __future__ import annotations
 
 import math
-import os
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -20,7 +19,7 @@ import numpy as np
 from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import data_type_of
 from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_listed
+from workbench.core.files import fill, open_listed, size_of
 from workbench.dump.formats.npy import HEADER_LIMIT, parse_header
 from workbench.dump.formats.torch_pickle import MAX_PICKLE, PickleError, read_pickle
 from workbench.dump.payload.blocks import ExtentSource, as_given, native
@@ -179,7 +178,7 @@ class _Archive:
 
     def __init__(self, file: BinaryIO, path: str, most: int = _MAX_LIST) -> None:
         self._file, self._path, self._most = file, path, most
-        self._held = os.fstat(file.fileno()).st_size
+        self._held = size_of(file)
         self.entries = dict(self._entries())
 
     def refused(self, byte: int, code: str, **values: Any) -> FormatError:

@@ -20,9 +20,10 @@ import numpy as np
 from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import DATA_TYPES, OPAQUE, UNKNOWN, DType
 from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_descriptor, open_listed, unreadable
+from workbench.core.files import fill, open_descriptor, open_listed, size_of, unreadable
 from workbench.core.formats import FormatWord, read_format
 from workbench.core.packing import packed_bytes
+from workbench.core.remote import RemoteFile, is_remote
 from workbench.core.words import Message
 from workbench.dump import payload
 from workbench.dump.formats.container_header import (
@@ -210,7 +211,7 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     said: dict[str, Any] = {"version": b"", "dump_time": 0, "op_name": b"", "dfx_message": b""}
     slots = dict.fromkeys(BLOCKS, 0)
     with open_listed(where) as file:
-        held = os.fstat(file.fileno()).st_size
+        held = size_of(file)
         size = _header_size(file, held, where)
         for name, value, span in read_fields(file, size, where):
             if name in slots:
@@ -541,6 +542,8 @@ def _kind(part: Section, data: bytes) -> Extent | None:
 def _beginning(path: str) -> tuple[bytes, int]:
     """First bytes of a file, with its header unless that is long, and how many it has."""
     try:
+        if is_remote(path):
+            return _beginning_elsewhere(path)
         file = open_descriptor(path, _FLAGS)
         try:
             data = os.read(file, _FIRST)
@@ -554,3 +557,13 @@ def _beginning(path: str) -> tuple[bytes, int]:
             os.close(file)
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def _beginning_elsewhere(path: str) -> tuple[bytes, int]:
+    """The same of a file that a storage has."""
+    with RemoteFile(path) as file:
+        data = file.read(_FIRST)
+        if len(data) == _FIRST:
+            end = _WORD + int.from_bytes(data[:_WORD], "little")
+            data += file.read(end - len(data)) if _FIRST < end <= _LONGEST else b""
+        return data, file.size

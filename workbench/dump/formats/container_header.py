@@ -9,14 +9,13 @@ here loads the library before it is needed.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, SupportsIndex, TypeVar
 
 import numpy as np
 
 from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
-from workbench.core.files import fill
+from workbench.core.files import fill, size_of
 from workbench.proto.schema import Schema, fields
 from workbench.proto.wire import VARINT, check_type, decode, walk, walk_declared
 
@@ -137,7 +136,7 @@ class _Window:
     def __init__(self, file: BinaryIO, where: str) -> None:
         self._file, self._where = file, where
         self._data, self._first = b"", 0
-        self._size = os.fstat(file.fileno()).st_size
+        self._size = size_of(file)
 
     def __getitem__(self, place: SupportsIndex, /) -> int:
         at = int(place) - self._first

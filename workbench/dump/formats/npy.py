@@ -9,7 +9,6 @@ thousands of small files cheap. MindSpore's spelling follows its ``npy_header.cc
 from __future__ import annotations
 
 import math
-import os
 import re
 import threading
 from dataclasses import field
@@ -20,7 +19,7 @@ import numpy as np
 from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES, data_type_of, dtype, names_by
 from workbench.core.errors import FormatError
-from workbench.core.files import open_file, unreadable
+from workbench.core.files import file_size, fill, open_file, unreadable
 from workbench.core.formats import FORMATS, FormatWord, c0_of
 from workbench.dump import payload
 from workbench.dump.payload.blocks import Buffer, FileReader, FileSource, array, as_given, reading
@@ -216,7 +215,7 @@ class NpySource(FileSource):
 
 def _on_device(header: Extent, device: FormatWord, dtype: str) -> Extent:
     """Extent of all elements of a file in a device format; raises FormatError if their number fits nothing."""
-    held = (os.stat(header.path).st_size - header.start) // header.dtype.storage.itemsize
+    held = (file_size(header.path) - header.start) // header.dtype.storage.itemsize
     row, name = FORMATS[device.name], dtype or header.dtype.name
     c0 = 16 if "P" in row.device else row.c0 or c0_of(name)
     exact, laid = held == header.size, header._replace(format=device)
@@ -272,8 +271,9 @@ def payload_as(path: str, dtype: np.dtype[Any]) -> NDArray[Any]:
         with open_file(path, "tensor") as file:
             start = _payload_start(file, path)
             count = (file.seek(0, 2) - start) // dtype.itemsize
-            file.seek(start)
-            return np.fromfile(file, dtype, count)
+            flat = np.empty(count, dtype)
+            fill(file, start, flat.view(np.uint8), path)
+            return flat
     except OSError as error:
         raise unreadable(path, error, "tensor") from error
 

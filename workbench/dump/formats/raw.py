@@ -5,11 +5,10 @@ Such a file is named like its npy neighbours, without a suffix. It states no sha
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import DATA_TYPES, DType, data_type_of
-from workbench.core.files import open_listed
+from workbench.core.files import open_listed, size_of
 from workbench.dump.formats.mindspore_name import parse_npy_name, sanitize
 from workbench.dump.payload.extent import Extent
 
@@ -50,6 +49,6 @@ def format_raw_name(name: FileName) -> str:
 def locate(path: str, row: DType) -> Extent:
     """Extent of a file that holds elements and nothing else; raises FormatError if it cannot be opened."""
     with open_listed(path) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(file)
     count = size * 8 // row.bits
     return Extent(path, 0, size, row, count, (count,))

@@ -17,7 +17,16 @@ import numpy as np
 from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES, OPAQUE, PLAIN
 from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_descriptor, open_listed, unreadable
+from workbench.core.files import (
+    close_file,
+    fill,
+    open_listed,
+    open_to_read,
+    read_into,
+    seek_to,
+    size_of,
+    unreadable,
+)
 from workbench.core.packing import decode
 from workbench.dump import payload
 from workbench.dump.payload.extent import Extent, HostLayout, is_device_format, spec_of
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.core.remote import RemoteFile
     from workbench.core.tensors import TensorSpec
     from workbench.dump.payload.extent import Shape, Slice
     from workbench.dump.payload.rearrange import NewFile, Tile
@@ -251,17 +261,6 @@ def native(stored: Array, storage: np.dtype[Any]) -> Array:
     return found.view(storage) if storage.kind == "V" else found
 
 
-def _read_os(fd: int, buffers: list[memoryview]) -> int:
-    """Stand in for os.readv where the platform has none."""
-    (buffer,) = buffers
-    data = os.read(fd, len(buffer))
-    buffer[: len(data)] = data
-    return len(data)
-
-
-_readv = getattr(os, "readv", _read_os)
-
-
 class FileReader:
     """The elements of an open file, front to back in file order.
 
@@ -277,14 +276,14 @@ class FileReader:
         self, path: str, buffer: Buffer, found: Extent | Callable[[memoryview], Extent]
     ) -> None:
         self._path, self._buffer = path, buffer
-        self._fd = -1
+        self._fd: int | RemoteFile | None = None
         try:
-            self._fd = open_descriptor(path)
+            self._fd = open_to_read(path)
             if isinstance(found, Extent):
                 self.extent, self._high = found, 0
-                os.lseek(self._fd, found.start, os.SEEK_SET)
+                seek_to(self._fd, found.start)
             else:
-                self._high = _readv(self._fd, [buffer.view])
+                self._high = read_into(self._fd, buffer.view)
                 self.extent = found(buffer.view[: self._high])
             self._check()
         except OSError as error:
@@ -299,11 +298,16 @@ class FileReader:
         self._low = min(extent.start, self._high)  # nothing has been read where the place was known
         self._left = self.size
 
+    @property
+    def _open(self) -> int | RemoteFile:
+        assert self._fd is not None
+        return self._fd
+
     def _check(self) -> None:
         """Compare the claim with the file, before anything is allocated."""
         held, end = self._high, self.extent.end
         if end > held:
-            held = os.fstat(self._fd).st_size
+            held = size_of(self._open)
         if end > held:
             raise FormatError("dump/npy-short", place=f"byte {held}", needed=end, held=held)
 
@@ -318,7 +322,7 @@ class FileReader:
 
     def seek(self, first: int, count: int) -> None:
         """Go to element ``first``; only ``count`` elements from there on are handed out."""
-        os.lseek(self._fd, self.extent.start + first * self.dtype.itemsize, os.SEEK_SET)
+        seek_to(self._open, self.extent.start + first * self.dtype.itemsize)
         self._low = self._high = 0
         self._left = count
 
@@ -331,11 +335,11 @@ class FileReader:
         self._low, self._high = 0, kept
         while self._high < want:
             try:
-                got = _readv(self._fd, [view[self._high : want]])
+                got = read_into(self._open, view[self._high : want])
             except OSError as error:
                 raise unreadable(self._path, error) from error
             if got == 0:
-                held = os.lseek(self._fd, 0, os.SEEK_CUR)
+                held = seek_to(self._open, 0, os.SEEK_CUR)
                 place, needed = f"{self._path}: byte {held}", self.extent.end
                 raise FormatError("dump/npy-short", place=place, needed=needed, held=held)
             self._high += got
@@ -350,9 +354,9 @@ class FileReader:
         return found if found.flags.aligned else found.copy()
 
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self._fd is not None:
+            close_file(self._fd)
+            self._fd = None
 
     def __enter__(self) -> Self:
         return self

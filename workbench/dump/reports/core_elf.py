@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_listed
+from workbench.core.files import fill, open_listed, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -158,7 +158,7 @@ def read_core(path: str | os.PathLike[str]) -> Core:
     """
     where = os.fspath(path)
     with open_listed(where) as file:
-        return _Reader(file, os.fstat(file.fileno()).st_size, where).core()
+        return _Reader(file, size_of(file), where).core()
 
 
 class _Reader:

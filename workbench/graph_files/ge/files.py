@@ -7,14 +7,13 @@ graph. The vendor's guide knows two ways to the graph that counts: among the fil
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench._values import NamedTuple
 from workbench.core.errors import FormatError
-from workbench.core.files import open_file, unreadable
+from workbench.core.files import open_file, size_of, unreadable
 from workbench.core.words import Message
 from workbench.graph_files.ge.write_text import quoted
 from workbench.proto.text import parse_string
@@ -161,7 +160,7 @@ def _search(path: Path, word: str) -> _Hit | None:
             for start, piece in _pieces(file, len(sought)):
                 name = first_graph_name(piece) if start else name
                 if sought in piece:
-                    return _Hit(path, name, os.fstat(file.fileno()).st_size)
+                    return _Hit(path, name, size_of(file))
             return None
     except OSError as error:
         raise unreadable(path, error, "graph") from error

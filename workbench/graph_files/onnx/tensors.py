@@ -5,7 +5,6 @@ Sizes are checked before memory is taken, and data in other files stay in the fo
 
 from __future__ import annotations
 
-import os
 from dataclasses import field
 from functools import cache
 from math import prod
@@ -17,7 +16,7 @@ import numpy as np
 from workbench._values import dataclass
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
-from workbench.core.files import is_file, open_file, unreadable
+from workbench.core.files import fill, is_file, open_file, size_of, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,9 +143,9 @@ class OnnxTensor:
         path, offset = self._located(entries, kind)
         shape = self.shape
         with open_file(path, "external data") as file:
-            file.seek(offset)
             order = kind.newbyteorder("<") if kind.kind != "V" else kind
-            flat = np.fromfile(file, order, prod(shape))
+            flat = np.empty(prod(shape), order)
+            fill(file, offset, flat.view(np.uint8), str(path))
         return flat.astype(kind, copy=False).reshape(shape)
 
     def _located(self, entries: Mapping[str, str], kind: np.dtype[Any]) -> tuple[Path, int]:
@@ -161,7 +160,7 @@ class OnnxTensor:
         if length != wanted:
             self._refuse("graph/onnx-external-length", shape=shape, expected=wanted, got=length)
         with open_file(path, "external data") as file:
-            held = os.fstat(file.fileno()).st_size
+            held = size_of(file)
         if offset + wanted > held:
             needed, place = offset + wanted, str(path)
             raise FormatError(

@@ -1,0 +1,237 @@
+"""Compare a job: plan it, compare its units wherever there are cores, put them together, explain what parts first."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
+from workbench.comparison.measure.profiles import NOISE_FLOOR
+from workbench.comparison.measure.profiles import profile as find_profile
+from workbench.core.errors import AlignError, WorkbenchError
+from workbench.core.files import file_content, write_text
+from workbench.scale.engine import connected, distributed, done_before, run_units
+from workbench.scale.job import FILE, Diagnosis, JobResult
+from workbench.scale.merge import merge_units
+from workbench.scale.reading import read_unit
+from workbench.scale.run import compare_unit, read_unit_file, unit_path
+from workbench.scale.units import ALL, Settings, plan_job
+from workbench.session.comparison import Comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from workbench.comparison.differing import Depth
+    from workbench.scale.merge import Group, Meetings
+    from workbench.scale.summary import UnitSummary
+    from workbench.scale.units import JobPlan, Numbers, Unit
+
+    Progress = Callable[[int, int, str], None]
+    Begun = Callable[[JobPlan, Any], None]
+
+PLAN = "plan.json"
+_DIAGNOSED = 16
+"""Groups of which the first unit is compared in full."""
+
+
+def compare_job(
+    target: str | Path,
+    golden: str | Path,
+    *,
+    out: str | Path = "job",
+    client: Any = None,
+    scheduler: str = "",
+    workers: int = 0,
+    memory: str = "",
+    ranks: Numbers = ALL,
+    iterations: Numbers = ALL,
+    map_file: str | Path | Overrides | None = None,
+    target_graph: str = "",
+    golden_graph: str = "",
+    target_model: str = "",
+    golden_model: str = "",
+    profile: str = NOISE_FLOOR,
+    require: float = 100.0,
+    allow_missing: Iterable[str] = (),
+    depth: Depth = "replayed",
+    node: int = 0,
+    progress: Progress | None = None,
+    begun: Begun | None = None,
+) -> JobResult:
+    """Compare every rank in every iteration of two trees, on all cores or on a dask cluster.
+
+    What is in ``out`` already and was made of the same files with the same settings is not compared again, so that a
+    job that was interrupted goes on where it stopped. An interruption (Ctrl+C) is passed on after the result of what
+    was done by then is written.
+
+    Parameters
+    ----------
+    target, golden : path
+        The trees of all ranks; with a cluster of several machines on storage that all of them see.
+    out : path
+        Folder of the result: ``job.json``, ``job.parquet``, ``report.html`` and a parquet file for every unit.
+    client : distributed.Client, optional
+        Whose cluster does the work. Without it and without ``scheduler`` one is started on this machine.
+    scheduler : str
+        Address of a dask scheduler, as ``tcp://host:8786``.
+    workers, memory : int, str
+        Processes on this machine and what each may hold, as ``2GB``; 0 and empty: one a core, an equal share.
+    ranks, iterations : str or int
+        ``all``, or numbers and ranges: ``0-7,12``.
+    depth : str
+        How far every unit goes: ``replayed``, or ``measured``, which is faster and misses faults that stay within
+        the rounding of inputs. What parts first is explained in any case.
+    node : int
+        Ranks a node, to name nodes; 0: unknown.
+    progress : callable (done, total, name), optional
+        Bytes that are done, of all, and the unit.
+    begun : callable (plan, client), optional
+        Called before the first unit: what the job will read, and whose cluster does it.
+
+    Other parameters are those of `workbench.session.compare.compare`.
+
+    Raises
+    ------
+    FormatError
+        A path is no dump, or a given file cannot be read.
+    AlignError
+        Nothing of what is chosen is on both sides, or a choice is none.
+    WorkbenchError
+        dask or pyarrow is not installed, ``out`` is another job's, or the scheduler is lost.
+    """
+    if isinstance(map_file, str | Path):
+        map_file = read_overrides(Path(map_file))
+    find_profile(profile)
+    if not 0 < require <= 100:
+        raise AlignError("session/require", got=require)
+    settings = Settings(
+        map_file or NO_OVERRIDES, target_graph, golden_graph, target_model, golden_model, profile,
+        require, tuple(allow_missing), depth,
+    )  # fmt: skip
+    distributed()
+    plan = plan_job(target, golden, ranks=ranks, iterations=iterations, settings=settings)
+    folder = str(Path(out).resolve())
+    _claim(Path(folder), plan)
+    with connected(client, scheduler, workers, memory) as cluster:
+        if begun is not None:
+            begun(plan, cluster)
+        return run_job(plan, folder, cluster, node=node, progress=progress)
+
+
+def run_job(
+    plan: JobPlan, folder: str, client: Any, *, node: int = 0, progress: Progress | None = None
+) -> JobResult:
+    """Compare the units of a plan on a client's cluster, and write the result; an interruption writes what there is."""
+    told, total, done = progress or _quiet, plan.nbytes, 0
+    told(0, total, "")
+
+    def count(one: UnitSummary, nbytes: int) -> None:
+        nonlocal done
+        done += nbytes
+        told(done, total, f"rank {one.rank}, iteration {one.iteration}")
+
+    try:
+        units = run_units(plan, folder, client, count)
+    except KeyboardInterrupt:
+        put_together(plan, done_before(plan.units, folder), folder, node, explain=False)
+        raise
+    return put_together(plan, units, folder, node)
+
+
+def put_together(
+    plan: JobPlan, units: Sequence[UnitSummary], folder: str, node: int = 0, *, explain: bool = True
+) -> JobResult:
+    """Return the result of units, and write it beside their files."""
+    merged = merge_units(units, _reader(plan, folder), frozenset(plan.ranks))
+    by_place = {(one.rank, one.iteration): one for one in plan.units}
+    diagnoses = _diagnoses(plan, merged.groups, by_place) if explain else ()
+    found = JobResult(
+        plan.target, plan.golden, merged.units, merged.groups, merged.apart, plan.missing,
+        tuple(diagnoses), folder, node, _comparer(plan, by_place),
+    )  # fmt: skip
+    found.to_json(Path(folder) / FILE)
+    found.to_parquet(Path(folder) / "job.parquet")
+    found.to_html(Path(folder) / "report.html")
+    return found
+
+
+def _claim(folder: Path, plan: JobPlan) -> None:
+    """Take a folder for a job, or go on with it there; raises WorkbenchError if it is another's."""
+    said = {"target": plan.target, "golden": plan.golden}
+    path = folder / PLAN
+    if path.is_file():
+        try:
+            known = json.loads(file_content(path, 1 << 20, "plan"))
+        except ValueError:
+            known = None
+        if known != said:
+            raise WorkbenchError("job/folder", got=str(folder))
+    elif folder.exists() and any(folder.iterdir()):
+        raise WorkbenchError("job/folder", got=str(folder))
+    write_text(path, json.dumps(said, indent=1) + "\n")
+    for left in folder.glob("**/.*.partial"):  # of a client or worker that was killed
+        left.unlink(missing_ok=True)
+
+
+def _reader(plan: JobPlan, folder: str) -> Callable[[int], Meetings]:
+    """What reads the meetings of an iteration from the files of its units."""
+
+    def meetings_of(iteration: int) -> Meetings:
+        found = {}
+        for unit in plan.units:
+            if unit.iteration == iteration:
+                held = read_unit_file(unit_path(folder, unit))
+                found[unit.rank] = held.meetings if held is not None else ()
+        return found
+
+    return meetings_of
+
+
+def _comparer(
+    plan: JobPlan, by_place: Mapping[tuple[int, int], Unit]
+) -> Callable[[int, int], Comparison]:
+    def compare(rank: int, iteration: int) -> Comparison:
+        unit, settings = by_place[rank, iteration], plan.settings
+        found = compare_unit(unit, settings, *read_unit(unit, settings), "explained")
+        return Comparison(found.result, lambda: found.flow)
+
+    return compare
+
+
+def _diagnoses(
+    plan: JobPlan, groups: Sequence[Group], by_place: Mapping[tuple[int, int], Unit]
+) -> Iterator[Diagnosis]:
+    """Compare in full the first unit of every group that parts by itself."""
+    compare = _comparer(plan, by_place)
+    for group in [one for one in groups if one.role == "origin"][:_DIAGNOSED]:
+        found = compare(group.ranks[0], group.iteration)
+        one = next((finding for finding in found.findings if finding.defect), None)
+        if one is not None:
+            causes = tuple((cause.kind, cause.probability) for cause in one.causes)
+            yield Diagnosis(
+                group.ranks[0], group.iteration, found.sentence, one.kind,
+                tuple(map(str, one.evidence)), causes, str(one.advice),
+            )  # fmt: skip
+
+
+def read_job(path: str | Path) -> JobResult:
+    """Read the result of a job from its folder; units can be compared again while the dumps are where they were.
+
+    Raises FormatError if there is none.
+    """
+    found = JobResult.from_json(path)
+
+    def compare(rank: int, iteration: int) -> Comparison:
+        place = {"ranks": str(rank), "iterations": str(iteration)}
+        plan = plan_job(found.target, found.golden, **place)  # type: ignore[arg-type]
+        return _comparer(plan, {(one.rank, one.iteration): one for one in plan.units})(
+            rank, iteration
+        )
+
+    return replace(found, compare=compare)
+
+
+def _quiet(done: int, total: int, text: str) -> None:
+    """Tell nobody."""

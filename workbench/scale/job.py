@@ -1,0 +1,245 @@
+"""The result of a job: what every unit shows in a few numbers, and what they show together."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench._values import NamedTuple, dataclass
+from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.files import file_content, write_bytes, write_text
+from workbench.core.text import one_line
+from workbench.core.words import Message
+from workbench.scale.merge import Apart, Group
+from workbench.scale.summary import (
+    Parting,
+    UnitSummary,
+    parting_from_json,
+    plain,
+    summary_from_json,
+    summary_to_json,
+)
+from workbench.scale.units import Missing, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from workbench.session.comparison import Comparison
+
+SCHEMA = "workbench.job/1"
+FILE = "job.json"
+_MOST = 1 << 30
+
+_VERDICTS = ("fail", "incomplete", "inconclusive", "warn", "pass")
+"""Verdicts of units, the one first that decides for the job."""
+
+
+class Diagnosis(NamedTuple):
+    """What a full comparison of one unit says: that of the first of a group that parts by itself."""
+
+    rank: int
+    iteration: int
+    sentence: str
+    kind: str
+    evidence: tuple[str, ...]
+    causes: tuple[tuple[str, float], ...]
+    advice: str
+
+
+@dataclass(frozen=True, repr=False)
+class JobResult:
+    """A job, compared; it shows itself in a notebook and is written as files.
+
+    ``units`` are in order of rank and iteration; ``groups`` are ranks that show the same, in the order in which they
+    part; ``apart`` is what ranks should hold alike and do not; ``missing`` what one side does not have; ``diagnoses``
+    are full comparisons of the first unit of groups that part by themselves. ``folder`` is where files of units are,
+    ``node`` how many ranks a node has (0: unknown).
+    """
+
+    target: str
+    golden: str
+    units: tuple[UnitSummary, ...]
+    groups: tuple[Group, ...] = ()
+    apart: tuple[Apart, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    folder: str = ""
+    node: int = 0
+    compare: Callable[[int, int], Comparison] | None = field(default=None, compare=False)
+
+    @property
+    def first(self) -> Group | None:
+        """The ranks that part first, by themselves or in their communication; ``None`` if none does."""
+        return next((one for one in self.groups if one.role in ("origin", "communication")), None)
+
+    @property
+    def partial(self) -> bool:
+        """Whether units wait: the job was interrupted."""
+        return any(one.state == "waiting" for one in self.units)
+
+    @property
+    def verdict(self) -> str:
+        """``pass``, ``warn``, ``fail``, ``incomplete`` or ``inconclusive``, as of a comparison."""
+        found = {one.verdict for one in self.units if one.state == "done"}
+        if self.first is not None or self.apart:
+            found.add("fail")
+        if self.missing or any(one.state != "done" for one in self.units):
+            found.add("incomplete")
+        return next((one for one in _VERDICTS if one in found), "incomplete")
+
+    @cached_property
+    def sentence(self) -> Message:
+        """What was found, in one sentence."""
+        from workbench.scale.said import sentence
+
+        return sentence(self)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Units by verdict; those that failed or wait by that."""
+        return Counter(one.verdict if one.state == "done" else one.state for one in self.units)
+
+    def unit(self, rank: int, iteration: int) -> UnitSummary:
+        """Return a unit; raises WorkbenchError if the job has none there."""
+        for one in self.units:
+            if one.place == (rank, iteration):
+                return one
+        ranks = spans({one.rank for one in self.units})
+        iterations = spans({one.iteration for one in self.units})
+        raise WorkbenchError(
+            "job/no-unit", rank=rank, iteration=iteration, ranks=ranks, iterations=iterations
+        )
+
+    def comparison(self, rank: int, iteration: int) -> Comparison:
+        """Return the whole comparison of a unit, made now; raises WorkbenchError if the dumps are not there."""
+        self.unit(rank, iteration)
+        if self.compare is None:
+            raise WorkbenchError("job/no-dumps")
+        return self.compare(rank, iteration)
+
+    def rows(self, rank: int, iteration: int) -> Comparison:
+        """Return the comparison of a unit as its file has it; raises FormatError if that is not there."""
+        from workbench.session.comparison import Comparison
+
+        name = f"rank_{rank:05d}/iteration_{iteration:07d}.parquet"
+        self.unit(rank, iteration)
+        return Comparison.from_parquet(Path(self.folder) / "units" / name)
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for every unit as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame([_flat(one) for one in self.units])
+
+    def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
+        """Return schema ``workbench.job/1``; write it too if ``path`` is given."""
+        values = _to_json(self)
+        if path is not None:
+            write_text(path, json.dumps(values, indent=1, allow_nan=False) + "\n")
+        return values
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> JobResult:
+        """Read what `to_json` wrote, or the folder of a job; raises FormatError if it is none."""
+        file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+        text = file_content(file, _MOST, "job result")
+        try:
+            return _from_json(json.loads(text), str(file.parent))
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise FormatError("job/json", place=str(file), why=str(error)[:200]) from error
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write a row for every unit as parquet, with what all show together as JSON in its metadata."""
+        from workbench.scale.tables import parquet_of
+
+        return write_bytes(path, parquet_of(self))
+
+    def heatmap(self, value: str = "error") -> Figure:
+        """Return ranks × iterations as a matplotlib Figure; ``value`` is a key of `workbench.scale.heatmap.VALUES`."""
+        from workbench.scale.heatmap import heatmap_figure
+
+        return heatmap_figure(self, value)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the report: one file, offline, the same bytes for the same job."""
+        from workbench.scale.report import report_text
+
+        return write_text(path, report_text(self))
+
+    def _repr_html_(self) -> str:
+        from workbench.scale.report import summary_html
+
+        return summary_html(self)
+
+    def __repr__(self) -> str:
+        return one_line(f"<JobResult {self.verdict}: {self.sentence}>")
+
+
+# --- as values of JSON -------------------------------------------------------------------------
+
+
+def _flat(one: UnitSummary) -> dict[str, Any]:
+    """A unit as a row of a table."""
+    values = summary_to_json(one)
+    del values["met"]
+    for name in ("first", "received"):
+        parting: Parting | None = getattr(one, name)
+        values[name] = "" if parting is None else parting.op_name
+    return values | {"error": one.error}
+
+
+def _to_json(job: JobResult) -> dict[str, Any]:
+    groups = [
+        {**one._asdict(), "parting": plain(one.parting._asdict()), "ranks": [*one.ranks]}
+        for one in job.groups
+    ]
+    return {
+        "schema": SCHEMA,
+        "verdict": job.verdict,
+        "sentence": str(job.sentence),
+        "partial": job.partial,
+        "target": job.target,
+        "golden": job.golden,
+        "groups": groups,
+        "apart": [one._asdict() for one in job.apart],
+        "node": job.node,
+        "missing": [one._asdict() for one in job.missing],
+        "diagnoses": [one._asdict() for one in job.diagnoses],
+        "units": [summary_to_json(one) for one in job.units],
+    }
+
+
+def _from_json(values: Mapping[str, Any], folder: str) -> JobResult:
+    if values["schema"] != SCHEMA:
+        raise ValueError(values["schema"])
+    groups = (_group(one) for one in values["groups"])
+    return JobResult(
+        values["target"], values["golden"],
+        tuple(map(summary_from_json, values["units"])), tuple(groups),
+        tuple(_tuples(Apart, one) for one in values["apart"]),
+        tuple(Missing(**one) for one in values["missing"]),
+        tuple(_diagnosis(one) for one in values["diagnoses"]), folder, values["node"],
+    )  # fmt: skip
+
+
+def _group(values: Mapping[str, Any]) -> Group:
+    one = _tuples(Group, values)
+    return one._replace(parting=parting_from_json(values["parting"]))  # type: ignore[no-any-return]
+
+
+def _diagnosis(values: Mapping[str, Any]) -> Diagnosis:
+    one = Diagnosis(**values)
+    causes = tuple((str(kind), float(share)) for kind, share in one.causes)
+    return one._replace(evidence=tuple(one.evidence), causes=causes)
+
+
+def _tuples(kind: Any, values: Mapping[str, Any]) -> Any:
+    held = {key: tuple(one) if isinstance(one, list) else one for key, one in values.items()}
+    return kind(**held)

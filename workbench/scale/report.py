@@ -1,0 +1,151 @@
+"""A job's report: one HTML file, offline, with a map of all units; and what a notebook shows of a job.
+
+The map is drawn by a script of this package from four bytes a unit and a table of what units part at, so that 1,024
+ranks in 100 iterations take less than 2 MB. Without scripts a picture stands in its place.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.scale.heatmap import (
+    COLORS,
+    SMALLEST,
+    STATES,
+    axes_of,
+    cells,
+    draw,
+    size_of,
+    state_of,
+)
+from workbench.scale.said import ranks_said
+from workbench.show.plots import inline_svg
+from workbench.show.templates import render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.core.words import Message
+    from workbench.scale.job import JobResult
+    from workbench.scale.summary import UnitSummary
+
+ROLES = {
+    "origin": "job/role-origin",
+    "communication": "job/role-communication",
+    "received": "job/role-received",
+    "carried": "job/role-carried",
+    "open": "job/role-open",
+}
+"""Role of a group → code of its heading."""
+
+_SHOWN = 200
+"""Groups, failed units and the like that the report lists."""
+
+_STEPS = 250
+"""Steps of the color scale of errors; 251: NaN or infinite, 0: no error, 255: none was measured."""
+
+
+def report_text(job: JobResult) -> str:
+    """Return the report as one HTML document: the same job always gives the same text."""
+    from markupsafe import Markup
+
+    from workbench.show.assets import read_asset
+    from workbench.show.report import page_policy
+
+    script = read_asset("job.mjs")
+    return render(
+        "job.html.j2", styles=("parts", "report", "job"), policy=page_policy(script),
+        script=Markup(script), data=Markup(_packed(map_data(job))), svg=Markup(_picture(job)),
+        **_values(job),
+    )  # fmt: skip
+
+
+def summary_html(job: JobResult) -> str:
+    """Return a static fragment for a notebook: sentence, groups and the picture; no script."""
+    from markupsafe import Markup
+
+    values = _values(job) | {"svg": Markup(_picture(job))}
+    return render("job_repr.html.j2", styles=("parts", "job"), **values)
+
+
+def _values(job: JobResult) -> dict[str, Any]:
+    first, *more = job.sentence.values["clauses"]
+    failed = [one for one in job.units if one.state == "failed"]
+    diagnoses = {(one.rank, one.iteration): one for one in job.diagnoses}
+    groups = [
+        (one, ranks_said(one.ranks, job.node), _fed(one.fed_by, job.node),
+         diagnoses.get((one.ranks[0], one.iteration)))
+        for one in job.groups[:_SHOWN]
+    ]  # fmt: skip
+    return {
+        "job": job, "first": first, "more": more, "groups": groups, "failed": failed[:_SHOWN],
+        "apart": job.apart[:_SHOWN], "missing": job.missing[:_SHOWN], "counts": sorted(job.counts.items()),
+        "shown": _SHOWN, "roles": ROLES,
+    }  # fmt: skip
+
+
+def _fed(ranks: Iterable[int], node: int) -> Message | None:
+    ranks = [*ranks]
+    return ranks_said(ranks, node) if ranks else None
+
+
+def _picture(job: JobResult) -> str:
+    found = cells(job, "verdict")
+    return inline_svg(
+        lambda figure: draw(figure, found, "verdict"), "ranks and iterations", size_of(found)
+    )
+
+
+# --- the map -----------------------------------------------------------------------------------
+
+
+def map_data(job: JobResult) -> dict[str, Any]:
+    """Return what the map shows: planes of bytes (a row a rank), and tables that they point into."""
+    ranks, iterations = axes_of(job)
+    at = {rank: row for row, rank in enumerate(ranks)}, {n: k for k, n in enumerate(iterations)}
+    shape = len(ranks), len(iterations)
+    planes = {name: np.zeros(shape, np.uint8) for name in ("state", "error", "nonfinite")}
+    planes["error"][:] = 255
+    parts = np.zeros(shape, np.uint16)
+    names: dict[str, int] = {}
+    for one in job.units:
+        place = at[0][one.rank], at[1][one.iteration]
+        planes["state"][place] = STATES.index(state_of(one))
+        planes["error"][place] = _step(one)
+        planes["nonfinite"][place] = min(255, one.nonfinite)
+        if one.parts is not None:
+            said = f"{one.parts.op_type} {one.parts.op_name}"
+            parts[place] = min(names.setdefault(said, len(names) + 1), 65535)
+    planes["part_low"], planes["part_high"] = (
+        (parts & 255).astype(np.uint8),
+        (parts >> 8).astype(np.uint8),
+    )
+    text = {name: base64.b64encode(one.tobytes()).decode() for name, one in planes.items()}
+    return {
+        "ranks": ranks, "iterations": iterations, "planes": text, "names": [*names][:65535],
+        "states": STATES, "colors": COLORS, "smallest": SMALLEST, "steps": _STEPS,
+        "target": job.target, "golden": job.golden,
+    }  # fmt: skip
+
+
+def _step(one: UnitSummary) -> int:
+    """An error as a step of a decimal scale from SMALLEST to 10."""
+    if one.error is None:
+        return 255
+    if not np.isfinite(one.error):
+        return _STEPS + 1
+    if one.error <= 0:
+        return 0
+    share = (np.log10(one.error) - SMALLEST) / (1 - SMALLEST)
+    return 1 + int(np.clip(share, 0, 1) * (_STEPS - 1))
+
+
+def _packed(values: dict[str, Any]) -> str:
+    """Values of JSON, packed, as text that needs no escaping."""
+    text = json.dumps(values, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 9)).decode()

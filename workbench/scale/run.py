@@ -1,0 +1,181 @@
+"""Compare one unit: a pure function of it and its settings, whose result is a file.
+
+A file is written under a temporary name and renamed, and states the fingerprint of its unit. What is there with the
+same fingerprint is done: whoever runs a job again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench._values import NamedTuple
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.limits import limits
+from workbench.comparison.pair.pairing import Selection
+from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.files import write_bytes
+from workbench.ops import COLLECTIVES
+from workbench.scale.merge import digest_of
+from workbench.scale.reading import read_unit
+from workbench.scale.summary import (
+    Meeting,
+    meetings_from_json,
+    meetings_to_json,
+    summarize,
+    summary_from_json,
+    summary_to_json,
+)
+from workbench.session.parquet import read_about, to_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workbench.comparison.differing import Depth
+    from workbench.comparison.engine import Compared
+    from workbench.comparison.result import Result, Row
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.dump import Dump
+    from workbench.graph.graph import Graph, Op
+    from workbench.scale.summary import UnitSummary
+    from workbench.scale.units import Settings, Unit
+
+UNIT = b"workbench.unit"
+"""Key of a file's metadata under which its fingerprint, its summary and its meetings stand."""
+
+UNITS = "units"
+"""Folder of the files of units below the result's."""
+
+
+class UnitFile(NamedTuple):
+    """What a unit's file says of itself."""
+
+    fingerprint: str
+    summary: UnitSummary
+    meetings: tuple[Meeting, ...]
+
+
+def unit_path(folder: str | Path, unit: Unit) -> Path:
+    """Where the file of a unit is."""
+    return Path(folder) / UNITS / f"{unit.name}.parquet"
+
+
+def run_unit(unit: Unit, settings: Settings, folder: str) -> UnitSummary:
+    """Compare a unit and write its file, or read what was written before of the same; return its summary.
+
+    Raises WorkbenchError if a side cannot be read or the file cannot be written.
+    """
+    path = unit_path(folder, unit)
+    known = read_unit_file(path)
+    if known is not None and known.fingerprint == unit.fingerprint:
+        return known.summary
+    target, golden = read_unit(unit, settings)
+    compared = compare_unit(unit, settings, target, golden, settings.depth)
+    meetings = [*_meetings(compared.result, target)]
+    summary = summarize(unit, compared.result, digest_of(meetings))
+    said = {
+        "fingerprint": unit.fingerprint,
+        "summary": summary_to_json(summary),
+        "meetings": meetings_to_json(meetings),
+    }
+    about = {UNIT: json.dumps(said, allow_nan=False).encode()}
+    write_bytes(path, to_parquet(compared.result, about), "result")
+    return summary
+
+
+def compare_unit(
+    unit: Unit, settings: Settings, target: Dump, golden: Dump, depth: Depth
+) -> Compared:
+    """Compare both sides of a unit."""
+    overrides = settings.overrides.allow_missing([*settings.allow_missing])
+    required = None
+    if settings.require != 100:
+        required = replace(limits(), coverage_least=settings.require)
+    return compare_dumps(
+        target, golden, selection=Selection(None, None, overrides), profile=settings.profile,
+        limits=required, depth=depth,
+    )  # fmt: skip
+
+
+def read_unit_file(path: Path) -> UnitFile | None:
+    """Read what the file of a unit says of itself; ``None`` if there is none, or it is damaged or another's."""
+    with suppress(FormatError, KeyError, TypeError, ValueError):
+        said = json.loads(read_about(path)[UNIT])
+        summary = summary_from_json(said["summary"])
+        return UnitFile(said["fingerprint"], summary, (*meetings_from_json(said["meetings"]),))
+    return None
+
+
+# --- where ranks meet --------------------------------------------------------------------------
+
+
+def _meetings(result: Result, target: Dump) -> Iterator[Meeting]:
+    """Tensors of operators in which ranks meet, in the order of rows."""
+    types = result.columns.column("op_type")
+    met = [number for number, one in enumerate(types) if one in COLLECTIVES]
+    if not met:
+        return
+    defects = {one.op_name for one in result.findings if one.defect}
+    records: dict[tuple[str, str, int], TensorRecord] = {
+        (one.path, one.key.io, one.key.slot): one for one in target.records
+    }
+    for row in result.columns.take(met):
+        if not row.op_name:
+            continue
+        op = _operator(target.graphs, row)
+        group, ranks = _group(op) if op is not None else ("", ())
+        record = records.get((row.target_path, row.io, row.slot)) if row.io == "output" else None
+        yield Meeting(
+            row.op_name, row.op_type, row.io, row.slot, group, ranks, *_norms(row),
+            _digest(record) if record is not None else "", row.op_name in defects,
+        )  # fmt: skip
+
+
+def _operator(graphs: Mapping[tuple[int, int], Graph], row: Row) -> Op | None:
+    graph = graphs.get(row.graph_key)
+    number = graph.by_name.get(row.op_name) if graph is not None else None
+    return None if graph is None or number is None else graph.ops[number]
+
+
+_RANKS = ("group_rank_ids", "rank_list", "group_ranks")
+"""Attributes under which an operator says which ranks meet."""
+
+
+def _group(op: Op) -> tuple[str, tuple[int, ...]]:
+    """Name of the group in which ranks meet, and the ranks where the operator says them."""
+    known = (op.attrs.get(name) for name in _RANKS)
+    ranks: Any = next((one for one in known if isinstance(one, tuple | list)), ())
+    whole = all(isinstance(one, int) for one in ranks)
+    return str(op.attrs.get("group", "")), tuple(ranks) if whole else ()
+
+
+def _norms(row: Row) -> tuple[float | None, float | None]:
+    """Norm of the difference of a pair, and of what rounding explains, in the unit of the data."""
+    off, size = row.metrics.get("RootMeanSquareError"), None
+    if row.target_spec is not None:
+        size = row.target_spec.size
+    if row.status == "equal":
+        return 0.0, 0.0
+    if off is None or size is None or row.error is None:
+        return None, None
+    norm = off * math.sqrt(size)
+    relative = row.metrics.get("RelativeEuclideanDistance", row.error)
+    scale = norm / relative if relative and math.isfinite(relative) else 0.0
+    return norm, scale * (row.noise_floor or 0.0)
+
+
+def _digest(record: TensorRecord) -> str:
+    """Digest of a tensor's values; empty if they cannot be read."""
+    if record.source is None:
+        return ""
+    try:
+        array = record.source.array()
+    except (WorkbenchError, OSError):
+        return ""
+    said = f"{array.dtype}{array.shape}".encode()
+    return sha256(said + array.tobytes()).hexdigest()[:32]

@@ -1,0 +1,95 @@
+"""A job as parquet: a row for every unit, for anyone's pandas."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench._values import NamedTuple
+from workbench.core.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.scale.job import JobResult
+    from workbench.scale.summary import Parting, UnitSummary
+
+METADATA = b"workbench.job"
+"""Key of the file's metadata under which the rest of the result stands as JSON."""
+
+
+class JobColumn(NamedTuple):
+    """A column: name, kind, unit, meaning, and what it holds of a unit."""
+
+    name: str
+    kind: Literal["int64", "float64", "string"]
+    unit: str
+    meaning: str
+    read: Callable[[UnitSummary], Any]
+
+
+def _of(name: str) -> Callable[[UnitSummary], Any]:
+    return lambda one: getattr(one, name)
+
+
+def _of_parting(which: str, name: str) -> Callable[[UnitSummary], Any]:
+    def read(one: UnitSummary) -> Any:
+        parting: Parting | None = getattr(one, which)
+        return None if parting is None else getattr(parting, name)
+
+    return read
+
+
+COLUMNS: tuple[JobColumn, ...] = (
+    JobColumn("rank", "int64", "", "rank", _of("rank")),
+    JobColumn("iteration", "int64", "", "iteration", _of("iteration")),
+    JobColumn("state", "string", "", "done, failed or waiting", _of("state")),
+    JobColumn("verdict", "string", "", "verdict of the unit among its peers", _of("verdict")),
+    JobColumn("tensors", "int64", "tensors", "pairs", _of("tensors")),
+    JobColumn("equal", "int64", "tensors", "pairs that are equal", _of("equal")),
+    JobColumn("passed", "int64", "tensors", "pairs that pass", _of("passed")),
+    JobColumn("warned", "int64", "tensors", "pairs with a warning", _of("warned")),
+    JobColumn("failing", "int64", "tensors", "pairs that fail", _of("failing")),
+    JobColumn("uncompared", "int64", "tensors", "pairs without a figure", _of("uncompared")),
+    JobColumn("unmatched", "int64", "tensors", "tensors without a partner", _of("unmatched")),
+    JobColumn("nonfinite", "int64", "elements", "positions that differ in NaN, Inf or finite", _of("nonfinite")),
+    JobColumn("error", "float64", "1", "worst relative error of all pairs", _of("error")),
+    JobColumn("worst", "string", "", "operator that has it", _of("worst")),
+    JobColumn("first", "string", "", "first divergent operator of the rank's own", _of_parting("first", "op_name")),
+    JobColumn("first_type", "string", "", "its type", _of_parting("first", "op_type")),
+    JobColumn("first_kind", "string", "", "kind of the finding", _of_parting("first", "kind")),
+    JobColumn("first_order", "int64", "", "its place in data-flow order", _of_parting("first", "order")),
+    JobColumn("first_error", "float64", "1", "its error", _of_parting("first", "error")),
+    JobColumn("first_source", "string", "", "line of the network's source", _of_parting("first", "source")),
+    JobColumn("received", "string", "", "first of those in which ranks meet", _of_parting("received", "op_name")),
+    JobColumn("reason", "string", "", "why the unit failed", _of("reason")),
+)  # fmt: skip
+
+
+def parquet_of(job: JobResult) -> bytes:
+    """Return a job as a file of parquet; raises WorkbenchError without pyarrow."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise WorkbenchError("session/pyarrow") from None
+    rest = job.to_json() | {"units": []}
+    kinds = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+    fields = [
+        pa.field(one.name, kinds[one.kind], metadata={"unit": one.unit, "meaning": one.meaning})
+        for one in COLUMNS
+    ]
+    values = [
+        pa.array([_text(one.read(unit)) for unit in job.units], kinds[one.kind]) for one in COLUMNS
+    ]
+    schema = pa.schema(fields, {METADATA: json.dumps(rest, allow_nan=False).encode()})
+    out = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays(values, schema=schema), out, compression="zstd")
+    found: bytes = out.getvalue().to_pybytes()
+    return found
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, str):  # what is no Unicode stands there escaped, as in files of JSON
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value

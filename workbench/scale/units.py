@@ -1,0 +1,203 @@
+"""Units of a job: one rank in one iteration, with all that its comparison depends on.
+
+All graphs of a rank are in one unit, since errors flow from one to the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from workbench._values import NamedTuple, dataclass
+from workbench.comparison.map_file import NO_OVERRIDES, Overrides
+from workbench.comparison.measure.profiles import NOISE_FLOOR
+from workbench.core.errors import AlignError
+from workbench.scale.parts import list_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from workbench.comparison.differing import Depth
+    from workbench.scale.parts import Part, Tree
+
+Numbers = str | int
+"""``all``, or numbers and ranges: ``0-7,12``."""
+
+ALL = "all"
+_VERSION = 1
+"""Of a unit's file; another one is compared again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How every unit is compared; fields as those of `workbench.session.compare.compare`.
+
+    ``depth`` is how far every unit goes; what is diagnosed is explained in any case.
+    """
+
+    overrides: Overrides = NO_OVERRIDES
+    target_graph: str = ""
+    golden_graph: str = ""
+    target_model: str = ""
+    golden_model: str = ""
+    profile: str = NOISE_FLOOR
+    require: float = 100.0
+    allow_missing: tuple[str, ...] = ()
+    depth: Depth = "replayed"
+
+    @property
+    def digest(self) -> str:
+        """Changes with any of them."""
+        return hashlib.sha256(repr(self).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One rank in one iteration, on both sides.
+
+    ``fingerprint`` is of everything that its comparison depends on: names, sizes and times of all files, settings,
+    and the version of the workbench.
+    """
+
+    rank: int
+    iteration: int
+    target: Part
+    golden: Part
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """Its file below the result's folder, without the suffix."""
+        return f"rank_{self.rank:05d}/iteration_{self.iteration:07d}"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its files on both sides."""
+        return self.target.nbytes + self.golden.nbytes
+
+
+class Missing(NamedTuple):
+    """A rank and iteration that one side does not have; ``side`` is the one that lacks it."""
+
+    side: str
+    rank: int
+    iteration: int
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """All units of a job in order, and what one side does not have."""
+
+    target: str
+    golden: str
+    settings: Settings
+    units: tuple[Unit, ...]
+    missing: tuple[Missing, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are read, at least once."""
+        return sum(one.nbytes for one in self.units)
+
+    @property
+    def files(self) -> int:
+        """Files that are read."""
+        return sum(one.target.files + one.golden.files for one in self.units)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Ranks of its units."""
+        return tuple(sorted({one.rank for one in self.units}))
+
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        """Iterations of its units."""
+        return tuple(sorted({one.iteration for one in self.units}))
+
+
+def plan_job(
+    target: str | Path,
+    golden: str | Path,
+    *,
+    ranks: Numbers = ALL,
+    iterations: Numbers = ALL,
+    settings: Settings | None = None,
+) -> JobPlan:
+    """Return what is to be compared, and how many bytes that is: both trees are listed once, and no file is opened.
+
+    Raises FormatError if a path is no dump, AlignError if nothing of what is chosen is on both sides or the choice
+    is none.
+    """
+    chosen, given = (_chosen("ranks", ranks), _chosen("iterations", iterations)), settings
+    trees = list_tree(target), list_tree(golden)
+    ours, theirs = (one.parts() for one in trees)
+    wanted = [place for place in sorted({*ours, *theirs}) if _is_chosen(place, chosen)]
+    both = [place for place in wanted if place in ours and place in theirs]
+    if not both:
+        places = [_told(one) for one in trees]
+        raise AlignError("job/nothing-common", target=places[0], golden=places[1])
+    given = given or Settings()
+    units = tuple(_unit(place, ours[place], theirs[place], given.digest) for place in both)
+    missing = (
+        Missing(side, *place)
+        for place in wanted
+        for side, parts in (("target", ours), ("golden", theirs))
+        if place not in parts
+    )
+    return JobPlan(str(target), str(golden), given, units, tuple(missing))
+
+
+def _unit(place: tuple[int, int], target: Part, golden: Part, settings: str) -> Unit:
+    from workbench import __version__
+
+    said = (_VERSION, __version__, settings, place, target.path, golden.path)
+    text = "\n".join(map(str, (*said, target.digest, golden.digest)))
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return Unit(*place, target, golden, digest)
+
+
+def _told(tree: Tree) -> str:
+    ranks = sorted(tree.ranks)
+    iterations = sorted({iteration for _, iteration in tree.places})
+    return f"ranks {spans(ranks)}, iterations {spans(iterations)}"
+
+
+def _is_chosen(place: tuple[int, int], chosen: tuple[frozenset[int] | None, ...]) -> bool:
+    return all(some is None or number in some for number, some in zip(place, chosen, strict=True))
+
+
+def _chosen(name: str, given: Numbers) -> frozenset[int] | None:
+    """Read a choice; ``None`` is everything."""
+    text = str(given).replace(" ", "")
+    if text == ALL:
+        return None
+    found: set[int] = set()
+    for part in text.split(","):
+        one = _RANGE.fullmatch(part)
+        first, last = (int(one[1]), int(one[2] or one[1])) if one is not None else (1, 0)
+        if not first <= last < first + _MOST:
+            raise AlignError("job/numbers", name=name, got=given)
+        found |= {*range(first, last + 1)}
+    return frozenset(found)
+
+
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_MOST = 1 << 20
+"""Most numbers of a range."""
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Write numbers as ranges.
+
+    >>> spans([0, 1, 2, 3, 5, 7, 8]), spans([])
+    ('0-3, 5, 7-8', 'none')
+    """
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][-1] + 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, one)) for one in found) or "none"
