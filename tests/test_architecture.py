@@ -227,6 +227,8 @@ FILES_GROW = {
     "Choice": "cache: what the plan says of a name",
     "ChunkReader": "place in a file, by now",
     "Clock": "the time of a simulated run",
+    "_Blocks": "cache of blocks of files elsewhere, by bytes",
+    "RemoteFile": "place in a file elsewhere, by now",
     "FileBytes": "page of a file that is looked at",
     "FileReader": "place in a file, by now",
     "FormCache": "cache: what headers said that differ in addresses and names alone",

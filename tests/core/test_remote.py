@@ -11,10 +11,17 @@ import numpy as np
 import pytest
 
 from kit.words import refused
-from workbench.core import remote
 from workbench.core.errors import FormatError, WorkbenchError
-from workbench.core.files import file_content, file_size, folder_files, is_file, open_file
-from workbench.core.remote import BLOCK, HEAD, SMALL, RemoteFile, is_remote, spelled
+from workbench.core.files import (
+    file_content,
+    file_size,
+    folder_files,
+    is_file,
+    is_remote,
+    open_file,
+)
+from workbench.core.storage import remote
+from workbench.core.storage.remote import BLOCK, HEAD, SMALL, RemoteFile, spelled
 
 DATA = np.random.default_rng(0).integers(0, 256, HEAD + 2 * BLOCK + 77, np.uint8).tobytes()
 

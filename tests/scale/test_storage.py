@@ -11,8 +11,8 @@ import pytest
 import workbench as wb
 from kit.build.object_store import serve, upload
 from kit.words import refused
-from workbench.core import remote
 from workbench.core.errors import FormatError
+from workbench.core.storage import remote
 from workbench.scale.compare_job import compare_job
 from workbench.scale.units import plan_job
 

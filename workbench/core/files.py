@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from workbench.core.errors import FormatError, OutputError
-from workbench.core.remote import RemoteFile, find_entry, is_remote, list_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
+
+    from workbench.core.storage.remote import RemoteFile
 
 _FLAGS = (
     os.O_RDONLY
@@ -41,9 +42,33 @@ def open_descriptor(path: str, flags: int = 0) -> int:
     return os.open(path, flags | _FLAGS)
 
 
+SCHEME = re.compile(r"([a-z][a-z0-9+.]{1,15}):/+(?=[^/])", re.ASCII)
+"""How a URL begins, also one that was taken for a path of files, which joins its slashes."""
+
+ARCHIVES = {".zip": "zip", ".tar": "tar"}
+"""Ending of an archive → fsspec's name of what reads it."""
+
+INSIDE = "!/"
+"""What stands between an archive and a path inside it."""
+
+
+def is_remote(path: str | Path) -> bool:
+    """Whether a path is a URL or inside an archive.
+
+    >>> [is_remote(one) for one in ("s3://b/x", "a/b.zip!/c", "/a/b", "C:/x", "a:b")]
+    [True, True, False, False, False]
+    """
+    text = str(path)
+    return INSIDE in text or text.endswith("!") or (":/" in text and bool(SCHEME.match(text)))
+
+
 def open_to_read(path: str) -> int | RemoteFile:
     """Open a file for `read_into` and `seek_to`: a descriptor of the system's, or what reads it from elsewhere."""
-    return RemoteFile(path) if is_remote(path) else open_descriptor(path)
+    if is_remote(path):
+        from workbench.core.storage.remote import RemoteFile
+
+        return RemoteFile(path)
+    return open_descriptor(path)
 
 
 def read_into(file: int | RemoteFile, view: memoryview) -> int:
@@ -80,18 +105,25 @@ def size_of(file: int | IO[bytes] | RemoteFile) -> int:
     if isinstance(file, int):
         return os.fstat(file).st_size
     raw = getattr(file, "raw", file)
-    return raw.size if isinstance(raw, RemoteFile) else os.fstat(file.fileno()).st_size
+    size: int | None = getattr(raw, "size", None)  # a RemoteFile's
+    return os.fstat(file.fileno()).st_size if size is None else size
 
 
 def file_size(path: str) -> int:
     """Bytes of a file; raises OSError if there is none."""
-    return find_entry(path).size if is_remote(path) else os.stat(path).st_size
+    if is_remote(path):
+        from workbench.core.storage.remote import find_entry
+
+        return find_entry(path).size
+    return os.stat(path).st_size
 
 
 def folder_files(folder: str | Path) -> list[str]:
     """Names of all that is in a folder, in order; none if there is no such folder."""
     try:
         if is_remote(folder):
+            from workbench.core.storage.remote import list_entries
+
             return [one.name for one in list_entries(folder)]
         return sorted(os.listdir(folder))
     except OSError:
@@ -127,6 +159,8 @@ def _regular(path: str | Path, what: str, buffering: int) -> BinaryIO:
 
 
 def _elsewhere(path: str | Path, what: str, buffering: int) -> BinaryIO:
+    from workbench.core.storage.remote import RemoteFile
+
     found = RemoteFile(path)
     if found.is_folder:
         raise FormatError("core/not-a-file", place=str(path), subject=what)
@@ -190,6 +224,8 @@ def is_file(path: str | Path) -> bool:
     """Whether there is a regular file; there is none of a name that no file can have."""
     try:
         if is_remote(path):
+            from workbench.core.storage.remote import find_entry
+
             return not find_entry(path).is_folder
         return Path(path).is_file()
     except OSError:  # longer than the system allows, or not there

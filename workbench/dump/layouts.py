@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError
-from workbench.core.files import folder_files
-from workbench.core.remote import is_remote
+from workbench.core.files import folder_files, is_remote
 from workbench.dump.formats.mindspore_name import MAX_NAME_BYTES
 
 if TYPE_CHECKING:

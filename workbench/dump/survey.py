@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
-from workbench.core.files import folder_files, is_file, unreadable
-from workbench.core.remote import ARCHIVES, find_entry, is_remote, list_entries, spelled
+from workbench.core.files import ARCHIVES, folder_files, is_file, is_remote, unreadable
 from workbench.core.words import Message
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.formats.ge_name import CONSTANTS
@@ -133,7 +132,7 @@ def _top(root: Path | str) -> tuple[str, tuple[str, ...]]:
     try:
         archive = _archive_of(root)
         if archive or is_remote(root):
-            return _top_elsewhere(archive or spelled(root))
+            return _top_elsewhere(archive or root)
         root = Path(root)
         if not root.is_dir():
             raise FormatError(
@@ -150,11 +149,13 @@ def _archive_of(root: Path | str) -> str:
     text = str(root)
     if not text.endswith(tuple(ARCHIVES)):
         return ""
-    return f"{spelled(text) if is_remote(text) else text}!" if is_file(text) else ""
+    return f"{text}!" if is_file(text) else ""
 
 
-def _top_elsewhere(root: str) -> tuple[str, tuple[str, ...]]:
-    root = root.rstrip("/")
+def _top_elsewhere(path: Path | str) -> tuple[str, tuple[str, ...]]:
+    from workbench.core.storage.remote import find_entry, spelled
+
+    root = spelled(path).rstrip("/")
     if not find_entry(root).is_folder:
         raise FormatError("dump/not-a-folder", got=root)
     return root, tuple(filter(None, root.split("/")))
@@ -243,8 +244,10 @@ def _is_form(name: str) -> bool:
 
 def list_folder(path: str) -> tuple[list[str], list[str]]:
     """Files and folders in order of name, folders with numbers by value."""
-    names, folders = [], []
+    names, folders = list[str](), list[str]()
     if is_remote(path):
+        from workbench.core.storage.remote import list_entries
+
         for one in list_entries(path):
             (folders if one.is_folder and not _looks_like_npy(one.name) else names).append(one.name)
         return sorted(names), _by_number(folders)
@@ -360,4 +363,8 @@ def _rank_roots(
 
 def _joined(root: str, parts: Sequence[str]) -> str:
     """Path of a folder above the root, by its parts."""
-    return spelled("/".join(parts)) if is_remote(root) else "/".join(parts)
+    if not is_remote(root):
+        return "/".join(parts)
+    from workbench.core.storage.remote import spelled
+
+    return spelled("/".join(parts))

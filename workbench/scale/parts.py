@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
-from workbench.core.files import unreadable
-from workbench.core.remote import KEPT, fetch_small, forget_listing, is_remote, list_entries
+from workbench.core.files import is_remote, unreadable
+from workbench.core.storage.remote import KEPT, fetch_small, forget_listing, list_entries
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.reader import load_survey
 from workbench.dump.survey import list_folder, survey

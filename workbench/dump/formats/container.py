@@ -20,10 +20,9 @@ import numpy as np
 from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import DATA_TYPES, OPAQUE, UNKNOWN, DType
 from workbench.core.errors import FormatError
-from workbench.core.files import fill, open_descriptor, open_listed, size_of, unreadable
+from workbench.core.files import fill, is_remote, open_descriptor, open_listed, size_of, unreadable
 from workbench.core.formats import FormatWord, read_format
 from workbench.core.packing import packed_bytes
-from workbench.core.remote import RemoteFile, is_remote
 from workbench.core.words import Message
 from workbench.dump import payload
 from workbench.dump.formats.container_header import (
@@ -561,6 +560,8 @@ def _beginning(path: str) -> tuple[bytes, int]:
 
 def _beginning_elsewhere(path: str) -> tuple[bytes, int]:
     """The same of a file that a storage has."""
+    from workbench.core.storage.remote import RemoteFile
+
     with RemoteFile(path) as file:
         data = file.read(_FIRST)
         if len(data) == _FIRST:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.core.remote import RemoteFile
+    from workbench.core.storage.remote import RemoteFile
     from workbench.core.tensors import TensorSpec
     from workbench.dump.payload.extent import Shape, Slice
     from workbench.dump.payload.rearrange import NewFile, Tile

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench._values import NamedTuple
 from workbench.core.errors import WorkbenchError
+from workbench.core.files import ARCHIVES, INSIDE, SCHEME, is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
     Key = tuple[str, str, int]
     """Path and stamp of a file, first byte of a block."""
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.]{1,15}):/+(?=[^/])", re.ASCII)
 _PASSWORD = re.compile(r"://[^/@]*:[^/@]*@")
-_INSIDE = "!/"
-ARCHIVES = {".zip": "zip", ".tar": "tar"}
-"""Ending of an archive → fsspec's name of what reads it."""
-
 HEAD = 1 << 14
 """Bytes of a large file's first block: enough for a header, few enough to be read in vain."""
 
@@ -63,16 +59,6 @@ class Entry(NamedTuple):
     stamp: str
 
 
-def is_remote(path: str | Path) -> bool:
-    """Whether a path is a URL or inside an archive.
-
-    >>> [is_remote(one) for one in ("s3://b/x", "a/b.zip!/c", "/a/b", "C:/x", "a:b")]
-    [True, True, False, False, False]
-    """
-    text = str(path)
-    return _INSIDE in text or text.endswith("!") or (":/" in text and bool(_SCHEME.match(text)))
-
-
 def spelled(path: str | Path) -> str:
     """Return a URL as it is written, also where it was taken for a path of files, which joins its slashes.
 
@@ -81,7 +67,7 @@ def spelled(path: str | Path) -> str:
 
     Raises WorkbenchError for one with a password.
     """
-    text = _SCHEME.sub(r"\1://", str(path), count=1)
+    text = SCHEME.sub(r"\1://", str(path), count=1)
     if _PASSWORD.search(text):
         raise WorkbenchError("core/url-password")
     return text
@@ -98,11 +84,11 @@ def _fsspec() -> Any:
 def _place(path: str | Path) -> tuple[Any, str]:
     """The file system of a path, and what that calls it."""
     text = spelled(path)
-    archive, _, inner = text.partition(_INSIDE)
+    archive, _, inner = text.partition(INSIDE)
     if archive != text or text.endswith("!"):
         system, top = _archive(archive.removesuffix("!"))
         return system, top + inner
-    found = _SCHEME.match(text)
+    found = SCHEME.match(text)
     assert found is not None
     root = text[: text.find("/", found.end())] if "/" in text[found.end() :] else text
     system = _storage(root)
@@ -201,13 +187,15 @@ def read_range(path: str | Path, start: int, end: int) -> bytes:
     system, where = _place(path)
 
     def read() -> bytes:
-        with _ONE_AT_A_TIME if _INSIDE in str(path) else nullcontext():
-            found: bytes = system.cat_file(where, start=start, end=end)
+        found: bytes
+        with _ONE_AT_A_TIME if INSIDE in str(path) else nullcontext():
+            found = system.cat_file(where, start=start, end=end)
         if len(found) != end - start:
             raise OSError(f"{len(found)} of {end - start} bytes arrived")
         return found
 
-    return _tried(read)
+    data: bytes = _tried(read)
+    return data
 
 
 def _tried(ask: Callable[[], Any]) -> Any:
