@@ -184,6 +184,7 @@ def test_a_saved_notebook_stays_small(author, tree, name):
 def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(author, lab, name):
     """Last, for it takes the kernel of the author's."""
     page = author[name].page
+    page.bring_to_front()
     assert page.locator("[class$=-still]:visible").count() == 0
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")

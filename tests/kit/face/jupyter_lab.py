@@ -181,6 +181,7 @@ class Reader:
 
     def _sit_down(self, page, server: Lab) -> None:
         self.page, self.trouble, self._listeners = page, [], []
+        page.bring_to_front()  # behind others it would draw once a second
         page.set_default_timeout(SECONDS * 1000)
         self.hear("console", lambda m: m.type == "error" and self.trouble.append(m.text))
         self.hear("pageerror", lambda error: self.trouble.append(str(error)))

@@ -144,6 +144,7 @@ class Pages:
             self._pages.append(self._opened())
         page = self._pages[self._taken]
         self._taken += 1
+        page.bring_to_front()  # a page behind others draws once a second, and whatever waits for a frame waits so long
         page.set_viewport_size({"width": width, "height": 1000})
         page.emulate_media(media="null", color_scheme=color_scheme)
         return page
