@@ -26,6 +26,10 @@ def value(text, **names):
     ("1", 1),
     ("-1.5", -1.5),
     ("True", True),
+    ("not False", True),
+    ("not three", False),
+    ("not ''", True),
+    ("not None", True),
     ("None", None),
     ("'a' 'b' + 'c'", "abc"),
     ("b'/d'", "/d"),
@@ -52,7 +56,7 @@ def test_literals_have_their_value(text, expected):
 
 
 @pytest.mark.parametrize("text", [
-    "other", "a.b", "f(1)", "f'{x}'", "'%s' % x", "1 + 1", "-True", "not True", "[1, x]", "{'a': 1}",
+    "other", "a.b", "f(1)", "f'{x}'", "'%s' % x", "1 + 1", "-True", "not x", "not [1]", "[1, x]", "{'a': 1}",
     "{1, 2}", "lambda: 1", "1 if x else 2", "...", "2j", "1e309", "x.encode()", "3 .encode()", "bytes(3)",
     "bytes(['a'])", "str(['a'])", "str(True)", "str(0.1)", "'a' + 1",
 ])  # fmt: skip

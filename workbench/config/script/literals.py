@@ -132,7 +132,7 @@ def bindings(node: ast.AST) -> Iterator[str]:
 def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
     """Value of an expression, `RuntimeValue` if only a run knows it.
 
-    Knows constants, lists and tuples, signs, joined strings, names of ``names``, the wrappers
+    Knows constants, lists and tuples, signs, ``not``, joined strings, names of ``names``, the wrappers
     ``tf.compat.as_bytes(…)``, ``bytes(…)``, ``str.encode`` of text, and ``str`` of a whole number.
     """
     try:
@@ -162,6 +162,10 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
             value = _value(operand, names)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return -value
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            value = _value(operand, names)
+            if value is None or isinstance(value, bool | int | str):  # empty bytes are false, too
+                return not value
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             one, two = _value(left, names), _value(right, names)
             if isinstance(one, str) and isinstance(two, str) and len(one + two) <= _MAX_JOINED:
