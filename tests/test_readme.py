@@ -60,6 +60,11 @@ TARGETS = {
         "tests/data/conformance/marks_",
         "tests/network/test_set_dump.py",
     ],
+    "conformance-layouts": [
+        "conformance/run_torch_layouts.py",
+        "tests/data/conformance/",
+        "tests/scale/layouts/test_torch_layouts.py",
+    ],
     "conformance-golden": ["conformance/run_golden_modules.py", "pytest tests/golden_data"],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",

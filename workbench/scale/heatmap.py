@@ -101,8 +101,8 @@ def heatmap_figure(job: JobResult, value: str = "error") -> Figure:
 
 
 def size_of(found: Cells) -> tuple[float, float]:
-    """Size of a picture (inches)."""
-    return (11.0, min(7.0, max(2.2, 1.2 + 0.12 * len(found.ranks))))
+    """Size of a picture (inches); the label of the color bar takes 3 of height."""
+    return (11.0, min(7.0, max(3.0, 1.2 + 0.12 * len(found.ranks))))
 
 
 def draw(figure: Figure, found: Cells, value: str) -> None:
