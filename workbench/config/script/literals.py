@@ -158,14 +158,8 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
             return names[name]
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return [_value(item, {} if _is_list(item, names) else names) for item in items]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            value = _value(operand, names)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return -value
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            value = _value(operand, names)
-            if value is None or isinstance(value, bool | int | str):  # empty bytes are false, too
-                return not value
+        case ast.UnaryOp(op=op, operand=operand):
+            return _changed(op, _value(operand, names))
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             one, two = _value(left, names), _value(right, names)
             if isinstance(one, str) and isinstance(two, str) and len(one + two) <= _MAX_JOINED:
@@ -178,6 +172,15 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
             return _text_of(node, names)
         case _:
             pass
+    raise _Unknown
+
+
+def _changed(op: ast.unaryop, value: Any) -> Any:
+    """A number with its sign, or the opposite of what is true or false; empty bytes are false as empty text is."""
+    if isinstance(op, ast.USub) and isinstance(value, int | float) and not isinstance(value, bool):
+        return -value
+    if isinstance(op, ast.Not) and (value is None or isinstance(value, bool | int | str)):
+        return not value
     raise _Unknown
 
 
