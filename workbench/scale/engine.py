@@ -6,8 +6,9 @@ than its workers need, so that its scheduler's memory does not grow with the job
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import WorkbenchError
@@ -16,7 +17,7 @@ from workbench.scale.run import run_unit
 from workbench.scale.summary import UnitSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.scale.units import JobPlan, Unit
 
@@ -107,7 +108,7 @@ def run_units(plan: JobPlan, folder: str, client: Any, told: Told) -> list[UnitS
             told(found[unit.name], unit.nbytes)
             _submit(client, plan, folder, waiting, running, done)
     except BaseException:
-        client.cancel([*running], force=True, reason="the job ended")
+        _take_back(client, running)
         raise
     return [found[unit.name] for unit in plan.units]
 
@@ -121,7 +122,7 @@ def _submit(
     done: Any,
 ) -> None:
     """Hand over units until every core has one that runs and one that is next."""
-    cores = sum(client.nthreads().values()) or 1
+    cores = _count_cores(client)
     while len(running) < cores * _AHEAD and (unit := next(waiting, None)) is not None:
         future = client.submit(
             run_unit, unit, plan.settings, folder, key=f"unit-{unit.fingerprint}",
@@ -129,6 +130,20 @@ def _submit(
         )  # fmt: skip
         running[future] = unit
         done.add(future)
+
+
+def _count_cores(client: Any) -> int:
+    """Cores of a cluster, 1 while it has none; raises WorkbenchError if its scheduler is lost."""
+    try:
+        return sum(client.nthreads().values()) or 1
+    except (OSError, TimeoutError, RuntimeError) as error:
+        raise WorkbenchError("job/scheduler-lost") from error
+
+
+def _take_back(client: Any, running: Mapping[Any, Unit]) -> None:
+    """Cancel what was begun; a scheduler that is lost has forgotten it anyway."""
+    with suppress(OSError, TimeoutError, RuntimeError, concurrent.futures.CancelledError):
+        client.cancel([*running], force=True, reason="the job ended")
 
 
 def _summary(unit: Unit, future: Any) -> UnitSummary:
