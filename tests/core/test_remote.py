@@ -201,3 +201,22 @@ def test_what_fails_for_a_time_is_tried_again(memory, monkeypatch, error):
     remote.BLOCKS.clear()
     with pytest.raises(OSError):
         RemoteFile("memory://top/small").read(100)
+
+
+def test_threads_that_want_one_block_ask_for_it_once(memory, ranges, monkeypatch):
+    """Two that read a file together meet at its blocks."""
+    import time
+    from concurrent.futures import ThreadPoolExecutor
+
+    real = remote.read_range
+
+    def slow(path, start, end):
+        time.sleep(0.05)
+        return real(path, start, end)
+
+    monkeypatch.setattr(remote, "read_range", slow)
+    with ThreadPoolExecutor(4) as pool:
+        pieces = [*pool.map(lambda _: RemoteFile("memory://top/large").read(len(DATA)), range(4))]
+    assert pieces == [DATA] * 4
+    assert sum(end - start for _, start, end in ranges) == len(DATA)
+    assert remote.BLOCKS._asked == {}

@@ -221,6 +221,22 @@ class _Blocks:
         self._kept: OrderedDict[Key, bytes] = OrderedDict()
         self._size = 0
         self._lock = Lock()
+        self._asked: dict[Key, Lock] = {}
+
+    def get_or_read(self, place: Key, read: Callable[[], bytes]) -> bytes:
+        """Return a block, which is read if it is not kept; threads that ask for one that is being read wait for it."""
+        with self._lock:
+            mine = self._asked.setdefault(place, Lock())
+        try:
+            with mine:
+                found = self.get(place)
+                if found is None:
+                    found = read()
+                    self.put(place, found)
+                return found
+        finally:
+            with self._lock:
+                self._asked.pop(place, None)
 
     def get(self, place: Key) -> bytes | None:
         with self._lock:
@@ -325,8 +341,4 @@ class RemoteFile(io.RawIOBase):
 
     def _data(self, start: int, stop: int) -> bytes:
         place = (self.path, self._stamp, start)
-        found = BLOCKS.get(place)
-        if found is None:
-            found = read_range(self.path, start, stop)
-            BLOCKS.put(place, found)
-        return found
+        return BLOCKS.get_or_read(place, lambda: read_range(self.path, start, stop))
