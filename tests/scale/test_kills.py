@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -106,11 +106,12 @@ def wait_until_done(out: Path, count: int, client: subprocess.Popen[bytes]) -> N
 
 
 def kill(processes, victim: str) -> None:
-    """Kill a process; of the workers one that a nanny has started."""
-    process = psutil.Process(processes[victim].pid)
-    if victim == "worker":
-        process = max(process.children(recursive=True), key=lambda one: one.memory_info().rss)
-    process.send_signal(signal.SIGKILL)
+    """Kill a process, if it has not just ended; of the workers one that a nanny has started."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(processes[victim].pid)
+        if victim == "worker":
+            process = max(process.children(recursive=True), key=lambda one: one.memory_info().rss)
+        process.send_signal(signal.SIGKILL)
 
 
 def disturbed(folder: Path, trees, victims, expected, seed: int) -> None:
