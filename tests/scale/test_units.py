@@ -125,6 +125,19 @@ def test_a_fingerprint_changes_with_settings(trees, settings):
     assert not {*before.values()} & {*after.values()}
 
 
+@pytest.mark.parametrize("side", ["target_graph", "golden_graph"])
+def test_a_fingerprint_changes_with_a_graph_that_is_given(trees, tmp_path, side):
+    """Its name stays; what it holds is another graph."""
+    graph = tmp_path / "net.onnx"
+    graph.write_bytes(b"one")
+    settings = Settings(**{side: str(graph)})
+    before = fingerprints(trees, trees["wrong"], settings=settings)
+    assert fingerprints(trees, trees["wrong"], settings=settings) == before
+    graph.write_bytes(b"other")
+    after = fingerprints(trees, trees["wrong"], settings=settings)
+    assert not {*before.values()} & {*after.values()}
+
+
 def test_a_part_that_changed_since_it_was_listed_is_refused(trees, tmp_path):
     tree = tmp_path / "t"
     shutil.copytree(trees["wrong"], tree)

@@ -18,7 +18,13 @@ from workbench._values import NamedTuple, dataclass
 from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import is_remote, unreadable
-from workbench.core.storage.remote import KEPT, fetch_small, forget_listing, list_entries
+from workbench.core.storage.remote import (
+    KEPT,
+    fetch_small,
+    find_entry,
+    forget_listing,
+    list_entries,
+)
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.reader import load_survey
 from workbench.dump.survey import list_folder, survey
@@ -144,15 +150,18 @@ def _measured(folder: str, names: Iterable[str]) -> FolderSize:
         if known is not None:
             size, time = known[name].size, known[name].stamp
         else:
-            size, time = _stated(f"{folder}/{name}")
+            size, time = file_stamp(f"{folder}/{name}")
         digest.update(f"{name}\0{size}\0{time}\n".encode("utf-8", "surrogateescape"))
         files, nbytes = files + 1, nbytes + max(size, 0)
     return FolderSize(files, nbytes, digest.digest())
 
 
-def _stated(path: str) -> tuple[int, str]:
-    """Size (bytes) and time (ns) of a file; -1 where the system does not say, as of a broken link."""
+def file_stamp(path: str) -> tuple[int, str]:
+    """Size (bytes) and time (ns, or a storage's stamp) of a file; -1 where nobody says, as of a broken link."""
     try:
+        if is_remote(path):
+            entry = find_entry(path)
+            return entry.size, entry.stamp
         found = os.stat(path)
     except OSError:
         return -1, ""

@@ -13,7 +13,7 @@ from workbench._values import NamedTuple, dataclass
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.core.errors import AlignError
-from workbench.scale.parts import list_tree
+from workbench.scale.parts import file_stamp, list_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,8 +49,10 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """Changes with any of them."""
-        return hashlib.sha256(repr(self).encode("utf-8", "surrogateescape")).hexdigest()
+        """Changes with any of them, and with the graph files that are given."""
+        graphs = [file_stamp(one) for one in (self.target_graph, self.golden_graph) if one]
+        said = f"{self}\n{graphs}"
+        return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def plan_job(
     Raises FormatError if a path is no dump, AlignError if nothing of what is chosen is on both sides or the choice
     is none.
     """
-    chosen, given = (_chosen("ranks", ranks), _chosen("iterations", iterations)), settings
+    chosen = _chosen("ranks", ranks), _chosen("iterations", iterations)
     trees = list_tree(target), list_tree(golden)
     ours, theirs = (one.parts() for one in trees)
     wanted = [place for place in sorted({*ours, *theirs}) if _is_chosen(place, chosen)]
@@ -138,8 +140,9 @@ def plan_job(
     if not both:
         places = [_told(one) for one in trees]
         raise AlignError("job/nothing-common", target=places[0], golden=places[1])
-    given = given or Settings()
-    units = tuple(_unit(place, ours[place], theirs[place], given.digest) for place in both)
+    given = settings or Settings()
+    digest = given.digest
+    units = tuple(_unit(place, ours[place], theirs[place], digest) for place in both)
     missing = (
         Missing(side, *place)
         for place in wanted
