@@ -179,6 +179,15 @@ def test_a_result_is_read_as_it_was_written(job):
     assert read_job(job.folder).comparison(1, 1).findings[0].op_name == PRODUCT
 
 
+def test_a_unit_of_other_settings_is_not_compared_again_with_the_usual_ones(
+    trees, client, tmp_path
+):
+    out = tmp_path / "r"
+    compare_job(trees["wrong"], trees["golden"], out=out, client=client, iterations="1", require=50)
+    with refused("job/no-dumps", WorkbenchError):
+        read_job(out).comparison(1, 1)
+
+
 @pytest.mark.parametrize(
     "text", ["[]", "{}", '{"schema": "x"}', "1", '{"schema": "workbench.job/1"}']
 )

@@ -9,7 +9,7 @@ import click
 
 from workbench.cli.commands import Command, argument, flag, option, repeated
 from workbench.cli.options import MODEL_BY
-from workbench.cli.terminal import Exit, print_lines, print_text, progress
+from workbench.cli.terminal import STATUS_OF_VERDICT, Exit, print_lines, print_text, progress
 from workbench.comparison.stages import timed
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
@@ -17,7 +17,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from workbench.comparison.result import Finding, Verdict
+    from workbench.comparison.result import Finding
     from workbench.comparison.stages import StageTime
     from workbench.session.comparison import Comparison
 
@@ -296,17 +296,7 @@ def _status(comparison: Comparison) -> Exit:
     """A canceled comparison is trouble, unless it has found a defect already."""
     if comparison.result.partial and comparison.verdict != "fail":
         return Exit.TROUBLE
-    return _STATUS[comparison.verdict]
-
-
-_STATUS: dict[Verdict, Exit] = {
-    "pass": Exit.AGREE,
-    "warn": Exit.AGREE,
-    "fail": Exit.DIVERGE,
-    "incomplete": Exit.UNDECIDED,
-    "inconclusive": Exit.UNDECIDED,
-}
-"""Exit status of each verdict."""
+    return STATUS_OF_VERDICT[comparison.verdict]
 
 
 def summary(comparison: Comparison) -> list[Message | str]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli.terminal import Exit, print_error, print_json, print_lines, progress
+from workbench.cli.terminal import (
+    STATUS_OF_VERDICT,
+    Exit,
+    print_error,
+    print_json,
+    print_lines,
+    progress,
+)
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ def compare_job(given: Mapping[str, Any]) -> int:
 
         print_lines(*lines(job))
         print_lines(Message("job/result", path=str(Path(given["out"]) / "report.html")))
-    return _STATUS[job.verdict]
+    return STATUS_OF_VERDICT[job.verdict]
 
 
 def _run(given: Mapping[str, Any], options: Mapping[str, Any]) -> JobResult:
@@ -87,13 +94,3 @@ def _write(job: JobResult, given: Mapping[str, Any]) -> None:
         from workbench.core.files import write_text
 
         write_text(given["csv"], job.frame().to_csv(index=False))
-
-
-_STATUS = {
-    "pass": Exit.AGREE,
-    "warn": Exit.AGREE,
-    "fail": Exit.DIVERGE,
-    "incomplete": Exit.UNDECIDED,
-    "inconclusive": Exit.UNDECIDED,
-}
-"""Exit status of each verdict of a job."""

@@ -30,6 +30,15 @@ class Exit(IntEnum):
     UNDECIDED = 3
 
 
+STATUS_OF_VERDICT = {
+    "pass": Exit.AGREE,
+    "warn": Exit.AGREE,
+    "fail": Exit.DIVERGE,
+    "incomplete": Exit.UNDECIDED,
+    "inconclusive": Exit.UNDECIDED,
+}
+"""Exit status of each verdict, of a comparison and of a job."""
+
 _INDENT = " " * len("error: ")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import profile as find_profile
-from workbench.core.errors import AlignError, WorkbenchError
+from workbench.core.errors import WorkbenchError
 from workbench.core.files import file_content, write_text
 from workbench.scale.engine import connected, distributed, done_before, run_units
 from workbench.scale.job import FILE, Diagnosis, JobResult
@@ -18,6 +19,7 @@ from workbench.scale.merge import merge_units
 from workbench.scale.reading import read_unit
 from workbench.scale.run import compare_unit, read_unit_file, unit_path
 from workbench.scale.units import ALL, Settings, plan_job
+from workbench.session.compare import required_limits, tell_nobody
 from workbench.session.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -104,8 +106,7 @@ def compare_job(
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
     find_profile(profile)
-    if not 0 < require <= 100:
-        raise AlignError("session/require", got=require)
+    required_limits(require)
     settings = Settings(
         map_file or NO_OVERRIDES, target_graph, golden_graph, target_model, golden_model, profile,
         require, tuple(allow_missing), depth,
@@ -124,7 +125,7 @@ def run_job(
     plan: JobPlan, folder: str, client: Any, *, node: int = 0, progress: Progress | None = None
 ) -> JobResult:
     """Compare the units of a plan on a client's cluster, and write the result; an interruption writes what there is."""
-    told, total, done = progress or _quiet, plan.nbytes, 0
+    told, total, done = progress or tell_nobody, plan.nbytes, 0
     told(0, total, "")
 
     def count(one: UnitSummary, nbytes: int) -> None:
@@ -159,14 +160,11 @@ def put_together(
 
 def _claim(folder: Path, plan: JobPlan) -> None:
     """Take a folder for a job, or go on with it there; raises WorkbenchError if it is another's."""
-    said = {"target": plan.target, "golden": plan.golden}
+    said = {"target": plan.target, "golden": plan.golden, "settings": plan.settings.digest}
     path = folder / PLAN
     if path.is_file():
-        try:
-            known = json.loads(file_content(path, 1 << 20, "plan"))
-        except ValueError:
-            known = None
-        if known != said:
+        known = _planned(path)
+        if any(known.get(name) != said[name] for name in ("target", "golden")):
             raise WorkbenchError("job/folder", got=str(folder))
     elif folder.exists() and any(folder.iterdir()):
         raise WorkbenchError("job/folder", got=str(folder))
@@ -175,16 +173,24 @@ def _claim(folder: Path, plan: JobPlan) -> None:
         left.unlink(missing_ok=True)
 
 
+def _planned(path: Path) -> dict[str, Any]:
+    """What a folder says of the job that it is of; nothing where it says none."""
+    try:
+        found = json.loads(file_content(path, 1 << 20, "plan"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _reader(plan: JobPlan, folder: str) -> Callable[[int], Meetings]:
     """What reads the meetings of an iteration from the files of its units."""
+    units: dict[int, list[Unit]] = defaultdict(list)
+    for one in plan.units:
+        units[one.iteration].append(one)
 
     def meetings_of(iteration: int) -> Meetings:
-        found = {}
-        for unit in plan.units:
-            if unit.iteration == iteration:
-                held = read_unit_file(unit_path(folder, unit))
-                found[unit.rank] = held.meetings if held is not None else ()
-        return found
+        held = {one.rank: read_unit_file(unit_path(folder, one)) for one in units[iteration]}
+        return {rank: file.meetings if file is not None else () for rank, file in held.items()}
 
     return meetings_of
 
@@ -219,9 +225,12 @@ def _diagnoses(
 def read_job(path: str | Path) -> JobResult:
     """Read the result of a job from its folder; units can be compared again while the dumps are where they were.
 
-    Raises FormatError if there is none.
+    Not those of a job with settings of its own: with others the same unit may come to something else. Raises
+    FormatError if there is no result.
     """
     found = JobResult.from_json(path)
+    if _planned(Path(found.folder) / PLAN).get("settings") != Settings().digest:
+        return found
 
     def compare(rank: int, iteration: int) -> Comparison:
         place = {"ranks": str(rank), "iterations": str(iteration)}
@@ -231,7 +240,3 @@ def read_job(path: str | Path) -> JobResult:
         )
 
     return replace(found, compare=compare)
-
-
-def _quiet(done: int, total: int, text: str) -> None:
-    """Tell nobody."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench._values import NamedTuple
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.limits import limits
 from workbench.comparison.pair.pairing import Selection
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import write_bytes
@@ -31,6 +29,7 @@ from workbench.scale.summary import (
     summary_from_json,
     summary_to_json,
 )
+from workbench.session.compare import required_limits
 from workbench.session.parquet import read_about, to_parquet
 
 if TYPE_CHECKING:
@@ -93,12 +92,9 @@ def compare_unit(
 ) -> Compared:
     """Compare both sides of a unit."""
     overrides = settings.overrides.allow_missing([*settings.allow_missing])
-    required = None
-    if settings.require != 100:
-        required = replace(limits(), coverage_least=settings.require)
     return compare_dumps(
         target, golden, selection=Selection(None, None, overrides), profile=settings.profile,
-        limits=required, depth=depth,
+        limits=required_limits(settings.require), depth=depth,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench._values import NamedTuple
-from workbench.core.errors import WorkbenchError
+from workbench.session.parquet import load_pyarrow, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,11 +68,7 @@ COLUMNS: tuple[JobColumn, ...] = (
 
 def parquet_of(job: JobResult) -> bytes:
     """Return a job as a file of parquet; raises WorkbenchError without pyarrow."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise WorkbenchError("session/pyarrow") from None
+    pa = load_pyarrow()
     rest = job.to_json() | {"units": []}
     kinds = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
     fields = [
@@ -80,16 +76,15 @@ def parquet_of(job: JobResult) -> bytes:
         for one in COLUMNS
     ]
     values = [
-        pa.array([_text(one.read(unit)) for unit in job.units], kinds[one.kind]) for one in COLUMNS
+        pa.array([_storable(one.read(unit)) for unit in job.units], kinds[one.kind])
+        for one in COLUMNS
     ]
     schema = pa.schema(fields, {METADATA: json.dumps(rest, allow_nan=False).encode()})
     out = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_arrays(values, schema=schema), out, compression="zstd")
+    pa.parquet.write_table(pa.Table.from_arrays(values, schema=schema), out, compression="zstd")
     found: bytes = out.getvalue().to_pybytes()
     return found
 
 
-def _text(value: Any) -> Any:
-    if isinstance(value, str):  # what is no Unicode stands there escaped, as in files of JSON
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value
+def _storable(value: Any) -> Any:
+    return plain_text(value) if isinstance(value, str) else value

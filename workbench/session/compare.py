@@ -91,14 +91,14 @@ def compare(
     AlignError
         A rank or an iteration is no number, or ``require`` is no percentage.
     """
-    required = _required(require)
+    required = required_limits(require)
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
     noise, summing = _envelope(envelope), _orders(orders)
     allowed = list(allow_missing)
     overrides = (map_file or NO_OVERRIDES).allow_missing(allowed)
-    told = progress or _quiet
+    told = progress or tell_nobody
     with Stages()("read"):
         told(0, 0, "reading the target")
         if not isinstance(target, Dump):
@@ -171,7 +171,7 @@ def _envelope(given: Envelope | str | Path | None) -> Envelope | None:
     return read_envelope(given)
 
 
-def _required(percent: float) -> Limits | None:
+def required_limits(percent: float) -> Limits | None:
     """What to judge by where less than everything has to be compared."""
     number = isinstance(percent, int | float) and not isinstance(percent, bool)
     if not number or not 0 < percent <= 100:
@@ -179,7 +179,7 @@ def _required(percent: float) -> Limits | None:
     return None if percent == 100 else replace(limits(), coverage_least=float(percent))
 
 
-def _quiet(done: int, total: int, text: str) -> None:
+def tell_nobody(done: int, total: int, text: str) -> None:
     """Tell nobody."""
 
 

@@ -105,7 +105,7 @@ _METRIC = "metric."
 """What names of metrics begin with, so that no figure has the name of another column."""
 
 
-def _pyarrow() -> Any:
+def load_pyarrow() -> Any:
     """Return pyarrow with its parquet module; raises WorkbenchError if it is not installed."""
     try:
         import pyarrow
@@ -123,7 +123,7 @@ def to_parquet(result: Result, more: Mapping[bytes, bytes] | None = None) -> byt
 
     ``more`` stands in its metadata, too (`read_about`).
     """
-    pa = _pyarrow()
+    pa = load_pyarrow()
     rows = result.columns
     columns = [*_columns(pa, rows), *_metrics(pa, rows)]
     rest = json.dumps(to_json(result) | {"operators": []}, allow_nan=False)
@@ -171,12 +171,13 @@ def _metrics(pa: Any, rows: Rows) -> Iterator[tuple[Any, Any]]:
 def _column(pa: Any, said: FileColumn, values: list[Any]) -> tuple[Any, Any]:
     told = {"title": said.title, "unit": said.unit, "meaning": said.meaning}
     if said.kind == "text":  # what is not valid Unicode stands there escaped, as in files of JSON
-        values = [None if one is None else _plain(one) for one in values]
+        values = [None if one is None else plain_text(one) for one in values]
     type_ = _types(pa)[said.kind]
-    return pa.field(_plain(said.name), type_, metadata=told), pa.array(values, type_)
+    return pa.field(plain_text(said.name), type_, metadata=told), pa.array(values, type_)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
+    """Return a text with what is no Unicode escaped, as it stands in files of JSON."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -197,7 +198,7 @@ def from_parquet(content: bytes) -> Result:
 
     Raises FormatError if it is no such file, or damaged, and WorkbenchError without pyarrow.
     """
-    pa = _pyarrow()
+    pa = load_pyarrow()
     if _STATED not in content:
         raise FormatError("session/parquet-foreign")
     if signed(content) != content:
@@ -221,7 +222,7 @@ def read_about(path: str | Path) -> Mapping[bytes, bytes]:
 
     Raises FormatError if it is no such file, or damaged, and WorkbenchError without pyarrow.
     """
-    pa, content = _pyarrow(), file_content(path, MAX_BYTES, "result")
+    pa, content = load_pyarrow(), file_content(path, MAX_BYTES, "result")
     if _STATED not in content:
         raise FormatError("session/parquet-foreign")
     if signed(content) != content:
